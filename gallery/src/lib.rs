@@ -11,8 +11,6 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 
-#![warn(missing_docs)]
-
 pub mod article;
 pub mod data;
 pub mod gather;

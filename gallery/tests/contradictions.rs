@@ -10,9 +10,9 @@ use headstart::device::model;
 use headstart::front::ptx;
 use headstart::report::columns::Columns;
 use headstart::report::{Trial, Verdict};
-use headstart::testing::{Random, base_seed, count};
 use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench, Subject};
 use headstart_gallery::kernels;
+use headstart_testing::{Random, base_seed, count};
 
 struct Silent;
 

@@ -11,13 +11,13 @@ use headstart::device::sim::Simulator;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Outputs, Report, Trial, Verdict};
-use headstart::testing;
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{Against, Measured, Own, Wanted};
 use headstart::tune::measured::Measures;
 use headstart::tune::{Asked, Bound, MeasuredBench, Progress, Workload, search};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
+use headstart_testing as testing;
 
 /// Times in microseconds, in the order of the kernels; a kernel without one is beyond this GPU.
 struct MadeUp {

@@ -15,11 +15,11 @@ use headstart::back::spirv;
 use headstart::device::model;
 use headstart::ir::{CacheLevel, Kernel, OpKind, Space};
 use headstart::prefetch::{self, Plan};
-use headstart::testing::ocloc::Ocloc;
-use headstart::testing::xe::{self, Kind, Message, Profile};
 use headstart::tune::Subject as _;
 use headstart::tune::search::main_loads;
 use headstart_gallery::kernels;
+use headstart_testing::ocloc::Ocloc;
+use headstart_testing::xe::{self, Kind, Message, Profile};
 use rayon::prelude::*;
 
 /// Kernels that CI compares.

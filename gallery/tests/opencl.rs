@@ -16,13 +16,13 @@ use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan, Target};
-use headstart::testing::{self, tools};
 use headstart::tune::check::compare;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
 use headstart::tune::{Bound, Subject, Workload};
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::FAMILIES;
+use headstart_testing::{self as testing, tools};
 
 /// Of so many plans one is tried.
 const PARTS: usize = 400;

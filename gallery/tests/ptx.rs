@@ -12,12 +12,12 @@ use headstart::back::ptx::{Options, Target, emit};
 use headstart::device::model;
 use headstart::ir::CacheLevel;
 use headstart::prefetch::{self, Plan};
-use headstart::testing;
-use headstart::testing::ptxas::{Assembled, Ptxas};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
 use headstart_gallery::kernels::{GalleryKernel, KERNELS};
+use headstart_testing as testing;
+use headstart_testing::ptxas::{Assembled, Ptxas};
 use rayon::prelude::*;
 
 /// The documents' kernels, whose registers are kept.

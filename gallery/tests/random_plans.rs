@@ -9,10 +9,10 @@ use headstart::Fault;
 use headstart::device::sim::Simulator;
 use headstart::prefetch::{self, Target};
 use headstart::report::Outputs;
-use headstart::testing::{self, Random, random_plan};
 use headstart::tune::Subject;
 use headstart::tune::check::Checks;
 use headstart_gallery::kernels;
+use headstart_testing::{self as testing, Random, random_plan};
 
 /// Tries random plans on a kernel; `settings` makes a random size. Gives how many were legal.
 fn try_plans(name: &str, settings: impl Fn(&mut Random) -> Vec<String>) {

@@ -13,11 +13,11 @@ use headstart::back::{machine, spirv};
 use headstart::device::model::{self, DeviceModel};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, Target};
-use headstart::testing::ocloc::Ocloc;
 use headstart::tune::{Bench, Given, SimulatedBench, Subject};
 use headstart_gallery::host::TECHNIQUES;
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::{FAMILIES, Family, Shown};
+use headstart_testing::ocloc::Ocloc;
 use pages::{compare, repository};
 use serde_json::{Value, json};
 

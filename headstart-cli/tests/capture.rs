@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use headstart::testing::{ptxas::Ptxas, tools};
+use headstart_testing::{ptxas::Ptxas, tools};
 
 /// A folder with a program and a driver.
 struct Place {

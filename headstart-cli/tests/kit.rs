@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use headstart::device::model;
-use headstart::testing::tools;
+use headstart_testing::tools;
 use serde_json::Value;
 
 fn headstart(arguments: &[&str]) -> Output {

@@ -18,7 +18,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use headstart::testing::tools;
+use headstart_testing::tools;
 
 /// The package of the programs in `examples/`.
 const EXAMPLES: &str = "headstart-examples";

@@ -23,6 +23,8 @@
 //! Every function that a program calls is `unsafe`: what it is handed are the program's pointers, which are as the driver's
 //! documentation says, or the driver itself would fail on them.
 
+// It is a C library.
+#![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod abi;

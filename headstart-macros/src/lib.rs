@@ -4,8 +4,6 @@
 //! and how it becomes calls into that module. A body is emitted twice: as it stands, so that the compiler
 //! checks it and a CPU can run it; and rewritten into calls that write the IR (see `lower`).
 
-#![warn(missing_docs)]
-
 mod attributes;
 mod data;
 mod diverge;

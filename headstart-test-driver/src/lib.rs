@@ -17,6 +17,8 @@
 //! Commands run when they are submitted, one after the other: every order that a program may rely on is kept. The clock is the
 //! simulator's where `HEADSTART_TEST_MODEL` names a model (`h200`), and the host's otherwise.
 
+// It is a C library.
+#![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod exports;

@@ -17,8 +17,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use headstart::testing::source::campaign::{Counts, Difference, trial};
-use headstart::testing::source::compilers::{A_FILE, Checked, Compiler, check_file, compilers};
+use headstart_testing::source::campaign::{Counts, Difference, trial};
+use headstart_testing::source::compilers::{A_FILE, Checked, Compiler, check_file, compilers};
 use rayon::prelude::*;
 
 /// Seeds that are tried before the clock is looked at.

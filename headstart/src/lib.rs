@@ -73,72 +73,64 @@
 //! another one that it uses. The test `layers` draws this from the sources, and fails where a layer uses a higher one.
 //!
 //! ```text
-//!  9  advise    tune
-//!     facade    tune
-//!     testing   tune
-//!  8  tune      capture checker report runtime
-//!  7  report    evidence names
-//!  6  checker   device
-//!     evidence  device prefetch
-//!     runtime   device front
-//!  5  device    back random
-//!     front     math names prefetch
-//!  4  back      cleanup math model
-//!     prefetch  cleanup
-//!  3  cleanup   analysis
-//!  2  analysis  ir
-//!     capture   files ir
-//!     math      ir
-//!     model     files ir
-//!  1  ir        error suggest
-//!     names     error suggest
-//!  0  error
-//!     files
-//!     random
-//!     suggest
+//!  7  testing    headstart
+//!  6  headstart  tune
+//!  5  tune       cuda opencl report runtime
+//!  4  report     prefetch sim
+//!  3  cuda       back device
+//!     opencl     back device
+//!     runtime    device front
+//!     sim        back device
+//!  2  back       model
+//!     device     model
+//!     front      prefetch
+//!  1  model      ir
+//!     prefetch   ir
+//!  0  ir
 //! ```
 
-#![warn(missing_docs)]
-// Dead code shows with all features: without one, what only that one asks for seems to be unused.
-#![cfg_attr(
-    not(all(feature = "cuda", feature = "opencl", feature = "tune", feature = "report")),
-    allow(dead_code, unused_imports)
-)]
-
-#[cfg(feature = "report")]
-pub mod advise;
-pub mod analysis;
-pub mod back;
-#[cfg(feature = "tune")]
-pub mod capture;
-#[cfg(feature = "tune")]
-pub mod checker;
-pub(crate) mod cleanup;
-pub mod device;
-pub mod error;
-#[cfg(feature = "tune")]
-pub mod evidence;
 #[doc(hidden)]
 pub mod facade;
-pub mod files;
-pub mod front;
-pub mod ir;
-pub mod math;
-pub mod model;
-pub mod names;
-pub mod prefetch;
-pub(crate) mod random;
-#[cfg(feature = "tune")]
-pub mod report;
-pub mod runtime;
-pub mod suggest;
-#[cfg(any(test, feature = "testing"))]
-pub mod testing;
-#[cfg(feature = "tune")]
-pub mod tune;
 
-pub use error::{Error, Fault, Result};
-pub use front::lang::prelude;
+#[doc(inline)]
+pub use headstart_back as back;
+#[cfg(feature = "tune")]
+#[doc(inline)]
+pub use headstart_checker as checker;
+#[doc(inline)]
+pub use headstart_front as front;
+pub use headstart_front::lang::prelude;
+#[doc(inline)]
+pub use headstart_ir::{Error, Fault, Result, analysis, error, files, ir, math, names, suggest};
+#[doc(inline)]
+pub use headstart_model as model;
+#[doc(inline)]
+pub use headstart_prefetch as prefetch;
+#[cfg(feature = "tune")]
+#[doc(inline)]
+pub use headstart_report::{evidence, report};
+#[doc(inline)]
+pub use headstart_runtime as runtime;
+#[cfg(feature = "report")]
+#[doc(inline)]
+pub use headstart_tune::advise;
+#[cfg(feature = "tune")]
+#[doc(inline)]
+pub use headstart_tune::{capture, tune};
+
+/// Devices: what runs kernels, real or simulated, behind one asynchronous trait.
+pub mod device {
+    #[cfg(feature = "cuda")]
+    #[doc(inline)]
+    pub use headstart_cuda as cuda;
+    #[doc(inline)]
+    pub use headstart_device::*;
+    #[cfg(feature = "opencl")]
+    #[doc(inline)]
+    pub use headstart_opencl as opencl;
+    #[doc(inline)]
+    pub use headstart_sim as sim;
+}
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

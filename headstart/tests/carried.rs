@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use headstart::back::ptx;
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::{Facts, Imported, Module};
-use headstart::testing::ptxas::Ptxas;
-use headstart::testing::run;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::{FileSubject, LaunchFile, Subject, Workload};
+use headstart_testing::ptxas::Ptxas;
+use headstart_testing::run;
 
 /// Entries of `functions/` in which the assembler decides whether a product and a sum are fused: those are not written.
 const MOST_UNDECIDED: usize = 8;
@@ -126,7 +126,7 @@ fn functions_are_what_they_are_called() {
         let entry = format!("of_{name}");
         let (_, launch) = entries.iter().find(|(name, _)| *name == entry).expect("an entry");
         let workload = workload(import(&text, "functions.ptx", &entry, launch), launch.clone());
-        let (_, memories) = headstart::testing::bind(&workload).expect("bound");
+        let (_, memories) = headstart_testing::bind(&workload).expect("bound");
         let mut given = vec![0; memories[1].bytes() as usize];
         memories[1].copy_out(0, &mut given).expect("read");
         let outputs = run(&workload, &workload.kernel, Options::CHECKING).expect("it runs");

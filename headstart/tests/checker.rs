@@ -13,7 +13,7 @@ use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Launch};
 use headstart::ir::{Kernel, print};
 use headstart::prefetch::{self, Plan, Target, candidates};
-use headstart::testing::{self, Case, Random, Size, random_plan};
+use headstart_testing::{self as testing, Case, Random, Size, random_plan};
 
 /// The launch with its free integer parameters changed: trip counts from 0 to the header's.
 fn vary(launch: &mut Launch, kernel: &Kernel, random: &mut Random) {

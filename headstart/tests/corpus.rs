@@ -14,10 +14,10 @@ use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::{self, Facts, Imported};
 use headstart::prefetch;
-use headstart::testing::ptxas::Ptxas;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::granted::without_names;
 use headstart::tune::{self, FileSubject, Granted, LaunchFile, Subject, Workload};
+use headstart_testing::ptxas::Ptxas;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
@@ -54,7 +54,7 @@ fn cases() -> Vec<Case> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "ptx"))
         .collect();
     files.sort();
-    let seed = headstart::testing::base_seed();
+    let seed = headstart_testing::base_seed();
     let mut cases = Vec::new();
     for path in files {
         let text = fs::read_to_string(&path).expect("readable");

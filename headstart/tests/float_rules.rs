@@ -7,9 +7,9 @@ use headstart::back::ptx;
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
 use headstart::prefetch::Plan;
-use headstart::testing::ptxas::Ptxas;
-use headstart::testing::run;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+use headstart_testing::ptxas::Ptxas;
+use headstart_testing::run;
 
 const LAUNCH: &str = "groups = 1\ngroup = 32\n[parameters.p]\nlength = 1024\nfill = \"bits\"\n\
     [parameters.q]\nlength = 1024\nfill = \"bits\"\n[parameters.o]\nlength = 32\n[parameters.n]\nvalue = 29\n";

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 
 use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::front::ptx::{Module, Origin};
-use headstart::testing::bind;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::{FileSubject, Given, LaunchFile, Subject};
+use headstart_testing::bind;
 use serde_json::{Value, json};
 
 #[test]

@@ -13,7 +13,7 @@ use headstart::Fault;
 use headstart::device::sim::functional::Options;
 use headstart::ir;
 use headstart::prefetch::{Plan, Target, apply};
-use headstart::testing::{Case, run, texts};
+use headstart_testing::{Case, run, texts};
 
 fn no_complaints(complaints: Vec<String>) {
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));

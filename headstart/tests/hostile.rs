@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use headstart::ir;
-use headstart::testing::{self, Random, Size};
+use headstart_testing::{self as testing, Random, Size};
 
 #[path = "common/anything.rs"]
 mod anything;

@@ -1,9 +1,10 @@
-//! The layers of the library: which of its top modules use which, drawn from the sources.
+//! The layers of the library: which of its crates use which, and which modules of a crate.
 //!
-//! A lower layer knows nothing of a higher one, so the graph of the modules directly below `src` has no cycle. The graph
-//! is read from `use` declarations and paths, those in the arguments and bodies of macros included. Documentation links do
-//! not count, nor does what is compiled for tests alone. The drawings in `src/lib.rs` and `ARCHITECTURE.md` are made of it;
-//! `HEADSTART_BLESS=1` rewrites them.
+//! A lower layer knows nothing of a higher one. Between crates cargo sees to it; the drawings in `src/lib.rs` and
+//! `ARCHITECTURE.md` are made from the manifests (`HEADSTART_BLESS=1` rewrites them), and a manifest names no crate that the
+//! sources do not use. In the crates that hold several layers the graph of the modules directly below `src` has no cycle.
+//! It is read from `use` declarations and paths, those in the arguments and bodies of macros included. Documentation links
+//! do not count, nor does what is compiled for tests alone.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -22,10 +23,13 @@ const DRAWINGS: [(&str, &str, &str); 2] = [
     ("../ARCHITECTURE.md", "## Layers", ""),
 ];
 
-/// The graph of a crate.
+/// The crates that hold several layers, below `crates`.
+const OF_SEVERAL_LAYERS: [&str; 3] = ["ir", "report", "tune"];
+
+/// The graph of a crate's modules, or of crates.
 #[derive(Debug, Default)]
 struct Graph {
-    /// The top modules.
+    /// The top modules, or the crates.
     modules: BTreeSet<String>,
     uses: Uses,
 }
@@ -35,10 +39,14 @@ impl Graph {
     fn read(source: &Path) -> Result<Graph, String> {
         let library = parsed(&source.join("lib.rs"))?;
         let mut graph = Graph::default();
-        // Names that the crate itself re-exports, by the module that they are from.
+        // Names that the crate itself re-exports, by the module that they are from; those of other crates are none of ours.
         let mut facade = BTreeMap::new();
+        let mut outside = BTreeSet::new();
         for item in &library.items {
             match item {
+                syn::Item::Mod(module) if module.content.is_some() => {
+                    outside.insert(module.ident.to_string());
+                }
                 syn::Item::Mod(module) if !is_for_tests(&module.attrs) => {
                     graph.modules.insert(module.ident.to_string());
                 }
@@ -47,7 +55,11 @@ impl Graph {
                     flatten(&item.tree, &mut Vec::new(), &mut paths);
                     for (path, _) in paths {
                         if let (Some(module), Some(name)) = (path.first(), path.last()) {
-                            facade.insert(name.clone(), module.clone());
+                            if module.starts_with("headstart_") {
+                                outside.insert(name.clone());
+                            } else {
+                                facade.insert(name.clone(), module.clone());
+                            }
                         }
                     }
                 }
@@ -59,6 +71,7 @@ impl Graph {
             let mut reader = Reader {
                 source,
                 facade: &facade,
+                outside: &outside,
                 path: vec![module],
                 folder,
                 shown: shown(source, &file),
@@ -184,6 +197,8 @@ impl Graph {
 struct Reader<'a> {
     source: &'a Path,
     facade: &'a BTreeMap<String, String>,
+    /// Names at the root that lead to other crates.
+    outside: &'a BTreeSet<String>,
     /// The module that is read.
     path: Vec<String>,
     /// Where the files of its modules lie.
@@ -205,7 +220,9 @@ impl Reader<'_> {
 
     /// Notes a path from the crate's root.
     fn note(&mut self, path: &[String], line: usize) {
-        let Some(first) = path.first() else { return };
+        let Some(first) = path.first().filter(|first| !self.outside.contains(*first)) else {
+            return;
+        };
         let used = self.facade.get(first).unwrap_or(first);
         let place = format!("{}:{line}", self.shown);
         let text = self.lines.get(line - 1).map_or("", |text| text.trim());
@@ -333,7 +350,23 @@ fn flatten(tree: &syn::UseTree, before: &mut Vec<String>, paths: &mut Vec<(Vec<S
             before.pop();
         }
         syn::UseTree::Name(name) => end(&name.ident),
-        syn::UseTree::Rename(rename) => end(&rename.ident),
+        syn::UseTree::Rename(rename) => {
+            // `use other as name` at the root: the name is what paths say.
+            if before.is_empty() {
+                before.push(rename.ident.to_string());
+                paths.push((
+                    before
+                        .iter()
+                        .cloned()
+                        .chain([rename.rename.to_string()])
+                        .collect(),
+                    rename.ident.span().start().line,
+                ));
+                before.pop();
+            } else {
+                end(&rename.ident);
+            }
+        }
         syn::UseTree::Glob(glob) => paths.push((before.clone(), glob.span().start().line)),
         syn::UseTree::Group(group) => {
             for item in &group.items {
@@ -390,6 +423,51 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
+/// The graph of the crates that the library is made of, by their manifests. Each dependency is used by the sources.
+fn of_crates(repository: &Path) -> Graph {
+    let folders = fs::read_dir(repository.join("crates")).expect("the folder is there");
+    let folders = folders.map(|folder| folder.expect("it can be read").path());
+    let mut graph = Graph::default();
+    for folder in folders.chain([repository.join("headstart")]) {
+        let text = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        let manifest: toml::Table = text.parse().expect("a manifest");
+        let name = manifest["package"]["name"].as_str().expect("a name").to_owned();
+        let short = |name: &str| name.strip_prefix("headstart-").unwrap_or(name).to_owned();
+        graph.modules.insert(short(&name));
+        let sources = all_text(&folder.join("src"));
+        for used in manifest["dependencies"].as_table().expect("a table").keys() {
+            // The attribute macros are no part of the library.
+            if !used.starts_with("headstart") || used == "headstart-macros" {
+                continue;
+            }
+            let path = used.replace('-', "_");
+            let is_used =
+                sources.contains(&format!("{path}::")) || sources.contains(&format!("use {path} as"));
+            assert!(
+                is_used,
+                "{name} does not use {used}: its manifest need not name it"
+            );
+            let uses = graph.uses.entry((short(&name), short(used)));
+            uses.or_default().push(format!("{}/Cargo.toml", folder.display()));
+        }
+    }
+    graph
+}
+
+/// All Rust below a folder.
+fn all_text(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            text.push_str(&all_text(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            text.push_str(&fs::read_to_string(&path).expect("a source"));
+        }
+    }
+    text
+}
+
 /// A text with the drawing below a heading replaced, and the drawing that was there.
 fn redrawn(text: &str, heading: &str, mark: &str, drawing: &str) -> Option<(String, String)> {
     let start = format!("{}```text\n", mark);
@@ -406,11 +484,14 @@ fn redrawn(text: &str, heading: &str, mark: &str, drawing: &str) -> Option<(Stri
 #[test]
 fn no_layer_uses_a_higher_one() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let graph = Graph::read(&package.join("src")).expect("the sources are read");
-    let cycles = graph.cycles();
-    assert!(cycles.is_empty(), "{}", cycles.join("\n"));
+    for name in OF_SEVERAL_LAYERS {
+        let source = package.join("../crates").join(name).join("src");
+        let graph = Graph::read(&source).expect("the sources are read");
+        let cycles = graph.cycles();
+        assert!(cycles.is_empty(), "crates/{name}: {}", cycles.join("\n"));
+    }
 
-    let drawing = graph.drawing();
+    let drawing = of_crates(&package.join("..")).drawing();
     for (file, heading, mark) in DRAWINGS {
         let path = package.join(file);
         let text = fs::read_to_string(&path).expect("the file is there");

@@ -15,8 +15,8 @@ use headstart::device::sim::functional::{
 };
 use headstart::ir::{Kernel, Value, print};
 use headstart::prefetch::{self, apply};
-use headstart::testing::{self, Case, Random, Size, random_plan};
 use headstart::tune::Workload;
+use headstart_testing::{self as testing, Case, Random, Size, random_plan};
 
 fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
     let read = |memory: &Arc<BufferMemory>| {

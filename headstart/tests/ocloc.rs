@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use headstart::back::spirv::{self, Options, Spirv, Target, block_instructions, instructions};
 use headstart::ir::{self, CacheHint, CacheLevel, Kernel};
-use headstart::testing::ocloc::Ocloc;
-use headstart::testing::spirv_val::SpirvVal;
+use headstart_testing::ocloc::Ocloc;
+use headstart_testing::spirv_val::SpirvVal;
 
 /// A kernel in which each work-item prefetches `bytes` of its own, at a multiple of `align`, then writes something.
 fn kernel(bytes: u32, align: u32, hint: &str, sub_group: u32) -> Kernel {

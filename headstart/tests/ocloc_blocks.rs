@@ -5,7 +5,7 @@
 use headstart::back::spirv::{self, BlockAccess, Options, Spirv, Target};
 use headstart::ir::Kernel;
 use headstart::prelude::*;
-use headstart::testing::ocloc::{Assembly, Ocloc};
+use headstart_testing::ocloc::{Assembly, Ocloc};
 
 #[kernel(work_group = 64, sub_group = S)]
 fn one<T: Number, const S: usize>(input: &[T], output: &mut [T]) {

@@ -11,7 +11,7 @@ fn opencl() -> Option<OpenClDevice> {
     match OpenClDevice::open(0) {
         Ok(device) => Some(device),
         Err(error) => {
-            headstart::testing::tools::skip("opencl", &error.to_string());
+            headstart_testing::tools::skip("opencl", &error.to_string());
             None
         }
     }

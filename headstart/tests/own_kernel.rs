@@ -10,10 +10,10 @@ use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
 use headstart::prelude::{Atomic, Ordering, global_id, kernel};
 use headstart::report::Outputs;
-use headstart::testing;
 use headstart::tune::gpu::{Against, GpuBench, Measured};
 use headstart::tune::{Compare, Given, Workload};
 use headstart::{Fault, Result};
+use headstart_testing as testing;
 
 const GROUPS: u32 = 40;
 const GROUP: u32 = 32;

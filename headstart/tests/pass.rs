@@ -29,7 +29,7 @@ use headstart::Fault;
 use headstart::device::sim::functional::Options;
 use headstart::ir::{self, Kernel};
 use headstart::prefetch::{Plan, Target, apply};
-use headstart::testing::{Case, run};
+use headstart_testing::{Case, run};
 
 fn manifest(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

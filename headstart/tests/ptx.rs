@@ -11,9 +11,9 @@ use headstart::back::ptx::{self, Options, Target};
 use headstart::front::ptx::{Facts, import};
 use headstart::ir::{OpKind, UnaryOp};
 use headstart::prefetch;
-use headstart::testing::ptxas::{Assembled, Ptxas};
-use headstart::testing::{self, Size};
 use headstart::tune::drop_in::drop_in;
+use headstart_testing::ptxas::{Assembled, Ptxas};
+use headstart_testing::{self as testing, Size};
 
 #[test]
 fn the_corpus_is_emitted_and_assembled() {

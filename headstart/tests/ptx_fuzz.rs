@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use common::flow::Checked;
 use common::{flow, modules};
-use headstart::testing::{self, Random};
+use headstart_testing::{self as testing, Random};
 
 /// Longest that one broken module may take, in an unoptimised build.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -5,9 +5,9 @@
 use headstart::device::sim::functional::Options;
 use headstart::ir::{self, Kernel};
 use headstart::prefetch::{Plan, Target, apply};
-use headstart::testing::{self, Random, Size, random_plan, random_workload, shrink};
 use headstart::tune::Workload;
 use headstart::{Fault, Result};
+use headstart_testing::{self as testing, Random, Size, random_plan, random_workload, shrink};
 
 /// Plans tried on each kernel.
 const PLANS: usize = 6;

@@ -5,10 +5,10 @@
 //! other and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred a file), `HEADSTART_SEED` the
 //! first of them. `examples/campaign.rs` does the same for as long as one likes.
 
-use headstart::testing::source::campaign::{Counts, Difference, trial};
-use headstart::testing::source::compilers::{A_FILE, Checked, check_file, compilers};
-use headstart::testing::source::{cuda, launches, program};
-use headstart::testing::{self, Random};
+use headstart_testing::source::campaign::{Counts, Difference, trial};
+use headstart_testing::source::compilers::{A_FILE, Checked, check_file, compilers};
+use headstart_testing::source::{cuda, launches, program};
+use headstart_testing::{self as testing, Random};
 use rayon::prelude::*;
 
 /// What CUDA's headers would give clang.

@@ -9,8 +9,8 @@ use std::path::Path;
 use headstart::back::spirv::{self, Options, Spirv, Target};
 use headstart::ir::{Kernel, OpKind};
 use headstart::prefetch;
-use headstart::testing::spirv_val::SpirvVal;
-use headstart::testing::{self, Size};
+use headstart_testing::spirv_val::SpirvVal;
+use headstart_testing::{self as testing, Size};
 
 /// The module of a kernel; none where it is refused for a reason that is expected.
 fn emit(name: &str, kernel: &Kernel, options: &Options) -> Option<Spirv> {

@@ -93,7 +93,7 @@ fn run(imported: Imported, group: Option<u32>) -> Result<(), (Fault, String)> {
         operation_limit: MOST_OPERATIONS,
         ..Options::CHECKING
     };
-    let ran = headstart::testing::run(&workload, &workload.kernel, options);
+    let ran = headstart_testing::run(&workload, &workload.kernel, options);
     ran.map(|_| ()).map_err(told)
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Who changes the surface changes that file, too, and sees in it what a user will see. `HEADSTART_BLESS=1` rewrites it. It
 //! is read from the sources: modules, items, fields, variants, methods and the traits that are implemented. What macros of
-//! ours declare is listed by its name alone. Hidden items and those of the feature `testing` are no part of it.
+//! ours declare is listed by its name alone. Hidden items are there for the other crates of the
+//! library, and no part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,26 +24,49 @@ struct Module {
     is_public: bool,
 }
 
-/// The crate as it is written.
+/// The crates that the library is made of, by their folders below `crates`, each with the module under which a program
+/// finds it in `headstart`. The parts of a crate without a module of its own lie beside those of `headstart`.
+const CRATES: [(&str, &[&str]); 13] = [
+    ("back", &["back"]),
+    ("checker", &["checker"]),
+    ("cuda", &["device", "cuda"]),
+    ("device", &["device"]),
+    ("front", &["front"]),
+    ("ir", &[]),
+    ("model", &["model"]),
+    ("opencl", &["device", "opencl"]),
+    ("prefetch", &["prefetch"]),
+    ("report", &[]),
+    ("runtime", &["runtime"]),
+    ("sim", &["device", "sim"]),
+    ("tune", &[]),
+];
+
+/// The library as it is written.
 #[derive(Default)]
 struct Crate {
     modules: BTreeMap<Place, Module>,
+    /// Where the items of other crates lie, by the crates' names in paths.
+    mounts: BTreeMap<String, Place>,
     /// Implementations, with the modules that they stand in.
     implementations: Vec<(Place, ItemImpl)>,
 }
 
 /// Whether something is there for programs: neither hidden nor for tests.
 fn is_shown(attributes: &[Attribute]) -> bool {
-    !attributes.iter().any(|attribute| {
-        let Meta::List(list) = &attribute.meta else {
-            return false;
-        };
-        let text = list.tokens.to_string();
-        let is_hidden = list.path.is_ident("doc") && text == "hidden";
-        let is_for_tests = list.path.is_ident("cfg")
-            && (text == "test" || text.contains("\"testing\"") || text == "doctest");
-        is_hidden || is_for_tests
-    })
+    !attributes.iter().any(|one| is_hidden(one) || is_for_tests(one))
+}
+
+fn is_hidden(attribute: &Attribute) -> bool {
+    matches!(&attribute.meta, Meta::List(list) if list.path.is_ident("doc") && list.tokens.to_string() == "hidden")
+}
+
+fn is_for_tests(attribute: &Attribute) -> bool {
+    let Meta::List(list) = &attribute.meta else {
+        return false;
+    };
+    let text = list.tokens.to_string();
+    list.path.is_ident("cfg") && (text == "test" || text.contains("\"samples\"") || text == "doctest")
 }
 
 fn is_public(visibility: &Visibility) -> bool {
@@ -79,6 +103,23 @@ impl Crate {
         all
     }
 
+    /// With the crates beside it, below this folder.
+    fn with_parts(mut self, crates: &Path) -> Crate {
+        for (name, place) in CRATES {
+            let place: Place = place.iter().map(|&part| part.to_owned()).collect();
+            self.mounts.insert(format!("headstart_{name}"), place.clone());
+            let source = crates.join(name).join("src");
+            self.module(place, &source.join("lib.rs"), &source, true);
+        }
+        self
+    }
+
+    /// The root of the crate that a module belongs to.
+    fn root_of(&self, place: &[String]) -> Place {
+        let roots = self.mounts.values().filter(|root| place.starts_with(root));
+        roots.max_by_key(|root| root.len()).cloned().unwrap_or_default()
+    }
+
     fn module(&mut self, place: Place, file: &Path, folder: &Path, is_public: bool) {
         let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let items = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -89,12 +130,14 @@ impl Crate {
         let mut kept = Vec::new();
         for item in items {
             match item {
-                Item::Mod(module) if !is_shown(&module.attrs) => {}
+                Item::Mod(module) if module.attrs.iter().any(is_for_tests) => {}
                 Item::Mod(module) => {
                     let name = module.ident.to_string();
                     let mut inner = place.clone();
                     inner.push(name.clone());
-                    let is_public_here = is_public_module && is_public(&module.vis);
+                    // The items of a hidden one may be shown elsewhere.
+                    let is_public_here =
+                        is_public_module && is_public(&module.vis) && is_shown(&module.attrs);
                     let folder = folder.join(&name);
                     match module.content {
                         Some((_, items)) => self.items(inner, items, &folder, is_public_here),
@@ -115,12 +158,10 @@ impl Crate {
             Item::Use(item) => Some(flattened(&item.tree)),
             _ => None,
         });
-        let module = Module {
-            uses: uses.flatten().collect(),
-            items: kept,
-            is_public: is_public_module,
-        };
-        self.modules.insert(place, module);
+        let module = self.modules.entry(place).or_default();
+        module.uses.extend(uses.flatten());
+        module.items.extend(kept);
+        module.is_public |= is_public_module;
     }
 
     /// Where a path that stands in a module leads: to a module, or to an item of one.
@@ -129,7 +170,11 @@ impl Crate {
         let mut rest = path;
         match path.first()?.as_str() {
             "crate" => {
-                at.clear();
+                at = self.root_of(from);
+                rest = &path[1..];
+            }
+            name if self.mounts.contains_key(name) => {
+                at = self.mounts[name].clone();
                 rest = &path[1..];
             }
             "self" => rest = &path[1..],
@@ -153,7 +198,10 @@ impl Crate {
             }
             // Another module's re-export.
             for (path, alias) in &module.uses {
-                let is_meant = alias == name && path.as_slice() != std::slice::from_ref(name);
+                let (first, behind) = path.split_first().expect("a path has a name");
+                let is_itself = behind.is_empty() && first == name
+                    || self.mounts.get(first) == Some(&at) && behind == std::slice::from_ref(name);
+                let is_meant = alias == name && !is_itself;
                 if is_meant && let Some((place, item)) = self.resolve(&at, path) {
                     let further = place.into_iter().chain(item).chain(rest[1..].iter().cloned());
                     return self.resolve(&[], &further.collect::<Place>());
@@ -383,7 +431,11 @@ fn surface(all: &Crate) -> BTreeSet<String> {
                 if alias == "*" {
                     from.pop();
                     if let Some((inner, None)) = all.resolve(place, &from) {
-                        let named = all.modules[&inner].items.iter().filter_map(name_of);
+                        let shown = all.modules[&inner]
+                            .items
+                            .iter()
+                            .filter(|item| is_shown(attributes(item)));
+                        let named = shown.filter_map(name_of);
                         targets.extend(named.map(|name| (inner.clone(), Some(name))));
                     }
                 } else {
@@ -394,7 +446,9 @@ fn surface(all: &Crate) -> BTreeSet<String> {
                 }
                 for (inner, name) in targets {
                     let Some(name) = name else {
-                        lines_of.insert(format!("use {here} = {}", spelled_path(&inner)));
+                        if spelled_path(&inner) != here {
+                            lines_of.insert(format!("use {here} = {}", spelled_path(&inner)));
+                        }
                         continue;
                     };
                     let here = if alias == "*" {
@@ -403,7 +457,10 @@ fn surface(all: &Crate) -> BTreeSet<String> {
                         here.clone()
                     };
                     if let Some(known) = known.get(&(inner.clone(), name.clone())) {
-                        lines_of.insert(format!("use {here} = {known}"));
+                        // A part of the library has the place that programs know already.
+                        if *known != here {
+                            lines_of.insert(format!("use {here} = {known}"));
+                        }
                         continue;
                     }
                     let declared = all.modules[&inner]
@@ -481,7 +538,8 @@ fn methods(
 #[test]
 fn the_surface_is_changed_on_purpose_only() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let found: BTreeSet<String> = surface(&Crate::read(&folder.join("src")));
+    let found: BTreeSet<String> =
+        surface(&Crate::read(&folder.join("src")).with_parts(&folder.join("../crates")));
     let text: String = found.iter().map(|line| format!("{line}\n")).collect();
     let file = folder.join("surface.txt");
     if std::env::var_os("HEADSTART_BLESS").is_some() {

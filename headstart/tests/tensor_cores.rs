@@ -14,9 +14,9 @@ use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
 use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
-use headstart::testing::ptxas::Ptxas;
-use headstart::testing::{Random, run};
 use headstart::tune::{Compare, Given, Workload};
+use headstart_testing::ptxas::Ptxas;
+use headstart_testing::{Random, run};
 
 /// An instruction of one tile, and how its operands are spread over registers.
 struct Case {

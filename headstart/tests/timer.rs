@@ -13,8 +13,8 @@ use headstart::device::model::built_in;
 use headstart::device::sim::timer::{LaunchTime, Timer};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, apply};
-use headstart::testing::{self, Case, Random, Size, random_plan};
 use headstart::tune::Workload;
+use headstart_testing::{self as testing, Case, Random, Size, random_plan};
 
 fn timers() -> [Timer; 2] {
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));

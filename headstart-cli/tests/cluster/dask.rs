@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use headstart::testing::tools;
+use headstart_testing::tools;
 
 use crate::process;
 use crate::search::{PARTS, SUBJECT, Search};

@@ -63,7 +63,7 @@ impl Search {
         let own = Path::new(env!("CARGO_BIN_EXE_headstart"))
             .parent()
             .expect("a folder");
-        let tools = headstart::testing::tools::folder().join("bin");
+        let tools = headstart_testing::tools::folder().join("bin");
         let others = env::var_os("PATH").unwrap_or_default();
         let all = [own.to_owned(), tools]
             .into_iter()

@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::Duration;
 
-use headstart::testing::tools;
+use headstart_testing::tools;
 
 use crate::process::{self, ask_for, output, wait_for};
 use crate::search::{PARTS, SUBJECT, Search};

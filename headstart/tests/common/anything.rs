@@ -8,9 +8,9 @@ use headstart::device::Launch;
 use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::ir::{self, Kernel};
 use headstart::prefetch::{Target, apply};
-use headstart::testing::{Random, bind, random_plan};
 use headstart::tune::LaunchFile;
 use headstart::{Error, Fault};
+use headstart_testing::{Random, bind, random_plan};
 
 /// Operations of a kernel that is still looked at: the passes may copy them many times.
 const OPERATIONS: usize = 500;

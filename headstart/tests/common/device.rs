@@ -7,7 +7,7 @@ use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
 use headstart::ir::eval::LEAST_OF_NORMAL_SQRT;
 use headstart::ir::{Rounding, Type};
 use headstart::prefetch::{self, Plan};
-use headstart::testing::{self, Random, Size};
+use headstart_testing::{self as testing, Random, Size};
 
 use super::operations::{self, Operation};
 

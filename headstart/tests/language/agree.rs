@@ -120,7 +120,7 @@ pub fn devices_but(excluded: Option<Family>) -> Vec<Box<dyn Device>> {
     if wanted(Family::OpenCl) {
         match crate::kept::opencl() {
             Ok(device) => devices.push(device),
-            Err(error) => headstart::testing::tools::skip("opencl", &error.to_string()),
+            Err(error) => headstart_testing::tools::skip("opencl", &error.to_string()),
         }
     }
     USED.set(USED.get() + devices.len());
@@ -163,7 +163,7 @@ pub fn lowers(kernel: headstart::Result<headstart::ir::Kernel>) -> String {
         let target = machine::Target::of(&model, 32);
         assert!(machine::lower(&kernel, &target).instruction_count() > 0);
     }
-    let ptxas = headstart::testing::ptxas::Ptxas::find();
+    let ptxas = headstart_testing::ptxas::Ptxas::find();
     let mut text = String::new();
     for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
         let emitted = ptx::emit(&kernel, &ptx::Options::new(target)).expect("PTX can say it");

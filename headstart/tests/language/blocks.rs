@@ -9,7 +9,7 @@ use headstart::ir::{CacheUse, Kernel, OpKind};
 use headstart::prefetch::{self, Plan};
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
-use headstart::testing::spirv_val::SpirvVal;
+use headstart_testing::spirv_val::SpirvVal;
 
 use crate::agree::{agree, devices, lowers, noise, taken};
 use crate::conformance::Feature;
@@ -178,7 +178,7 @@ fn blocks_run_on_intels_cpus() {
             assert_eq!(device.facts().block_access, BlockAccess::ALL);
         }
         Ok(_) => {}
-        Err(error) => headstart::testing::tools::skip("opencl", &error.to_string()),
+        Err(error) => headstart_testing::tools::skip("opencl", &error.to_string()),
     }
 }
 

@@ -11,9 +11,9 @@ use std::path::Path;
 use headstart::back::{ptx, spirv};
 use headstart::device::opencl::platform;
 use headstart::ir::Kernel;
-use headstart::testing::ptxas::Ptxas;
-use headstart::testing::spirv_val::SpirvVal;
 use headstart::tune::threads;
+use headstart_testing::ptxas::Ptxas;
+use headstart_testing::spirv_val::SpirvVal;
 
 use crate::agree::{Family, only};
 

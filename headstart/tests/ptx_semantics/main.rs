@@ -7,8 +7,8 @@ mod words;
 
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
-use headstart::testing::run;
 use headstart::tune::{FileSubject, LaunchFile, Subject};
+use headstart_testing::run;
 
 /// The output `param_0` of an entry under a launch file.
 fn output(text: &str, launch: &str) -> Vec<u32> {

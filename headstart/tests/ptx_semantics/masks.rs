@@ -9,8 +9,8 @@ use headstart::device::sim::functional::{Groups, Options};
 use headstart::front::ptx::import;
 use headstart::ir::{Kernel, OpKind};
 use headstart::prefetch::{self, Plan, Target};
-use headstart::testing::{self, ptxas::Ptxas, run};
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+use headstart_testing::{self as testing, ptxas::Ptxas, run};
 
 const MODULE: &str = include_str!("masks.ptx");
 

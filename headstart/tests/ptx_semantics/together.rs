@@ -4,7 +4,7 @@ use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
 use headstart::front::ptx::{Facts, read};
 use headstart::ir::print;
 use headstart::prefetch::{self, Plan, Target};
-use headstart::testing::ptxas::Ptxas;
+use headstart_testing::ptxas::Ptxas;
 
 use super::{REGISTERS, output};
 

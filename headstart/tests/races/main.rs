@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use headstart::device::sim::functional::{CompiledKernel, Groups, Messages, Options};
 use headstart::front::ptx;
-use headstart::testing::bind;
 use headstart::tune::{FileSubject, LaunchFile, Subject};
+use headstart_testing::bind;
 
 const SOURCE: &str = include_str!("kernels.cu");
 const MODULE: &str = include_str!("kernels.ptx");

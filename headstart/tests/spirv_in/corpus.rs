@@ -17,11 +17,11 @@ use headstart::device::{Command, Device, Program, model};
 use headstart::front::spirv::{Imported, Module};
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
-use headstart::testing;
-use headstart::testing::ocloc::Ocloc;
-use headstart::testing::spirv_val::SpirvVal;
-use headstart::testing::tools;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
+use headstart_testing as testing;
+use headstart_testing::ocloc::Ocloc;
+use headstart_testing::spirv_val::SpirvVal;
+use headstart_testing::tools;
 
 /// Shared memory of a work-group that both devices have, in bytes.
 const MOST_SHARED: u64 = 128 << 10;

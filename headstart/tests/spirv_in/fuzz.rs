@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use headstart::testing::{self, Random};
+use headstart_testing::{self as testing, Random};
 
 use crate::spirv_modules;
 

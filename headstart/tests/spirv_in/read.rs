@@ -8,9 +8,9 @@ use headstart::device::sim::functional;
 use headstart::front::ptx::Facts;
 use headstart::front::spirv::{Imported, Module};
 use headstart::ir::{self, Kernel, Type};
-use headstart::testing::{self, Size};
 use headstart::tune::{Given, Workload};
 use headstart::{Error, Fault};
+use headstart_testing::{self as testing, Size};
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
 use rspirv::spirv::{

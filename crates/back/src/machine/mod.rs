@@ -1,0 +1,102 @@
+//! Kernel to machine program: the instruction stream that the timer runs.
+//!
+//! A device does not execute IR operations. A square root is a dozen instructions, an address may be
+//! none, a 64-bit addition two. This back end lowers a kernel to the stream that the vendor's
+//! compiler would emit for it, as far as time depends on it: the number of instructions, the units
+//! they occupy, what they wait for, their bytes of code, the registers they need. The stream is also
+//! executable: each IR operation is attached to the instruction that completes it, so the timer
+//! computes real addresses and takes real branches.
+//!
+//! In order: clean the kernel up (`cleanup`); select instructions; schedule them between jumps;
+//! merge the registers that moves connect; count registers; lay the code out. `program` defines the
+//! result.
+
+mod arithmetic;
+mod coalesce;
+mod constants;
+mod draft;
+mod facts;
+mod intervals;
+mod isa;
+mod layout;
+mod listing;
+mod liveness;
+mod matrix;
+mod operands;
+mod pressure;
+pub(crate) mod program;
+mod recipe;
+mod registers;
+mod schedule;
+mod select;
+mod spaced;
+#[doc(hidden)]
+pub mod target;
+mod window;
+
+pub use program::{
+    Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
+    Share, Slot, Step,
+};
+pub use target::{Family, Target};
+
+use target::LEAST_PROMISED;
+
+use crate::ir::Kernel;
+use crate::model::DeviceModel;
+
+/// Lowers a verified kernel for a launch of which a core can use `groups` work-groups of `group` work-items at once; for
+/// fewer, if its values do not fit into the registers that so many leave it.
+pub fn lower_for_groups(
+    kernel: &Kernel,
+    target: &Target,
+    model: &DeviceModel,
+    groups: u32,
+    group: u32,
+) -> MachineProgram {
+    let mut groups = groups;
+    loop {
+        let target = target.for_groups(model, groups, group);
+        let program = lower(kernel, &target);
+        let registers = program.register_estimate.registers;
+        let kept = target.kept_registers;
+        if kept < LEAST_PROMISED || registers <= kept || groups == 1 {
+            return program;
+        }
+        let footprint = target.footprint(group, registers, 0, false);
+        groups = model.occupancy(&footprint).groups_per_core.clamp(1, groups - 1);
+    }
+}
+
+/// Lowers a verified kernel.
+pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
+    let mut kernel = kernel.clone();
+    super::hints::expand(&mut kernel, &target.prefetches());
+    super::library::expand(&mut kernel);
+    // As in the text that the device gets.
+    if !target.has_tables {
+        super::tables::expand(&mut kernel);
+    }
+    let kernel = crate::cleanup::clean(&kernel);
+    let facts = facts::Facts::of(&kernel, *target);
+    let select::Selected {
+        pointers,
+        drafts,
+        mut virtuals,
+    } = select::select(&facts);
+    let drafts = match target.family {
+        Family::Nvidia => constants::place(pointers, drafts, &mut virtuals),
+        Family::Intel => drafts,
+    };
+    let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
+    coalesce::coalesce(&mut drafts, virtuals.len());
+    spaced::space_copies(target, &mut drafts);
+    if target.family == Family::Intel {
+        isa::intel::join_once(&mut drafts);
+    }
+    let estimate = registers::estimate(target, &drafts, &virtuals);
+    layout::lay_out(kernel, drafts, &virtuals, estimate)
+}
+
+#[cfg(test)]
+mod tests;

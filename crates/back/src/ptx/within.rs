@@ -1,0 +1,240 @@
+//! A kernel inside a module that somebody else wrote: the same instructions, in a block that takes the place of an
+//! entry's body.
+//!
+//! ```text
+//! .visible .entry gather(.param .u64 gather_param_0, …)      as it was
+//! {
+//!     {
+//!         .reg .b64 %rd<9>; …
+//!         ld.param.u64 %param_0_1, [gather_param_0];          by the names that the entry has
+//!         …
+//!     }
+//! }
+//! ```
+//!
+//! Registers and labels of a block are its own; the variables of the module around it are not, and are named as they are
+//! there. Nothing is said about work-group sizes: that is the entry's business.
+
+use std::fmt::Write;
+
+use super::emitter::Emitter;
+use super::{MOST_STATIC_SHARED, Options, Target, check, control, declare_arrays, prefetch};
+use crate::banked::BankedConstants;
+use crate::cleanup;
+use crate::error::{Error, Result};
+use crate::hints::{Form, HintReached, expand};
+use crate::ir::{Array, Kernel, OpKind, Space, Value};
+use crate::{library, tables};
+
+/// What a block stands in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Within {
+    /// Where each of the kernel's parameters comes from.
+    pub parameters: Vec<Handed>,
+    /// Names of shared and local variables that are declared around the block: arrays of these names are those.
+    pub arrays: Vec<String>,
+    /// Bytes of shared memory that are declared around the block.
+    pub static_shared_bytes: u64,
+    /// The source files that the module names, by number. Places in other files are left out.
+    pub files: Vec<(u64, String)>,
+}
+
+/// How a block comes by a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Handed {
+    /// From a parameter of the entry, or a member of it.
+    Parameter {
+        /// Its name in the text.
+        name: String,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// It is the address of a structure that is passed by value, which only `ld.param` reads.
+    Structure {
+        /// Its name in the text.
+        name: String,
+    },
+    /// It is the address of a variable.
+    Variable {
+        /// Its name in the text.
+        name: String,
+        /// Whether it lies in constant memory, which only `ld.const` reads.
+        is_constant: bool,
+    },
+    /// It is an address that this variable of constant memory holds: of another module's variable, by its global address.
+    Kept {
+        /// The variable's name in the text.
+        name: String,
+    },
+}
+
+/// A kernel's text inside a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The text, with its braces.
+    pub text: String,
+    /// Shared memory that it declares, in bytes.
+    pub static_shared_bytes: u64,
+    /// What each cache hint became.
+    pub hints: Vec<HintReached>,
+}
+
+/// Emits a verified kernel as a block.
+///
+/// # Errors
+/// As for [`emit`](super::emit); it takes more shared memory than a module can declare, or does with constant memory what
+/// only global memory allows.
+pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Result<Block> {
+    check(kernel, options)?;
+    if within.parameters.len() != kernel.params.len() {
+        return Err(Error::bug(
+            "a kernel has other parameters than the entry that it came from",
+        ));
+    }
+    let options = &Options {
+        group: None,
+        groups_per_core: None,
+        ..options.clone()
+    };
+    let hints = prefetch::report(kernel, options);
+    let mut kernel = kernel.clone();
+    expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    library::expand(&mut kernel);
+    if options.target < Target::Sm90 {
+        tables::expand(&mut kernel);
+    }
+    let kernel = &cleanup::clean(&kernel);
+    let mut emitter = Emitter::new(kernel, options);
+    emitter.within = Some(within);
+    emitter.banked = BankedConstants::default();
+    emitter.only_loads_of_constants(within)?;
+    for (param, handed) in kernel.params.iter().zip(&within.parameters) {
+        emitter.handed(param.value, handed);
+    }
+    emitter.prepare_prefetches();
+    emitter.region(&kernel.body, control::Next::Nothing)?;
+    let rows = emitter.declared_rows();
+    let written = emitter.finish();
+
+    let is_declared = |array: Array| within.arrays.contains(&kernel.arrays[array].name);
+    let own = kernel
+        .arrays
+        .iter()
+        .filter(|(array, data)| data.space == Space::Shared && !is_declared(*array));
+    let mut shared = own.fold(0u64, |end, (_, data)| {
+        end.next_multiple_of(u64::from(data.align.max(1))) + data.bytes()
+    });
+    let mut text = String::from("{\n");
+    text.push_str(&written.registers.declarations());
+    // Of this block alone, whatever the module has by that name.
+    text.push_str(&rows);
+    declare_arrays(&mut text, kernel, &|array| is_declared(array));
+    if written.uses_scratch {
+        // Nobody says here how large the work-groups are.
+        let items: u32 = kernel.group_size.map_or(1024, |size| size.iter().product());
+        shared += u64::from(4 * items);
+        let _ = writeln!(
+            text,
+            "\t.shared .align 4 .b8 {}[{}];",
+            prefetch::SCRATCH,
+            4 * items
+        );
+    }
+    let all = shared + within.static_shared_bytes;
+    if all > MOST_STATIC_SHARED {
+        return Err(Error::device(format!(
+            "the entry would declare {all} bytes of shared memory, and its launches ask for none"
+        ))
+        .accepted(format!("at most {MOST_STATIC_SHARED}")));
+    }
+    text.push('\n');
+    text.push_str(&written.instructions);
+    text.push_str("}\n");
+    Ok(Block {
+        text,
+        static_shared_bytes: shared,
+        hints,
+    })
+}
+
+impl Emitter<'_> {
+    /// Brings a parameter into its register.
+    fn handed(&mut self, value: Value, handed: &Handed) {
+        match handed {
+            Handed::Parameter { name, offset: 0 } => self.parameter(value, name),
+            Handed::Parameter { name, offset } => self.parameter(value, &format!("{name}+{offset}")),
+            Handed::Variable { name, .. } | Handed::Structure { name } => {
+                if self.uses.contains_key(&value) {
+                    let r = self.register(value);
+                    self.ins(format!("mov.u64 {r}, {name}"));
+                }
+            }
+            Handed::Kept { name } => {
+                if self.uses.contains_key(&value) {
+                    let r = self.register(value);
+                    self.ins(format!("ld.const.u64 {r}, [{name}]"));
+                }
+            }
+        }
+    }
+
+    /// How what a parameter points to is read, if only one kind of load reads it: `const` or `param`.
+    pub(super) fn only_read_by(&self, param: Value) -> Option<&'static str> {
+        match self.comes_from(param)? {
+            Handed::Variable {
+                is_constant: true, ..
+            } => Some("const"),
+            Handed::Structure { .. } => Some("param"),
+            _ => None,
+        }
+    }
+
+    /// Whether a parameter is the address of memory that only one kind of load reads.
+    pub(super) fn is_constant_variable(&self, param: Value) -> bool {
+        self.only_read_by(param).is_some()
+    }
+
+    fn comes_from(&self, param: Value) -> Option<&Handed> {
+        let position = self.kernel.params.iter().position(|other| other.value == param);
+        let (within, position) = self.within.zip(position)?;
+        within.parameters.get(position)
+    }
+
+    /// Refuses kernels that do with constant memory anything but read it, or lose sight of which memory that is.
+    fn only_loads_of_constants(&self, within: &Within) -> Result<()> {
+        let constant = |handed: &Handed| {
+            matches!(
+                handed,
+                Handed::Variable {
+                    is_constant: true,
+                    ..
+                } | Handed::Structure { .. }
+            )
+        };
+        if !within.parameters.iter().any(constant) {
+            return Ok(());
+        }
+        let mut odd = None;
+        self.kernel.body.walk(&mut |op| {
+            let of = |pointer: Value| self.roots.of(pointer).map(|root| self.is_constant_variable(root));
+            match &op.kind {
+                OpKind::Load { ptr, .. }
+                    if self.ty(*ptr).space() == Some(Space::Global) && of(*ptr).is_none() =>
+                {
+                    odd = Some((op.place, "what it reads may be constant memory or not"));
+                }
+                OpKind::Prefetch { ptr, .. } | OpKind::Copy { from: ptr, .. } if of(*ptr) != Some(false) => {
+                    odd = Some((op.place, "constant memory is not fetched ahead"));
+                }
+                OpKind::Convert(_, value) if self.ty(*value).is_pointer() && of(*value) == Some(true) => {
+                    odd = Some((op.place, "an address of constant memory is passed on"));
+                }
+                _ => {}
+            }
+        });
+        match odd {
+            Some((place, why)) => Err(Error::device(why).at(self.kernel.describe_place(place))),
+            None => Ok(()),
+        }
+    }
+}

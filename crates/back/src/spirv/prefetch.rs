@@ -1,0 +1,444 @@
+//! Cache hints: the messages that a hint becomes, and the functions that send them.
+//!
+//! # The form that Intel's compiler honours
+//! IGC takes OpenCL's `prefetch` for a request to L3 at best, drops it at worst, and ignores cache controls on it. What
+//! it does honour are its own builtins, `__builtin_IB_lsc_prefetch_global_TYPE(base, offset, control)`, which a module
+//! may import as a function; each becomes one or more `load.ugm` messages without a destination, with the cache
+//! control that was asked (read in the output of IGC 1.0.12504 and 2.40 for pvc).
+//!
+//! Other devices do not have these functions. For [`Target::Portable`] the same module defines them: each calls
+//! OpenCL's `prefetch`, which is a hint there, too.
+//!
+//! # Which messages
+//! One call fetches at most 32 bytes for each work-item, and that only in elements of 4 bytes or more. See
+//! [`messages`] for the rule.
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{Capability, Decoration, LinkageType, Op as Code, OpenclStd100Op as Std, Word};
+
+use super::block::Blocks;
+use super::emitter::Emitter;
+use super::{Options, Target};
+use crate::hints::{Form, HintReached, asked, cost};
+use crate::ir::{CacheHint, CacheLevel, HintSource, Kernel, OpKind, Space, Value};
+
+/// Most bytes that one call fetches for a work-item.
+const CALL_BYTES: u32 = 32;
+
+/// Calls that are written one after the other; more become a loop.
+const MOST_CALLS: usize = 16;
+
+/// Bytes between two calls for a range whose alignment is not known: a cache line of every Intel GPU.
+const LINE: u32 = 64;
+
+/// What one call fetches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// 1 byte.
+    Uchar,
+    /// 2 bytes.
+    Ushort,
+    /// 1, 2, 3, 4 or 8 words of 4 bytes.
+    Uint(u32),
+}
+
+/// One call: so many bytes after the pointer, and what is fetched there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Message {
+    /// Bytes after the pointer.
+    pub offset: u32,
+    /// What is fetched.
+    pub element: Element,
+}
+
+impl Element {
+    /// As the builtin's name spells it.
+    pub fn name(self) -> String {
+        match self {
+            Element::Uchar => "uchar".to_owned(),
+            Element::Ushort => "ushort".to_owned(),
+            Element::Uint(1) => "uint".to_owned(),
+            Element::Uint(count) => format!("uint{count}"),
+        }
+    }
+
+    /// The builtin that fetches it.
+    fn builtin(self) -> String {
+        format!("__builtin_IB_lsc_prefetch_global_{}", self.name())
+    }
+
+    /// Bytes that it fetches.
+    pub fn bytes(self) -> u32 {
+        match self {
+            Element::Uchar => 1,
+            Element::Ushort => 2,
+            Element::Uint(count) => 4 * count,
+        }
+    }
+}
+
+/// The calls for `bytes` at a pointer that is a multiple of `align`.
+///
+/// - `align` of at least 4: words of 4 bytes that cover the range, eight a call while there are eight, then four,
+///   and the one, two or three that are left. The last may reach over the end by at most 3 bytes of the same word.
+/// - otherwise, one element of 1 or 2 bytes: that element.
+/// - otherwise the first byte of the range, each 64th after it, and the last: one in every cache line that it touches,
+///   and none beyond its end, where a prefetch to L1 would fault.
+pub fn messages(bytes: u32, align: u32) -> Vec<Message> {
+    let mut messages = Vec::new();
+    if align >= 4 {
+        let words = bytes.div_ceil(4);
+        let mut word = 0;
+        while word < words {
+            let count = match words - word {
+                8.. => 8,
+                4..=7 => 4,
+                rest => rest,
+            };
+            messages.push(Message {
+                offset: 4 * word,
+                element: Element::Uint(count),
+            });
+            word += count;
+        }
+        return messages;
+    }
+    if bytes == 2 && align == 2 {
+        return vec![Message {
+            offset: 0,
+            element: Element::Ushort,
+        }];
+    }
+    let mut offsets: Vec<u32> = (0..bytes).step_by(LINE as usize).collect();
+    if offsets.last().is_none_or(|&last| last + 1 < bytes) {
+        offsets.push(bytes.saturating_sub(1));
+    }
+    let message = |offset| Message {
+        offset,
+        element: Element::Uchar,
+    };
+    offsets.into_iter().map(message).collect()
+}
+
+/// How many `load.ugm` messages without a destination the calls for a range become in the code of one sub-group.
+///
+/// A message asks for at most 512 bytes for all its work-items, each of which takes 4 bytes at least: 16 work-items ask
+/// for 8 words in one message, 32 in two (IGC 2.40 for pvc and bmg).
+pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
+    const MESSAGE_BYTES: u32 = 512;
+    let of_one = |message: &Message| (sub_group * message.element.bytes().max(4)).div_ceil(MESSAGE_BYTES);
+    messages(bytes, align).iter().map(of_one).sum()
+}
+
+/// The number by which Intel's builtins name what a hint asks: `LSC_LDCC` of the oneAPI optimization guide. Streaming
+/// stands for "nontemporal", never invalidate-after-read, which is no hint but a promise.
+pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
+    if let HintSource::Control(control) = source {
+        return control.number();
+    }
+    match (hint.level, hint.nontemporal) {
+        // L1C_L3C, L1S_L3C, L1UC_L3C.
+        (CacheLevel::L1, false) => 4,
+        (CacheLevel::L1, true) => 6,
+        _ => 2,
+    }
+}
+
+/// The level that a hint for this level reaches at best on a target, what does it, and why that.
+pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'static str, &'static str) {
+    match (target, asked) {
+        (Target::IntelLsc, CacheLevel::L1) => (Some(CacheLevel::L1), "load.ugm to null", "as asked"),
+        (Target::IntelLsc, CacheLevel::L3) => (Some(CacheLevel::L3), "load.ugm to null", "as asked"),
+        (Target::IntelLsc, _) => (
+            Some(CacheLevel::L3),
+            "load.ugm to null",
+            "the GPU has two levels, which Intel calls L1 and L3",
+        ),
+        (Target::IntelOlder, _) => (
+            None,
+            "nothing",
+            "Intel's GPUs before the Max series have no prefetch",
+        ),
+        (Target::Portable, _) => (
+            None,
+            "OpenCL's prefetch",
+            "OpenCL does not say what its prefetch does",
+        ),
+    }
+}
+
+/// What a target's prefetches look like. Joint and counted ones become those of single work-items in this form.
+pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
+    /// The smallest sub-groups that Intel's GPUs with prefetches have.
+    const SMALLEST: u32 = 16;
+    let size = kernel.sub_group_size.or(options.sub_group_size);
+    Form {
+        has_any: options.target != Target::IntelOlder,
+        ..Form::intel(size.unwrap_or(SMALLEST))
+    }
+}
+
+/// What each prefetch of a kernel becomes.
+pub(super) fn report(
+    kernel: &Kernel,
+    target: Target,
+    form: &Form,
+    blocks: Option<&Blocks>,
+) -> Vec<HintReached> {
+    let mut hints: Vec<HintReached> = Vec::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Prefetch {
+            hint, source, scope, ..
+        } = &op.kind
+        else {
+            return;
+        };
+        let (level, by, why) = match source.fills() {
+            true => reached(target, hint.level),
+            false => (None, "nothing", "it asks for no level"),
+        };
+        let of_blocks = blocks.and_then(|blocks| blocks.cost(op));
+        let hint = HintReached {
+            place: kernel.describe_place(op.place),
+            asked: asked(*hint, *source, *scope),
+            level: hint.level,
+            reached: level,
+            by: by.to_owned(),
+            why: why.to_owned(),
+            cost: of_blocks.unwrap_or_else(|| cost(&op.kind, form)),
+        };
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    });
+    hints
+}
+
+impl Emitter<'_> {
+    /// A cache hint of one work-item.
+    pub(super) fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, source: HintSource) {
+        if self.options.target == Target::IntelOlder {
+            return;
+        }
+        let align = self.alignment(ptr, 0);
+        let pointer = self.id(ptr);
+        let control = self.module.constant(32, u64::from(control(hint, source)));
+        match self.ty(ptr).space() {
+            Some(Space::Global) => self.send(pointer, bytes, align, control),
+            // Only what turns out to be global is fetched.
+            _ => {
+                let (global, boolean) = (self.bytes_in(Space::Global), self.module.boolean());
+                let operands = vec![
+                    Operand::IdRef(pointer),
+                    Operand::StorageClass(super::emitter::storage_class(Space::Global)),
+                ];
+                let pointer = self.module.make(Code::GenericCastToPtrExplicit, global, operands);
+                let long = self.module.int(64);
+                let address = self.module.ins(Code::ConvertPtrToU, long, &[pointer]);
+                let zero = self.module.constant(64, 0);
+                let is_global = self.module.ins(Code::INotEqual, boolean, &[address, zero]);
+                let [yes, done] = [(); 2].map(|()| self.module.new_id());
+                let operands = [is_global, yes, done].map(Operand::IdRef).to_vec();
+                self.module.close(Code::BranchConditional, operands);
+                self.module.begin(yes);
+                self.send(pointer, bytes, align, control);
+                self.module.branch(done);
+                self.module.begin(done);
+            }
+        }
+    }
+
+    /// Sends the messages for a range of global memory.
+    fn send(&mut self, pointer: Word, bytes: u32, align: u32, control: Word) {
+        let messages = messages(bytes, align);
+        let global = self.bytes_in(Space::Global);
+        if messages.len() <= MOST_CALLS {
+            for Message { offset, element } in messages {
+                let at = self.moved(global, pointer, u64::from(offset));
+                self.call(at, element, control);
+            }
+            return;
+        }
+        // All but the last few are alike.
+        let (step, element) = match align {
+            4.. => (CALL_BYTES, Element::Uint(8)),
+            _ => (LINE, Element::Uchar),
+        };
+        let alike = |(index, message): &(u32, &Message)| {
+            **message
+                == Message {
+                    offset: index * step,
+                    element,
+                }
+        };
+        let count = (0..).zip(&messages).take_while(alike).count();
+        let count_id = self.module.constant(64, count as u64);
+        self.repeated(pointer, count_id, step, element, control);
+        for &Message { offset, element } in &messages[count..] {
+            let at = self.moved(global, pointer, u64::from(offset));
+            self.call(at, element, control);
+        }
+    }
+
+    /// The same call at `count` places, `step` bytes from each other. `count` is not 0.
+    fn repeated(&mut self, pointer: Word, count: Word, step: u32, element: Element, control: Word) {
+        let (long, boolean) = (self.module.int(64), self.module.boolean());
+        let global = self.bytes_in(Space::Global);
+        let before = self.module.here();
+        let [head, done] = [(); 2].map(|()| self.module.new_id());
+        self.module.branch(head);
+        self.module.begin(head);
+        let block = self.module.block();
+        let zero = self.module.constant(64, 0);
+        let index = self.module.new_id();
+        let step = self.module.constant(64, u64::from(step));
+        let bytes = self.module.ins(Code::IMul, long, &[index, step]);
+        let at = self.module.ins(Code::PtrAccessChain, global, &[pointer, bytes]);
+        self.call(at, element, control);
+        let one = self.module.constant(64, 1);
+        let more = self.module.ins(Code::IAdd, long, &[index, one]);
+        let again = self.module.ins(Code::ULessThan, boolean, &[more, count]);
+        let operands = [again, head, done].map(Operand::IdRef).to_vec();
+        self.module.close(Code::BranchConditional, operands);
+        let operands = [zero, before, more, head].map(Operand::IdRef).to_vec();
+        let phi = Instruction::new(Code::Phi, Some(long), Some(index), operands);
+        self.module.put_in_front(block, vec![phi]);
+        self.module.begin(done);
+    }
+
+    /// Calls the builtin for an element.
+    fn call(&mut self, at: Word, element: Element, control: Word) {
+        let function = self.builtin(element);
+        let ty = self.element_type(element);
+        let at = self.pointing_to(ty, Space::Global, at);
+        let void = self.module.void();
+        let zero = self.module.constant(32, 0);
+        self.module
+            .ins(Code::FunctionCall, void, &[function, at, zero, control]);
+    }
+
+    fn element_type(&mut self, element: Element) -> Word {
+        match element {
+            Element::Uchar => self.module.int(8),
+            Element::Ushort => self.module.int(16),
+            Element::Uint(count) => {
+                let word = self.module.int(32);
+                self.module.vector(word, count)
+            }
+        }
+    }
+
+    /// The function that fetches an element.
+    fn builtin(&mut self, element: Element) -> Word {
+        if let Some(&(_, id)) = self.elements.iter().find(|(known, _)| *known == element) {
+            return id;
+        }
+        let id = self.module.new_id();
+        self.module.name(id, &element.builtin());
+        self.elements.push((element, id));
+        id
+    }
+
+    /// Writes the functions that were called: as imports, or with a body.
+    pub(super) fn write_bodies(&mut self) {
+        for (element, function) in std::mem::take(&mut self.elements) {
+            let ty = self.element_type(element);
+            let class = super::emitter::storage_class(Space::Global);
+            let pointer = self.module.pointer(class, ty);
+            let (void, int, long) = (self.module.void(), self.module.int(32), self.module.int(64));
+            let [at, offset, control] = [(); 3].map(|()| self.module.new_id());
+            if self.options.target == Target::IntelLsc {
+                self.module.needs(Capability::Linkage);
+                let import = vec![
+                    Operand::LiteralString(element.builtin()),
+                    Operand::LinkageType(LinkageType::Import),
+                ];
+                self.module
+                    .decorate(function, Decoration::LinkageAttributes, import);
+            } else {
+                let start = self.module.new_id();
+                self.module.begin(start);
+                let index = self.module.ins(Code::SConvert, long, &[offset]);
+                let at = self.module.ins(Code::PtrAccessChain, pointer, &[at, index]);
+                let one = self.module.constant(64, 1);
+                self.module.opencl(void, Std::prefetch, &[at, one]);
+                self.module.close(Code::Return, Vec::new());
+            }
+            let parameters = [(at, pointer), (offset, int), (control, int)];
+            self.module.function(function, void, &parameters);
+        }
+    }
+
+    /// A power of two that a pointer is known to be a multiple of.
+    pub(super) fn alignment(&self, ptr: Value, depth: u32) -> u32 {
+        const DEEPEST: u32 = 32;
+        if let Some(param) = self.kernel.param_of(ptr) {
+            return param
+                .facts
+                .map_or(1, |facts| power_of_two(u64::from(facts.align)));
+        }
+        match self.definition(ptr) {
+            Some(OpKind::ArrayAddress(array)) => power_of_two(u64::from(self.kernel.arrays[*array].align)),
+            Some(OpKind::Address {
+                base,
+                index,
+                scale,
+                offset,
+            }) if depth < DEEPEST => {
+                let index = self.kernel.as_constant(*index).unwrap_or(1);
+                let step = power_of_two(index.wrapping_mul(u64::from(*scale)));
+                let offset = power_of_two(*offset as u64);
+                self.alignment(*base, depth + 1).min(step).min(offset)
+            }
+            Some(OpKind::Convert(_, from)) if self.ty(*from).is_pointer() => self.alignment(*from, depth + 1),
+            // Carried by a loop: it was moved by whole elements, or a load there would not be aligned.
+            _ => self.element_alignment(ptr),
+        }
+    }
+
+    /// The alignment of the elements behind a pointer whose parameter is known.
+    fn element_alignment(&self, ptr: Value) -> u32 {
+        let facts = self
+            .roots
+            .of(ptr)
+            .and_then(|root| self.kernel.param_of(root)?.facts);
+        facts.map_or(1, |facts| facts.element.bytes().max(1))
+    }
+}
+
+/// The largest power of two that divides a number, at most 2³¹; 0 is divided by all.
+fn power_of_two(number: u64) -> u32 {
+    1 << number.trailing_zeros().min(31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spelled(bytes: u32, align: u32) -> String {
+        let messages = messages(bytes, align);
+        let one = |message: &Message| format!("{}@{}", message.element.name(), message.offset);
+        messages.iter().map(one).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn ranges_are_split_every_32_bytes() {
+        assert_eq!(spelled(4, 4), "uint@0");
+        assert_eq!(spelled(8, 4), "uint2@0");
+        assert_eq!(spelled(12, 4), "uint3@0");
+        assert_eq!(spelled(16, 16), "uint4@0");
+        assert_eq!(spelled(20, 4), "uint4@0 uint@16");
+        assert_eq!(spelled(32, 4), "uint8@0");
+        assert_eq!(spelled(33, 4), "uint8@0 uint@32");
+        assert_eq!(spelled(64, 8), "uint8@0 uint8@32");
+    }
+
+    #[test]
+    fn small_and_unaligned_ones_stay_inside() {
+        assert_eq!(spelled(1, 1), "uchar@0");
+        assert_eq!(spelled(2, 2), "ushort@0");
+        assert_eq!(spelled(2, 1), "uchar@0 uchar@1");
+        assert_eq!(spelled(65, 1), "uchar@0 uchar@64");
+        assert_eq!(spelled(130, 2), "uchar@0 uchar@64 uchar@128 uchar@129");
+    }
+}

@@ -1,0 +1,636 @@
+//! The parent's side: starts workers, replaces lost ones, and waits with limits.
+
+mod checks;
+
+use std::ffi::OsString;
+use std::io::{BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+pub use checks::{Referred, Verified};
+
+use super::output::{Line, separate};
+use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
+use crate::Result;
+use crate::failure::{Failure, FailureKind};
+use crate::gpu::GpuFacts;
+use crate::ir::Type;
+use crate::timing::{Timing, TimingOptions};
+use headstart_device::{Fill, Pattern};
+
+/// How long anything but a launch may take: opening a GPU, filling gigabytes, compiling.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Tries kernels in another process.
+pub struct Worker {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    /// What a new process is told first.
+    open: Request,
+    bind: Option<Request>,
+    /// What the outputs should hold, as the worker was told.
+    expected: Option<Arc<Vec<Vec<u8>>>>,
+    /// The module whose outputs the worker keeps, and how long a launch of it may take.
+    referred: Option<(String, Duration)>,
+    modules: Vec<Module>,
+    facts: Option<GpuFacts>,
+    process: Option<Process>,
+    /// How many processes were started.
+    started: u32,
+    folder: tempfile::TempDir,
+    outputs: usize,
+}
+
+/// What came of one launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// Its time on the GPU, in nanoseconds.
+    pub elapsed_ns: f64,
+    /// What each output that was asked for holds, in the parameters' order.
+    pub outputs: Vec<Found>,
+    /// What the kernel printed: the last megabyte of it.
+    pub printed: String,
+}
+
+/// What an output holds after a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// What was expected.
+    Expected,
+    /// Its bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A running worker.
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    replies: mpsc::Receiver<Line>,
+    /// What was printed before the last reply.
+    printed: String,
+}
+
+impl Worker {
+    /// Starts a worker on a GPU: `program` with `arguments` must call [`serve`](super::serve).
+    ///
+    /// # Errors
+    /// The program cannot be started, or the GPU not be opened.
+    pub fn start(program: &Path, arguments: &[OsString], device: usize) -> Result<Worker, Failure> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| Failure::new(FailureKind::Worker, format!("no temporary folder: {error}")))?;
+        let mut worker = Worker {
+            program: program.to_owned(),
+            arguments: arguments.to_vec(),
+            open: Request::Open { device },
+            bind: None,
+            expected: None,
+            referred: None,
+            modules: Vec::new(),
+            facts: None,
+            process: None,
+            started: 0,
+            folder,
+            outputs: 0,
+        };
+        worker.ensure()?;
+        Ok(worker)
+    }
+
+    /// What the GPU is.
+    pub fn facts(&self) -> Option<&GpuFacts> {
+        self.facts.as_ref()
+    }
+
+    /// How many processes were started so far: 1 if none was lost.
+    pub fn started(&self) -> u32 {
+        self.started
+    }
+
+    /// Allocates and fills what all kernels are given: a scalar's type and bits, or a buffer with its
+    /// element type, length, contents, and whether it is an output.
+    ///
+    /// # Errors
+    /// The GPU's memory is too small, or the contents do not fit the buffers.
+    pub fn bind(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+        self.bind_as(arguments, false)
+    }
+
+    /// The same for [`Worker::refer`] and [`Worker::verify`]: each buffer ends at a page that is not mapped, where the GPU
+    /// can do that.
+    ///
+    /// # Errors
+    /// As for [`Worker::bind`].
+    #[doc(hidden)]
+    pub fn bind_guarded(&mut self, arguments: &[Argument<'_>]) -> Result<(), Failure> {
+        self.bind_as(arguments, true)
+    }
+
+    fn bind_as(&mut self, arguments: &[Argument<'_>], guarded: bool) -> Result<(), Failure> {
+        self.outputs = arguments
+            .iter()
+            .filter(|argument| {
+                matches!(
+                    argument,
+                    Argument::Buffer { output: true, .. } | Argument::Placed { .. }
+                )
+            })
+            .count();
+        let arguments = arguments
+            .iter()
+            .enumerate()
+            .map(|(index, argument)| self.given(index, argument))
+            .collect::<Result<Vec<_>, _>>()?;
+        let request = Request::Bind { arguments, guarded };
+        self.bind = None;
+        self.referred = None;
+        match self.request(&request, PATIENCE)? {
+            Reply::Bound => {
+                self.bind = Some(request);
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Tells what the outputs should hold. The same outputs are told once.
+    fn expect(&mut self, outputs: &Arc<Vec<Vec<u8>>>) -> Result<(), Failure> {
+        let is_known = |known: &Arc<Vec<Vec<u8>>>| Arc::ptr_eq(known, outputs);
+        if self.process.is_some() && self.expected.as_ref().is_some_and(is_known) {
+            return Ok(());
+        }
+        self.expected = Some(Arc::clone(outputs));
+        match self.process {
+            Some(_) => self.tell_expected(),
+            None => self.ensure(),
+        }
+    }
+
+    fn tell_expected(&mut self) -> Result<(), Failure> {
+        let Some(outputs) = self.expected.clone() else {
+            return Ok(());
+        };
+        let write = |(index, bytes): (usize, &Vec<u8>)| {
+            let path = self.folder.path().join(format!("expected-{index}"));
+            written(&path, bytes).map(|()| path)
+        };
+        let files = outputs
+            .iter()
+            .enumerate()
+            .map(write)
+            .collect::<Result<Vec<_>, _>>()?;
+        let request = Request::Expect {
+            outputs: files.clone(),
+        };
+        let reply = self.exchange(&request, PATIENCE);
+        // The worker has read them.
+        for file in files {
+            let _ = std::fs::remove_file(file);
+        }
+        match reply? {
+            Reply::Expected => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// An argument as it travels: what has no closed form goes through a file.
+    fn given(&self, index: usize, argument: &Argument<'_>) -> Result<Given, Failure> {
+        let (element, length, fill, output, align) = match argument {
+            Argument::Scalar(ty, bits) => {
+                return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
+            }
+            Argument::Placed { address, bytes } => {
+                let path = self.folder.path().join(format!("input-{index}"));
+                written(&path, bytes)?;
+                return Ok(Given::Placed {
+                    address: *address,
+                    length: bytes.len() as u64,
+                    fill: Contents::File(path),
+                });
+            }
+            Argument::Part { of, bytes } => {
+                return Ok(Given::Part {
+                    of: *of,
+                    bytes: *bytes,
+                });
+            }
+            Argument::Buffer {
+                element,
+                length,
+                fill,
+                output,
+                align,
+            } => (*element, *length, *fill, *output, *align),
+        };
+        let file = |bytes: &[u8]| {
+            let path = self.folder.path().join(format!("input-{index}"));
+            written(&path, bytes).map(|()| Contents::File(path))
+        };
+        let fill = match fill {
+            Fill::Uninitialized => Contents::Uninitialized,
+            Fill::Bytes(bytes) => file(bytes)?,
+            Fill::Pattern(Pattern::Constant(bits)) => Contents::Constant(*bits),
+            Fill::Pattern(Pattern::Steps { first, step }) => Contents::Steps {
+                first: *first,
+                step: *step,
+            },
+            Fill::Pattern(Pattern::Below { bound, seed }) => Contents::Below {
+                bound: *bound,
+                seed: *seed,
+            },
+            Fill::Pattern(Pattern::Fractions { low }) => Contents::Fractions(low.to_bits()),
+            Fill::Pattern(Pattern::Bits { seed }) => Contents::Bits(*seed),
+            Fill::Pattern(pattern @ Pattern::Function(_)) => file(&pattern.bytes(element, 0, length))?,
+        };
+        Ok(Given::Buffer {
+            element: element.name().to_owned(),
+            length,
+            fill,
+            output,
+            align,
+        })
+    }
+
+    /// Compiles modules and keeps them under their names. What came of each, in order.
+    ///
+    /// # Errors
+    /// The worker was lost.
+    pub fn load(&mut self, modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
+        match self.request(
+            &Request::Load {
+                modules: modules.clone(),
+            },
+            PATIENCE,
+        )? {
+            Reply::Loaded(loaded) => {
+                let kept = modules
+                    .into_iter()
+                    .zip(&loaded)
+                    .filter(|(_, loaded)| loaded.is_ok());
+                self.modules.extend(kept.map(|(module, _)| module));
+                Ok(loaded)
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Compiles a module so many times, one after the other: how long each took, from PTX to a loaded module.
+    ///
+    /// # Errors
+    /// The module cannot be compiled, or the worker was lost.
+    pub fn compile(&mut self, module: Module, times: u32) -> Result<Vec<Duration>, Failure> {
+        match self.request(&Request::Compile { module, times }, PATIENCE)? {
+            Reply::Compiled(times) => Ok(times),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Forgets modules.
+    ///
+    /// # Errors
+    /// The worker was lost.
+    pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
+        self.modules.retain(|module| !names.contains(&module.name));
+        // What it left is kept as long as this worker lives; a new one cannot launch it again.
+        self.referred = self.referred.take().filter(|(name, _)| !names.contains(name));
+        self.request(
+            &Request::Unload {
+                modules: names.to_vec(),
+            },
+            PATIENCE,
+        )
+        .map(drop)
+    }
+
+    /// Launches a module once on fresh outputs, and reads them. Where it is known what they should hold, each output's bytes in
+    /// the parameters' order, only those that hold something else come from the GPU's process.
+    ///
+    /// # Errors
+    /// The kernel faulted or ran too long; the next request starts a new worker.
+    pub fn check(
+        &mut self,
+        module: &str,
+        limit: Duration,
+        expected: Option<&Arc<Vec<Vec<u8>>>>,
+    ) -> Result<Checked, Failure> {
+        if let Some(expected) = expected {
+            self.expect(expected)?;
+        }
+        let file = |index| self.folder.path().join(format!("output-{index}"));
+        let files = (0..self.outputs).map(file).collect();
+        self.launched(module, limit, files, expected.is_some())
+    }
+
+    /// As [`Worker::check`], the outputs left on the GPU.
+    ///
+    /// # Errors
+    /// As for [`Worker::check`].
+    pub fn launch(&mut self, module: &str, limit: Duration) -> Result<Checked, Failure> {
+        self.launched(module, limit, Vec::new(), false)
+    }
+
+    fn launched(
+        &mut self,
+        module: &str,
+        limit: Duration,
+        files: Vec<PathBuf>,
+        compare: bool,
+    ) -> Result<Checked, Failure> {
+        let request = Request::Check {
+            module: module.to_owned(),
+            limit,
+            outputs: files.clone(),
+            compare,
+        };
+        match self.request(&request, PATIENCE + limit)? {
+            Reply::Checked {
+                elapsed_ns,
+                as_expected,
+            } => {
+                let read = |(index, path): (usize, &PathBuf)| {
+                    if as_expected.get(index) == Some(&true) {
+                        return Ok(Found::Expected);
+                    }
+                    std::fs::read(path).map(Found::Bytes).map_err(|error| {
+                        Failure::new(
+                            FailureKind::Worker,
+                            format!("{} cannot be read: {error}", path.display()),
+                        )
+                    })
+                };
+                let outputs = files.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+                let printed = self
+                    .process
+                    .as_mut()
+                    .map(|process| std::mem::take(&mut process.printed));
+                Ok(Checked {
+                    elapsed_ns,
+                    outputs,
+                    printed: printed.unwrap_or_default(),
+                })
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Times modules against each other; see [`time`](crate::timing::time).
+    ///
+    /// # Errors
+    /// A launch faulted or ran too long.
+    pub fn time(&mut self, candidates: &[String], options: TimingOptions) -> Result<Vec<Timing>, Failure> {
+        self.time_as(candidates, options, false)
+    }
+
+    /// The same, with the outputs that are given contents put back before each launch, untimed.
+    ///
+    /// # Errors
+    /// As for [`Worker::time`].
+    #[doc(hidden)]
+    pub fn time_restored(
+        &mut self,
+        candidates: &[String],
+        options: TimingOptions,
+    ) -> Result<Vec<Timing>, Failure> {
+        self.time_as(candidates, options, true)
+    }
+
+    fn time_as(
+        &mut self,
+        candidates: &[String],
+        options: TimingOptions,
+        restore: bool,
+    ) -> Result<Vec<Timing>, Failure> {
+        let launches = (options.warm_up + options.rounds).saturating_mul(candidates.len() as u32);
+        let limit = PATIENCE.saturating_add(options.limit.saturating_mul(launches));
+        match self.request(
+            &Request::Time {
+                candidates: candidates.to_vec(),
+                options,
+                restore,
+            },
+            limit,
+        )? {
+            Reply::Timed(timings) => Ok(timings),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Sends a request to a worker that is set up, and waits for the reply.
+    fn request(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        self.ensure()?;
+        self.exchange(request, limit)
+    }
+
+    /// Starts a worker if there is none, and tells it what the last one knew.
+    fn ensure(&mut self) -> Result<(), Failure> {
+        if self.process.is_some() {
+            return Ok(());
+        }
+        self.process = Some(Process::start(&self.program, &self.arguments)?);
+        self.started += 1;
+        match self.exchange(&self.open.clone(), PATIENCE)? {
+            Reply::Opened(facts) => self.facts = Some(facts),
+            other => return Err(unexpected(&other)),
+        }
+        if let Some(bind) = self.bind.clone() {
+            self.exchange(&bind, PATIENCE)?;
+        }
+        self.tell_expected()?;
+        if !self.modules.is_empty() {
+            self.exchange(
+                &Request::Load {
+                    modules: self.modules.clone(),
+                },
+                PATIENCE,
+            )?;
+        }
+        if let Some((module, limit)) = self.referred.clone() {
+            self.exchange(&Request::Refer { module, limit }, PATIENCE + limit * 3)?;
+        }
+        Ok(())
+    }
+
+    fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        let Some(process) = &mut self.process else {
+            return Err(Failure::new(FailureKind::Worker, "there is no worker"));
+        };
+        let reply = process.exchange(request, limit);
+        let failure = match reply {
+            Ok(Reply::Failed(failure)) | Err(failure) => failure,
+            Ok(reply) => return Ok(reply),
+        };
+        if (failure.kind.poisons() || matches!(request, Request::Open { .. }))
+            && let Some(process) = self.process.take()
+        {
+            process.end();
+        }
+        Err(failure)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.end();
+        }
+    }
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug)]
+pub enum Argument<'a> {
+    /// A scalar's bits.
+    Scalar(Type, u64),
+    /// A buffer.
+    Buffer {
+        /// Type of the elements.
+        element: Type,
+        /// Number of elements.
+        length: u64,
+        /// What it holds at first.
+        fill: &'a Fill,
+        /// Whether kernels write results into it: it is then filled anew before each check.
+        output: bool,
+        /// What its first byte's address is to be a multiple of: a power of two.
+        align: u32,
+    },
+    /// An output at an address, which is not passed: other arguments lead there.
+    Placed {
+        /// The address of its first byte.
+        address: u64,
+        /// What it holds at first.
+        bytes: &'a [u8],
+    },
+    /// A pointer into the buffer of another argument.
+    Part {
+        /// That argument's position.
+        of: usize,
+        /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
+    },
+}
+
+impl Process {
+    fn start(program: &Path, arguments: &[OsString]) -> Result<Process, Failure> {
+        let failed = |what: String| Failure::new(FailureKind::Worker, format!("no worker: {what}"));
+        let mark = mark();
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env(MARK_VARIABLE, &mark)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(format!("{} cannot be started: {error}", program.display())))?;
+        let (Some(input), Some(output), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(failed("its pipes are missing".to_owned()));
+        };
+        let (sender, replies) = mpsc::channel();
+        let spawn = |work: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new()
+                .spawn(work)
+                .map(drop)
+                .map_err(|error| failed(error.to_string()))
+        };
+        spawn(Box::new(move || {
+            separate(BufReader::new(output), &mark, |line| sender.send(line).is_ok());
+        }))?;
+        // The driver may write to standard error; nobody reads it, but it must not block.
+        spawn(Box::new(move || {
+            let mut errors = errors;
+            let mut ignored = [0; 4096];
+            while errors.read(&mut ignored).is_ok_and(|count| count > 0) {}
+        }))?;
+        Ok(Process {
+            child,
+            input,
+            replies,
+            printed: String::new(),
+        })
+    }
+
+    fn exchange(&mut self, request: &Request, limit: Duration) -> Result<Reply, Failure> {
+        let text = serde_json::to_string(request).map_err(|error| {
+            Failure::new(
+                FailureKind::Request,
+                format!("a request cannot be written: {error}"),
+            )
+        })?;
+        let written = writeln!(self.input, "{text}").and_then(|()| self.input.flush());
+        if written.is_err() {
+            return Err(self.ended());
+        }
+        match self.replies.recv_timeout(limit) {
+            Ok(Line { reply, printed }) => {
+                self.printed = printed;
+                serde_json::from_str(&reply).map_err(|error| {
+                    Failure::new(
+                        FailureKind::Worker,
+                        format!("the worker's answer cannot be read: {error}"),
+                    )
+                })
+            }
+            Err(mpsc::RecvTimeoutError::Disconnected) => Err(self.ended()),
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(Failure::new(
+                FailureKind::TimeLimit,
+                format!("the worker gave no answer within {:.1} s", limit.as_secs_f64()),
+            )),
+        }
+    }
+
+    /// Why there is nobody to talk to.
+    fn ended(&mut self) -> Failure {
+        let status = self
+            .child
+            .wait()
+            .map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(
+            FailureKind::Worker,
+            format!("the worker ended without an answer: {status}"),
+        )
+    }
+
+    /// Stops the process. A GPU may take its time to give up a kernel, so nobody waits for that.
+    fn end(self) {
+        let Process { mut child, input, .. } = self;
+        drop(input);
+        // At once, so that nothing is left on the GPU even where this process ends next.
+        let _ = child.kill();
+        let reap = move || {
+            let _ = child.wait();
+        };
+        // Without a thread the process is left to the system, which ends it with ours.
+        let _ = thread::Builder::new().spawn(reap);
+    }
+}
+
+/// What the replies of a new worker begin with: nobody else can know it.
+fn mark() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    // The keys of a `RandomState` come from the system's random numbers.
+    let random = RandomState::new().hash_one(std::process::id());
+    format!("\u{1}headstart worker {random:016x}: ")
+}
+
+fn written(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(path, bytes).map_err(|error| {
+        Failure::new(
+            FailureKind::Worker,
+            format!("{} cannot be written: {error}", path.display()),
+        )
+    })
+}
+
+fn unexpected(reply: &Reply) -> Failure {
+    Failure::new(
+        FailureKind::Worker,
+        format!("the worker answered something else: {reply:?}"),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The parent's side against workers that are shell scripts.
+
+use super::*;
+use crate::worker::output::MOST_PRINTED;
+
+/// A worker that is a shell script.
+fn scripted(script: &str) -> Result<Worker, Failure> {
+    Worker::start(Path::new("/bin/sh"), &["-c".into(), script.into()], 0)
+}
+
+fn opened() -> String {
+    let facts = GpuFacts {
+        ordinal: 0,
+        name: "scripted".into(),
+        capability: (9, 0),
+        driver: 13000,
+        cores: 1,
+        clock_khz: 1,
+        memory_bytes: 1,
+        l2_bytes: 1,
+        shared_bytes_per_group: 1,
+        shared_bytes_per_core: 1,
+        registers_per_core: 1,
+        work_items_per_core: 1,
+        sub_group: 32,
+    };
+    serde_json::to_string(&Reply::Opened(facts)).expect("plain data")
+}
+
+/// A shell's command that replies so.
+fn reply(text: &str) -> String {
+    format!("printf '\\n%s%s\\n' \"${MARK_VARIABLE}\" '{text}'")
+}
+
+#[test]
+fn what_kernels_print_is_no_reply() {
+    // Lines, a line without an end, bytes that are no text, and something that looks like a reply.
+    let printed = r#"printf 'x = 1\n"bound"\n{"failed":{"kind":"fault","what":"no"}}\n\377 half a line'"#;
+    let checked = reply(r#"{"checked":{"elapsed_ns":5.0}}"#);
+    let script = [
+        "read a; echo noise at the start".to_owned(),
+        reply(&opened()),
+        "read b".to_owned(),
+        reply("\"bound\""),
+        format!("read c; {printed}; {checked}"),
+        format!("read d; {checked}"),
+        format!("read e; yes 'a long line of sixteen' | head -c 5000000; {checked}"),
+    ];
+    let mut worker = scripted(&script.join("; ")).expect("it opens");
+    worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
+    let mut check = || {
+        worker
+            .check("none", Duration::from_secs(1), None)
+            .expect("it answers")
+    };
+    let first = check();
+    assert_eq!(first.elapsed_ns, 5.0);
+    assert_eq!(
+        first.printed,
+        "x = 1\n\"bound\"\n{\"failed\":{\"kind\":\"fault\",\"what\":\"no\"}}\n\u{fffd} half a line"
+    );
+    assert_eq!(check().printed, "");
+    let last = check().printed;
+    assert!(
+        last.len() <= MOST_PRINTED && last.len() > MOST_PRINTED / 2,
+        "{}",
+        last.len()
+    );
+}
+
+#[test]
+fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
+    // Each process is bound, told what to expect, and dies at the second launch.
+    let script = [
+        "read a".to_owned(),
+        reply(&opened()),
+        "read b".to_owned(),
+        reply("\"bound\""),
+        "read c".to_owned(),
+        reply("\"expected\""),
+        "read d".to_owned(),
+        reply(r#"{"checked":{"elapsed_ns":5.0,"as_expected":[true]}}"#),
+        "read e".to_owned(),
+    ];
+    let mut worker = scripted(&script.join("; ")).expect("it opens");
+    let output = Argument::Buffer {
+        element: Type::I8,
+        length: 2,
+        fill: &Fill::Uninitialized,
+        output: true,
+        align: 16,
+    };
+    worker.bind(&[output]).expect("it binds");
+    let expected = Arc::new(vec![vec![1, 2]]);
+    let mut check = || worker.check("none", Duration::from_secs(1), Some(&expected));
+    assert_eq!(check().expect("it answers").outputs, [Found::Expected]);
+    assert!(check().is_err(), "it died");
+    assert_eq!(check().expect("it is told again").outputs, [Found::Expected]);
+    assert_eq!(worker.started(), 2);
+}
+
+#[test]
+fn a_worker_that_dies_is_replaced_and_set_up_again() {
+    // Each process answers `open` and `bind`, then dies at the next request.
+    let script = format!(
+        "read a; {}; read b; {}; read c; exit 7",
+        reply(&opened()),
+        reply("\"bound\"")
+    );
+    let mut worker = scripted(&script).expect("it opens");
+    worker.bind(&[Argument::Scalar(Type::I32, 4)]).expect("it binds");
+    let lost = worker
+        .check("none", Duration::from_secs(1), None)
+        .expect_err("it dies");
+    assert_eq!(lost.kind, FailureKind::Worker);
+    assert!(lost.what.contains("exit status: 7"), "{}", lost.what);
+    assert_eq!(worker.started(), 1);
+    // The next request finds a worker that was told of the binding, and dies in turn.
+    assert!(worker.check("none", Duration::from_secs(1), None).is_err());
+    assert_eq!(worker.started(), 2);
+}
+
+#[test]
+fn a_program_that_is_none_is_a_clear_failure() {
+    let failure = Worker::start(Path::new("/no/such/program"), &[], 0)
+        .err()
+        .expect("there is no such program");
+    assert!(
+        failure.what.contains("/no/such/program cannot be started"),
+        "{}",
+        failure.what
+    );
+    let failure = scripted(&reply("hello")).err().expect("that is no answer");
+    assert_eq!(failure.kind, FailureKind::Worker);
+}
+
+#[test]
+fn requests_are_one_line_each() {
+    let request = Request::Load {
+        modules: vec![Module {
+            name: "none".into(),
+            ptx: "a\nb".into(),
+            entry: "k".into(),
+            geometry: crate::launch::Geometry {
+                groups: [1; 3],
+                group: [32, 1, 1],
+                dynamic_shared_bytes: 0,
+            },
+        }],
+    };
+    let text = serde_json::to_string(&request).expect("plain data");
+    assert!(!text.contains('\n'));
+    assert_eq!(
+        serde_json::from_str::<Request>(&text).expect("what was written"),
+        request
+    );
+}

@@ -1,0 +1,307 @@
+//! Trials in a process of their own.
+//!
+//! A kernel that faults poisons its process's context, and one that never ends can be stopped only with
+//! its process. So the plans of a kernel are tried in a child process, the *worker*: the same program,
+//! started with the hidden command `worker`. One worker serves as long as it is healthy; after a fault
+//! or a time limit it is killed and the next request starts another, which repeats the set-up. That is
+//! cheap: inputs are filled on the GPU, and the driver keeps compiled kernels in a cache of its own.
+//!
+//! # Protocol
+//!
+//! Requests go to the worker's standard input, replies come from its standard output: JSON, one line
+//! each, one reply for each request, in order. Contents of buffers travel in files.
+//!
+//! The driver writes what kernels print to the same standard output. So each reply starts on a line of its own, with a
+//! mark; everything between the replies is what was printed. The mark holds a random number that the worker gets in its
+//! environment, where no kernel can see it.
+//!
+//! ```text
+//! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
+//! {"bind":{"arguments":[{"scalar":[4,0,0,0]},…]}}        "bound"
+//! {"load":{"modules":[{"name":"none","ptx":"…",…}]}}     {"loaded":[{"Ok":{"registers":18,…}},…]}
+//! {"check":{"module":"none",…}}                          {"checked":{"elapsed_ns":1273000.0}}
+//! {"time":{"candidates":["none",…],"options":{…}}}       {"timed":[{"median_ns":1273000.0,…},…]}
+//!                                                        {"failed":{"kind":"fault","what":"…"}}
+//! ```
+
+mod client;
+mod output;
+mod reference;
+mod serve;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::Difference;
+use super::failure::Failure;
+use super::gpu::GpuFacts;
+use super::launch::Geometry;
+use super::module::Compiled;
+use super::timing::{Timing, TimingOptions};
+pub use headstart_device::Piece;
+
+pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
+
+/// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
+/// in case a kernel left a line without one.
+#[doc(hidden)]
+pub const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
+#[doc(hidden)]
+pub use serve::contents;
+pub use serve::serve;
+
+/// What the worker is asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// Open a GPU. The first request.
+    Open {
+        /// Its number.
+        device: usize,
+    },
+    /// Allocate and fill what all kernels are given, in place of what was bound before.
+    Bind {
+        /// One for each parameter, in order.
+        arguments: Vec<Given>,
+        /// Buffers are to end at a page that is not mapped, where the GPU can do that. They are filled before each launch
+        /// that is checked, and before they are timed.
+        #[serde(default)]
+        guarded: bool,
+    },
+    /// Compile modules, several at a time, and keep them under their names.
+    Load {
+        /// The modules.
+        modules: Vec<Module>,
+    },
+    /// Compile a module so many times, one after the other, and forget it.
+    Compile {
+        /// The module.
+        module: Module,
+        /// How often.
+        times: u32,
+    },
+    /// Keep what outputs are expected to hold, in place of what was expected before.
+    Expect {
+        /// A file for each output, in the parameters' order; none to expect nothing.
+        outputs: Vec<PathBuf>,
+    },
+    /// Fill the outputs anew, launch a module once, and write as many outputs as there are files.
+    Check {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+        /// A file for each output, in the parameters' order.
+        outputs: Vec<PathBuf>,
+        /// Outputs that hold what is expected are not written.
+        compare: bool,
+    },
+    /// Launch a module on restored inputs and poisoned outputs, twice, and keep what it leaves on the GPU, for others to be
+    /// compared with.
+    Refer {
+        /// Its name.
+        module: String,
+        /// The longest that a launch may take.
+        limit: Duration,
+    },
+    /// Launch a module on what its last launch left, and compare what it leaves now with what was kept.
+    Again {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+    },
+    /// Launch a module on restored inputs and poisoned outputs, and compare what it leaves with what was kept.
+    Verify {
+        /// Its name.
+        module: String,
+        /// The longest that the launch may take.
+        limit: Duration,
+        /// Which of the poisons (`compare::POISONS`).
+        poison: usize,
+    },
+    /// Write pieces of outputs to a file, one behind the other.
+    Fetch {
+        /// Whose outputs.
+        whose: Whose,
+        /// Which bytes of them.
+        pieces: Vec<Piece>,
+        /// The file.
+        file: PathBuf,
+    },
+    /// Time modules against each other.
+    Time {
+        /// Their names.
+        candidates: Vec<String>,
+        /// How.
+        options: TimingOptions,
+        /// Outputs that are given contents are put back before each launch.
+        #[serde(default)]
+        restore: bool,
+    },
+    /// Forget modules.
+    Unload {
+        /// Their names.
+        modules: Vec<String>,
+    },
+}
+
+/// What the worker answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Open`]: what the GPU is.
+    Opened(GpuFacts),
+    /// To [`Request::Bind`].
+    Bound,
+    /// To [`Request::Expect`].
+    Expected,
+    /// To [`Request::Load`]: what came of each module, in order.
+    Loaded(Vec<Result<Loaded, Failure>>),
+    /// To [`Request::Compile`]: from PTX to a loaded module, each time.
+    Compiled(Vec<Duration>),
+    /// To [`Request::Check`].
+    Checked {
+        /// The launch's time on the GPU from event to event, in nanoseconds.
+        elapsed_ns: f64,
+        /// Which outputs were found to hold what is expected, and so not written.
+        #[serde(default)]
+        as_expected: Vec<bool>,
+    },
+    /// To [`Request::Refer`].
+    Referred {
+        /// The first launch's time on the GPU from event to event, in nanoseconds.
+        elapsed_ns: f64,
+        /// The inputs that it wrote, by their place among the arguments.
+        wrote: Vec<usize>,
+        /// How each output of a second launch differs from that, with another poison.
+        other_poison: Vec<Difference>,
+        /// Where one does: how each output of a third launch differs, with the first poison.
+        same_poison: Option<Vec<Difference>>,
+        /// Whether each buffer ended at a page that is not mapped.
+        guarded: bool,
+    },
+    /// To [`Request::Verify`], and to [`Request::Again`].
+    Verified {
+        /// The launch's time on the GPU from event to event, in nanoseconds.
+        elapsed_ns: f64,
+        /// The inputs that it wrote, by their place among the arguments.
+        wrote: Vec<usize>,
+        /// How each output differs from what was kept.
+        differences: Vec<Difference>,
+    },
+    /// To [`Request::Fetch`].
+    Fetched,
+    /// To [`Request::Time`], in the candidates' order.
+    Timed(Vec<Timing>),
+    /// To [`Request::Unload`].
+    Unloaded,
+    /// To any request.
+    Failed(Failure),
+}
+
+/// Whose outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Whose {
+    /// Those that were kept.
+    Reference,
+    /// Those of the last launch.
+    Last,
+}
+
+/// A kernel's text, and how it is launched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Module {
+    /// What later requests call it.
+    pub name: String,
+    /// PTX.
+    pub ptx: String,
+    /// The kernel's name in the PTX.
+    pub entry: String,
+    /// How it is launched.
+    pub geometry: Geometry,
+}
+
+/// A module that was compiled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Loaded {
+    /// What the driver's compiler made of it.
+    pub compiled: Compiled,
+    /// How many of its work-groups a core holds at a time, as the driver computes it.
+    pub groups_per_core: u32,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Given {
+    /// A scalar's bytes, lowest first.
+    Scalar(Vec<u8>),
+    /// A buffer.
+    Buffer {
+        /// Type of the elements, as the IR's text form spells it.
+        element: String,
+        /// Number of elements.
+        length: u64,
+        /// What it holds.
+        fill: Contents,
+        /// Whether kernels write results into it.
+        output: bool,
+        /// What its first byte's address is a multiple of: a power of two.
+        #[serde(default = "least_alignment")]
+        align: u32,
+    },
+    /// An output of bytes at an address, which is not passed: other arguments lead there.
+    Placed {
+        /// The address of its first byte.
+        address: u64,
+        /// Number of bytes.
+        length: u64,
+        /// What it holds.
+        fill: Contents,
+    },
+    /// A pointer into the buffer of another parameter.
+    Part {
+        /// That parameter's position.
+        of: usize,
+        /// How many bytes of the buffer lie in front of where it points to.
+        bytes: u64,
+    },
+}
+
+fn least_alignment() -> u32 {
+    crate::ir::limits::BUFFER_ALIGNMENT
+}
+
+/// What a buffer holds at first: a [`Pattern`](headstart_device::Pattern), or a file's bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Contents {
+    /// Nothing in particular.
+    Uninitialized,
+    /// The bytes of this file.
+    File(PathBuf),
+    /// [`Pattern::Constant`](headstart_device::Pattern::Constant).
+    Constant(u64),
+    /// [`Pattern::Steps`](headstart_device::Pattern::Steps).
+    Steps {
+        /// Element 0.
+        first: u64,
+        /// What each element adds.
+        step: u64,
+    },
+    /// [`Pattern::Below`](headstart_device::Pattern::Below).
+    Below {
+        /// One more than the largest.
+        bound: u64,
+        /// The seed.
+        seed: u64,
+    },
+    /// [`Pattern::Fractions`](headstart_device::Pattern::Fractions): the bits of the least, an `f64`.
+    Fractions(u64),
+    /// [`Pattern::Bits`](headstart_device::Pattern::Bits): the seed.
+    Bits(u64),
+}

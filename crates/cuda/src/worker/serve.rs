@@ -1,0 +1,522 @@
+//! The worker's side: requests in, replies out, until the input ends or the context is lost.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::reference::{Fills, Ran, Reference, Referred};
+use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
+use crate::back::ptx::Target;
+use crate::compare::{Comparer, POISONS};
+use crate::device::{refill, refill_with};
+use crate::failure::{Failure, FailureKind};
+use crate::gpu::Gpu;
+use crate::guarded::Placement;
+use crate::ir::Type;
+use crate::launch::{Arguments, Geometry};
+use crate::memory::Buffer;
+use crate::module::Function;
+use crate::timing::{Candidate, time};
+use crate::{Error, Result};
+use headstart_device::{Fill, Pattern};
+
+/// Answers requests until the input ends, or until nothing more can be done in this process.
+///
+/// # Errors
+/// The input cannot be read or the output not be written: the parent is gone.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
+    let gone = |error: std::io::Error| {
+        Error::device(format!("the process that started this worker is gone: {error}"))
+    };
+    let mark = std::env::var(MARK_VARIABLE).map_err(|_| {
+        Error::usage("a worker is started by the command that needs it").accepted("`headstart tune`, …")
+    })?;
+    end_with_parent();
+    let mut state = None;
+    for line in input.lines() {
+        let line = line.map_err(gone)?;
+        let reply = match serde_json::from_str::<Request>(&line) {
+            Ok(request) => answer(&mut state, request).unwrap_or_else(Reply::Failed),
+            Err(error) => Reply::Failed(Failure::new(
+                FailureKind::Request,
+                format!("not a request: {error}"),
+            )),
+        };
+        let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
+        writeln!(output, "\n{mark}{text}")
+            .and_then(|()| output.flush())
+            .map_err(gone)?;
+        if matches!(&reply, Reply::Failed(failure) if failure.kind.poisons()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// How often a worker looks whether it is still wanted.
+const LOOKS: Duration = Duration::from_millis(200);
+
+/// Ends this process soon after the one that started it. One that was killed cannot end its worker, which would go on
+/// launching kernels, or wait for one that never ends.
+fn end_with_parent() {
+    let parent = std::os::unix::process::parent_id();
+    let watch = move || {
+        while std::os::unix::process::parent_id() == parent {
+            thread::sleep(LOOKS);
+        }
+        // Whoever ends in order waits for the GPU.
+        std::process::abort();
+    };
+    // Without a thread it ends with its input.
+    let _ = thread::Builder::new().spawn(watch);
+}
+
+/// An open GPU, and what was bound and loaded.
+pub(super) struct State {
+    pub gpu: Gpu,
+    pub target: Target,
+    pub arguments: Vec<Bound>,
+    /// Buffers end at a page that is not mapped.
+    guarded: bool,
+    /// What the outputs should hold, if that is known.
+    expected: Vec<Vec<u8>>,
+    /// What a kernel left in the outputs, on the GPU.
+    pub reference: Option<Reference>,
+    /// What outputs held before the last launch that was checked.
+    pub poison: u8,
+    pub comparer: Option<Comparer>,
+    pub fills: Fills,
+    modules: HashMap<String, (Function, Geometry)>,
+}
+
+pub(super) enum Bound {
+    Scalar(Vec<u8>),
+    Buffer {
+        memory: Buffer,
+        element: Type,
+        length: u64,
+        fill: Fill,
+        output: bool,
+        /// Whether its address is an argument.
+        is_passed: bool,
+        /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
+        sum: Option<u64>,
+    },
+    /// So many bytes into the buffer of this argument.
+    Part {
+        of: usize,
+        bytes: u64,
+    },
+}
+
+fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure> {
+    if let Request::Open { device } = request {
+        let gpu = Gpu::open(device)?;
+        let facts = gpu.facts().clone();
+        let target = Target::for_capability(facts.capability)
+            .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
+        *state = Some(State {
+            gpu,
+            target,
+            arguments: Vec::new(),
+            guarded: false,
+            expected: Vec::new(),
+            reference: None,
+            poison: POISONS[0],
+            comparer: None,
+            fills: Fills::new(),
+            modules: HashMap::new(),
+        });
+        return Ok(Reply::Opened(facts));
+    }
+    let state = state.as_mut().ok_or_else(|| {
+        Failure::new(FailureKind::Request, "no GPU is open").accepted("the request `open` first")
+    })?;
+    match request {
+        Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
+        Request::Bind { arguments, guarded } => {
+            // What was bound before makes room first.
+            state.arguments.clear();
+            state.reference = None;
+            state.guarded = guarded && state.gpu.can_guard();
+            let at: Vec<(u64, usize)> = arguments
+                .iter()
+                .filter_map(|given| match given {
+                    Given::Placed { address, length, .. } => Some((*address, *length as usize)),
+                    Given::Scalar(_) | Given::Buffer { .. } | Given::Part { .. } => None,
+                })
+                .collect();
+            let mut placed = state.gpu.allocate_at(&at)?.into_iter();
+            state.arguments = arguments
+                .iter()
+                .map(|given| state.bind(given, &mut placed))
+                .collect::<Result<_, _>>()?;
+            state.gpu.wait(Duration::from_secs(60))?;
+            Ok(Reply::Bound)
+        }
+        Request::Expect { outputs } => {
+            // What was expected before makes room first.
+            state.expected.clear();
+            state.expected = outputs
+                .iter()
+                .map(|file| bytes_of(file))
+                .collect::<Result<_, _>>()?;
+            Ok(Reply::Expected)
+        }
+        Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
+        Request::Compile { module, times } => (0..times)
+            .map(|_| Ok(state.gpu.load(&module.ptx, &module.entry)?.compiled().load_time))
+            .collect::<Result<_, Failure>>()
+            .map(Reply::Compiled),
+        Request::Check {
+            module,
+            limit,
+            outputs,
+            compare,
+        } => {
+            match state.guarded {
+                true => state.restore(Placement::Tight, POISONS[0])?,
+                false => state.refill()?,
+            }
+            let elapsed_ns = state.launch(&module, limit)?;
+            let as_expected = state.write_outputs(&outputs, compare)?;
+            Ok(Reply::Checked {
+                elapsed_ns,
+                as_expected,
+            })
+        }
+        Request::Refer { module, limit } => {
+            let Referred {
+                ran: Ran { elapsed_ns, wrote },
+                other_poison,
+                same_poison,
+            } = state.refer(&module, limit)?;
+            Ok(Reply::Referred {
+                elapsed_ns,
+                wrote,
+                other_poison,
+                same_poison,
+                guarded: state.guarded,
+            })
+        }
+        Request::Again { module, limit } => {
+            let elapsed_ns = state.launch(&module, limit)?;
+            let differences = state.differences(state.poison)?;
+            Ok(Reply::Verified {
+                elapsed_ns,
+                wrote: Vec::new(),
+                differences,
+            })
+        }
+        Request::Verify {
+            module,
+            limit,
+            poison,
+        } => {
+            let poison = POISONS[poison % POISONS.len()];
+            let Ran { elapsed_ns, wrote } = state.run_checked(&module, limit, poison)?;
+            let differences = state.differences(poison)?;
+            Ok(Reply::Verified {
+                elapsed_ns,
+                wrote,
+                differences,
+            })
+        }
+        Request::Fetch { whose, pieces, file } => {
+            state.fetch(whose, &pieces, &file)?;
+            Ok(Reply::Fetched)
+        }
+        Request::Time {
+            candidates,
+            options,
+            restore,
+        } => {
+            if state.guarded {
+                // Where plain buffers would begin, so that they are timed like these.
+                state.restore(Placement::Plain, POISONS[0])?;
+            }
+            let candidates = candidates
+                .iter()
+                .map(|name| {
+                    let (function, geometry) = state.module(name)?;
+                    Ok(Candidate {
+                        function,
+                        geometry,
+                        arguments: state.arguments(),
+                    })
+                })
+                .collect::<Result<Vec<_>, Failure>>()?;
+            let gpu = state.gpu.clone();
+            let mut before = || match restore {
+                true => state.refill_given(),
+                false => Ok(()),
+            };
+            Ok(Reply::Timed(time(&gpu, &candidates, &options, &mut before)?))
+        }
+        Request::Unload { modules } => {
+            for name in modules {
+                state.modules.remove(&name);
+            }
+            Ok(Reply::Unloaded)
+        }
+    }
+}
+
+impl State {
+    /// `placed` has the memory of those that lie at addresses, in their order.
+    fn bind(&self, given: &Given, placed: &mut impl Iterator<Item = Buffer>) -> Result<Bound, Failure> {
+        let (element, length, fill, output, align) = match given {
+            Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
+            Given::Placed { length, fill, .. } => {
+                let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
+                let mut memory = placed.next().ok_or_else(lost)?;
+                let fill = contents(fill)?;
+                fill.check(Type::I8, *length).map_err(request)?;
+                refill(&self.gpu, self.target, &mut memory, Type::I8, *length, &fill)?;
+                return Ok(Bound::Buffer {
+                    memory,
+                    element: Type::I8,
+                    length: *length,
+                    fill,
+                    output: true,
+                    is_passed: false,
+                    sum: None,
+                });
+            }
+            Given::Part { of, bytes } => {
+                return Ok(Bound::Part {
+                    of: *of,
+                    bytes: *bytes,
+                });
+            }
+            Given::Buffer {
+                element,
+                length,
+                fill,
+                output,
+                align,
+            } => (element, *length, contents(fill)?, *output, *align),
+        };
+        let element = Type::parse(element)
+            .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
+        let bytes = fill.check(element, length).map_err(request)?;
+        let mut memory = match self.guarded {
+            true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,
+            false => self.gpu.allocate(bytes as usize)?,
+        };
+        // What is guarded is filled before each launch, where it lies then.
+        if !self.guarded {
+            refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
+        }
+        Ok(Bound::Buffer {
+            memory,
+            element,
+            length,
+            fill,
+            output,
+            is_passed: true,
+            sum: None,
+        })
+    }
+
+    /// Launches a module and waits for its end: its time on the GPU, in nanoseconds.
+    pub(super) fn launch(&self, module: &str, limit: Duration) -> Result<f64, Failure> {
+        let (function, geometry) = self.module(module)?;
+        let arguments = self.arguments();
+        let (mut start, mut end) = (self.gpu.event()?, self.gpu.event()?);
+        start.record()?;
+        function.launch(geometry, &arguments)?;
+        end.record()?;
+        end.wait(limit)?;
+        let elapsed_ns = end.since(&start)?.as_secs_f64() * 1e9;
+        self.gpu.hand_over_prints()?;
+        Ok(elapsed_ns)
+    }
+
+    /// The memory of each output, in the parameters' order.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Buffer> {
+        self.arguments.iter().filter_map(|argument| match argument {
+            Bound::Buffer {
+                memory, output: true, ..
+            } => Some(memory),
+            _ => None,
+        })
+    }
+
+    /// Makes the outputs what they were at first.
+    fn refill(&mut self) -> Result<(), Failure> {
+        self.refill_those(|_| true)
+    }
+
+    /// The same of outputs that are given contents.
+    fn refill_given(&mut self) -> Result<(), Failure> {
+        self.refill_those(|fill| !matches!(fill, Fill::Uninitialized))
+    }
+
+    fn refill_those(&mut self, is_wanted: impl Fn(&Fill) -> bool) -> Result<(), Failure> {
+        for argument in &mut self.arguments {
+            if let Bound::Buffer {
+                memory,
+                element,
+                length,
+                fill,
+                output: true,
+                ..
+            } = argument
+                && is_wanted(fill)
+            {
+                refill_with(
+                    &self.gpu,
+                    self.target,
+                    memory,
+                    *element,
+                    *length,
+                    fill,
+                    Some(&mut self.fills),
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn arguments(&self) -> Arguments {
+        let mut arguments = Arguments::new();
+        for argument in &self.arguments {
+            match argument {
+                Bound::Scalar(bytes) => arguments.push(bytes),
+                Bound::Buffer { is_passed: false, .. } => {}
+                Bound::Buffer { memory, .. } => arguments.push_address(memory.address()),
+                Bound::Part { of, bytes } => match self.arguments.get(*of) {
+                    Some(Bound::Buffer { memory, .. }) => arguments.push_address(memory.address() + bytes),
+                    _ => arguments.push_address(0),
+                },
+            }
+        }
+        arguments
+    }
+
+    fn module(&self, name: &str) -> Result<(Function, Geometry), Failure> {
+        let found = self.modules.get(name).cloned();
+        found.ok_or_else(|| Failure::new(FailureKind::Request, format!("no module `{name}` is loaded")))
+    }
+
+    /// Writes outputs to files; where they are compared, not those that hold what is expected. Which these are.
+    fn write_outputs(&self, files: &[PathBuf], compare: bool) -> Result<Vec<bool>, Failure> {
+        let outputs = self.outputs();
+        let mut as_expected = Vec::with_capacity(files.len());
+        for (index, (memory, file)) in outputs.zip(files).enumerate() {
+            let mut bytes = vec![0; memory.bytes()];
+            memory.read(&mut bytes)?;
+            let is_same = compare
+                && self
+                    .expected
+                    .get(index)
+                    .is_some_and(|expected| *expected == bytes);
+            as_expected.push(is_same);
+            if is_same {
+                continue;
+            }
+            std::fs::write(file, bytes).map_err(|error| {
+                Failure::new(
+                    FailureKind::Driver,
+                    format!("{} cannot be written: {error}", file.display()),
+                )
+            })?;
+        }
+        Ok(as_expected)
+    }
+
+    /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
+    /// time, and it compiles in parallel.
+    fn load(&mut self, modules: &[Module]) -> Vec<Result<Loaded, Failure>> {
+        let next = AtomicUsize::new(0);
+        let compiled: Vec<Mutex<Option<Result<Function, Failure>>>> =
+            modules.iter().map(|_| Mutex::new(None)).collect();
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(modules.len());
+        let work = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let (Some(module), Some(slot)) = (modules.get(index), compiled.get(index)) else {
+                    break;
+                };
+                let function = self.gpu.load(&module.ptx, &module.entry);
+                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
+            }
+        };
+        // The compiler takes milliseconds longer the first time on a thread.
+        if threads <= 1 {
+            work();
+        } else {
+            thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+        }
+        let compiled = compiled
+            .into_iter()
+            .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+        modules
+            .iter()
+            .zip(compiled)
+            .map(|(module, function)| {
+                let lost = || Err(Failure::new(FailureKind::Driver, "the compiler gave no answer"));
+                let function = function.unwrap_or_else(lost)?;
+                let Geometry {
+                    group,
+                    dynamic_shared_bytes,
+                    ..
+                } = module.geometry;
+                if dynamic_shared_bytes > 0 {
+                    function.allow_shared_bytes(dynamic_shared_bytes)?;
+                }
+                let groups_per_core =
+                    function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
+                let compiled = function.compiled().clone();
+                self.modules
+                    .insert(module.name.clone(), (function, module.geometry));
+                Ok(Loaded {
+                    compiled,
+                    groups_per_core,
+                })
+            })
+            .collect()
+    }
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        Failure::new(
+            FailureKind::Request,
+            format!("{} cannot be read: {error}", path.display()),
+        )
+    })
+}
+
+/// What a buffer holds, with a file's bytes read.
+#[doc(hidden)]
+pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
+    Ok(match contents {
+        Contents::Uninitialized => Fill::Uninitialized,
+        Contents::File(path) => Fill::Bytes(Arc::from(bytes_of(path)?)),
+        Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
+        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
+            first: *first,
+            step: *step,
+        }),
+        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
+            bound: *bound,
+            seed: *seed,
+        }),
+        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
+            low: f64::from_bits(*low),
+        }),
+        Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
+    })
+}
+
+fn request(error: Error) -> Failure {
+    Failure::new(FailureKind::Request, error.to_string())
+}

@@ -1,0 +1,116 @@
+//! What `#[kernel]` expands into: calls that write the IR when they run.
+//!
+//! Nothing here is meant to be written by hand. The macro rewrites a body into straight-line calls of these
+//! functions (the crate `headstart-macros` says how); running them once records the body as a tree of
+//! operations and structure, which then becomes a [`Kernel`](crate::ir::Kernel).
+//!
+//! The recorder is one per thread, so that the calls need not hand it around: a [`Recorded`] value is only
+//! the number of an IR value with a Rust type. Each function of the language has one function here, with
+//! the same bounds on types as Rust's own operation, so that the compiler infers the types of literals and
+//! variables here as it does in the original body.
+
+mod arithmetic;
+pub mod atomics;
+pub mod block;
+pub mod collective;
+mod control;
+mod convert;
+mod function;
+pub mod hints;
+pub mod lsc;
+mod memory;
+pub mod methods;
+pub mod pipeline;
+pub mod placed;
+pub mod places;
+pub mod pointers;
+pub mod print;
+mod range;
+#[doc(hidden)]
+pub mod redundant;
+#[doc(hidden)]
+pub mod ssa;
+mod state;
+#[doc(hidden)]
+pub mod tree;
+mod types_fit;
+mod values;
+pub mod views;
+
+pub use arithmetic::{
+    add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,
+};
+pub use control::{
+    Branch, Lazy, Scope, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block,
+    end_if, end_lazy, end_loop, end_work_item, go_on_if, leave, next_iteration, yield_block, yield_if,
+};
+pub use convert::cast;
+pub use function::{
+    enter_function, kernel, leave_function, parameter, require_sub_group, require_work_group, slice,
+    slice_mut,
+};
+pub use memory::{
+    Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, set_whole, shared_array, store,
+    whole,
+};
+pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
+pub use range::{Range, begin_for, counter, range};
+pub use types_fit::{Same, TypesFit, if_types_fit};
+pub use values::{
+    Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,
+};
+
+/// The recorded form of a type: `Recorded<f32>` of `f32`.
+pub type Of<T> = <T as super::data::Data>::Recorded;
+
+/// The recorded form of the elements of a slice or array of `T`s.
+pub type ElementOf<T> = <T as super::atomic::Stored>::Element;
+
+pub(super) use arithmetic::{approximate, approximate_div, dot4, select as select_value};
+pub(super) use state::{recorder, usize_from_u32};
+
+use crate::ir::{LoopWishes, UnrollWish};
+
+/// A line and column (both from 1) of the file that the running function was written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct At(pub u32, pub u32);
+
+/// What the author asked of a loop.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes(LoopWishes);
+
+impl Wishes {
+    /// Nothing.
+    pub fn none() -> Wishes {
+        Wishes::default()
+    }
+
+    /// `#[unroll]`.
+    #[must_use]
+    pub fn unroll_full(mut self) -> Wishes {
+        self.0.unroll = Some(UnrollWish::Full);
+        self
+    }
+
+    /// `#[unroll(count)]`; 0 keeps the loop. More than 2³² iterations are as good as that.
+    #[must_use]
+    pub fn unroll_by(mut self, count: u64) -> Wishes {
+        self.0.unroll = Some(match count {
+            0 => UnrollWish::Keep,
+            _ => UnrollWish::By(u32::try_from(count).unwrap_or(u32::MAX)),
+        });
+        self
+    }
+
+    /// What the IR's loop gets.
+    fn into_loop_wishes(self) -> LoopWishes {
+        self.0
+    }
+
+    /// `#[prefetch("PLAN")]`.
+    #[must_use]
+    pub fn plan(mut self, plan: &str) -> Wishes {
+        self.0.plan = Some(plan.to_owned());
+        self
+    }
+}

@@ -1,0 +1,114 @@
+//! Asynchronous copies by hand: groups that are counted become tokens that are named.
+//!
+//! Before: `pipeline_memcpy_async(…); pipeline_commit(); pipeline_wait_prior(1)`. After: `current = copy …; group1 = group0;
+//! group0 = current; wait group1`. The tokens are variables like all others, declared before the kernel's first step so that loops
+//! carry them; those that no wait asks for are taken out at the end.
+
+use std::collections::BTreeSet;
+
+use super::memory::{Memory, element};
+use super::state::recorder;
+use super::tree::{Body, Node, VariableData, VariableId};
+use super::{At, Recorded};
+use crate::Error;
+use crate::ir::{Space, Type};
+use crate::lang::scalar::Number;
+
+/// Most groups that a wait may leave on their way.
+const MOST: u32 = 63;
+
+/// The token of the latest copy.
+const CURRENT: VariableId = 0;
+
+/// The token of the group that was closed so many groups ago.
+fn group(ago: u32) -> VariableId {
+    1 + ago as usize
+}
+
+/// The variables of a kernel's copies: its first ones.
+pub(super) fn variables() -> Vec<VariableData> {
+    (0..=group(MOST))
+        .map(|_| VariableData {
+            ty: Type::Token,
+            name: None,
+        })
+        .collect()
+}
+
+/// `pipeline_memcpy_async(to, from)`.
+pub fn copy<T: Number>(at: At, to: Memory<Recorded<T>>, from: Memory<Recorded<T>>) {
+    let bytes = T::TYPE.bytes();
+    let zero = recorder(|recorder| recorder.kernel.constant(Type::I64, 0));
+    let [to_ptr, from_ptr] = [to, from].map(|memory| element(at, memory, T::TYPE, zero));
+    recorder(|recorder| {
+        let spaces = [to_ptr, from_ptr].map(|ptr| recorder.kernel.ty(ptr));
+        if spaces != [Type::Ptr(Space::Shared), Type::Ptr(Space::Global)] {
+            let error = Error::input("an asynchronous copy goes from global to shared memory")
+                .accepted("`pipeline_memcpy_async(&mut tile[i..], &values[j..])` with a shared `tile` and a parameter `values`");
+            return recorder.fail(at, error);
+        }
+        if !matches!(bytes, 4 | 8) {
+            let error = Error::input(format!("an asynchronous copy of {bytes} bytes"))
+                .accepted("elements of 4 or 8 bytes");
+            return recorder.fail(at, error);
+        }
+        let id = recorder.load_id(at, from.root());
+        let token = recorder.build(at, |b| b.copy(to_ptr, from_ptr, bytes, id));
+        recorder.write(CURRENT, token);
+    });
+}
+
+/// `pipeline_commit()`.
+pub fn commit() {
+    recorder(|recorder| {
+        for ago in (1..=MOST).rev() {
+            let before = recorder.read(group(ago - 1));
+            recorder.write(group(ago), before);
+        }
+        let current = recorder.read(CURRENT);
+        recorder.write(group(0), current);
+    });
+}
+
+/// `pipeline_wait_prior(groups)`.
+pub fn wait_prior(at: At, groups: Recorded<u32>) {
+    recorder(|recorder| {
+        let Some(left) = recorder
+            .constant(groups.value)
+            .filter(|&left| left <= u64::from(MOST))
+        else {
+            let error = Error::input(
+                "how many groups a wait leaves on their way has to be known when the kernel is compiled",
+            )
+            .accepted(format!("a constant of at most {MOST}"));
+            return recorder.fail(at, error);
+        };
+        let left = left as u32;
+        recorder.groups_left = Some(recorder.groups_left.unwrap_or(0).max(left));
+        let token = recorder.read(group(left));
+        recorder.build(at, |b| b.wait(token));
+    });
+}
+
+/// Takes out the groups that no wait asks for.
+pub(super) fn prune(body: &mut Body, most: Option<u32>) {
+    let first = most.map_or(group(0), |most| group(most) + 1);
+    let unasked: BTreeSet<VariableId> = (first..=group(MOST)).collect();
+    prune_body(body, &unasked);
+}
+
+fn prune_body(body: &mut Body, unasked: &BTreeSet<VariableId>) {
+    body.nodes
+        .retain(|node| !matches!(node, Node::Write { variable, .. } | Node::Read { variable, .. } if unasked.contains(variable)));
+    body.assigned.retain(|variable| !unasked.contains(variable));
+    for node in &mut body.nodes {
+        match node {
+            Node::If { then, otherwise, .. } => {
+                prune_body(then, unasked);
+                prune_body(otherwise, unasked);
+            }
+            Node::Block { body, .. } | Node::Loop { body, .. } => prune_body(body, unasked),
+            _ => {}
+        }
+    }
+}

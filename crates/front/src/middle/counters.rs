@@ -1,0 +1,268 @@
+//! Loop counters as the passes look for them.
+//!
+//! ```text
+//! before                                        after
+//! loop (%i = 0: i32) {                          %m = and %n, -4
+//!   …                                           loop (%i = 0: i32) {
+//!   %next = add %i, 4                             …
+//!   %t = add %start, %next                        %next = add %i, 4
+//!   %more = ne %t, 0                              %more = ne %next, %m
+//! ```
+//!
+//! Compilers compare a counter behind an addition of something that the loop does not change. An equality of
+//! wrapping sums stays one when the addend changes sides, so the counter itself is compared. `-(n & -4)`, written
+//! `(n & 3) - n` by nvcc, is recognised on the way.
+//!
+//! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so, and of
+//! those that more than one step at a time leads to a bound that ends the loop by being met; the simulator checks the
+//! promise.
+
+use std::collections::{HashMap, HashSet};
+
+use cranelift_entity::EntitySet;
+
+use crate::ir::eval::signed;
+use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
+
+/// Rewrites the tests and steps of every loop.
+pub(crate) fn prepare(kernel: &mut Kernel, no_overflow: bool) {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut pure = HashMap::new();
+    body.walk(&mut |op| {
+        if let (OpKind::Binary(..), [result]) = (&op.kind, &op.results[..]) {
+            pure.insert(*result, op.kind.clone());
+        }
+    });
+    region(kernel, &pure, &mut body, no_overflow);
+    kernel.body = body;
+}
+
+type Pure = HashMap<Value, OpKind>;
+
+fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: bool) {
+    let mut ops = Vec::with_capacity(region_.ops.len());
+    for mut op in std::mem::take(&mut region_.ops) {
+        if let OpKind::Loop {
+            params, body, wishes, ..
+        } = &mut op.kind
+        {
+            let mut before = Vec::new();
+            let inside = body.defined(params);
+            // The assembler would unroll such a loop now, and did not before: as it was is how it stays.
+            if compare_counters(kernel, pure, &inside, body, &mut before) {
+                wishes.unroll = None;
+            }
+            if no_overflow {
+                promise_steps(kernel, params, &inside, body);
+            }
+            ops.extend(before);
+        }
+        for inner in op.kind.regions_mut() {
+            region(kernel, pure, inner, no_overflow);
+        }
+        ops.push(op);
+    }
+    region_.ops = ops;
+}
+
+/// `add %start, %next == %y` becomes `%next == %y - %start`, the difference before the loop. Says whether there was one.
+fn compare_counters(
+    kernel: &mut Kernel,
+    pure: &Pure,
+    inside: &EntitySet<Value>,
+    body: &mut Region,
+    before: &mut Vec<Op>,
+) -> bool {
+    body.walk_mut(&mut |op| {
+        let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = &mut op.kind else {
+            return;
+        };
+        if inside.contains(*y) {
+            std::mem::swap(x, y);
+        }
+        let Some(&OpKind::Binary(BinaryOp::Add, a, b)) = pure.get(x).filter(|_| inside.contains(*x)) else {
+            return;
+        };
+        let (start, counter) = match (inside.contains(a), inside.contains(b)) {
+            (false, true) => (a, b),
+            (true, false) => (b, a),
+            _ => return,
+        };
+        // A counter's own step is no start.
+        if inside.contains(*y) || kernel.as_constant(start).is_some() {
+            return;
+        }
+        let ty = kernel.ty(start);
+        let multiple = negated_multiple(kernel, pure, start).filter(|_| kernel.as_constant(*y) == Some(0));
+        let kind = match multiple {
+            Some((number, mask)) => {
+                let mask = kernel.constant(ty, !mask);
+                OpKind::Binary(BinaryOp::And, number, mask)
+            }
+            None => OpKind::Binary(BinaryOp::Sub, *y, start),
+        };
+        let bound = kernel.value(ty);
+        before.push(Op {
+            kind,
+            results: vec![bound],
+            place: op.place,
+        });
+        (*x, *y) = (counter, bound);
+    });
+    !before.is_empty()
+}
+
+/// The number and the mask, where a value is `(number & mask) - number` and the mask has only low bits.
+fn negated_multiple(kernel: &Kernel, pure: &Pure, value: Value) -> Option<(Value, u64)> {
+    let &OpKind::Binary(BinaryOp::Sub, rest, number) = pure.get(&value)? else {
+        return None;
+    };
+    let &OpKind::Binary(BinaryOp::And, a, b) = pure.get(&rest)? else {
+        return None;
+    };
+    let mask = kernel.as_constant(b)?;
+    (a == number && mask.wrapping_add(1).is_power_of_two()).then_some((number, mask))
+}
+
+/// Steps of counters that a test bounds promise not to overflow.
+fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, body: &mut Region) {
+    // Compared with something that the loop does not change.
+    let counted = |x: Value, y: Value| match (inside.contains(x), inside.contains(y)) {
+        (true, false) => Some(x),
+        (false, true) => Some(y),
+        _ => None,
+    };
+    let (mut bounded, mut met): (HashSet<Value>, HashSet<Value>) = Default::default();
+    body.walk(&mut |op| {
+        if let OpKind::Compare(CompareOp::LtS | CompareOp::LeS, x, y) = op.kind {
+            bounded.extend(counted(x, y));
+        }
+        if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = op.kind {
+            met.extend(counted(x, y));
+        }
+    });
+    let chained = chained_steps(params, inside, body, &bounded);
+    body.walk_mut(&mut |op| {
+        let OpKind::Binary(step @ (BinaryOp::Add | BinaryOp::Sub), a, b) = op.kind else {
+            return;
+        };
+        if step == BinaryOp::Add && chained.contains(&op.results[0]) {
+            op.kind = OpKind::NoWrap(NoWrapOp::Add, Wrap::NotSigned, a, b);
+            return;
+        }
+        let counter = [a, b].into_iter().find(|value| params.contains(value));
+        let other = if counter == Some(a) { b } else { a };
+        let Some(counter) = counter else { return };
+        let is_in = |set: &HashSet<Value>| set.contains(&counter) || set.contains(&op.results[0]);
+        // One step at a time meets every bound, by way of a wrap if need be.
+        let jumps = || {
+            let step = kernel
+                .as_constant(other)
+                .map(|bits| signed(kernel.ty(other), bits));
+            step.is_some_and(|step| step.unsigned_abs() > 1)
+        };
+        if !(is_in(&bounded) || is_in(&met) && jumps()) {
+            return;
+        }
+        if inside.contains(other) || step == BinaryOp::Sub && counter != a {
+            return;
+        }
+        let step = if step == BinaryOp::Add {
+            NoWrapOp::Add
+        } else {
+            NoWrapOp::Sub
+        };
+        op.kind = OpKind::NoWrap(step, Wrap::NotSigned, a, b);
+    });
+}
+
+/// The sums on the way from a counter to its next value, where a compiler that unrolled made a step of each copy of the
+/// body, and one of them is bounded: each is what the counter of the loop in the source was.
+fn chained_steps(
+    params: &[Value],
+    inside: &EntitySet<Value>,
+    body: &Region,
+    bounded: &HashSet<Value>,
+) -> HashSet<Value> {
+    let (mut sums, mut continues) = (HashMap::new(), Vec::new());
+    body.walk(&mut |op| match &op.kind {
+        OpKind::Binary(BinaryOp::Add, a, b) => {
+            sums.insert(op.results[0], (*a, *b));
+        }
+        OpKind::Continue(_, args) if args.len() == params.len() => continues.push(args.clone()),
+        _ => {}
+    });
+    let mut found = HashSet::new();
+    for (index, &param) in params.iter().enumerate() {
+        for args in &continues {
+            let (mut at, mut chain) = (args[index], Vec::new());
+            while at != param
+                && let Some(&(a, b)) = sums.get(&at)
+            {
+                chain.push(at);
+                at = match (inside.contains(a), inside.contains(b)) {
+                    (true, false) => a,
+                    (false, true) => b,
+                    _ => break,
+                };
+            }
+            if at == param && (bounded.contains(&param) || chain.iter().any(|sum| bounded.contains(sum))) {
+                found.extend(chain);
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::{parse, print, verify};
+
+    fn prepared(body: &str, no_overflow: bool) -> String {
+        let text = format!("hsir 1\nkernel @t(%n: i32) {{\n{body}\nreturn\n}}\n");
+        let mut kernel = parse(&text, "t.hsir").unwrap_or_else(|error| panic!("{error}"));
+        prepare(&mut kernel, no_overflow);
+        verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
+        print(&kernel)
+    }
+
+    #[test]
+    fn a_counter_is_compared_itself() {
+        let text = prepared(
+            "%rest = and %n, 3:i32\n%start = sub %rest, %n\nloop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n\
+             %t = add %start, %next\n%more = ne %t, 0:i32\nif %more { yield } else { break }\ncontinue %next\n}",
+            false,
+        );
+        assert!(
+            text.contains("and %n, -4:i32") && text.contains("ne %next, "),
+            "{text}"
+        );
+        // `%i + 4 == n` is no test of `%i` against another bound.
+        let own = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = ne %next, %n\n\
+                   if %more { yield } else { break }\ncontinue %next\n}";
+        assert!(prepared(own, false).contains("ne %next, %n"));
+    }
+
+    #[test]
+    fn steps_promise_what_the_caller_says() {
+        let body = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = lt.s %next, %n\n\
+                    if %more { yield } else { break }\ncontinue %next\n}";
+        assert!(prepared(body, true).contains("add.nsw") && !prepared(body, false).contains("add.n"));
+        // Every step of a loop that a compiler unrolled.
+        let unrolled = "loop 'l (%i = 0:i32) {\n%a = add %i, %n\n%b = add %n, %a\n%other = add %a, 7:i32\n\
+                        %more = lt.s %b, %m\nif %more { yield } else { break }\ncontinue %b\n}";
+        let text = prepared(&format!("%m = mul %n, %n\n{unrolled}"), true);
+        assert_eq!(text.matches("add.nsw").count(), 2, "{text}");
+        // Where the bound is met, only steps that could jump over it.
+        let met = |step: &str| {
+            format!(
+                "loop 'l (%i = %n) {{\n%next = add %i, {step}:i32\n%more = ne %next, 0:i32\n\
+                 if %more {{ yield }} else {{ break }}\ncontinue %next\n}}"
+            )
+        };
+        assert!(
+            prepared(&met("-4"), true).contains("add.nsw") && !prepared(&met("-1"), true).contains("add.n")
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! The flow graph of a body: blocks, dominators, loops.
+//!
+//! A front cuts its code into blocks and says how each ends. Blocks are numbered in reverse postorder, so that an edge to a block that is not later leads back; the
+//! graph is reducible if every such edge leads to a block that dominates where it came from.
+
+use std::borrow::Cow;
+
+use super::Register;
+use crate::error::{Error, Result};
+use crate::ir::limits;
+use crate::suggest::quoted;
+
+/// A block's number, in reverse postorder.
+pub(crate) type BlockId = usize;
+
+/// The flow graph.
+#[derive(Debug)]
+pub(crate) struct Flow<'t, I> {
+    /// The blocks that can be reached, in reverse postorder; the first is where a work-item starts.
+    pub blocks: Vec<Block<'t, I>>,
+    /// Who jumps to each block; twice if a branch does so on both sides.
+    pub predecessors: Vec<Vec<BlockId>>,
+    /// The block that is passed last on every way to each block; the first block's is itself.
+    pub dominator: Vec<BlockId>,
+    /// The header of the innermost loop that each block is in.
+    pub loop_of: Vec<Option<BlockId>>,
+    /// For the header of a loop, the header of the loop around it.
+    pub outer_loop: Vec<Option<BlockId>>,
+    /// Whether a block is the header of a loop.
+    pub is_header: Vec<bool>,
+    /// What places are counted in: `line` or `byte`.
+    unit: &'static str,
+}
+
+/// A block: what always runs together.
+#[derive(Clone, Debug)]
+pub(crate) struct Block<'t, I> {
+    /// The instructions, without the last one that jumps.
+    pub instructions: Vec<I>,
+    /// How it ends.
+    pub end: End,
+    /// The label that it starts with.
+    pub label: Option<Cow<'t, str>>,
+    /// Where it ends: a line of the module's text, or a byte of the module.
+    pub line: u32,
+    /// A loop that starts here stays as it is: the program says so.
+    pub keeps_loop: bool,
+}
+
+/// How a block ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The work-item ends.
+    Return,
+    /// The launch ends with an error.
+    Trap,
+    /// On to another block.
+    Jump(BlockId),
+    /// One way or the other.
+    Branch {
+        /// What decides.
+        predicate: Register,
+        /// Where it is true.
+        then: BlockId,
+        /// Where it is false.
+        otherwise: BlockId,
+    },
+}
+
+impl End {
+    /// Where it leads to.
+    pub fn targets(self) -> impl DoubleEndedIterator<Item = BlockId> {
+        let (first, second) = match self {
+            End::Return | End::Trap => (None, None),
+            End::Jump(to) => (Some(to), None),
+            End::Branch { then, otherwise, .. } => (Some(then), Some(otherwise)),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// The same end with other numbers of blocks.
+    pub fn map(self, number: impl Fn(BlockId) -> BlockId) -> End {
+        match self {
+            End::Return => End::Return,
+            End::Trap => End::Trap,
+            End::Jump(to) => End::Jump(number(to)),
+            End::Branch {
+                predicate,
+                then,
+                otherwise,
+            } => End::Branch {
+                predicate,
+                then: number(then),
+                otherwise: number(otherwise),
+            },
+        }
+    }
+}
+
+impl<'t, I> Flow<'t, I> {
+    /// The flow graph of blocks, of which the first is where a work-item starts; `unit` says what [`Block::line`] counts.
+    ///
+    /// # Errors
+    /// A jump leads into a loop beside its header, or loops are nested too deeply.
+    pub fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
+        let blocks = ordered(blocks);
+        let mut predecessors = vec![Vec::new(); blocks.len()];
+        for (from, block) in blocks.iter().enumerate() {
+            for to in block.end.targets() {
+                predecessors[to].push(from);
+            }
+        }
+        let dominator = dominators(&predecessors);
+        let mut flow = Flow {
+            is_header: vec![false; blocks.len()],
+            loop_of: vec![None; blocks.len()],
+            outer_loop: vec![None; blocks.len()],
+            blocks,
+            predecessors,
+            dominator,
+            unit,
+        };
+        flow.find_loops()?;
+        Ok(flow)
+    }
+
+    /// Where a block ends, as messages say it.
+    pub fn place_of(&self, block: BlockId) -> String {
+        format!("{} {}", self.unit, self.blocks[block].line)
+    }
+
+    /// Whether `above` is passed on every way to `below`.
+    pub fn dominates(&self, above: BlockId, mut below: BlockId) -> bool {
+        while below > above {
+            below = self.dominator[below];
+        }
+        below == above
+    }
+
+    /// The headers of the loops around a block, the innermost first; a header is in its own loop.
+    pub fn loops_around(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+        std::iter::successors(self.loop_of[block], |&header| self.outer_loop[header])
+    }
+
+    /// Whether the loop with this header contains a block.
+    pub fn contains(&self, header: BlockId, block: BlockId) -> bool {
+        self.loops_around(block).any(|around| around == header)
+    }
+
+    /// Whether an edge leads back to the header of a loop.
+    pub fn is_back(&self, from: BlockId, to: BlockId) -> bool {
+        to <= from
+    }
+
+    /// Jumps forward to a block.
+    pub fn forward_entries(&self, block: BlockId) -> usize {
+        self.predecessors[block]
+            .iter()
+            .filter(|&&from| !self.is_back(from, block))
+            .count()
+    }
+
+    fn find_loops(&mut self) -> Result<()> {
+        // Inner headers come later than outer ones, so they are looked at first.
+        for header in (0..self.blocks.len()).rev() {
+            let mut work: Vec<BlockId> = Vec::new();
+            for &from in &self.predecessors[header] {
+                if self.is_back(from, header) {
+                    if !self.dominates(header, from) {
+                        return Err(self.irreducible(header, from));
+                    }
+                    self.is_header[header] = true;
+                    work.push(from);
+                }
+            }
+            if !self.is_header[header] {
+                continue;
+            }
+            self.mark(header, header, &mut work);
+            while let Some(block) = work.pop() {
+                self.mark(block, header, &mut work);
+            }
+        }
+        self.check_nesting()
+    }
+
+    /// Refuses loops inside each other without end, before anything goes through all that are around a block.
+    fn check_nesting(&self) -> Result<()> {
+        let mut depth = vec![0; self.blocks.len()];
+        for header in (0..self.blocks.len()).filter(|&header| self.is_header[header]) {
+            depth[header] = self.outer_loop[header].map_or(1, |outer| depth[outer] + 1);
+            if depth[header] > limits::NESTING {
+                return Err(Error::input("the entry's loops are nested too deeply")
+                    .at(self.place_of(header))
+                    .accepted(format!("at most {} inside each other", limits::NESTING)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a block into a loop, with the outermost loop that it is in already, and goes on to who jumps to it.
+    fn mark(&mut self, block: BlockId, header: BlockId, work: &mut Vec<BlockId>) {
+        if block == header {
+            self.loop_of[header] = Some(header);
+            return;
+        }
+        // A block that was reached through an inner loop stands for the whole of that loop.
+        let mut representative = block;
+        match self.loop_of[block] {
+            None => self.loop_of[block] = Some(header),
+            Some(mut inner) => {
+                while let Some(outer) = self.outer_loop[inner] {
+                    inner = outer;
+                }
+                if inner == header {
+                    return;
+                }
+                self.outer_loop[inner] = Some(header);
+                representative = inner;
+            }
+        }
+        for &from in &self.predecessors[representative] {
+            if !self.is_back(from, representative) {
+                work.push(from);
+            }
+        }
+    }
+
+    fn irreducible(&self, to: BlockId, from: BlockId) -> Error {
+        let label = self.blocks[to]
+            .label
+            .as_deref()
+            .map(|label| format!(" at label {}", quoted(label)));
+        Error::input(format!(
+            "the flow graph is irreducible: the loop{} can be entered beside its first block",
+            label.unwrap_or_default()
+        ))
+        .at(self.place_of(from))
+        .accepted("flow that only jumps to the start of a loop from outside")
+    }
+}
+
+/// The blocks that the first one leads to, in reverse postorder.
+fn ordered<'t, I>(blocks: Vec<Block<'t, I>>) -> Vec<Block<'t, I>> {
+    let mut seen = vec![false; blocks.len()];
+    let mut postorder = Vec::new();
+    let mut work = vec![(0, false)];
+    while let Some((block, finished)) = work.pop() {
+        if finished {
+            postorder.push(block);
+            continue;
+        }
+        if std::mem::replace(&mut seen[block], true) {
+            continue;
+        }
+        work.push((block, true));
+        // The side that is looked at first comes last: the fall-through stays next to its block.
+        work.extend(blocks[block].end.targets().map(|to| (to, false)));
+    }
+    let mut number = vec![0; blocks.len()];
+    for (position, &block) in postorder.iter().rev().enumerate() {
+        number[block] = position;
+    }
+    let mut blocks: Vec<Option<Block<'t, I>>> = blocks.into_iter().map(Some).collect();
+    let in_order = postorder.iter().rev().filter_map(|&block| blocks[block].take());
+    in_order
+        .map(|block| Block {
+            end: block.end.map(|to| number[to]),
+            ..block
+        })
+        .collect()
+}
+
+/// The immediate dominators of blocks in reverse postorder (Cooper, Harvey, Kennedy: "A Simple, Fast Dominance
+/// Algorithm").
+fn dominators(predecessors: &[Vec<BlockId>]) -> Vec<BlockId> {
+    const UNKNOWN: BlockId = BlockId::MAX;
+    let mut dominator = vec![UNKNOWN; predecessors.len()];
+    dominator[0] = 0;
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in 1..predecessors.len() {
+            let known = predecessors[block]
+                .iter()
+                .copied()
+                .filter(|&from| dominator[from] != UNKNOWN);
+            let common = known.reduce(|mut a, mut b| {
+                while a != b {
+                    match a > b {
+                        true => a = dominator[a],
+                        false => b = dominator[b],
+                    }
+                }
+                a
+            });
+            if let Some(common) = common.filter(|&common| dominator[block] != common) {
+                dominator[block] = common;
+                changed = true;
+            }
+        }
+    }
+    dominator
+}

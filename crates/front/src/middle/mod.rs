@@ -1,0 +1,28 @@
+//! What the fronts for binary and assembly code share: from blocks and registers to a kernel in regions.
+//!
+//! ```text
+//! blocks ─ flow ─ ssa ─►     loops, dominators; which blocks take which registers as parameters
+//!        ─ regions ─►        nested regions, without flag variables
+//!        ─ address ─►        base + index × scale + offset
+//!        ─ countdown, counters, copies ─►  loops as the passes look for them
+//! ```
+//!
+//! A front cuts its code into blocks ([`flow`]), says what its instructions read and write ([`ssa::Registers`]), and
+//! writes each of them ([`regions::Front`]). Any reducible flow graph is taken.
+
+pub(crate) mod address;
+pub(crate) mod copies;
+pub(crate) mod countdown;
+pub(crate) mod counters;
+pub(crate) mod facts;
+pub(crate) mod flow;
+pub(crate) mod regions;
+pub(crate) mod ssa;
+
+use crate::ir::Value;
+
+/// A register of a function, by number.
+pub(crate) type Register = u32;
+
+/// What each register holds at some point.
+pub(crate) type Values = Vec<Option<Value>>;

@@ -1,0 +1,338 @@
+//! PTX as a way in: what nvcc, clang, Triton, Numba or Rust wrote becomes IR.
+//!
+//! ```text
+//! text ─ lexer ─ parse, body ─► tree        words, nothing interpreted
+//!      ─ inline ─ flow ─ kinds ─►           calls written out; blocks, what registers hold
+//!      ─ structure, with values, arithmetic, compare, convert, bits, memory, together;
+//!        and the middle that all such fronts share ─► ir::Kernel
+//! ```
+//!
+//! [`read`] gives one entry of a module as a verified kernel. Any reducible flow graph becomes nested regions
+//! without flag variables; an irreducible one, and `brx.idx`, are refused by name. Registers become SSA
+//! values; pointers are followed from parameters, variables and `cvta` through additions, so that an access is
+//! a root and an index wherever the text lets one see it. An instruction that the IR cannot express is only an
+//! error if the entry needs it.
+//!
+//! What PTX does not say comes from the caller, as [`Facts`]: how long buffers are, which of them nothing writes,
+//! which share no memory with others. `ld.global.nc` itself says that what it reads is not written.
+//!
+//! Where PTX leaves room the IR's meaning is taken: quotients by zero. Approximations of `f32`
+//! (`ex2.approx`, `div.full`, …) stay what they are; those of other types become the correctly rounded operation or one
+//! of [`math`](crate::math). The bits of NaNs are left to the device.
+
+mod arithmetic;
+mod asynchronous;
+mod bits;
+mod body;
+mod bytes;
+mod carry;
+mod compare;
+mod contract;
+mod convert;
+mod data;
+mod float;
+mod flow;
+#[cfg(test)]
+mod graphs;
+mod inline;
+mod kinds;
+mod lexer;
+mod library;
+mod memory;
+mod opaque;
+mod original;
+mod parameters;
+mod parse;
+mod scratch;
+mod slots;
+mod structure;
+mod taken;
+mod together;
+mod tree;
+mod values;
+
+pub use super::middle::facts::{Facts, ParameterFacts};
+pub use original::{Origin, Original, OriginalArray};
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, verify};
+use crate::names;
+use crate::suggest::{accepted, quoted};
+use tree::{Body, Function, Operand, Statement, Variable};
+
+/// Most other entries that are tried to say which of them could be read, and most bytes of text that they may have together.
+const MOST_TRIED: usize = 16;
+const MOST_BYTES_TRIED: usize = 1 << 20;
+
+/// A module whose entries are known, and nothing else yet: what is between their braces was passed over, and is parsed when
+/// an entry is asked for.
+#[derive(Debug)]
+pub struct Module<'t> {
+    text: &'t str,
+    shared: Option<&'t Arc<String>>,
+    file: &'t str,
+    tree: tree::Module<'t>,
+}
+
+impl<'t> Module<'t> {
+    /// Finds the entries of a module; `file` is what messages and source places call the text.
+    ///
+    /// # Errors
+    /// The text is no PTX module: what, and in which line.
+    pub fn new(text: &'t str, file: &'t str) -> Result<Module<'t>> {
+        let tree = parse::module(text)?;
+        Ok(Module {
+            text,
+            shared: None,
+            file,
+            tree,
+        })
+    }
+
+    /// The same of a text that what is imported keeps, without a copy.
+    ///
+    /// # Errors
+    /// As for [`Module::new`].
+    pub fn shared(text: &'t Arc<String>, file: &'t str) -> Result<Module<'t>> {
+        let module = Module::new(text, file)?;
+        Ok(Module {
+            shared: Some(text),
+            ..module
+        })
+    }
+
+    /// The names of the entries, in the order of the text.
+    pub fn entries(&self) -> Vec<&'t str> {
+        entries_of(&self.tree).map(|entry| entry.name).collect()
+    }
+
+    /// Reads an entry, as [`import`] does.
+    ///
+    /// # Errors
+    /// As for [`import`].
+    pub fn import(&self, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
+        let names = self.entries();
+        let chosen = match (entry, &names[..]) {
+            (_, []) => return Err(Error::input("the module has no entry").accepted("a module with `.entry`")),
+            (Some(name), _) => names::find(&names, name)?.ok_or_else(|| {
+                let shown: Vec<_> = names.iter().map(|name| names::shown(name)).collect();
+                Error::usage(format!("the module has no entry {}", quoted(name))).accepted(accepted(
+                    name,
+                    "entries",
+                    shown.iter().map(|name| &**name),
+                ))
+            })?,
+            (None, [only]) => only,
+            (None, _) => {
+                return Err(Error::usage(format!("the module has {} entries", names.len()))
+                    .accepted(format!("one of {}", listed(&names))));
+            }
+        };
+        self.translate(chosen, facts).map_err(|error| {
+            let readable = self.readable(chosen, facts);
+            match readable.is_empty() {
+                true => error,
+                false => error.or_accepted(format!("entries that can be read: {}", listed(&readable))),
+            }
+        })
+    }
+
+    /// Reads an entry, as [`import`] does, and tries no other one if it cannot be read.
+    ///
+    /// # Errors
+    /// There is no such entry, or it needs what the IR does not have: which instruction, in which line.
+    pub fn import_alone(&self, entry: &str, facts: &Facts) -> Result<Imported> {
+        match entries_of(&self.tree).any(|other| other.name == entry) {
+            true => self.translate(entry, facts),
+            false => self.import(Some(entry), facts),
+        }
+    }
+
+    /// What is between the braces of an entry; nothing if there is none of this name.
+    pub fn body_of(&self, entry: &str) -> Option<&'t str> {
+        let entry = entries_of(&self.tree).find(|other| other.name == entry)?;
+        self.text.get(entry.body.0..entry.body_end)
+    }
+
+    /// Some other entries that can be read, for a message.
+    fn readable(&self, chosen: &str, facts: &Facts) -> Vec<&'t str> {
+        let mut bytes = 0;
+        let few = entries_of(&self.tree)
+            .filter(|entry| entry.name != chosen)
+            .take(MOST_TRIED)
+            .take_while(|entry| {
+                bytes += entry.body_end - entry.body.0;
+                bytes <= MOST_BYTES_TRIED
+            });
+        few.filter(|entry| self.translate(entry.name, facts).is_ok())
+            .map(|entry| entry.name)
+            .collect()
+    }
+
+    fn translate(&self, name: &str, facts: &Facts) -> Result<Imported> {
+        translate(self, name, facts)
+    }
+}
+
+/// The names of a module's entries, in the order of the text.
+///
+/// # Errors
+/// The text is no PTX module: what, and in which line.
+pub fn entries(text: &str) -> Result<Vec<String>> {
+    let module = Module::new(text, "module")?;
+    Ok(module.entries().into_iter().map(str::to_owned).collect())
+}
+
+/// Reads an entry of a PTX module; `file` is what messages and source places call the text, `entry` may be left out
+/// where the module has only one.
+///
+/// # Errors
+/// The text is no PTX module, has no such entry, or the entry needs what the IR does not have: which instruction, in
+/// which line, and which other entries could be read.
+pub fn read(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Kernel> {
+    import(text, file, entry, facts).map(|imported| imported.kernel)
+}
+
+/// An entry of a module as a kernel.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The kernel, verified.
+    pub kernel: Kernel,
+    /// Where it comes from.
+    pub original: Original,
+}
+
+/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place. Whoever wants several
+/// entries of a long module makes a [`Module`] of it once.
+///
+/// # Errors
+/// As for [`read`].
+pub fn import(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
+    Module::new(text, file)?.import(entry, facts)
+}
+
+fn listed(names: &[&str]) -> String {
+    let shown = names
+        .iter()
+        .take(MOST_TRIED)
+        .map(|name| quoted(&names::shown(name)));
+    let shown: Vec<String> = shown.collect();
+    let more = if names.len() > MOST_TRIED { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m Function<'t>> {
+    module.functions.iter().filter(|function| function.is_entry)
+}
+
+/// Turns one entry into a verified kernel.
+fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
+    let Module {
+        text,
+        shared,
+        file,
+        tree: ref module,
+    } = *of;
+    let about = |error: Error| error.about(format!("entry {}", quoted(name)));
+    let function = entries_of(module)
+        .find(|entry| entry.name == name)
+        .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
+    let mut body = inline::expanded(text, module, function).map_err(about)?;
+    let arrays: HashSet<&str> = used_variables(module, &body)
+        .values()
+        .filter(|variable| variable.space == "shared" && variable.length.is_some())
+        .map(|variable| variable.name)
+        .collect();
+    scratch::copies_to_hints(&mut body, &arrays);
+    asynchronous::name_groups(&mut body).map_err(about)?;
+    carry::name_flag(&mut body);
+    taken::name_places(&mut body, function);
+    let variables = used_variables(module, &body);
+    let flow = flow::flow(&body).map_err(about)?;
+    let slots = slots::slots(function, &body, &variables).map_err(about)?;
+    let kinds = kinds::kinds(&slots, &body, &variables);
+    let structure::Structured {
+        kernel,
+        undecided,
+        open_sums,
+        spaces_inferred,
+    } = structure::kernel(structure::Source {
+        text,
+        file,
+        files: &module.files,
+        function,
+        body: &body,
+        variables: &variables,
+        slots: &slots,
+        flow: &flow,
+        kinds: &kinds,
+        declared: &module.declared,
+        facts,
+    })
+    .map_err(about)?;
+    verify(&kernel).map_err(about)?;
+    let original = original::original(&original::Pieces {
+        text,
+        shared,
+        file,
+        module,
+        function,
+        variables: &variables,
+        slots: &slots,
+        dynamic_shared_bytes: facts.dynamic_shared_bytes.unwrap_or(0),
+        undecided: undecided.map(about),
+        open_sums,
+        spaces_inferred,
+        as_opaque: facts.as_opaque,
+        reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
+    })
+    .map_err(about)?;
+    Ok(Imported { kernel, original })
+}
+
+/// Whether a body reads a special register.
+fn reads_special(body: &Body<'_>, wanted: &str) -> bool {
+    body.statements.iter().any(|statement| match statement {
+        Statement::Instruction(instruction) => instruction
+            .operands
+            .iter()
+            .any(|operand| matches!(operand, Operand::Special(name, _) if *name == wanted)),
+        _ => false,
+    })
+}
+
+/// The variables that a body mentions, its own and the module's, by name.
+fn used_variables<'m, 't>(
+    module: &'m tree::Module<'t>,
+    body: &'m Body<'t>,
+) -> HashMap<&'t str, &'m Variable<'t>> {
+    fn mention<'t>(operand: &Operand<'t>, into: &mut HashSet<&'t str>) {
+        match operand {
+            Operand::Symbol(name) => {
+                into.insert(name);
+            }
+            Operand::Address(base, _) => mention(base, into),
+            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
+                parts.iter().for_each(|part| mention(part, into))
+            }
+            _ => {}
+        }
+    }
+    let mut mentioned = HashSet::new();
+    for statement in &body.statements {
+        if let Statement::Instruction(instruction) = statement {
+            instruction
+                .operands
+                .iter()
+                .for_each(|operand| mention(operand, &mut mentioned));
+        }
+    }
+    // A variable of the body hides one of the module.
+    let all = module.variables.iter().chain(&body.variables);
+    all.filter(|variable| mentioned.contains(variable.name))
+        .map(|variable| (variable.name, variable))
+        .collect()
+}

@@ -1,0 +1,292 @@
+//! A body as a kernel: each instruction becomes operations, in the regions that [`regions`] makes of the flow graph.
+
+use std::collections::{HashMap, HashSet};
+
+use super::carry::is_carrying;
+use super::contract::{self, Contracted, OpenHalves};
+use super::flow::Flow;
+use super::kinds::Kinds;
+use super::opaque::is_carried;
+use super::slots::Slots;
+use super::together::is_atomic_access;
+use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
+use super::{kinds, library, parameters as given};
+use crate::cleanup;
+use crate::error::{Error, Fault, Result};
+use crate::ir::{Array, Builder, FloatMode, Fused, Kernel, Place, PlaceData, Type, Value};
+use crate::middle::address::Shapes;
+use crate::middle::facts::Facts;
+use crate::middle::flow::Block;
+use crate::middle::regions::{self, Front};
+use crate::middle::{Values, copies, countdown, counters};
+use crate::suggest::quoted;
+
+/// What an entry is made of.
+pub(super) struct Source<'a, 't> {
+    /// The module's text.
+    pub text: &'a str,
+    /// What places call the text, where it names no source of its own.
+    pub file: &'a str,
+    /// The source files, by number.
+    pub files: &'a [(u64, &'t str)],
+    /// The entry.
+    pub function: &'a Function<'t>,
+    /// Its body.
+    pub body: &'a Body<'t>,
+    /// The variables that it mentions.
+    pub variables: &'a HashMap<&'t str, &'a Variable<'t>>,
+    /// The scalars that it is given.
+    pub slots: &'a Slots<'t>,
+    /// Its flow graph.
+    pub flow: &'a Flow<'a, 't>,
+    /// What its registers hold.
+    pub kinds: &'a Kinds,
+    /// Functions that the module declares and others have.
+    pub declared: &'a [Function<'t>],
+    /// What the caller knows.
+    pub facts: &'a Facts,
+}
+
+/// Turns an entry into a kernel.
+pub(super) struct Translator<'a, 't> {
+    /// The entry.
+    pub source: &'a Source<'a, 't>,
+    /// The variables that are arrays of the kernel.
+    pub arrays: HashMap<&'t str, Array>,
+    /// The value of each slot.
+    pub param_values: Vec<Value>,
+    /// What is known of the values that addresses are made of.
+    pub shapes: Shapes,
+    places: HashMap<(Option<Location<'t>>, u32), Place>,
+    /// Products and sums that an assembler may fuse.
+    pub open: HashSet<Value>,
+    /// Those of halves.
+    pub open_halves: OpenHalves,
+    /// An access through a generic address became one of the space that the address begins in.
+    pub spaces_inferred: bool,
+    /// Why results that come later keep the entry from being written back.
+    pub in_flight: Option<Error>,
+}
+
+/// An entry as a kernel.
+pub(super) struct Structured {
+    pub kernel: Kernel,
+    /// Why it cannot be written back, if it cannot.
+    pub undecided: Option<Error>,
+    /// What may become of each sum that is left to the assembler.
+    pub open_sums: Vec<Vec<Fused>>,
+    /// [`Translator::spaces_inferred`].
+    pub spaces_inferred: bool,
+}
+
+/// Turns an entry into a kernel, not yet verified; with it why it cannot be written back, if it cannot.
+///
+/// # Errors
+/// An instruction or parameter that the IR cannot express, with its line.
+pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
+    let mut kernel = Kernel::new(source.function.name);
+    kernel.group_size = source.function.required_group;
+    kernel.float_mode = FloatMode {
+        // PTX says nothing of them, and what comes back as PTX is not to pay for more.
+        any_nan: true,
+    };
+    let mut translator = Translator {
+        places: HashMap::new(),
+        arrays: HashMap::new(),
+        param_values: Vec::new(),
+        shapes: Shapes::default(),
+        open: HashSet::new(),
+        open_halves: OpenHalves::default(),
+        spaces_inferred: false,
+        in_flight: None,
+        source: &source,
+    };
+    given::declare(&mut translator, &mut kernel)?;
+    let mut builder = Builder::new(&mut kernel, Kernel::NOWHERE);
+    regions::write(
+        &mut translator,
+        source.flow,
+        source.body.registers.len(),
+        &mut builder,
+    )?;
+    let body = builder.finish();
+    let open = std::mem::take(&mut translator.open);
+    let open_halves = std::mem::take(&mut translator.open_halves);
+    let spaces_inferred = translator.spaces_inferred;
+    kernel.body = body;
+    let in_flight = translator.in_flight.take();
+    let decided = source.facts.fused.as_deref();
+    let Contracted { open_sums, undecided } = contract::contract(&mut kernel, &open, &open_halves, decided);
+    cleanup::own_exits(&mut kernel);
+    cleanup::tidy(&mut kernel);
+    if countdown::unwind(&mut kernel) {
+        cleanup::tidy(&mut kernel);
+    }
+    counters::prepare(&mut kernel, source.facts.no_overflow);
+    cleanup::tidy(&mut kernel);
+    copies::merge(&mut kernel, source.file);
+    Ok(Structured {
+        kernel,
+        undecided: undecided.or(in_flight),
+        open_sums,
+        spaces_inferred,
+    })
+}
+
+impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
+    fn kind(&self, register: Register) -> Result<Type> {
+        Translator::kind(self, register)
+    }
+
+    fn get(&mut self, b: &mut Builder<'_>, values: &Values, register: Register) -> Result<Value> {
+        Translator::get(self, b, values, register)
+    }
+
+    fn retyped(&mut self, b: &mut Builder<'_>, value: Value, ty: Type) -> Result<Value> {
+        Translator::retyped(self, b, value, ty)
+    }
+
+    fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, &Instruction<'t>>) -> Place {
+        match block.instructions.first() {
+            Some(first) => self.place(b, first.location, first.line),
+            None => self.place(b, None, block.line),
+        }
+    }
+
+    fn instructions(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        block: &Block<'_, &Instruction<'t>>,
+    ) -> Result<()> {
+        for &instruction in &block.instructions {
+            let place = self.place(b, instruction.location, instruction.line);
+            b.at(place);
+            if let Err(error) = self.instruction(b, values, instruction) {
+                let carried = match self.source.facts.as_opaque {
+                    true => self.carry(b, values, instruction),
+                    false => Err(self.would_be_carried(instruction, error.clone())),
+                };
+                if let Err(other) = carried {
+                    let error = if self.source.facts.as_opaque { error } else { other };
+                    let label = instruction.location.and_then(|location| location.function);
+                    let called = label.and_then(|label| library::function(self.source.text, label));
+                    let error = match called {
+                        Some(name) => error.about(format!("in {}", quoted(&name))),
+                        None => error,
+                    };
+                    return Err(error.at(format!("line {}", instruction.line)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'t> Translator<'_, 't> {
+    /// The place of an instruction: its source line if the module says, else its line in the module.
+    pub fn place(&mut self, b: &mut Builder<'_>, location: Option<Location<'t>>, line: u32) -> Place {
+        let key = match location {
+            Some(_) => (location, 0),
+            None => (None, line),
+        };
+        if let Some(&place) = self.places.get(&key) {
+            return place;
+        }
+        let path = |file: u64| {
+            let mut files = self.source.files.iter();
+            files
+                .find(|(number, _)| *number == file)
+                .map_or(String::new(), |(_, path)| (*path).to_owned())
+        };
+        let data = match location {
+            Some(location) => {
+                let call = location.inlined_at.map(|(file, line, column)| PlaceData {
+                    file: path(file),
+                    line,
+                    column,
+                    inlined_at: None,
+                });
+                PlaceData {
+                    file: path(location.file),
+                    line: location.line,
+                    column: location.column,
+                    inlined_at: call.map(|call| b.kernel.places.push(call)),
+                }
+            }
+            None => PlaceData {
+                file: self.source.file.to_owned(),
+                line,
+                column: 0,
+                inlined_at: None,
+            },
+        };
+        let place = b.kernel.places.push(data);
+        self.places.insert(key, place);
+        place
+    }
+
+    /// An error about an instruction; whether it could be carried as text.
+    fn would_be_carried(&self, instruction: &Instruction<'t>, error: Error) -> Error {
+        let is_jump = matches!(instruction.opcode, "bra" | "brx" | "ret" | "exit" | "trap");
+        match is_jump || error.fault() != Fault::Input {
+            true => error,
+            false => error.or_accepted(
+                "`--as-opaque`, which carries the instruction as text, with nothing known of it",
+            ),
+        }
+    }
+
+    /// Writes one instruction.
+    fn instruction(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        match instruction.opcode {
+            "bar" | "barrier" if instruction.has("arrive") || instruction.has("cluster") => {
+                self.carry(b, values, instruction)
+            }
+            "fence" if instruction.has("proxy") || instruction.has("mbarrier_init") => {
+                self.carry(b, values, instruction)
+            }
+            "bar" if instruction.has("warp") => self.meet(b, values, instruction),
+            "bar" | "barrier" if instruction.has("red") => self.group_vote(b, values, instruction),
+            "bar" | "barrier" => self.barrier(b, instruction),
+            "fence" => self.together(b, values, instruction),
+            "cp" if matches!(instruction.modifiers[..], ["async", "ca" | "cg", ..]) => {
+                self.asynchronous(b, values, instruction)
+            }
+            _ if is_carried(instruction) => self.carry(b, values, instruction),
+            "ld" if is_atomic_access(instruction) => self.atomic_load(b, values, instruction),
+            "ld" | "ldu" => self.load(b, values, instruction),
+            "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
+            "st" => self.store(b, values, instruction),
+            "atom" | "red" | "membar" | "shfl" | "vote" | "match" | "activemask" | "elect" | "redux"
+            | "griddepcontrol" => self.together(b, values, instruction),
+            "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
+            "prefetch" => self.prefetch(b, values, instruction),
+            "mov" => self.mov(b, values, instruction),
+            "cvta" => self.cvta(b, values, instruction),
+            "cvt" => self.convert(b, values, instruction),
+            "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
+            _ if is_carrying(instruction) => self.carried(b, values, instruction),
+            "bmsk" | "szext" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3"
+            | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
+                self.bit_operation(b, values, instruction)
+            }
+            // The block ends with it.
+            "trap" => Ok(()),
+            _ => self.arithmetic(b, values, instruction),
+        }
+    }
+}
+
+/// The IR's type of an operand's register, where it is one.
+pub(super) fn register_kind(kinds: &kinds::Kinds, operand: &Operand<'_>) -> Option<Type> {
+    match operand {
+        Operand::Register(register) => kinds.registers[*register as usize],
+        _ => None,
+    }
+}

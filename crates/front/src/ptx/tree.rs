@@ -1,0 +1,279 @@
+//! A module as it is written: entries, parameters, variables, and the statements of a body.
+//!
+//! Nothing is interpreted here. An instruction is its words; what they mean is decided when an entry
+//! needs it.
+
+/// A module.
+#[derive(Debug, Default)]
+pub(super) struct Module<'t> {
+    /// Entries and functions with a body, in the order of the text.
+    pub functions: Vec<Function<'t>>,
+    /// Functions without a body: those of the driver, or of another module.
+    pub declared: Vec<Function<'t>>,
+    /// Variables outside functions.
+    pub variables: Vec<Variable<'t>>,
+    /// The `.file` directives: number and path.
+    pub files: Vec<(u64, &'t str)>,
+    /// Bits of an address, where the module says.
+    pub address_size: Option<u64>,
+    /// The PTX version that the module names, and where its number stands in the text.
+    pub version: Option<((u32, u32), (usize, usize))>,
+    /// The GPU that the module is for: `sm_90`.
+    pub target: &'t str,
+}
+
+/// An entry or a device function.
+#[derive(Clone, Debug)]
+pub(super) struct Function<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Where its declaration starts in the text: the byte of `.visible`, or of `.entry` where that is first.
+    pub start: usize,
+    /// Whether it is launched rather than called.
+    pub is_entry: bool,
+    /// What it takes.
+    pub params: Vec<Param<'t>>,
+    /// What it gives back; only device functions do.
+    pub results: Vec<Param<'t>>,
+    /// The work-group size that it requires.
+    pub required_group: Option<[u32; 3]>,
+    /// Where its body starts, behind the brace: byte and line.
+    pub body: (usize, u32),
+    /// Where its body ends: the byte of the closing brace.
+    pub body_end: usize,
+}
+
+/// A parameter of an entry or a function.
+#[derive(Clone, Debug)]
+pub(super) struct Param<'t> {
+    /// Its name in the text.
+    pub name: &'t str,
+    /// Its type: `u64`, `f32`, `b8`.
+    pub ty: &'t str,
+    /// How many elements, if it is an array of bytes.
+    pub array: Option<u64>,
+    /// Its own alignment in bytes, where the text says; 0 where its type does.
+    pub align: u64,
+    /// The space and alignment of what it points to, where it says that it is a pointer.
+    pub pointer: Option<(&'t str, u64)>,
+}
+
+/// A variable of a state space.
+#[derive(Clone, Debug)]
+pub(super) struct Variable<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// `global`, `const`, `shared` or `local`.
+    pub space: &'t str,
+    /// The type of an element.
+    pub ty: &'t str,
+    /// How many elements; nothing for `[]`, whose size the launch or another module says.
+    pub length: Option<u64>,
+    /// Another module may have a longer one of this name, which then is this one.
+    pub is_common: bool,
+    /// Alignment in bytes; 0 where it is left to the element.
+    pub align: u64,
+    /// Where it is declared.
+    pub line: u32,
+    /// Where its values start in the text, behind `=`: byte and line.
+    pub values: Option<(usize, u32)>,
+    /// Whether it stands in a block of its own inside a body.
+    pub is_inner: bool,
+}
+
+pub(super) use crate::middle::Register;
+
+/// A body.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Body<'t> {
+    /// Registers, in the order of their first appearance.
+    pub registers: Vec<RegisterData<'t>>,
+    /// Variables that the body declares.
+    pub variables: Vec<Variable<'t>>,
+    /// Instructions and labels, in order.
+    pub statements: Vec<Statement<'t>>,
+    /// The names of the labels.
+    pub labels: Vec<&'t str>,
+}
+
+/// A register.
+#[derive(Clone, Debug)]
+pub(super) struct RegisterData<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Its declared type: `pred`, `b32`, `f64`.
+    pub ty: &'t str,
+}
+
+/// A part of a body.
+#[derive(Clone, Debug)]
+pub(super) enum Statement<'t> {
+    /// A place to jump to, by number.
+    Label(u32),
+    /// `.pragma "nounroll"`: a loop that starts with this block stays as it is.
+    KeepLoop,
+    /// An instruction.
+    Instruction(Instruction<'t>),
+}
+
+/// A source line, as `.loc` gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Location<'t> {
+    /// The number of the file.
+    pub file: u64,
+    /// From 1.
+    pub line: u32,
+    /// From 1; 0 if unknown.
+    pub column: u32,
+    /// Where the function that it is in was called, if it was inlined: file, line, column.
+    pub inlined_at: Option<(u64, u32, u32)>,
+    /// The label of that function's name, if it was inlined.
+    pub function: Option<&'t str>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Instruction<'t> {
+    /// What comes before the first dot.
+    pub opcode: &'t str,
+    /// What comes behind the dots.
+    pub modifiers: Vec<&'t str>,
+    /// The predicate, and whether it is negated.
+    pub guard: Option<(Register, bool)>,
+    /// The operands.
+    pub operands: Vec<Operand<'t>>,
+    /// The line of the module's text.
+    pub line: u32,
+    /// The line of the source.
+    pub location: Option<Location<'t>>,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operand<'t> {
+    /// A register.
+    Register(Register),
+    /// A negated predicate register.
+    Not(Register),
+    /// A special register, without its percent sign: `tid.x`.
+    Special(&'t str, &'t str),
+    /// A variable, parameter or function.
+    Symbol(&'t str),
+    /// A label, by number.
+    Label(u32),
+    /// A whole number.
+    Integer(u64),
+    /// A single-precision constant, by its bits.
+    Single(u32),
+    /// A double-precision constant.
+    Double(f64),
+    /// `{a, b}`.
+    Vector(Vec<Operand<'t>>),
+    /// `[base + offset]`.
+    Address(Box<Operand<'t>>, i64),
+    /// `[a, b]`: a texture with coordinates, a map with them, an address with a barrier.
+    Bracket(Vec<Operand<'t>>),
+    /// `p|q`: two results.
+    Pair(Box<Operand<'t>>, Box<Operand<'t>>),
+    /// `(a, b)`: arguments or results of a call.
+    List(Vec<Operand<'t>>),
+    /// `_`: a result that is not wanted.
+    Sink,
+}
+
+impl Instruction<'_> {
+    /// The opcode with its modifiers, as it is written.
+    pub fn spelling(&self) -> String {
+        let mut text = self.opcode.to_owned();
+        for modifier in &self.modifiers {
+            text.push('.');
+            text.push_str(modifier);
+        }
+        text
+    }
+
+    /// Whether a modifier is there.
+    pub fn has(&self, modifier: &str) -> bool {
+        self.modifiers.contains(&modifier)
+    }
+
+    /// The last modifier: nearly always the type.
+    pub fn last(&self) -> &str {
+        self.modifiers.last().copied().unwrap_or_default()
+    }
+}
+
+impl Operand<'_> {
+    /// Calls `visit` on each register in the operand.
+    pub fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
+        match self {
+            Operand::Register(register) | Operand::Not(register) => visit(*register),
+            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
+                parts.iter().for_each(|part| part.for_each_register(visit));
+            }
+            Operand::Address(base, _) => base.for_each_register(visit),
+            Operand::Pair(a, b) => {
+                a.for_each_register(visit);
+                b.for_each_register(visit);
+            }
+            Operand::Special(..)
+            | Operand::Symbol(_)
+            | Operand::Label(_)
+            | Operand::Integer(_)
+            | Operand::Single(_)
+            | Operand::Double(_)
+            | Operand::Sink => {}
+        }
+    }
+}
+
+impl<'t> Instruction<'t> {
+    /// The operands that are written: the first, for instructions that have a result.
+    pub fn written(&self) -> &[Operand<'t>] {
+        let count = match self.opcode {
+            // Copies that were given the register of their token have it first.
+            "cp" => usize::from(matches!(self.operands.first(), Some(Operand::Register(_)))),
+            "st"
+            | "stu"
+            | "red"
+            | "prefetch"
+            | "prefetchu"
+            | "membar"
+            | "fence"
+            | "bra"
+            | "ret"
+            | "exit"
+            | "trap"
+            | "brkpt"
+            | "wait"
+            | "nanosleep"
+            | "discard"
+            | "griddepcontrol"
+            | "pmevent"
+            | "setmaxnreg"
+            | "stmatrix"
+            | "sust"
+            | "sured"
+            | "tensormap"
+            | "applypriority"
+            | "clusterlaunchcontrol" => 0,
+            "wgmma" => usize::from(self.has("mma_async")),
+            "wmma" => usize::from(self.modifiers.first() != Some(&"store")),
+            "mbarrier" => usize::from(
+                !["init", "inval", "expect_tx", "complete_tx"]
+                    .contains(&self.modifiers.first().copied().unwrap_or_default()),
+            ),
+            "multimem" => usize::from(self.modifiers.first() == Some(&"ld_reduce")),
+            "tcgen05" => usize::from(self.modifiers.first() == Some(&"ld")),
+            "bar" | "barrier" if !self.has("red") => 0,
+            "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
+            _ => 1,
+        };
+        &self.operands[..count.min(self.operands.len())]
+    }
+
+    /// The operands that are read.
+    pub fn read(&self) -> &[Operand<'t>] {
+        &self.operands[self.written().len()..]
+    }
+}

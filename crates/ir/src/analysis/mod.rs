@@ -1,0 +1,27 @@
+//! What is known of a kernel without running it: ranges of integers, roots of pointers, loops.
+//!
+//! Analyses read a verified kernel and change nothing.
+
+mod body;
+mod counted;
+pub mod definitions;
+mod derived;
+#[doc(hidden)]
+pub mod divided;
+#[doc(hidden)]
+pub mod effects;
+#[doc(hidden)]
+pub mod jumps;
+pub mod loops;
+#[doc(hidden)]
+pub mod messages;
+pub(crate) mod multiples;
+#[doc(hidden)]
+pub mod neighbours;
+#[doc(hidden)]
+pub mod ranges;
+pub mod roots;
+mod steps;
+mod trailing;
+#[doc(hidden)]
+pub mod uniform;

@@ -1,0 +1,444 @@
+//! Intel's rules, Gen11, Gen12 (Xe-LP) and Xe-HPC (PVC).
+//!
+//! There are two accounts of them, and they disagree; [`IntelCore::occupancy`] gives both:
+//!
+//! * [`calculator`](IntelOccupancy::calculator): Intel's GPU Occupancy Calculator (oneAPI samples).
+//!   Every work-group stays within one subslice; a subslice keeps track of as many work-groups as
+//!   the calculator's table says.
+//! * [`guide`](IntelOccupancy::guide): the optimization guide for Gen11 and Gen12. Only work-groups
+//!   with a barrier or shared memory are bound to a subslice, and at most 16 of those; the sub-groups
+//!   of others go to any free thread context. It launches work-groups of up to 56 threads on Gen11
+//!   (448 work-items in sub-groups of 8), where the calculator stops at 256 work-items.
+//!
+//! Registers do not limit residency: each thread has its own file of a fixed size. What does not
+//! fit is spilled ([`IntelCore::registers_per_work_item`]).
+
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use super::{Footprint, Limit, Occupancy, least};
+
+/// What a core (subslice, Xe-core) has, and how it is shared out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntelCore {
+    /// Vector engines.
+    pub engines: u32,
+    /// Threads (sub-groups) resident in one vector engine at once.
+    pub threads_per_engine: u32,
+    /// Widths that a kernel can be compiled for.
+    pub sub_groups: Vec<u32>,
+    /// Work-items of the largest work-group, by the calculator.
+    pub max_group: u32,
+    /// Work-groups resident at once, by the calculator.
+    pub max_groups: u32,
+    /// Work-groups with a barrier resident at once, by the calculator.
+    pub max_groups_with_barrier: u32,
+    /// Bytes of shared memory (SLM).
+    pub shared: u32,
+    /// Bytes of shared memory that a work-group can be given, ascending, 0 included.
+    pub shared_sizes: Vec<u32>,
+    /// Bytes of a thread's register file.
+    pub register_file: u32,
+    /// Whether threads can have twice the registers at half the number of threads.
+    pub has_large_register_file: bool,
+}
+
+/// Work-groups bound to a subslice at once, by the guide: "The maximum number of work-groups that
+/// can be executed on a single SubSlice is 16".
+const GUIDE_MAX_BOUND_GROUPS: u32 = 16;
+
+/// Threads that a work-group should at least have, by the guide.
+const GUIDE_MIN_THREADS: u32 = 4;
+
+const KIB: u32 = 1024;
+
+impl IntelCore {
+    /// Gen11 (Ice Lake).
+    pub fn gen11() -> IntelCore {
+        IntelCore {
+            engines: 8,
+            max_group: 256,
+            max_groups: 56,
+            ..IntelCore::gen12()
+        }
+    }
+
+    /// Gen12 (Xe-LP: Tiger Lake, DG1).
+    pub fn gen12() -> IntelCore {
+        IntelCore {
+            engines: 16,
+            threads_per_engine: 7,
+            sub_groups: vec![8, 16, 32],
+            max_group: 512,
+            max_groups: 112,
+            max_groups_with_barrier: 64,
+            shared: 64 * KIB,
+            shared_sizes: [0, 1, 2, 4, 8, 16, 32, 64].map(|kib| kib * KIB).to_vec(),
+            // 128 registers of 32 bytes.
+            register_file: 4 * KIB,
+            has_large_register_file: false,
+        }
+    }
+
+    /// Xe-HPC (Ponte Vecchio, Data Center GPU Max).
+    pub fn pvc() -> IntelCore {
+        IntelCore {
+            engines: 8,
+            threads_per_engine: 8,
+            sub_groups: vec![16, 32],
+            max_group: 1024,
+            max_groups: 64,
+            max_groups_with_barrier: 64,
+            shared: 128 * KIB,
+            shared_sizes: [0, 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128]
+                .map(|kib| kib * KIB)
+                .to_vec(),
+            // 128 registers of 64 bytes.
+            register_file: 8 * KIB,
+            has_large_register_file: true,
+        }
+    }
+
+    /// Thread contexts: the sub-groups that a core holds with the normal register file.
+    pub fn threads(&self) -> u32 {
+        self.engines * self.threads_per_engine
+    }
+
+    /// Thread contexts in the mode that the launch asks for.
+    fn threads_for(&self, footprint: &Footprint) -> u32 {
+        if footprint.large_register_file {
+            self.threads() / 2
+        } else {
+            self.threads()
+        }
+    }
+
+    /// 32-bit registers of a work-item before values are spilled.
+    pub fn registers_per_work_item(&self, footprint: &Footprint) -> u32 {
+        let bytes = self.register_file * if footprint.large_register_file { 2 } else { 1 };
+        bytes / 4 / footprint.sub_group.max(1)
+    }
+
+    /// Bytes that a work-group asking for `shared` bytes is given; none where no size suffices.
+    pub fn rounded_shared(&self, shared: u32) -> Option<u32> {
+        self.shared_sizes.iter().copied().find(|&size| size >= shared)
+    }
+
+    /// Work-items that the guide recommends for a work-group: at least 4 threads, and at most as
+    /// many as the core has contexts (56 on Gen11), since more do not raise its utilisation.
+    pub fn recommended_group(&self, sub_group: u32) -> RangeInclusive<u32> {
+        GUIDE_MIN_THREADS * sub_group..=self.threads() * sub_group
+    }
+
+    /// Both accounts of the occupancy.
+    pub fn occupancy(&self, footprint: &Footprint) -> IntelOccupancy {
+        let calculator = self.by_calculator(footprint);
+        let guide = self.by_guide(footprint);
+        let spread = !is_bound(footprint);
+        IntelOccupancy {
+            calculator,
+            guide,
+            spread,
+        }
+    }
+
+    fn by_calculator(&self, footprint: &Footprint) -> Occupancy {
+        let groups_limit = if footprint.barrier {
+            (Limit::Barriers, self.max_groups_with_barrier)
+        } else {
+            (Limit::WorkGroups, self.max_groups)
+        };
+        let mut bounds = self.bounds(footprint, groups_limit);
+        if footprint.group == 0 || footprint.group > self.max_group {
+            bounds = vec![(Limit::GroupSize, 0)];
+        }
+        let (groups, limits) = least(&bounds);
+        self.bound_occupancy(footprint, groups, limits)
+    }
+
+    fn by_guide(&self, footprint: &Footprint) -> Occupancy {
+        if is_bound(footprint) {
+            let limit = if footprint.barrier {
+                Limit::Barriers
+            } else {
+                Limit::WorkGroups
+            };
+            let bounds = self.bounds(footprint, (limit, GUIDE_MAX_BOUND_GROUPS));
+            let (groups, limits) = least(&bounds);
+            return self.bound_occupancy(footprint, groups, limits);
+        }
+        let threads = self.threads_for(footprint);
+        let groups = threads / footprint.sub_groups().max(1);
+        Occupancy {
+            sub_groups_per_core: threads,
+            occupancy: f64::from(threads) / f64::from(self.threads()),
+            ..self.bound_occupancy(footprint, groups, vec![Limit::SubGroups])
+        }
+    }
+
+    fn bounds(&self, footprint: &Footprint, groups_limit: (Limit, u32)) -> Vec<(Limit, u32)> {
+        let threads = self.threads_for(footprint);
+        let by_shared = match self.rounded_shared(footprint.shared) {
+            Some(0) => u32::MAX,
+            Some(bytes) => self.shared / bytes,
+            None => 0,
+        };
+        vec![
+            (Limit::SubGroups, threads / footprint.sub_groups().max(1)),
+            (Limit::SharedMemory, by_shared),
+            groups_limit,
+        ]
+    }
+
+    fn bound_occupancy(&self, footprint: &Footprint, groups: u32, limits: Vec<Limit>) -> Occupancy {
+        let sub_groups = footprint.sub_groups();
+        Occupancy {
+            groups_per_core: groups,
+            sub_groups_per_group: sub_groups,
+            sub_groups_per_core: groups * sub_groups,
+            // With the large register file a full core counts as half occupied, as in the
+            // calculator: half of its contexts are unused.
+            occupancy: f64::from(groups * sub_groups) / f64::from(self.threads()),
+            limits,
+            registers_per_group: 0,
+            shared_per_group: self.rounded_shared(footprint.shared).unwrap_or(footprint.shared),
+        }
+    }
+}
+
+/// Whether all of a work-group has to be in one core: it synchronises or shares memory there.
+fn is_bound(footprint: &Footprint) -> bool {
+    footprint.barrier || footprint.shared > 0
+}
+
+/// The occupancy by both accounts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntelOccupancy {
+    /// By Intel's GPU Occupancy Calculator.
+    pub calculator: Occupancy,
+    /// By the optimization guide for Gen11 and Gen12.
+    pub guide: Occupancy,
+    /// Whether the guide lets the sub-groups of one work-group run in several cores; its
+    /// `groups_per_core` then counts the groups that would be whole in one.
+    pub spread: bool,
+}
+
+impl IntelOccupancy {
+    /// Where the two accounts disagree, in one line that names both.
+    pub fn disagreement(&self) -> Option<String> {
+        let account = |occupancy: &Occupancy| {
+            let groups = occupancy.groups_per_core;
+            let percent = occupancy.occupancy * 100.0;
+            format!(
+                "{groups} work-groups per core ({percent:.0} %, limit: {})",
+                occupancy.limit()
+            )
+        };
+        let same = self.calculator.groups_per_core == self.guide.groups_per_core
+            && self.calculator.occupancy == self.guide.occupancy;
+        if same {
+            return None;
+        }
+        let spread = if self.spread {
+            ", sub-groups spread over cores"
+        } else {
+            ""
+        };
+        Some(format!(
+            "Intel's calculator: {}; the optimization guide: {}{spread}",
+            account(&self.calculator),
+            account(&self.guide),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn percent(occupancy: &Occupancy) -> f64 {
+        occupancy.occupancy * 100.0
+    }
+
+    /// All rows of the reference file, every column.
+    #[test]
+    fn reference_rows() {
+        let text = include_str!("../../../../headstart/tests/data/occupancy/intel.csv");
+        let mut rows = 0;
+        for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
+            let (code, numbers) = line.split_once(',').unwrap();
+            let core = match code {
+                "gen11" => IntelCore::gen11(),
+                "gen12" => IntelCore::gen12(),
+                "xe_hpc_pvc" => IntelCore::pvc(),
+                other => panic!("unknown device {other}"),
+            };
+            let fields: Vec<f64> = numbers.split(',').map(|field| field.parse().unwrap()).collect();
+            let [
+                group,
+                sub_group,
+                slm,
+                rounded,
+                large,
+                barrier,
+                threads,
+                groups,
+                expected,
+            ] = fields[..].try_into().unwrap();
+            let footprint = Footprint {
+                shared: slm as u32 * KIB,
+                barrier: barrier == 1.0,
+                large_register_file: large == 1.0,
+                ..Footprint::new(group as u32, sub_group as u32)
+            };
+            let occupancy = core.occupancy(&footprint).calculator;
+            assert_eq!(occupancy.shared_per_group, rounded as u32 * KIB, "{line}");
+            assert_eq!(occupancy.sub_groups_per_group, threads as u32, "{line}");
+            assert_eq!(occupancy.groups_per_core, groups as u32, "{line}");
+            assert!((percent(&occupancy) - expected).abs() <= 0.005_001, "{line}");
+            rows += 1;
+        }
+        assert_eq!(rows, 21);
+    }
+
+    /// "Each EU is multithreaded with 7 threads", 8 of them in a subslice of Gen11, 16 in Gen12.
+    #[test]
+    fn thread_contexts() {
+        assert_eq!(IntelCore::gen11().threads(), 56);
+        assert_eq!(IntelCore::gen12().threads(), 112);
+        assert_eq!(IntelCore::pvc().threads(), 64);
+    }
+
+    /// "We recommend 56 as the thread upper bound, 4 as the thread lower bound"; with sub-groups of
+    /// 8 the upper one is the guide's work-group of 448.
+    #[test]
+    fn recommended_work_group_sizes() {
+        assert_eq!(IntelCore::gen11().recommended_group(8), 32..=448);
+        assert_eq!(IntelCore::gen11().recommended_group(32), 128..=1792);
+    }
+
+    #[test]
+    fn simd_widths() {
+        assert_eq!(IntelCore::gen11().sub_groups, [8, 16, 32]);
+        assert_eq!(IntelCore::pvc().sub_groups, [16, 32]);
+    }
+
+    /// 128 registers of 32 bytes: a wider sub-group leaves fewer to each work-item.
+    #[test]
+    fn registers_of_a_work_item() {
+        let registers = |core: IntelCore, sub_group, large_register_file| {
+            core.registers_per_work_item(&Footprint {
+                large_register_file,
+                ..Footprint::new(64, sub_group)
+            })
+        };
+        assert_eq!(registers(IntelCore::gen11(), 8, false), 128);
+        assert_eq!(registers(IntelCore::gen11(), 16, false), 64);
+        assert_eq!(registers(IntelCore::gen11(), 32, false), 32);
+        assert_eq!(registers(IntelCore::pvc(), 32, false), 64);
+        assert_eq!(registers(IntelCore::pvc(), 32, true), 128);
+    }
+
+    #[test]
+    fn shared_memory_is_rounded_up_to_an_allotment() {
+        assert_eq!(IntelCore::gen12().rounded_shared(33 * KIB), Some(64 * KIB));
+        assert_eq!(IntelCore::pvc().rounded_shared(33 * KIB), Some(48 * KIB));
+        assert_eq!(IntelCore::pvc().rounded_shared(1), Some(KIB));
+        assert_eq!(IntelCore::pvc().rounded_shared(129 * KIB), None);
+        let too_much = Footprint {
+            shared: 65 * KIB,
+            ..Footprint::new(64, 16)
+        };
+        let occupancy = IntelCore::gen12().occupancy(&too_much);
+        assert_eq!(occupancy.calculator.limit(), "shared memory");
+        assert_eq!(occupancy.guide.groups_per_core, 0);
+    }
+
+    /// Half the threads, twice the registers: at most half the contexts are used.
+    #[test]
+    fn the_large_register_file_halves_the_threads() {
+        let footprint = Footprint {
+            large_register_file: true,
+            ..Footprint::new(512, 32)
+        };
+        let occupancy = IntelCore::pvc().occupancy(&footprint);
+        assert_eq!(percent(&occupancy.calculator), 50.0);
+        assert_eq!(percent(&occupancy.guide), 50.0);
+    }
+
+    /// The guide's example on Gen11: 64×64×64 work-items with a barrier, work-groups of 1×R×64,
+    /// sub-groups of 8. R = 7 fills a subslice, R = 4 leaves 43 % of it unused, R > 7 cannot launch.
+    #[test]
+    fn the_guides_example() {
+        let core = IntelCore::gen11();
+        let guide = |rows: u32| {
+            let footprint = Footprint {
+                barrier: true,
+                ..Footprint::new(64 * rows, 8)
+            };
+            core.occupancy(&footprint).guide
+        };
+        assert_eq!((guide(7).groups_per_core, percent(&guide(7))), (1, 100.0));
+        assert_eq!(guide(4).groups_per_core, 1);
+        assert_eq!(percent(&guide(4)).round(), 57.0);
+        assert_eq!((100.0 - percent(&guide(4))).round(), 43.0);
+        for rows in 8..=16 {
+            assert_eq!(
+                (guide(rows).groups_per_core, guide(rows).limit().as_str()),
+                (0, "sub-groups")
+            );
+        }
+    }
+
+    /// Work-groups with a barrier or shared memory stay in a subslice, at most 16 of them; the
+    /// others spread freely.
+    #[test]
+    fn bound_and_free_work_groups() {
+        let core = IntelCore::gen12();
+        let free = core.occupancy(&Footprint::new(512, 8));
+        assert!(free.spread);
+        assert_eq!(percent(&free.guide), 100.0);
+        assert_eq!(percent(&free.calculator).round(), 57.0);
+
+        let barrier = core.occupancy(&Footprint {
+            barrier: true,
+            ..Footprint::new(16, 16)
+        });
+        assert!(!barrier.spread);
+        assert_eq!(
+            (barrier.guide.groups_per_core, barrier.calculator.groups_per_core),
+            (16, 64)
+        );
+        assert_eq!(barrier.guide.limit(), "barriers");
+
+        let shared = core.occupancy(&Footprint {
+            shared: KIB,
+            ..Footprint::new(16, 16)
+        });
+        assert_eq!(
+            (shared.guide.groups_per_core, shared.guide.limit().as_str()),
+            (16, "work-groups")
+        );
+    }
+
+    /// The two accounts are named where they disagree, and only there.
+    #[test]
+    fn disagreements_name_both_accounts() {
+        let core = IntelCore::gen11();
+        let launch = Footprint {
+            barrier: true,
+            ..Footprint::new(448, 8)
+        };
+        assert_eq!(
+            core.occupancy(&launch).disagreement().unwrap(),
+            "Intel's calculator: 0 work-groups per core (0 %, limit: work-group size); \
+             the optimization guide: 1 work-groups per core (100 %, limit: sub-groups)"
+        );
+        let agreed = Footprint {
+            barrier: true,
+            ..Footprint::new(256, 8)
+        };
+        assert_eq!(core.occupancy(&agreed).disagreement(), None);
+    }
+}

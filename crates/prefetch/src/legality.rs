@@ -1,0 +1,230 @@
+//! The rules by which a load may be fetched early.
+//!
+//! 1. A volatile load may not.
+//! 2. Only global memory is fetched early.
+//! 3. Memory that the loop writes may not, nor memory that may be the same ([`Root::may_alias`]).
+//! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
+//!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used: by the memory
+//!    model these order nothing, but programs wait for flags with them and then read what the flags guard. A relaxed
+//!    operation whose result nobody looks at is a write (rule 3) and nothing more. A barrier alone lets a work-item see nothing
+//!    but what this launch wrote, so that it is no hindrance for memory that nothing in the kernel may write, if the kernel
+//!    waits nowhere for anybody else.
+//!    A wait for the launch before is crossed by no load at all: memory that this launch only reads may come from it.
+//! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
+//!    loop and the conditions around the load can be repeated; else by the known length of the memory.
+//!
+//! A cache hint changes no result, so rules 3 and 4 do not bind it; the loads that its address needs are
+//! bound by all.
+
+use crate::analysis::definitions::Definitions;
+#[doc(hidden)]
+pub use crate::analysis::effects::Effect;
+use crate::analysis::loops::{LoadSite, LoopSummary};
+use crate::analysis::roots::{Root, root};
+use crate::error::{Error, Result};
+use crate::ir::{Kernel, OpKind, Space, Value};
+
+/// What is known of where an access lies in its memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bounds {
+    /// Elements `index + first` up to `width` more, of `length`.
+    Length {
+        /// The pointer to element 0, a parameter.
+        base: Value,
+        /// An `I64`.
+        index: Value,
+        /// Elements.
+        first: i64,
+        /// Elements.
+        width: i64,
+        /// An `I64`, defined outside.
+        length: Value,
+    },
+    /// Bytes from the load's address on, `width` of them, of memory of `length` elements of `size` bytes.
+    Bytes {
+        /// The pointer to element 0, a parameter.
+        base: Value,
+        /// The address, in the same space.
+        pointer: Value,
+        /// Bytes.
+        width: i64,
+        /// An `I64`, defined outside.
+        length: Value,
+        /// Bytes.
+        size: i64,
+    },
+    /// Nothing.
+    Unknown,
+}
+
+/// Whether a load may be executed before its turn: rules 1 to 4. Rules 3 and 4 do not bind a load of which the program
+/// says that nothing writes what it reads.
+pub(super) fn may_move(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    site: &LoadSite,
+) -> Result<()> {
+    let name = &kernel.loads[site.id].name;
+    let refuse = |why: String| {
+        Err(Error::usage(format!("`{name}` cannot be fetched early: {why}"))
+            .at(kernel.describe_place(site.place)))
+    };
+    if site.volatile {
+        return refuse("the load is volatile".to_owned());
+    }
+    let Some(from) = root(kernel, definitions, site.pointer) else {
+        return refuse("it is unknown which memory it reads".to_owned());
+    };
+    if from.space(kernel) != Some(Space::Global) {
+        return refuse("it reads no global memory".to_owned());
+    }
+    for effect in &summary.effects {
+        if let Effect::LaunchBefore(place) = effect {
+            let place = kernel.describe_place(*place);
+            return refuse(format!(
+                "the launch before may write it until it is waited for at {place}"
+            ));
+        }
+    }
+    if kernel.loads[site.id].constant || from.facts(kernel).is_some_and(|facts| facts.read_only) {
+        return Ok(());
+    }
+    for effect in &summary.effects {
+        match effect {
+            Effect::Write(pointer, place) => {
+                let to = root(kernel, definitions, *pointer);
+                if to.is_none_or(|to: Root| to.may_alias(from, kernel)) {
+                    let place = kernel.describe_place(*place);
+                    return refuse(format!("the loop writes that memory, or may, at {place}"));
+                }
+            }
+            Effect::Barrier(_) if never_written(kernel, definitions, from) => {}
+            Effect::Barrier(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "another work-item may write it before the barrier at {place}"
+                ));
+            }
+            Effect::Observation(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "another work-item may have written it before the flag that is read at {place}"
+                ));
+            }
+            // Looked at above.
+            Effect::LaunchBefore(_) => {}
+            Effect::Carried(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "an instruction that is carried as text may write it, or order who does, at {place}"
+                ));
+            }
+            Effect::Acquire(place) => {
+                let place = kernel.describe_place(*place);
+                return refuse(format!(
+                    "another work-item may have written what is acquired at {place}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether nothing in the kernel may write this memory, and nothing waits for writes of others: neither this launch nor, seen
+/// through it, another one changes what a load finds there.
+fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bool {
+    definitions.effects().iter().all(|effect| match effect {
+        Effect::Write(pointer, _) => {
+            root(kernel, definitions, *pointer).is_some_and(|to| !to.may_alias(memory, kernel))
+        }
+        Effect::Barrier(_) => true,
+        Effect::Acquire(_) | Effect::Observation(_) | Effect::LaunchBefore(_) | Effect::Carried(_) => false,
+    })
+}
+
+/// Whether a hint for a load makes sense at all: rules 1 and 2.
+pub(super) fn may_hint(kernel: &Kernel, definitions: &Definitions, site: &LoadSite) -> Result<()> {
+    let space = root(kernel, definitions, site.pointer).and_then(|root| root.space(kernel));
+    let space = space.or_else(|| kernel.ty(site.pointer).space());
+    if space == Some(Space::Global) && !site.volatile {
+        return not_constant(kernel, definitions, site);
+    }
+    let name = &kernel.loads[site.id].name;
+    let why = match site.volatile {
+        true => "is loaded as volatile, past the caches that a hint would fill",
+        false => "is not in global memory, which alone has caches to fill",
+    };
+    Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
+}
+
+/// Whether a load is not from constant memory: that has a cache of its own, which nothing fills ahead.
+pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &LoadSite) -> Result<()> {
+    let facts = root(kernel, definitions, site.pointer).and_then(|root| root.facts(kernel));
+    if !facts.is_some_and(|facts| facts.is_constant) {
+        return Ok(());
+    }
+    let name = &kernel.loads[site.id].name;
+    let why = "is in constant memory, which has a cache of its own that nothing fills ahead";
+    Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
+}
+
+/// Where an access lies, if it leads into memory of known length: by its index if it has one, else by its distance from the
+/// memory's start, as where a pointer goes on from iteration to iteration.
+pub(super) fn bounds(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    site: &LoadSite,
+) -> Bounds {
+    let loaded = i64::from(kernel.ty(site.results[0]).bytes()) * site.results.len() as i64;
+    by_index(kernel, definitions, summary, site, loaded)
+        .or_else(|| by_distance(kernel, definitions, site, loaded))
+        .unwrap_or(Bounds::Unknown)
+}
+
+fn by_index(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    site: &LoadSite,
+    loaded: i64,
+) -> Option<Bounds> {
+    let kind = match summary.inside.get(&site.pointer) {
+        Some(inside) => &inside.kind,
+        None => definitions.op(site.pointer)?,
+    };
+    let OpKind::Address {
+        base,
+        index,
+        scale,
+        offset,
+    } = *kind
+    else {
+        return None;
+    };
+    let facts = kernel.param_of(base)?.facts?;
+    let (size, length) = (i64::from(facts.element.bytes()), facts.length?);
+    (i64::from(scale) == size && offset % size == 0 && loaded % size == 0).then_some(Bounds::Length {
+        base,
+        index,
+        first: offset / size,
+        width: loaded / size,
+        length,
+    })
+}
+
+fn by_distance(kernel: &Kernel, definitions: &Definitions, site: &LoadSite, width: i64) -> Option<Bounds> {
+    let Root::Param(number) = root(kernel, definitions, site.pointer)? else {
+        return None;
+    };
+    let param = &kernel.params[number];
+    let facts = param.facts?;
+    (kernel.ty(param.value) == kernel.ty(site.pointer)).then_some(Bounds::Bytes {
+        base: param.value,
+        pointer: site.pointer,
+        width,
+        length: facts.length?,
+        size: i64::from(facts.element.bytes()),
+    })
+}

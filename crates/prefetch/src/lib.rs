@@ -1,0 +1,80 @@
+//! Prefetching: the plan, and one pass a strategy that carries it out.
+//!
+//! ```
+//! use headstart::prefetch::{self, Plan, Target};
+//! use headstart::prelude::*;
+//!
+//! /// Adds up `items` elements for each work-item.
+//! #[kernel(work_group = 64)]
+//! fn sum(values: &[f32], sums: &mut [f32], items: u32) {
+//!     let start = global_id() * items as usize;
+//!     let mut sum = 0.0;
+//!     for j in 0..items as usize {
+//!         sum += values[start + j];
+//!     }
+//!     sums[global_id()] = sum;
+//! }
+//!
+//! let kernel = sum::kernel()?;
+//! assert_eq!(prefetch::candidates(&kernel)[0].name.to_string(), "values");
+//! let plan: Plan = "values=rolling-registers:4".parse()?;
+//! let derived = prefetch::apply(&kernel, &plan, &Target::default())?;
+//! assert_eq!(derived.plan, plan);
+//! # Ok::<(), headstart::Error>(())
+//! ```
+//!
+//! [`candidates`] lists what a plan can name, [`apply`] carries a plan out, [`carry_out_wishes`] does what
+//! the author asked for in the source. A refused plan says which rule of [`legality`](self) refused it, and
+//! where.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `plan` | the one spelling of plans |
+//! | `loads`, `parts` | which loads a plan can name; main loop and rest |
+//! | `legality` | the rules by which a load may be fetched early |
+//! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
+//! | `pipeline` | the frame of every strategy: prologue, step, remainder |
+//! | `step` | the body of a rewritten loop: one iteration, or several together |
+//! | `shape` | how many iterations a step has, and whether the plan's parts agree about it |
+//! | `strategies`, `descriptor` | the list of strategies; what others know of each |
+//! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
+//! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
+//! | `fences` | hints that a fence undoes, issued again |
+//! | `rotate` | register rings that shift without moves |
+//! | `unroll` | full unrolling, and the author's wishes |
+//! | `complete` | the loads that a planned one depends on get a strategy, too |
+//! | `apply` | a plan from its text to the transformed kernel |
+
+mod apply;
+mod batched_registers;
+mod batched_shared;
+mod complete;
+mod descriptor;
+mod early;
+mod fences;
+mod growth;
+mod hint;
+mod joint;
+mod legality;
+mod limits;
+mod loads;
+mod parts;
+mod pipeline;
+pub mod plan;
+mod rolling_registers;
+mod rolling_shared;
+mod rotate;
+mod shape;
+mod slots;
+mod step;
+mod strategies;
+mod unroll;
+mod word;
+
+// The crates below, by the names that all of Headstart has for them.
+use headstart_ir::{analysis, cleanup, error, ir, suggest};
+
+pub use apply::{Applied, Target, apply};
+pub use loads::{Candidate, candidates};
+pub use plan::Plan;
+pub use unroll::{carry_out_wishes, wishes};

@@ -1,0 +1,28 @@
+//! What is known of a kernel and its runs, as plain data: reports show it, advice and verdicts follow from it.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `run` | numbers of a run as a whole |
+//! | `profile` | where its time goes: reasons, loops, loads, units |
+//! | `timeline` | where the time of some sub-groups goes, moment by moment |
+//! | `structure` | what the kernel's text tells of its loads |
+//! | `diverging` | where work-items of a sub-group part |
+//! | `overview` | the same in sentences, told before anything runs |
+//! | `bounds` | how fast the kernel can get at most |
+
+mod bounds;
+mod diverging;
+mod overview;
+mod profile;
+mod run;
+mod structure;
+mod timeline;
+
+pub use bounds::{Bounds, Roof, Roofline, RooflinePoint};
+pub use diverging::Diverging;
+#[doc(hidden)]
+pub use overview::overview;
+pub use profile::{Cache, LoadTime, LoopTime, Profile, Resources, Stall, UnitTime};
+pub use run::Evidence;
+pub use structure::{LoopLoad, loop_loads};
+pub use timeline::{Doing, Moment, Strip, Timeline};

@@ -1,0 +1,137 @@
+//! What is understood of a kernel before anything runs: a sentence for each load in a loop, told at once.
+
+use std::collections::HashMap;
+
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::summarize;
+use crate::analysis::neighbours::Neighbours;
+use crate::ir::{Kernel, Label, LoadId, OpKind};
+use crate::prefetch;
+
+use super::structure::loop_loads;
+
+/// Sentences about the loads from global memory in a kernel's loops: what is read, how far apart neighbours read, through
+/// which other loads, and what cannot be fetched early. One sentence where there are none.
+pub fn overview(kernel: &Kernel) -> Vec<String> {
+    let apart = apart(kernel);
+    let ids = prefetch::candidates(kernel);
+    let loads = loop_loads(kernel);
+    let rest_of = |id: LoadId| {
+        let mut rests = loads.iter().zip(&ids);
+        let rest = rests.find(|(_, other)| other.is_rest && other.id == id);
+        rest.map(|(load, _)| load.loop_place.as_str())
+    };
+    let sentences: Vec<String> = loads
+        .iter()
+        .zip(&ids)
+        .filter(|(_, candidate)| !candidate.is_rest)
+        .map(|(load, candidate)| {
+            let mut text = format!(
+                "in the loop at {}, `{}` reads {} bytes a work-item",
+                load.loop_place,
+                load.whole_chain(),
+                load.bytes
+            );
+            if candidate.copies > 1 {
+                text.push_str(&format!(" in each of {} copies", candidate.copies));
+            }
+            text.push_str(&match apart.get(&(candidate.looped, candidate.id)) {
+                Some(Some(0)) => ", neighbours the same".to_owned(),
+                Some(Some(bytes)) if bytes.unsigned_abs() == u64::from(load.bytes) => {
+                    ", neighbours side by side".to_owned()
+                }
+                Some(Some(bytes)) => format!(", neighbours {} bytes apart", bytes.unsigned_abs()),
+                _ if load.chain.is_empty() => String::new(),
+                _ => ", neighbours wherever that leads".to_owned(),
+            });
+            if let Some(rest) = rest_of(candidate.id) {
+                text.push_str(&format!("; what is left over is done at {rest}"));
+            }
+            if let Some(refusal) = &load.refusal {
+                text.push_str(&format!("; it cannot be fetched early: {refusal}"));
+            }
+            text
+        })
+        .collect();
+    match sentences.is_empty() {
+        true => vec!["no load from global memory lies in a loop".to_owned()],
+        false => sentences,
+    }
+}
+
+/// By how many bytes each load's address grows from one work-item of a sub-group to the next, by loop and load.
+fn apart(kernel: &Kernel) -> HashMap<(Label, LoadId), Option<i64>> {
+    let definitions = Definitions::of(kernel);
+    let mut neighbours = Neighbours::of(kernel, &definitions, false);
+    let mut found = HashMap::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { label, .. } = &op.kind {
+            for site in &summarize(kernel, &definitions, op).loads {
+                found
+                    .entry((*label, site.id))
+                    .or_insert_with(|| neighbours.growth(site.pointer));
+            }
+        }
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::read;
+
+    #[test]
+    fn loads_are_told_with_their_chains_and_neighbours() {
+        let kernel = read(
+            include_str!("../../../../headstart/tests/in/gather.hsir"),
+            "gather.hsir",
+        )
+        .expect("a kernel");
+        let told = overview(&kernel);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].ends_with("`indices` reads 4 bytes a work-item"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].contains("`indices → values`") && told[1].ends_with("wherever that leads"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
+    fn neighbours_that_read_side_by_side_or_the_same_are_told() {
+        let text = "hsir 1
+            kernel @sum(%in: ptr.global f32[%length] align 4 readonly, %length: i64, %count: i64) group 128,1,1 {
+              file #1 \"sum.rs\"
+              load @own #1:1:1
+              load @rows #1:2:1
+              %local = id.local.x
+              %item = extend.u %local to i64
+              %own = address %in + %item * 4
+              loop 'rows (%j = 0:i64, %at = %own) {
+                %more = lt.s %j, %count
+                if %more { yield } else { break }
+                %x = load f32 %at, @own
+                %row = address %in + %j * 4
+                %y = load f32 %row, @rows
+                %k = add %j, 1:i64
+                %next = address %at + %count * 4
+                continue %k, %next
+              }
+              return
+            }";
+        let kernel = read(text, "sum.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let told = overview(&kernel);
+        assert!(told[0].contains("neighbours side by side"), "{told:?}");
+        assert!(told[1].contains("neighbours the same"), "{told:?}");
+    }
+
+    #[test]
+    fn a_kernel_without_loads_in_loops_is_told_so() {
+        let text = "hsir 1\nkernel @nothing() { return }";
+        let kernel = read(text, "nothing.hsir").expect("a kernel");
+        assert_eq!(overview(&kernel), ["no load from global memory lies in a loop"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! What is known of one run of a kernel, and what follows from it.
+
+use crate::model::occupancy::Occupancy;
+
+/// What is known of one run of the plain kernel. What a device does not tell is none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    /// Cores of the device.
+    pub cores: u32,
+    /// Sub-groups that a core has places for.
+    pub places: u32,
+    /// Work-groups of the launch.
+    pub groups: u64,
+    /// Work-items of a work-group.
+    pub group: u32,
+    /// How many work-groups fit into a core, and what limits it.
+    pub fits: Option<Occupancy>,
+    /// Time of the run, in nanoseconds.
+    pub time_ns: f64,
+    /// Bytes moved between device memory and the caches.
+    pub memory_bytes: Option<f64>,
+    /// What device memory delivers at best, in bytes a nanosecond (GB/s).
+    pub bandwidth: Option<f64>,
+    /// What it delivers at best where each access is to another place, in bytes a nanosecond.
+    pub scattered_bandwidth: Option<f64>,
+    /// How long a load from idle device memory takes, in nanoseconds.
+    pub latency_ns: Option<f64>,
+    /// Bytes on their way from memory to all cores, on average; where the device does not count them, they follow from
+    /// what memory delivers.
+    pub bytes_in_flight: Option<f64>,
+    /// Share of the time in which resident sub-groups wait for loads from global memory, 0 to 1.
+    pub waiting_for_loads: Option<f64>,
+    /// Share of the issue slots that are used, 0 to 1.
+    pub issued: Option<f64>,
+}
+
+impl Evidence {
+    /// Sub-groups resident in a core: as many as fit, or as many as the launch has for each core.
+    pub fn resident(&self) -> Option<u32> {
+        let fits = self.fits.as_ref()?;
+        let launched = self.groups.div_ceil(u64::from(self.cores.max(1)));
+        let groups = launched.min(u64::from(fits.groups_per_core));
+        u32::try_from(groups)
+            .ok()
+            .map(|groups| groups * fits.sub_groups_per_group)
+    }
+
+    /// Share of a core's places for sub-groups that is taken, 0 to 1.
+    pub fn occupancy(&self) -> Option<f64> {
+        self.resident()
+            .map(|resident| f64::from(resident) / f64::from(self.places.max(1)))
+    }
+
+    /// Whether more work-groups would fit beside those that the launch has, and half of the places or more are empty.
+    pub fn is_starved(&self) -> bool {
+        let more_would_fit = match (&self.fits, self.resident()) {
+            (Some(fits), Some(resident)) => resident < fits.sub_groups_per_core,
+            _ => false,
+        };
+        more_would_fit && self.occupancy().is_some_and(|occupancy| occupancy <= 0.5)
+    }
+
+    /// What device memory delivers in this run, in bytes a nanosecond (GB/s).
+    pub fn delivered(&self) -> Option<f64> {
+        self.memory_bytes
+            .filter(|_| self.time_ns > 0.0)
+            .map(|bytes| bytes / self.time_ns)
+    }
+
+    /// Share of the bandwidth of device memory that is used, 0 to 1.
+    pub fn bandwidth_used(&self) -> Option<f64> {
+        let bandwidth = self.bandwidth.filter(|&bandwidth| bandwidth > 0.0)?;
+        self.delivered().map(|delivered| delivered / bandwidth)
+    }
+
+    /// Bytes on their way from memory on average, and how many keep it busy: bandwidth × latency (Little's law).
+    pub fn in_flight(&self) -> Option<(f64, f64)> {
+        let latency = self.latency_ns?;
+        let in_flight = self
+            .bytes_in_flight
+            .or_else(|| self.delivered().map(|delivered| delivered * latency));
+        Some((in_flight?, self.bandwidth? * latency))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::samples::starved;
+
+    #[test]
+    fn one_group_a_core_is_starved_and_eight_are_not() {
+        let mut evidence = starved();
+        assert_eq!(
+            (evidence.resident(), evidence.occupancy()),
+            (Some(4), Some(0.0625))
+        );
+        assert!(evidence.is_starved());
+        evidence.groups = 132 * 16;
+        assert!(!evidence.is_starved());
+        // As many as registers allow, few as they are: more work-groups would not fit.
+        evidence.groups = 132;
+        evidence.fits.as_mut().expect("known").sub_groups_per_core = 4;
+        evidence.fits.as_mut().expect("known").groups_per_core = 1;
+        assert!(!evidence.is_starved());
+    }
+
+    #[test]
+    fn bytes_in_flight_follow_from_bandwidth_and_latency() {
+        let (in_flight, needed) = starved().in_flight().expect("all is known");
+        assert!((150e3..170e3).contains(&in_flight), "{in_flight}");
+        assert!((1.4e6..1.5e6).contains(&needed), "{needed}");
+        let used = starved().bandwidth_used().expect("all is known");
+        assert!((0.10..0.12).contains(&used), "{used}");
+    }
+}

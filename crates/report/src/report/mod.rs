@@ -1,0 +1,582 @@
+//! What was found, and how it is shown: as data, as a table on a terminal, as a page.
+//!
+//! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
+//! numbers were made.
+
+mod checked;
+pub mod columns;
+pub mod detail;
+#[doc(hidden)]
+pub mod explain;
+#[doc(hidden)]
+pub mod gains;
+pub mod number;
+#[cfg(feature = "page")]
+pub mod page;
+#[doc(hidden)]
+pub mod run;
+pub(crate) mod series;
+pub(crate) mod short;
+#[cfg(feature = "page")]
+pub mod sweep;
+#[cfg(feature = "page")]
+pub mod table;
+pub mod terms;
+mod ways;
+
+use std::fmt;
+
+pub use checked::{AtFullSize, Checked, Sample};
+use serde::{Deserialize, Serialize};
+pub use ways::{InAWay, Way, Ways};
+
+use crate::evidence::{Bounds, Roofline};
+use crate::prefetch::Plan;
+
+/// What tuning one kernel on one device found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The device, as `--device` spells it.
+    pub device: String,
+    /// Time of the kernel as it is, in nanoseconds.
+    pub baseline_ns: f64,
+    /// Every plan that was tried, the plain kernel (`none`) first, rejected ones included.
+    pub trials: Vec<Trial>,
+    /// The plan to use: `none` where none wins by enough.
+    pub best: Best,
+    /// Why the launch shows little of the kernel, a sentence each: its loops never run, or it changes nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What to do.
+    pub verdict: Verdict,
+    /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
+    /// Why, with numbers: the most important first.
+    pub reasons: Vec<String>,
+    /// Work-groups and work-items in each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<Geometry>,
+    /// The kernel's parameters as they were set, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// The plain kernel at the geometry where it does the same work fastest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_best_geometry: Option<PlainBest>,
+    /// The fastest plan in that geometry, where one is worth it there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_elsewhere: Option<Elsewhere>,
+    /// What the sub-group size, the register file and the work-group size give beside the plan, where that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ways: Option<Ways>,
+    /// What the device counted, for the plain kernel and for the best plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<Counter>,
+    /// How fast the kernel can get at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bounds: Option<Bounds>,
+    /// Where the plans sit under the device's roofs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline: Option<Roofline>,
+    /// Both kernels side by side, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<detail::Detail>,
+    /// On how many launches, derived from the one that was timed, the best plan agreed with the plain kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<Perturbed>,
+    /// On what the plans were checked besides, where they ran on a device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<Checked>,
+    /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What every launch of the rewritten entry must fulfil beyond what its module says, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taken_for_granted: Vec<String>,
+    /// How far the search came, where it was stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partial: Option<Partial>,
+}
+
+/// A search that was stopped: plans that were not tried may be faster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partial {
+    /// Plans that were tried.
+    pub tried: usize,
+    /// Plans that were to be tried.
+    pub of: usize,
+    /// What the device said when it was lost, where nobody stopped the search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+}
+
+impl fmt::Display for Partial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Stopped after {} of {} plans: others may be faster.",
+            self.tried, self.of
+        )?;
+        match &self.lost {
+            Some(error) => write!(f, " The device was lost: {error}."),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One plan that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The plan, the parents that it carries included.
+    pub plan: Plan,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "lowercase")]
+pub enum Outcome {
+    /// It ran, and its outputs were right.
+    Ok {
+        /// Its time, in nanoseconds.
+        time_ns: f64,
+        /// The plain kernel's time divided by its time.
+        speedup: f64,
+        /// How its outputs compare with the plain kernel's.
+        outputs: Outputs,
+    },
+    /// It passed its checks, and was surely behind another plan, so that it was not simulated to its end.
+    Dropped {
+        /// The part of its work that the other plan had done by then, 0 to 1.
+        after: f64,
+        /// The plain kernel's time divided by its time, at most.
+        at_most: f64,
+    },
+    /// It is not legal for this kernel, or this device cannot run it.
+    Rejected {
+        /// The rule that refused it, and where.
+        reason: String,
+    },
+    /// It was accepted and then went wrong.
+    Failed {
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+/// How a plan's outputs compare with the plain kernel's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outputs {
+    /// Every bit is the same.
+    Identical,
+    /// Equal in the sense that the kernel declares: as a multiset, or within a tolerance.
+    Equivalent,
+}
+
+impl Outputs {
+    /// The word for it in tables.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Outputs::Identical => "identical",
+            Outputs::Equivalent => "equivalent",
+        }
+    }
+}
+
+/// The plan to use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// The plan; `none` where none wins by enough.
+    pub plan: Plan,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The plain kernel's time divided by its time.
+    pub speedup: f64,
+}
+
+/// What to do about a kernel, the cheapest answer first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Verdict {
+    /// Launch the same work as more work-groups.
+    #[serde(rename = "more work-groups")]
+    MoreWorkGroups,
+    /// Unroll the loop.
+    #[serde(rename = "unroll")]
+    Unroll,
+    /// Prefetch.
+    #[serde(rename = "prefetch")]
+    Prefetch,
+    /// Leave the kernel as it is.
+    #[serde(rename = "leave it")]
+    LeaveIt,
+}
+
+/// A plan beside the plain kernel on launches with other scalars, data and geometries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Perturbed {
+    /// A hash of the planned kernel's text: the check counts for no other kernel. Empty in reports of earlier versions.
+    #[serde(default)]
+    pub kernel: String,
+    /// What the launches follow from: the same seed gives the same command the same launches.
+    pub seed: u64,
+    /// A hash of what was changed in the launches, which says whether they are the same.
+    #[serde(default)]
+    pub digest: String,
+    /// Launches in which the plain kernel is right.
+    pub launches: u64,
+    /// Those that were dropped: in them the plain kernel goes wrong or takes too long.
+    pub dropped: u64,
+    /// Launches on which the plan left the same as the plain kernel.
+    pub agreed: u64,
+    /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
+    pub not_for: u64,
+    /// Why these launches say little; empty where they reached what they should.
+    #[serde(default)]
+    pub weakly_checked: Vec<String>,
+}
+
+impl Perturbed {
+    /// What there is to say of them, in sentences.
+    pub fn sentences(&self) -> Vec<String> {
+        let Perturbed {
+            seed,
+            launches,
+            dropped,
+            agreed,
+            not_for,
+            weakly_checked,
+            ..
+        } = self;
+        let mut checked = format!(
+            "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel in \
+             {agreed}"
+        );
+        if *not_for > 0 {
+            checked.push_str(&format!(", and is not for {not_for} of them"));
+        }
+        checked.push_str(&format!(
+            "; {dropped} more were dropped, in which the plain kernel itself goes wrong."
+        ));
+        let mut sentences = vec![checked];
+        if !weakly_checked.is_empty() {
+            sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));
+        }
+        sentences
+    }
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Work-groups.
+    pub groups: u64,
+    /// Work-items in each.
+    pub group: u32,
+}
+
+/// The plain kernel at the geometry where it does the same work fastest.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlainBest {
+    /// That geometry.
+    #[serde(flatten)]
+    pub geometry: Geometry,
+    /// The parameters that differ so that the work stays the same, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The baseline's time divided by its time.
+    pub speedup: f64,
+}
+
+/// A plan in another geometry that does the same work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// That geometry.
+    #[serde(flatten)]
+    pub geometry: Geometry,
+    /// The parameters that differ so that the work stays the same, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<(String, String)>,
+    /// The plan.
+    pub plan: Plan,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The baseline's time divided by its time.
+    pub speedup: f64,
+    /// On what launches it was checked besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturbed: Option<Perturbed>,
+}
+
+/// One thing that the device counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    /// What was counted, in words.
+    pub name: String,
+    /// Its unit: `%`, `bytes`, `GB/s`, or empty for a plain count.
+    pub unit: String,
+    /// Its value for the plain kernel.
+    pub plain: f64,
+    /// Its value for the best plan, where that is not the plain kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
+}
+
+impl Verdict {
+    /// The verdict in a word or two, as the JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::MoreWorkGroups => "more work-groups",
+            Verdict::Unroll => "unroll",
+            Verdict::Prefetch => "prefetch",
+            Verdict::LeaveIt => "leave it",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Geometry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} work-groups of {} work-items",
+            number::grouped(self.groups),
+            self.group
+        )
+    }
+}
+
+impl Trial {
+    /// Time and speedup, if it ran.
+    pub fn measured(&self) -> Option<(f64, f64)> {
+        match self.outcome {
+            Outcome::Ok { time_ns, speedup, .. } => Some((time_ns, speedup)),
+            _ => None,
+        }
+    }
+
+    /// Why there is no time, if there is none.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.outcome {
+            Outcome::Ok { .. } | Outcome::Dropped { .. } => None,
+            Outcome::Rejected { reason } | Outcome::Failed { reason } => Some(reason),
+        }
+    }
+
+    /// The part of the leading plan's work that was done when this one was dropped, and its speedup at most, if it was.
+    pub fn dropped(&self) -> Option<(f64, f64)> {
+        match self.outcome {
+            Outcome::Dropped { after, at_most } => Some((after, at_most)),
+            _ => None,
+        }
+    }
+}
+
+impl Report {
+    /// What stands at the end of every output: on what the advised plan was checked, how the numbers were made, and what
+    /// the plan takes for granted.
+    pub fn remarks(&self) -> impl Iterator<Item = String> {
+        let granted = self.taken_for_granted.iter();
+        let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
+        // What is advised in another geometry was checked there.
+        let elsewhere = self
+            .best_elsewhere
+            .as_ref()
+            .and_then(|other| other.perturbed.as_ref());
+        let checked = match self.verdict {
+            Verdict::MoreWorkGroups => elsewhere,
+            _ => self.perturbed.as_ref(),
+        };
+        let checked = checked.into_iter().flat_map(Perturbed::sentences);
+        let at_full_size = self.checked.iter().map(Checked::sentence);
+        checked
+            .chain(at_full_size)
+            .chain(self.notes.iter().cloned())
+            .chain(granted)
+    }
+
+    /// The trials that ran, fastest first; equal times in the order they were tried.
+    pub fn fastest_first(&self) -> Vec<&Trial> {
+        let mut ran: Vec<&Trial> = self
+            .trials
+            .iter()
+            .filter(|trial| trial.measured().is_some())
+            .collect();
+        let time = |trial: &Trial| trial.measured().map_or(f64::INFINITY, |(time_ns, _)| time_ns);
+        ran.sort_by(|one, other| time(one).total_cmp(&time(other)));
+        ran
+    }
+
+    /// The speedup of what the verdict advises.
+    pub(crate) fn advised_speedup(&self) -> f64 {
+        match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
+            (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
+            (Verdict::MoreWorkGroups, Some(other), None) => other.speedup,
+            _ => self.best.speedup,
+        }
+    }
+
+    /// The same with what was tried beside the plans, which is one of the reasons.
+    #[must_use]
+    pub fn with_ways(mut self, ways: Ways) -> Report {
+        self.reasons.extend(ways.reason(&self.best.plan));
+        self.ways = Some(ways);
+        self
+    }
+
+    /// The bounds that follow from the plain kernel, beside what the plans took.
+    #[doc(hidden)]
+    pub fn beside_the_plans(&self, bounds: Bounds) -> Bounds {
+        let fastest = self.fastest_first().first().and_then(|trial| trial.measured());
+        match fastest {
+            Some((fastest_ns, _)) => bounds.beside_a_plan(self.baseline_ns, fastest_ns),
+            None => bounds,
+        }
+    }
+
+    /// The trials that were dropped, those that might be fastest first.
+    pub fn dropped(&self) -> Vec<&Trial> {
+        let mut dropped: Vec<&Trial> = self
+            .trials
+            .iter()
+            .filter(|trial| trial.dropped().is_some())
+            .collect();
+        let at_most = |trial: &Trial| trial.dropped().map_or(0.0, |(_, at_most)| at_most);
+        dropped.sort_by(|one, other| at_most(other).total_cmp(&at_most(one)));
+        dropped
+    }
+
+    /// The trials that did not run, in the order they were tried.
+    pub(crate) fn without_time(&self) -> impl Iterator<Item = (&Plan, &str)> {
+        self.trials
+            .iter()
+            .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
+    }
+
+    /// What the verdict means here, in one sentence with its numbers.
+    pub fn conclusion(&self) -> String {
+        let plain = number::duration(self.baseline_ns);
+        let gain = |speedup: f64, time_ns: f64| {
+            let speedup = number::speedup(speedup);
+            format!(
+                "{speedup} the speed of the plain kernel, {} instead of {plain}.",
+                number::duration(time_ns)
+            )
+        };
+        // An answer whose condition nobody has confirmed is named, and not chosen.
+        let split = self
+            .plain_best_geometry
+            .as_ref()
+            .filter(|other| other.speedup >= self.best.speedup && other.speedup > 1.0)
+            .map_or(String::new(), |other| {
+                format!(
+                    " Where its work can be split, {} take {} without a plan.",
+                    other.geometry,
+                    number::duration(other.time_ns)
+                )
+            });
+        let ways = self.ways.as_ref().and_then(Ways::conclusion);
+        let ways = ways.map_or(String::new(), |ways| format!(" {ways}"));
+        let split = split + &ways;
+        match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
+            (Verdict::MoreWorkGroups, _, Some(other)) => {
+                format!(
+                    "As {}, with `{}`: {}",
+                    other.geometry,
+                    other.plan,
+                    gain(other.speedup, other.time_ns)
+                )
+            }
+            (Verdict::MoreWorkGroups, Some(other), None) => {
+                format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
+            }
+            (Verdict::LeaveIt, ..) => {
+                format!("The kernel takes {plain} as it is, and no plan is worth it.{split}")
+            }
+            _ => gain(self.best.speedup, self.best.time_ns) + &split,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::sample;
+
+    #[test]
+    fn the_json_is_the_one_that_is_documented() {
+        let report = sample();
+        let json: serde_json::Value = serde_json::to_value(&report).expect("serializable");
+        assert_eq!(json["kernel"], "gather");
+        assert_eq!(
+            json["trials"][0],
+            serde_json::json!({
+                "plan": "none", "status": "ok", "time_ns": 1_273_000.0, "speedup": 1.0, "outputs": "identical"
+            })
+        );
+        let last = json["trials"]
+            .as_array()
+            .and_then(|trials| trials.last())
+            .expect("trials");
+        assert_eq!(
+            last,
+            &serde_json::json!({
+                "plan": "unroll:64", "status": "rejected", "reason": "needs 300 registers <at most 255>"
+            })
+        );
+        assert_eq!(json["verdict"], "prefetch");
+        assert_eq!(
+            json["best"]["plan"],
+            "unroll:2,values=rolling-async:16/interleaved"
+        );
+        let back: Report = serde_json::from_value(json).expect("read back");
+        assert_eq!(back, report);
+    }
+
+    #[test]
+    fn the_fastest_comes_first() {
+        let report = sample();
+        let times: Vec<f64> = report
+            .fastest_first()
+            .iter()
+            .filter_map(|trial| trial.measured())
+            .map(|(t, _)| t)
+            .collect();
+        assert!(times.is_sorted());
+        assert_eq!(times.len(), report.trials.len() - 1);
+        assert_eq!(report.without_time().count(), 1);
+    }
+
+    #[test]
+    fn the_conclusion_follows_the_verdict() {
+        let mut report = sample();
+        assert_eq!(
+            report.conclusion(),
+            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms. Where its work can be split, 1,056 \
+             work-groups of 256 work-items take 423 µs without a plan."
+        );
+        report.verdict = Verdict::MoreWorkGroups;
+        assert!(
+            report
+                .conclusion()
+                .starts_with("As 1,056 work-groups of 256 work-items, with `unroll:4`: 3.10×")
+        );
+        report.best_elsewhere = None;
+        assert!(
+            report
+                .conclusion()
+                .starts_with("As 1,056 work-groups of 256 work-items: 3.01×")
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! A run in sentences: how full the device is, what memory delivers, what is on its way.
+
+use super::number::{bytes, figures, grouped, percent};
+use crate::evidence::Evidence;
+
+/// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
+const HARDLY: f64 = 0.1;
+
+/// How full the device is, and why not fuller.
+#[doc(hidden)]
+pub fn filling(evidence: &Evidence) -> Option<String> {
+    let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
+    let fits = evidence.fits.as_ref()?;
+    let full = format!(
+        "{resident} of {} sub-groups are resident on each core ({} occupancy)",
+        evidence.places,
+        percent(occupancy)
+    );
+    let hardly_waits = evidence.waiting_for_loads.is_some_and(|share| share < HARDLY);
+    Some(if evidence.is_starved() && hardly_waits {
+        format!(
+            "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
+            grouped(evidence.groups),
+            evidence.group,
+            fits.sub_groups_per_core
+        )
+    } else if evidence.is_starved() {
+        format!(
+            "The device is starved of work-groups: with {} work-groups of {} work-items only {full}, where {} would fit.",
+            grouped(evidence.groups),
+            evidence.group,
+            fits.sub_groups_per_core
+        )
+    } else if occupancy >= 0.5 {
+        format!("{full}: while some wait for memory, others compute.")
+    } else {
+        format!("Only {full}; more do not fit because of {}.", fits.limit())
+    })
+}
+
+/// What device memory delivers, of what it could, without a full stop.
+#[doc(hidden)]
+pub fn bandwidth(evidence: &Evidence) -> Option<String> {
+    let delivered = evidence.delivered()?;
+    Some(format!(
+        "device memory delivers {} of {} GB/s ({}){}",
+        figures(delivered),
+        figures(evidence.bandwidth?),
+        percent(evidence.bandwidth_used()?),
+        scattered_limit(evidence, delivered)
+    ))
+}
+
+/// That memory is at its limit although its bandwidth is not used up, where it is.
+fn scattered_limit(evidence: &Evidence, delivered: f64) -> String {
+    match (evidence.scattered_bandwidth, evidence.bandwidth) {
+        (Some(scattered), Some(most))
+            if delivered < 0.9 * most && (0.8..1.1).contains(&(delivered / scattered)) =>
+        {
+            format!(
+                ", about what scattered accesses can get ({} GB/s)",
+                figures(scattered)
+            )
+        }
+        _ => String::new(),
+    }
+}
+
+/// Less in flight than this share of what saturates memory is nothing.
+const NOTHING: f64 = 0.01;
+
+/// How many bytes are in flight from device memory, and how many would saturate it.
+#[doc(hidden)]
+pub fn flying(in_flight: f64, needed: f64) -> String {
+    if in_flight < NOTHING * needed {
+        return format!(
+            "Hardly anything is in flight from device memory: the kernel's loads hit in caches. Saturating memory needs {} in \
+             flight (bandwidth × latency).",
+            bytes(needed)
+        );
+    }
+    format!(
+        "On average {} are in flight from device memory; saturating it needs {} in flight (bandwidth × latency).",
+        bytes(in_flight),
+        bytes(needed)
+    )
+}
+
+/// The text with its first letter capitalised.
+#[doc(hidden)]
+pub fn sentence(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(characters).collect()
+    })
+}

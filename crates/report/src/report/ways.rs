@@ -1,0 +1,339 @@
+//! What a launch on an Intel GPU decides beside the plan: sub-group size, register file and work-group size; what each of them
+//! gives, alone and with the plan.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "page")]
+use super::columns::Columns;
+use super::number::{duration, speedup};
+#[cfg(feature = "page")]
+use super::table::matrix;
+use crate::prefetch::Plan;
+
+/// A way to compile and launch a kernel: what differs from the usual one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Way {
+    /// Work-items of a sub-group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub_group: Option<u32>,
+    /// Whether each sub-group has twice the registers, and a core half as many sub-groups.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub large_registers: bool,
+    /// Work-items of a work-group; the launch has the same in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
+}
+
+// The signature that serde asks for.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// A kernel's time in one of the ways.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InAWay {
+    /// The way.
+    #[serde(flatten)]
+    pub way: Way,
+    /// The plan; `none` for the plain kernel.
+    pub plan: Plan,
+    /// Its time, in nanoseconds.
+    pub time_ns: f64,
+    /// The time of the plain kernel as it was launched divided by its time.
+    pub speedup: f64,
+}
+
+/// What was tried beside the plans, and what it gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ways {
+    /// Every way with the plans that were timed in it, the usual one first.
+    pub trials: Vec<InAWay>,
+    /// The way and the plan to use, where a way gains by enough over the plan alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<InAWay>,
+    /// What was not tried, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+impl Way {
+    /// Whether nothing differs.
+    pub fn is_usual(&self) -> bool {
+        *self == Way::default()
+    }
+
+    /// How much differs.
+    pub fn changes(&self) -> usize {
+        usize::from(self.sub_group.is_some())
+            + usize::from(self.large_registers)
+            + usize::from(self.group.is_some())
+    }
+
+    /// Both changes at once; what both change is as `other` has it.
+    #[must_use]
+    pub fn and(self, other: Way) -> Way {
+        Way {
+            sub_group: other.sub_group.or(self.sub_group),
+            large_registers: self.large_registers || other.large_registers,
+            group: other.group.or(self.group),
+        }
+    }
+
+    /// How it is asked for, a sentence for each change.
+    pub fn how(&self) -> Vec<String> {
+        let mut how = Vec::new();
+        if let Some(size) = self.sub_group {
+            how.push(format!(
+                "sub-groups of {size}: `[[sycl::reqd_sub_group_size({size})]]` in SYCL, \
+                 `__attribute__((intel_reqd_sub_group_size({size})))` in OpenCL C, `#[kernel(sub_group = {size})]` in Rust"
+            ));
+        }
+        if self.large_registers {
+            how.push(
+                "the large register file: `-ftarget-register-alloc-mode=pvc:large` for DPC++, `-cl-intel-256-GRF-per-thread` \
+                 among OpenCL's build options, `-ze-opt-large-register-file` among Level Zero's"
+                    .to_owned(),
+            );
+        }
+        if let Some(size) = self.group {
+            how.push(format!(
+                "work-groups of {size}: the local range of the launch, with the same global range"
+            ));
+        }
+        how
+    }
+}
+
+impl fmt::Display for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.sub_group.map(|size| format!("sub-groups of {size}")),
+            self.large_registers.then(|| "the large register file".to_owned()),
+            self.group.map(|size| format!("work-groups of {size}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.split_last() {
+            None => f.write_str("as launched"),
+            Some((last, [])) => f.write_str(last),
+            Some((last, others)) => write!(f, "{} and {last}", others.join(", ")),
+        }
+    }
+}
+
+impl Ways {
+    /// The speedup of a way with a plan, if it was timed.
+    pub fn speedup(&self, way: Way, plan: &Plan) -> Option<f64> {
+        self.trials
+            .iter()
+            .find(|trial| trial.way == way && trial.plan == *plan)
+            .map(|trial| trial.speedup)
+    }
+
+    /// The ways in the order in which they were tried.
+    pub fn ways(&self) -> Vec<Way> {
+        let mut ways: Vec<Way> = Vec::new();
+        for trial in &self.trials {
+            if !ways.contains(&trial.way) {
+                ways.push(trial.way);
+            }
+        }
+        ways
+    }
+
+    /// The plans in the order in which they were tried.
+    pub fn plans(&self) -> Vec<&Plan> {
+        let mut plans: Vec<&Plan> = Vec::new();
+        for trial in &self.trials {
+            if !plans.contains(&&trial.plan) {
+                plans.push(&trial.plan);
+            }
+        }
+        plans
+    }
+
+    /// What each way gives alone, what it gives with the plan that was chosen for the usual one, and what is best: a sentence or
+    /// more; none where no way was tried.
+    pub fn reason(&self, plan: &Plan) -> Option<String> {
+        let list = |plan: &Plan, changes: &dyn Fn(usize) -> bool, word: &str| -> Vec<String> {
+            let own = self.trials.iter().filter(|trial| trial.plan == *plan);
+            let own = own.filter(|trial| changes(trial.way.changes()));
+            own.map(|trial| format!("{}{word} {}", trial.way, speedup(trial.speedup)))
+                .collect()
+        };
+        let alone = list(&Plan::none(), &|changes| changes == 1, " alone");
+        if alone.is_empty() {
+            return None;
+        }
+        let mut reason = format!("Beside the plan: {}", alone.join("; "));
+        if !plan.is_none() {
+            let usual = self.speedup(Way::default(), plan);
+            let usual = usual.map_or(String::new(), |usual| format!(" {} as launched,", speedup(usual)));
+            let with = list(plan, &|changes| changes > 0, "");
+            reason.push_str(&format!("; with `{plan}`{usual} {}", with.join(", ")));
+        }
+        reason.push('.');
+        match &self.best {
+            None => reason.push_str(" None of them is worth it."),
+            Some(best) if best.plan.is_none() => reason.push_str(&format!(
+                " The answer is the plain kernel with {}: {}.",
+                best.way,
+                speedup(best.speedup)
+            )),
+            Some(best) => reason.push_str(&format!(
+                " The answer is {} with `{}`: {}.",
+                best.way,
+                best.plan,
+                speedup(best.speedup)
+            )),
+        }
+        Some(reason)
+    }
+
+    /// What the way that is best means, as a sentence with its numbers.
+    pub fn conclusion(&self) -> Option<String> {
+        let best = self.best.as_ref()?;
+        let with = match best.plan.is_none() {
+            true => "without a plan".to_owned(),
+            false => format!("with `{}`", best.plan),
+        };
+        Some(format!(
+            "With {}, {with}: {}, {}.",
+            best.way,
+            speedup(best.speedup),
+            duration(best.time_ns)
+        ))
+    }
+
+    /// A table of the ways, what was left out and how the best one is asked for, for a terminal; empty where none was tried.
+    #[cfg(feature = "page")]
+    pub fn text(&self, columns: Columns) -> String {
+        if self.trials.is_empty() && self.left_out.is_empty() {
+            return String::new();
+        }
+        let mut text = String::from(
+            "\nSub-group size, register file and work-group size: speedup over the plain kernel\n",
+        );
+        let (ways, plans) = (self.ways(), self.plans());
+        let letter = |number: usize| match number {
+            0 => "plain".to_owned(),
+            _ => format!(
+                "plan {}",
+                char::from(b'A' + u8::try_from(number - 1).unwrap_or(25).min(25))
+            ),
+        };
+        let header: Vec<String> = (0..plans.len()).map(letter).collect();
+        let cell = |way: Way, plan: &Plan| {
+            let mark = match &self.best {
+                Some(best) if best.way == way && best.plan == *plan => "*",
+                _ => "",
+            };
+            self.speedup(way, plan)
+                .map_or(String::new(), |factor| format!("{mark}{factor:.2}"))
+        };
+        let rows: Vec<(String, Vec<String>)> = ways
+            .iter()
+            .map(|&way| {
+                (
+                    way.to_string(),
+                    plans.iter().map(|plan| cell(way, plan)).collect(),
+                )
+            })
+            .collect();
+        if !rows.is_empty() {
+            text.push_str(&matrix("", &header, &rows, columns));
+            text.push('\n');
+        }
+        for (number, plan) in plans.iter().enumerate().skip(1) {
+            text.push_str(&columns.wrapped(&format!("{}: `{plan}`", letter(number)), "  ", "    "));
+        }
+        for reason in &self.left_out {
+            text.push_str(&columns.wrapped(&format!("Not tried: {reason}."), "  ", "    "));
+        }
+        for how in self.best.iter().flat_map(|best| best.way.how()) {
+            text.push_str(&columns.wrapped(&format!("To get {how}."), "  ", "    "));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(way: Way, plan: &str, factor: f64) -> InAWay {
+        InAWay {
+            way,
+            plan: plan.parse().expect("a plan"),
+            time_ns: 1000.0 / factor,
+            speedup: factor,
+        }
+    }
+
+    fn sample() -> Ways {
+        let narrow = Way {
+            sub_group: Some(16),
+            ..Way::default()
+        };
+        let large = Way {
+            large_registers: true,
+            ..Way::default()
+        };
+        let trials = vec![
+            trial(Way::default(), "none", 1.0),
+            trial(Way::default(), "unroll:16", 4.0),
+            trial(narrow, "none", 1.12),
+            trial(narrow, "unroll:16", 5.0),
+            trial(large, "none", 1.05),
+            trial(large, "unroll:16", 4.5),
+            trial(narrow.and(large), "unroll:16", 6.0),
+        ];
+        Ways {
+            best: trials.last().cloned(),
+            trials,
+            left_out: vec!["work-groups of other sizes: the kernel requires 256".to_owned()],
+        }
+    }
+
+    #[test]
+    fn what_gives_what_is_said_apart() {
+        let plan: Plan = "unroll:16".parse().expect("a plan");
+        assert_eq!(
+            sample().reason(&plan).as_deref(),
+            Some(
+                "Beside the plan: sub-groups of 16 alone 1.12×; the large register file alone 1.05×; with `unroll:16` 4.00× \
+                 as launched, sub-groups of 16 5.00×, the large register file 4.50×, sub-groups of 16 and the large register \
+                 file 6.00×. The answer is sub-groups of 16 and the large register file with `unroll:16`: 6.00×."
+            )
+        );
+        assert_eq!(Ways::default().reason(&plan), None);
+    }
+
+    #[cfg(feature = "page")]
+    #[test]
+    fn the_table_marks_the_best_and_says_how_it_is_asked_for() {
+        let text = sample().text(Columns::UNLIMITED);
+        for expected in [
+            "sub-groups of 16 and the large register file",
+            "*6.00",
+            "plan A: `unroll:16`",
+            "Not tried: work-groups of other sizes: the kernel requires 256.",
+            "[[sycl::reqd_sub_group_size(16)]]",
+            "-cl-intel-256-GRF-per-thread",
+        ] {
+            assert!(text.contains(expected), "{expected} in\n{text}");
+        }
+    }
+
+    #[test]
+    fn it_is_read_back_as_it_was_written() {
+        let text = serde_json::to_string(&sample()).expect("data");
+        assert!(
+            text.contains(r#"{"sub_group":16,"large_registers":true,"plan":"unroll:16""#),
+            "{text}"
+        );
+        assert_eq!(serde_json::from_str::<Ways>(&text).expect("read back"), sample());
+    }
+}

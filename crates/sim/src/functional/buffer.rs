@@ -1,0 +1,520 @@
+//! A simulated device's memory of one buffer: pages that exist once they are written.
+//!
+//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing. A page that is read over
+//! and over exists, too, since evaluating is the slower way.
+//! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
+//! races sees plain memory.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::device::{Fill, Pattern};
+use crate::home::Home;
+use crate::ir::Type;
+use crate::simulator::Reservation;
+use crate::{Error, Result};
+
+/// Bytes of a page.
+const PAGE: u64 = 1 << 16;
+
+/// Reads of a page that does not exist, until it does: about as many as evaluate all of it twice.
+const READS: u32 = PAGE as u32 / 2;
+
+/// What a byte holds that was never written, where nobody checks: wrong results rather than lucky ones.
+pub(super) const POISON: u8 = 0xa5;
+
+/// The memory of one buffer.
+#[derive(Debug)]
+pub struct BufferMemory {
+    element: Type,
+    bytes: u64,
+    fill: Fill,
+    pages: Box<[OnceLock<Page>]>,
+    /// How often each page was read while it did not exist. Counts may be lost between threads.
+    reads: Box<[AtomicU32]>,
+    /// The device's memory that it takes, if that is counted.
+    reservation: Option<Reservation>,
+    /// The stack of a card in whose memory it lies.
+    stack: u32,
+    /// Whether that is the device's memory at all.
+    home: Home,
+}
+
+#[derive(Debug)]
+struct Page {
+    words: Box<[AtomicU32]>,
+    /// One bit a byte: it was written. Empty where every byte counts as written from the start.
+    written: Box<[AtomicU64]>,
+}
+
+impl BufferMemory {
+    /// Memory for `length` elements.
+    ///
+    /// # Errors
+    /// Those of [`Fill::check`].
+    pub fn new(element: Type, length: u64, fill: Fill) -> Result<BufferMemory> {
+        let bytes = fill.check(element, length)?;
+        let pages = bytes.div_ceil(PAGE);
+        Ok(BufferMemory {
+            element,
+            bytes,
+            fill,
+            pages: (0..pages).map(|_| OnceLock::new()).collect(),
+            reads: (0..pages).map(|_| AtomicU32::new(0)).collect(),
+            reservation: None,
+            stack: 0,
+            home: Home::Device,
+        })
+    }
+
+    /// Keeps a reservation as long as the memory exists.
+    pub(crate) fn reserved(mut self, reservation: Reservation) -> BufferMemory {
+        self.reservation = Some(reservation);
+        self
+    }
+
+    /// The same in the memory of this stack of a card.
+    pub(crate) fn in_stack(mut self, stack: u32) -> BufferMemory {
+        self.stack = stack;
+        self
+    }
+
+    /// The same with another home.
+    pub(crate) fn at_home(mut self, home: Home) -> BufferMemory {
+        self.home = home;
+        self
+    }
+
+    /// Whose memory it lies in.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// The stack of a card in whose memory it lies.
+    pub(crate) fn stack(&self) -> u32 {
+        self.stack
+    }
+
+    /// Type of the elements.
+    pub fn element(&self) -> Type {
+        self.element
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes that exist.
+    #[cfg(test)]
+    fn resident_bytes(&self) -> u64 {
+        let words = self.pages.iter().filter_map(|page| Some(page.get()?.words.len()));
+        words.sum::<usize>() as u64 * 4
+    }
+
+    /// Whether some of it may not have been written yet.
+    pub(super) fn starts_uninitialized(&self) -> bool {
+        matches!(self.fill, Fill::Uninitialized)
+    }
+
+    /// Reads `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
+    #[inline]
+    pub(super) fn read(&self, offset: u64, size: u32) -> u64 {
+        match self.pages[(offset / PAGE) as usize].get() {
+            Some(page) => page.read((offset % PAGE) as usize, size),
+            None => self.read_unwritten(offset, size),
+        }
+    }
+
+    /// Writes the low `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
+    #[inline]
+    pub(super) fn write(&self, offset: u64, size: u32, bits: u64) {
+        let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+        page.write((offset % PAGE) as usize, size, bits);
+    }
+
+    /// Whether every byte of an aligned access of at most 16 bytes has been marked as written.
+    pub(super) fn is_written(&self, offset: u64, size: u32) -> bool {
+        if !self.starts_uninitialized() {
+            return true;
+        }
+        let Some(page) = self.pages[(offset / PAGE) as usize].get() else {
+            return false;
+        };
+        let (word, bits) = written_bits(offset, size);
+        page.written[word].load(Ordering::Relaxed) & bits == bits
+    }
+
+    /// Marks the bytes of an aligned access of at most 16 bytes as written.
+    #[inline]
+    pub(super) fn mark_written(&self, offset: u64, size: u32) {
+        if self.starts_uninitialized() {
+            let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+            let (word, bits) = written_bits(offset, size);
+            page.written[word].fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads from a page that does not exist, which may make it.
+    fn read_unwritten(&self, offset: u64, size: u32) -> u64 {
+        let index = offset / PAGE;
+        let reads = &self.reads[index as usize];
+        match reads.load(Ordering::Relaxed) {
+            many if many >= READS && !self.starts_uninitialized() => self.pages[index as usize]
+                .get_or_init(|| self.page(index))
+                .read((offset % PAGE) as usize, size),
+            few => {
+                reads.store(few.saturating_add(1), Ordering::Relaxed);
+                self.unwritten(offset, size)
+            }
+        }
+    }
+
+    /// The value of bytes in a page that does not exist.
+    fn unwritten(&self, offset: u64, size: u32) -> u64 {
+        let element = u64::from(self.element.bytes());
+        match &self.fill {
+            Fill::Pattern(pattern) if u64::from(size) <= element => {
+                let bits = pattern.bits(self.element, offset / element) >> (offset % element * 8);
+                bits & (u64::MAX >> (64 - size * 8))
+            }
+            _ => (0..u64::from(size)).rev().fold(0, |bits, byte| {
+                bits << 8 | u64::from(self.unwritten_byte(offset + byte))
+            }),
+        }
+    }
+
+    fn unwritten_byte(&self, offset: u64) -> u8 {
+        let element = u64::from(self.element.bytes());
+        match &self.fill {
+            Fill::Uninitialized => POISON,
+            Fill::Bytes(bytes) => bytes.get(offset as usize).copied().unwrap_or(POISON),
+            Fill::Pattern(pattern) => {
+                pattern.bits(self.element, offset / element).to_le_bytes()[(offset % element) as usize]
+            }
+        }
+    }
+
+    /// A page as the fill has it.
+    fn page(&self, index: u64) -> Page {
+        let start = index * PAGE;
+        let word = |word: u64| {
+            let offset = start + word * 4;
+            AtomicU32::new(if offset + 4 <= self.bytes {
+                self.unwritten(offset, 4) as u32
+            } else {
+                // The last page reaches beyond the buffer.
+                (0..4).rev().fold(0, |bits, byte| {
+                    let inside = offset + byte < self.bytes;
+                    let byte = if inside {
+                        self.unwritten_byte(offset + byte)
+                    } else {
+                        POISON
+                    };
+                    bits << 8 | u32::from(byte)
+                })
+            })
+        };
+        // The last page holds no more than there is, in whole words of 8 bytes.
+        let bytes = PAGE.min(self.bytes - start);
+        let written = if self.starts_uninitialized() {
+            bytes.div_ceil(64)
+        } else {
+            0
+        };
+        Page {
+            words: (0..bytes.div_ceil(8) * 2).map(word).collect(),
+            written: (0..written).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// The same contents, apart from these.
+    #[doc(hidden)]
+    pub fn snapshot(&self) -> BufferMemory {
+        let copy = |page: &OnceLock<Page>| page.get().map_or_else(OnceLock::new, |page| page.copy().into());
+        BufferMemory {
+            element: self.element,
+            bytes: self.bytes,
+            fill: self.fill.clone(),
+            pages: self.pages.iter().map(copy).collect(),
+            reads: self.reads.iter().map(|_| AtomicU32::new(0)).collect(),
+            reservation: None,
+            stack: self.stack,
+            home: self.home.clone(),
+        }
+    }
+
+    /// Whether it is known to hold the same as another: a page that neither has is the same if both are filled alike.
+    pub fn is_same(&self, other: &BufferMemory) -> bool {
+        let alike = match (&self.fill, &other.fill) {
+            (Fill::Uninitialized, Fill::Uninitialized) => true,
+            (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
+            (Fill::Pattern(Pattern::Constant(one)), Fill::Pattern(Pattern::Constant(other))) => one == other,
+            _ => false,
+        };
+        let same = |index: usize| match (self.pages[index].get(), other.pages[index].get()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.is_same(other),
+            (Some(page), None) => page.is_same(&other.page(index as u64)),
+            (None, Some(page)) => page.is_same(&self.page(index as u64)),
+        };
+        alike && self.element == other.element && self.bytes == other.bytes && (0..self.pages.len()).all(same)
+    }
+
+    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have been filled
+    /// alike: what neither has touched is the same.
+    #[doc(hidden)]
+    pub fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
+        let end = self.bytes.min(other.bytes);
+        (0..end.div_ceil(PAGE)).find_map(|number| {
+            let (one, two) = (
+                self.pages[number as usize].get(),
+                other.pages[number as usize].get(),
+            );
+            let made;
+            let (one, two) = match (one, two) {
+                (None, None) => return None,
+                (Some(one), Some(two)) => (one, two),
+                (Some(one), None) => {
+                    made = other.page(number);
+                    (one, &made)
+                }
+                (None, Some(two)) => {
+                    made = self.page(number);
+                    (&made, two)
+                }
+            };
+            let start = number * PAGE;
+            let words = one.words.iter().zip(&two.words);
+            let differs = |(one, two): (&AtomicU32, &AtomicU32)| {
+                one.load(Ordering::Relaxed) ^ two.load(Ordering::Relaxed)
+            };
+            let mut differing = words.map(differs).enumerate().filter(|(_, bits)| *bits != 0);
+            differing.find_map(|(word, bits)| {
+                let bytes = (0..4).filter(|byte| bits >> (byte * 8) & 0xff != 0);
+                let mut bytes = bytes.map(|byte| start + word as u64 * 4 + byte);
+                bytes.find(|&byte| byte < end)
+            })
+        })
+    }
+
+    /// Copies bytes out, from `offset` on; they must lie inside.
+    ///
+    /// # Errors
+    /// Some of them were never written.
+    pub fn copy_out(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        for (start, size, part) in pieces(offset, bytes.len()) {
+            if !self.is_written(start, size) {
+                let never = (start..start + u64::from(size)).find(|&byte| !self.is_written(byte, 1));
+                let element = u64::from(self.element.bytes());
+                return Err(Error::input(format!(
+                    "element {} is read back and was never written",
+                    never.unwrap_or(start) / element
+                ))
+                .accepted("a buffer that is filled, or a kernel that writes all of it"));
+            }
+            let bits = self.read(start, size).to_le_bytes();
+            bytes[part..part + size as usize].copy_from_slice(&bits[..size as usize]);
+        }
+        Ok(())
+    }
+
+    /// Copies bytes in, from `offset` on; they must lie inside.
+    pub(crate) fn copy_in(&self, offset: u64, bytes: &[u8]) {
+        for (start, size, part) in pieces(offset, bytes.len()) {
+            let mut bits = [0; 8];
+            bits[..size as usize].copy_from_slice(&bytes[part..part + size as usize]);
+            self.write(start, size, u64::from_le_bytes(bits));
+            self.mark_written(start, size);
+        }
+    }
+}
+
+/// A range of bytes in aligned pieces: where each starts, its size, and its place in the range.
+fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, u32, usize)> {
+    let mut done = 0;
+    std::iter::from_fn(move || {
+        let start = offset + done as u64;
+        let size = if start.is_multiple_of(8) && length - done >= 8 {
+            8
+        } else {
+            1
+        };
+        let piece = (done < length).then_some((start, size, done));
+        done += size as usize;
+        piece
+    })
+}
+
+/// Which word of a page's `written`, and which of its bits. Aligned accesses never cross a word.
+fn written_bits(offset: u64, size: u32) -> (usize, u64) {
+    let bits = (1u64 << size) - 1;
+    ((offset % PAGE / 64) as usize, bits << (offset % 64))
+}
+
+impl Page {
+    /// Whether it holds the same, and as much of it was written.
+    fn is_same(&self, other: &Page) -> bool {
+        let words = self.words.iter().zip(&other.words);
+        let written = self.written.iter().zip(&other.written);
+        words
+            .into_iter()
+            .all(|(one, other)| one.load(Ordering::Relaxed) == other.load(Ordering::Relaxed))
+            && written
+                .into_iter()
+                .all(|(one, other)| one.load(Ordering::Relaxed) == other.load(Ordering::Relaxed))
+    }
+
+    fn copy(&self) -> Page {
+        let words = self.words.iter().map(|word| word.load(Ordering::Relaxed));
+        let written = self.written.iter().map(|word| word.load(Ordering::Relaxed));
+        Page {
+            words: words.map(AtomicU32::new).collect(),
+            written: written.map(AtomicU64::new).collect(),
+        }
+    }
+
+    #[inline]
+    fn read(&self, offset: usize, size: u32) -> u64 {
+        let word = |index: usize| u64::from(self.words[index].load(Ordering::Relaxed));
+        match size {
+            4 => word(offset / 4),
+            8 => word(offset / 4) | word(offset / 4 + 1) << 32,
+            _ => (word(offset / 4) >> (offset % 4 * 8)) & ((1 << (size * 8)) - 1),
+        }
+    }
+
+    #[inline]
+    fn write(&self, offset: usize, size: u32, bits: u64) {
+        let store = |index: usize, bits: u64| self.words[index].store(bits as u32, Ordering::Relaxed);
+        match size {
+            4 => store(offset / 4, bits),
+            8 => {
+                store(offset / 4, bits);
+                store(offset / 4 + 1, bits >> 32);
+            }
+            _ => {
+                // Another work-group may write the word's other bytes meanwhile.
+                let shift = offset % 4 * 8;
+                let mask = ((1u32 << (size * 8)) - 1) << shift;
+                let word = &self.words[offset / 4];
+                let _ = word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
+                    Some((word & !mask) | ((bits as u32) << shift & mask))
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gigabyte_of_pattern_costs_nothing_until_written() {
+        let fill = Fill::Pattern(Pattern::Steps { first: 5, step: 2 });
+        let memory = BufferMemory::new(Type::I32, 1 << 28, fill).expect("fits");
+        let last = (1u64 << 30) - 4;
+        assert_eq!(memory.read(last, 4), (5 + 2 * ((1 << 28) - 1)) & 0xffff_ffff);
+        assert_eq!(memory.resident_bytes(), 0);
+        memory.write(last, 2, 0xabcd);
+        assert_eq!(memory.resident_bytes(), PAGE);
+        assert_eq!(memory.read(last, 2), 0xabcd);
+        assert_eq!(memory.read(last - 4, 4), 5 + 2 * ((1 << 28) - 2));
+    }
+
+    #[test]
+    fn what_is_read_over_and_over_exists_and_is_the_same() {
+        let fill = || Fill::Pattern(Pattern::Steps { first: 9, step: 3 });
+        let memory = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
+        let other = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
+        for read in 0..=u64::from(READS) {
+            let offset = read * 24 % PAGE;
+            assert_eq!(memory.read(offset, 8), offset / 8 * 3 + 9);
+        }
+        assert_eq!(memory.resident_bytes(), PAGE);
+        for (offset, size) in [(0, 8), (4, 4), (10, 2), (15, 1), (16, 4)] {
+            assert_eq!(
+                memory.read(offset, size),
+                other.read(offset, size),
+                "{offset} {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn accesses_of_every_size_see_the_same_bytes() {
+        let bytes: Vec<u8> = (0..19).collect();
+        let memory = BufferMemory::new(Type::I8, 19, Fill::Bytes(bytes.into())).expect("fits");
+        for _ in 0..2 {
+            assert_eq!(memory.read(8, 8), 0x0f0e_0d0c_0b0a_0908);
+            assert_eq!(memory.read(12, 4), 0x0f0e_0d0c);
+            assert_eq!(memory.read(14, 2), 0x0f0e);
+            assert_eq!(memory.read(18, 1), 18);
+            // The second time round the page exists.
+            memory.write(18, 1, 18);
+        }
+    }
+
+    #[test]
+    fn what_was_written_alike_is_the_same_wherever_pages_exist() {
+        let zeros = || {
+            let fill = Fill::Pattern(Pattern::Constant(0));
+            BufferMemory::new(Type::I32, 1 << 16, fill).expect("fits")
+        };
+        let (one, other) = (zeros(), zeros());
+        assert!(one.is_same(&other));
+        one.write(100_000, 4, 0);
+        assert!(one.is_same(&other) && other.is_same(&one), "zeros over zeros");
+        one.write(100_000, 4, 7);
+        assert!(!one.is_same(&other) && !other.is_same(&one));
+        other.write(100_000, 4, 7);
+        assert!(one.is_same(&other));
+        let ones = BufferMemory::new(Type::I32, 1 << 16, Fill::Pattern(Pattern::Constant(1)));
+        assert!(!ones.expect("fits").is_same(&zeros()), "other fills");
+    }
+
+    #[test]
+    fn buffers_of_two_lengths_differ_where_both_have_bytes() {
+        let steps = |length: u64| {
+            let fill = Fill::Pattern(Pattern::Steps { first: 5, step: 1 });
+            BufferMemory::new(Type::I16, length, fill).expect("fits")
+        };
+        let (long, short) = (steps(1 << 17), steps(40_001));
+        assert_eq!(long.first_difference(&short), None);
+        long.write(2 * 40_000, 2, 40_005);
+        assert_eq!(long.first_difference(&short), None, "the same bits over the fill");
+        long.write(2 * 40_001, 2, 1);
+        assert_eq!(short.first_difference(&long), None, "beyond the end of one");
+        short.write(2 * 39_999, 2, 40_004 ^ 0x100);
+        assert_eq!(short.first_difference(&long), Some(2 * 39_999 + 1));
+        assert_eq!(long.first_difference(&short), Some(2 * 39_999 + 1));
+    }
+
+    #[test]
+    fn the_last_page_is_as_long_as_what_is_left() {
+        let fill = Fill::Pattern(Pattern::Constant(3));
+        let memory = BufferMemory::new(Type::I8, 21, fill).expect("fits");
+        memory.write(20, 1, 9);
+        assert_eq!(memory.resident_bytes(), 24);
+        let mut bytes = [0; 21];
+        memory.copy_out(0, &mut bytes).expect("filled");
+        assert_eq!((bytes[19], bytes[20]), (3, 9));
+        let memory = BufferMemory::new(Type::I8, 70, Fill::Uninitialized).expect("fits");
+        memory.copy_in(69, &[1]);
+        assert!(memory.is_written(69, 1) && !memory.is_written(68, 1));
+    }
+
+    #[test]
+    fn what_is_written_is_known_byte_by_byte() {
+        let memory = BufferMemory::new(Type::I16, 8, Fill::Uninitialized).expect("fits");
+        assert!(!memory.is_written(4, 2));
+        memory.write(4, 2, 7);
+        memory.mark_written(4, 2);
+        assert!(memory.is_written(4, 2) && !memory.is_written(4, 4) && !memory.is_written(6, 2));
+        let mut out = [0; 2];
+        memory.copy_out(4, &mut out).expect("written");
+        assert_eq!(out, [7, 0]);
+        assert!(memory.copy_out(3, &mut out).is_err());
+    }
+}

@@ -1,0 +1,180 @@
+//! Shuffles, votes, block loads and stores: operations that a sub-group runs together.
+//!
+//! A mask names the party of a lane: those that it names and that are here. Who waits for whom is the affair of
+//! [`sub_group`](super::sub_group): when an operation with a mask runs, those that are not here have ended.
+
+use super::fault::Access;
+use super::lane_op::LaneOp;
+use super::lanes::{LANES, Lanes, Mask, Registers};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::Result;
+use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
+
+/// The lane that each lane's value comes from, in a sub-group of `size` lanes.
+#[doc(hidden)]
+pub fn sources(op: ShuffleOp, by: &Lanes, size: u32) -> [usize; LANES] {
+    std::array::from_fn(|lane| op.source(lane as u32, by[lane] as u32, size) as usize)
+}
+
+/// What a truth value is for each lane's party, or for all lanes of `mask` where there are no parties.
+pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+    let votes = mask
+        .lanes()
+        .fold(0, |votes, lane| votes | (value[lane] as u32 & 1) << lane);
+    let result = |party: Mask| match op {
+        VoteOp::Any => u64::from(votes & party.0 != 0),
+        VoteOp::All => u64::from(votes & party.0 == party.0),
+        VoteOp::Ballot => u64::from(votes & party.0),
+    };
+    match parties {
+        None => [result(mask); LANES],
+        Some(parties) => parties.map(result),
+    }
+}
+
+/// What the values of each lane's party are together, or of all lanes of `mask` where there are no parties.
+pub(super) fn reduced(op: ReduceOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+    let result = |party: Mask| {
+        let mut values = party.lanes().map(|lane| value[lane]);
+        let first = values.next().unwrap_or(0);
+        values.fold(first, |sum, value| {
+            eval::binary(op.binary(), Type::I32, sum, value)
+        })
+    };
+    match parties {
+        None => [result(mask); LANES],
+        Some(parties) => parties.map(result),
+    }
+}
+
+/// Whom each lane's mask names of those who are here.
+#[doc(hidden)]
+pub fn named(masks: &Lanes, here: Mask) -> [Mask; LANES] {
+    masks.map(|mask| Mask(mask as u32).and(here))
+}
+
+impl WorkGroup<'_> {
+    /// Each lane's party; none where the operation is the whole sub-group's.
+    ///
+    /// # Errors
+    /// It is the whole sub-group's, and not all of it are here; a lane is not in its own party.
+    pub(super) fn parties(
+        &self,
+        op: &LaneOp,
+        registers: &Registers,
+        sub_group: &SubGroup,
+        mask: Mask,
+    ) -> Result<Option<[Mask; LANES]>> {
+        let Some(party) = op.party() else {
+            self.all_are_here(op.kind.of_sub_group(), sub_group, mask, op.place)?;
+            return Ok(None);
+        };
+        let masks = registers.get(party);
+        // Who only tells time lets nobody wait, so some of a party may be missing, and masks that it made be smaller.
+        if self.state.is_checking() {
+            self.are_in_their_parties(op, masks, sub_group, mask)?;
+        }
+        Ok(Some(named(masks, mask)))
+    }
+
+    /// Each lane's mask names it.
+    ///
+    /// # Errors
+    /// One does not.
+    pub(super) fn are_in_their_parties(
+        &self,
+        op: &LaneOp,
+        masks: &Lanes,
+        sub_group: &SubGroup,
+        mask: Mask,
+    ) -> Result<()> {
+        match mask.lanes().find(|&lane| masks[lane] >> lane & 1 == 0) {
+            Some(lane) => {
+                let what = op.kind.of_sub_group();
+                Err(self.outside_its_party(what, sub_group, lane, masks[lane] as u32, op.place))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What each lane gets from the others.
+    ///
+    /// # Errors
+    /// A number is that of no lane of the largest sub-group; in checking mode, the lane of that number has ended or is
+    /// not in the party.
+    #[expect(clippy::too_many_arguments, reason = "a shuffle, who takes part, and where")]
+    pub(super) fn shuffle(
+        &self,
+        op: ShuffleOp,
+        value: &Lanes,
+        by: &Lanes,
+        parties: Option<&[Mask; LANES]>,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<Lanes> {
+        if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= LANES as u64) {
+            return Err(self.shuffled_too_far(sub_group, lane, op, by[lane], place));
+        }
+        let Some(parties) = parties else {
+            return Ok(sources(op, by, mask.count()).map(|source| value[source]));
+        };
+        let sources = sources(op, by, self.state.sub_group_size);
+        let absent = |&lane: &usize| !parties[lane].contains(sources[lane]);
+        if self.state.is_checking()
+            && let Some(lane) = mask.lanes().find(absent)
+        {
+            return Err(self.shuffled_from_absent(sub_group, lane, sources[lane], place));
+        }
+        Ok(std::array::from_fn(|lane| match absent(&lane) {
+            true => value[lane],
+            false => value[sources[lane]],
+        }))
+    }
+
+    /// A load or store of a block: all are here, the elements follow each other, and the first is aligned.
+    ///
+    /// # Errors
+    /// One of that is not so.
+    pub(super) fn check_block(
+        &self,
+        access: Access,
+        addresses: &Lanes,
+        ty: Type,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        let Some(lowest) = mask.lanes().next() else {
+            return Ok(());
+        };
+        let writes = access == Access::Write;
+        let what = if writes { "block store" } else { "block load" };
+        self.all_are_here(what, sub_group, mask, place)?;
+        let (first, align) = (addresses[lowest], CacheUse::block_alignment(writes));
+        let expected = (0..).map(|number: u64| first.wrapping_add(number * u64::from(ty.bytes())));
+        let mut lanes = mask.lanes().zip(expected);
+        if let Some((lane, _)) = lanes.find(|&(lane, expected)| addresses[lane] != expected) {
+            return Err(self.scattered_block(what, sub_group, lane, [first, addresses[lane]], place));
+        }
+        match first.is_multiple_of(align) {
+            true => Ok(()),
+            false => Err(self.misaligned_block(what, sub_group, lowest, first, align, place)),
+        }
+    }
+
+    pub(super) fn all_are_here(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        mask: Mask,
+        place: Place,
+    ) -> Result<()> {
+        match sub_group.mask().without(mask).lanes().next() {
+            // Nobody runs it at all: a machine program steps over what it need not jump over.
+            _ if mask.is_empty() => Ok(()),
+            None => Ok(()),
+            Some(missing) => Err(self.divergent_collective(what, sub_group, mask, missing, place)),
+        }
+    }
+}

@@ -1,0 +1,561 @@
+//! What a run went through: sides of branches, exits of loops, numbers of iterations, the memory that was touched.
+//!
+//! [`Sites`] are the places of a kernel that a run can go through; [`Covered`] says which of them one run did. A test
+//! that wants to reach all of a kernel runs it with [`CompiledKernel::run_covering`] and looks at what is left.
+//!
+//! A loop's *trip count* is the number of times that a work-item ran what the loop is for. Where the loop is left before
+//! its first access to memory (`while`), that is how often the work-item went back to the top; else (`do … while`) one
+//! more, and a work-item that never came to the loop has a trip count of 0.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::address;
+use super::lane_op::{LaneOp, LaneOpKind, Touches};
+use super::lanes::{LANES, Mask, Registers};
+use super::run::{CompiledKernel, Groups};
+use super::state::Options;
+use super::sub_group::Observer;
+use super::tape::{Step, Tape};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::Result;
+use crate::device::{Counters, Launch};
+use crate::ir::{LoadId, Place};
+
+/// The places of a kernel that a run can go through.
+#[derive(Clone, Debug, Default)]
+#[doc(hidden)]
+pub struct Sites {
+    /// Both sides of each branch, then the ways out of loops.
+    pub ways: Vec<Way>,
+    /// The loops, the outer ones first.
+    pub loops: Vec<LoopSite>,
+    /// What each step of the tape is.
+    steps: Vec<At>,
+}
+
+/// One way on.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct Way {
+    pub kind: WayKind,
+    /// Where it leads, or where it is taken.
+    pub place: Place,
+    /// It only says that something is wrong.
+    pub traps: bool,
+}
+
+/// What a way is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
+pub enum WayKind {
+    /// A branch whose condition holds.
+    Then,
+    /// A branch whose condition does not hold.
+    Otherwise,
+    /// A way out of a loop.
+    Exit,
+}
+
+/// A loop.
+#[derive(Clone, Debug)]
+#[doc(hidden)]
+pub struct LoopSite {
+    /// Its first operation.
+    pub place: Place,
+    /// It can be left before its first access to memory.
+    pub tested_first: bool,
+    /// What it reads, other loops inside it aside.
+    pub loads: BTreeSet<LoadId>,
+    /// There is another loop inside.
+    pub is_outer: bool,
+}
+
+/// What a step is to coverage.
+#[derive(Clone, Copy, Debug, Default)]
+enum At {
+    #[default]
+    Nothing,
+    /// The first of the branch's two ways.
+    Branch(usize),
+    /// Opens this loop.
+    Open(usize),
+    /// Goes back to the top of this loop.
+    Again(usize),
+    /// This way out.
+    Exit(usize),
+    /// Ends this loop.
+    End(usize),
+}
+
+/// Numbers of iterations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct TripCounts(pub BTreeSet<u32>);
+
+/// How far a buffer was touched, in bytes from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
+pub struct Extent {
+    /// Where the furthest access inside or beyond the buffer ends.
+    pub end: u64,
+    /// Where the furthest write ends.
+    pub written: u64,
+}
+
+/// What a run went through.
+#[derive(Clone, Debug, Default)]
+#[doc(hidden)]
+pub struct Covered {
+    /// Of each way of [`Sites::ways`], whether it was taken.
+    pub ways: Vec<bool>,
+    /// Of each loop of [`Sites::loops`].
+    pub trips: Vec<TripCounts>,
+    /// Of each buffer, in the order of the parameters that name them first.
+    pub extents: Vec<Extent>,
+    /// Operations that sub-groups ran.
+    pub operations: u64,
+}
+
+impl Sites {
+    /// The places of a compiled kernel.
+    fn new(tape: &Tape) -> Sites {
+        let mut sites = Sites {
+            steps: vec![At::Nothing; tape.steps.len()],
+            ..Sites::default()
+        };
+        let mut exits = Vec::new();
+        // The loop that each open scope is, if it is one.
+        let mut scopes: Vec<Option<usize>> = Vec::new();
+        let loops = loop_starts(tape);
+        for (index, step) in tape.steps.iter().enumerate() {
+            match step {
+                Step::Open if loops[index] => {
+                    let number = sites.loops.len();
+                    sites.steps[index] = At::Open(number);
+                    sites.loops.push(loop_site(tape, index));
+                    scopes.push(Some(number));
+                }
+                Step::Open => scopes.push(None),
+                Step::If { otherwise, .. } => {
+                    sites.steps[index] = At::Branch(sites.ways.len());
+                    let sides = [(WayKind::Then, index + 1), (WayKind::Otherwise, otherwise + 1)];
+                    sites.ways.extend(sides.map(|(kind, start)| Way {
+                        kind,
+                        place: tape.place(start),
+                        traps: traps(tape, start),
+                    }));
+                    scopes.push(None);
+                }
+                Step::Break { depth } if scopes[*depth..].iter().any(Option::is_some) => exits.push(index),
+                Step::Return if scopes.iter().any(Option::is_some) => exits.push(index),
+                Step::Continue { depth } => {
+                    if let Some(number) = scopes[*depth] {
+                        sites.steps[index] = At::Again(number);
+                    }
+                }
+                Step::End { .. } => {
+                    scopes.pop();
+                }
+                Step::EndLoop { .. } => {
+                    if let Some(number) = scopes.pop().flatten() {
+                        sites.steps[index] = At::End(number);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for index in exits {
+            sites.steps[index] = At::Exit(sites.ways.len());
+            sites.ways.push(Way {
+                kind: WayKind::Exit,
+                place: tape.place_before(index),
+                traps: false,
+            });
+        }
+        sites
+    }
+
+    fn at(&self, step: usize) -> At {
+        self.steps.get(step).copied().unwrap_or_default()
+    }
+}
+
+/// Whether each step opens a loop.
+fn loop_starts(tape: &Tape) -> Vec<bool> {
+    let mut starts = vec![false; tape.steps.len()];
+    for step in &tape.steps {
+        if let Step::EndLoop { body, .. } = step
+            && let Some(start) = body.checked_sub(1)
+        {
+            starts[start] = true;
+        }
+    }
+    starts
+}
+
+fn loop_site(tape: &Tape, open: usize) -> LoopSite {
+    let mut depth = 0usize;
+    let own = scope_depth(tape, open);
+    let (mut leaves, mut tested_first, mut is_outer) = (false, None, false);
+    let mut loads = BTreeSet::new();
+    let starts = loop_starts(tape);
+    let mut loops_inside: Vec<usize> = Vec::new();
+    for (index, step) in tape.steps.iter().enumerate().skip(open + 1) {
+        match step {
+            Step::Open | Step::If { .. } => {
+                depth += 1;
+                if starts[index] {
+                    is_outer = true;
+                    loops_inside.push(depth);
+                }
+            }
+            Step::End { .. } | Step::EndLoop { .. } if depth == 0 => break,
+            Step::End { .. } | Step::EndLoop { .. } => {
+                if loops_inside.last() == Some(&depth) {
+                    loops_inside.pop();
+                }
+                depth -= 1;
+            }
+            // Which scope a break leaves is told by where it leads: out of this one, or further.
+            Step::Break { depth: target } => leaves |= *target <= own,
+            Step::Return => leaves = true,
+            Step::Op(op) if touches_memory(op) => {
+                tested_first.get_or_insert(leaves);
+                if loops_inside.is_empty()
+                    && let LaneOpKind::Load { id, .. } | LaneOpKind::Copy { id, .. } = op.kind
+                {
+                    loads.insert(id);
+                }
+            }
+            _ => {}
+        }
+    }
+    LoopSite {
+        place: tape.place(open),
+        tested_first: tested_first.unwrap_or(leaves),
+        loads,
+        is_outer,
+    }
+}
+
+/// How many scopes are open around a step.
+fn scope_depth(tape: &Tape, step: usize) -> usize {
+    tape.steps[..step].iter().fold(0usize, |depth, step| match step {
+        Step::Open | Step::If { .. } => depth + 1,
+        Step::End { .. } | Step::EndLoop { .. } => depth.saturating_sub(1),
+        _ => depth,
+    })
+}
+
+fn touches_memory(op: &LaneOp) -> bool {
+    matches!(
+        op.kind,
+        LaneOpKind::Load { .. }
+            | LaneOpKind::Store { .. }
+            | LaneOpKind::Atomic { .. }
+            | LaneOpKind::Copy { .. }
+    )
+}
+
+/// Whether the side of a branch that starts at a step ends in a trap, with no way on before.
+fn traps(tape: &Tape, start: usize) -> bool {
+    for step in &tape.steps[start..] {
+        match step {
+            Step::Op(_) | Step::Assign(_) => {}
+            Step::Trap { .. } => return true,
+            _ => return false,
+        }
+    }
+    false
+}
+
+impl Covered {
+    fn new(sites: &Sites, buffers: usize) -> Covered {
+        Covered {
+            ways: vec![false; sites.ways.len()],
+            trips: vec![TripCounts::default(); sites.loops.len()],
+            extents: vec![Extent::default(); buffers],
+            operations: 0,
+        }
+    }
+
+    /// Takes over what another run went through; extents are those of one launch, and stay.
+    #[doc(hidden)]
+    pub fn merge(&mut self, other: &Covered) {
+        self.ways.resize(other.ways.len(), false);
+        self.trips.resize(other.trips.len(), TripCounts::default());
+        for (own, other) in self.ways.iter_mut().zip(&other.ways) {
+            *own |= other;
+        }
+        for (own, other) in self.trips.iter_mut().zip(&other.trips) {
+            own.0.extend(&other.0);
+        }
+        self.operations += other.operations;
+    }
+}
+
+impl CompiledKernel {
+    /// The places that a run can go through.
+    #[doc(hidden)]
+    pub fn sites(&self) -> Sites {
+        Sites::new(self.tape())
+    }
+
+    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and says what they went through: up to where it went
+    /// wrong, if it did.
+    #[doc(hidden)]
+    pub fn run_covering(
+        &self,
+        sites: &Sites,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> (Result<Counters>, Covered) {
+        let buffers = launch.arguments.len();
+        let all = Mutex::new(Covered::new(sites, buffers));
+        let begin = |_| Watching::new(sites, &all, launch, sub_group_size);
+        let end = |_, mut watching: Watching<'_>| watching.ended = true;
+        let ran = self.run_observed(launch, sub_group_size, options, groups, &begin, &end);
+        let covered = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (ran.map(|(counters, _)| counters), covered)
+    }
+}
+
+/// Watches a work-group.
+struct Watching<'s> {
+    sites: &'s Sites,
+    all: &'s Mutex<Covered>,
+    own: Covered,
+    sub_groups: Vec<Trips>,
+    /// All its work-items have ended well.
+    ended: bool,
+}
+
+/// The loops of a sub-group.
+struct Trips {
+    mask: Mask,
+    /// Of each loop: how often each lane went back to the top since it came to it.
+    again: Vec<[u32; LANES]>,
+    /// Of each loop: the lanes that are or were in it since it was opened.
+    inside: Vec<Mask>,
+    /// Of each loop: the lanes that ever came to it.
+    ever: Vec<Mask>,
+}
+
+impl<'s> Watching<'s> {
+    fn new(sites: &'s Sites, all: &'s Mutex<Covered>, launch: &Launch, sub_group_size: u32) -> Watching<'s> {
+        let items = launch.group_items() as u32;
+        let loops = sites.loops.len();
+        let trips = |first: u32| Trips {
+            mask: Mask::first((items - first).min(sub_group_size)),
+            again: vec![[0; LANES]; loops],
+            inside: vec![Mask::NONE; loops],
+            ever: vec![Mask::NONE; loops],
+        };
+        Watching {
+            sites,
+            all,
+            own: Covered::new(sites, launch.arguments.len()),
+            sub_groups: (0..items).step_by(sub_group_size as usize).map(trips).collect(),
+            ended: false,
+        }
+    }
+
+    fn touched(&mut self, touches: Touches, registers: &Registers, mask: Mask) {
+        let addresses = registers.get(touches.ptr);
+        for lane in mask.lanes() {
+            let Some((buffer, offset)) = address::of_buffer(touches.space, addresses[lane]) else {
+                continue;
+            };
+            let Some(extent) = self.own.extents.get_mut(buffer) else {
+                continue;
+            };
+            let end = offset + u64::from(touches.bytes);
+            extent.end = extent.end.max(end);
+            if touches.writes {
+                extent.written = extent.written.max(end);
+            }
+        }
+    }
+}
+
+impl Observer for Watching<'_> {
+    fn op(
+        &mut self,
+        op: &LaneOp,
+        registers: &Registers,
+        mask: Mask,
+        _sub_group: &SubGroup,
+        _group: &WorkGroup<'_>,
+    ) {
+        self.own.operations += 1;
+        if let Some(touches) = op.kind.touches() {
+            self.touched(touches, registers, mask);
+        }
+    }
+
+    fn open(&mut self, step: usize, mask: Mask, sub_group: &SubGroup) {
+        let At::Open(number) = self.sites.at(step) else {
+            return;
+        };
+        if let Some(trips) = self.sub_groups.get_mut(sub_group.number() as usize) {
+            trips.again[number] = [0; LANES];
+            trips.inside[number] = mask;
+            trips.ever[number] = trips.ever[number].or(mask);
+        }
+    }
+
+    fn branch(&mut self, step: usize, then: Mask, otherwise: Mask, _sub_group: &SubGroup) {
+        if let At::Branch(way) = self.sites.at(step) {
+            self.own.ways[way] |= !then.is_empty();
+            self.own.ways[way + 1] |= !otherwise.is_empty();
+        }
+    }
+
+    fn jump(&mut self, step: usize, mask: Mask, sub_group: &SubGroup) {
+        match self.sites.at(step) {
+            At::Exit(way) => self.own.ways[way] |= !mask.is_empty(),
+            At::Again(number) => {
+                if let Some(trips) = self.sub_groups.get_mut(sub_group.number() as usize) {
+                    for lane in mask.lanes() {
+                        trips.again[number][lane] += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end_loop(&mut self, step: usize, sub_group: &SubGroup) {
+        let At::End(number) = self.sites.at(step) else {
+            return;
+        };
+        let first = u32::from(!self.sites.loops[number].tested_first);
+        if let Some(trips) = self.sub_groups.get_mut(sub_group.number() as usize) {
+            let lanes = trips.inside[number].lanes();
+            let counts = lanes.map(|lane| trips.again[number][lane] + first);
+            self.own.trips[number].0.extend(counts);
+        }
+    }
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        if self.ended {
+            for trips in &self.sub_groups {
+                for (own, ever) in self.own.trips.iter_mut().zip(&trips.ever) {
+                    if !trips.mask.without(*ever).is_empty() {
+                        own.0.insert(0);
+                    }
+                }
+            }
+        }
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.merge(&self.own);
+        for (all, own) in all.extents.iter_mut().zip(&self.own.extents) {
+            all.end = all.end.max(own.end);
+            all.written = all.written.max(own.written);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::device::{Argument, Buffer, Fill, Pattern};
+    use crate::functional::BufferMemory;
+    use crate::ir::{Type, parse, verify};
+
+    /// Runs one work-group of four work-items on `p`, which holds 0, 1, 2, …, and `n`.
+    fn covered(body: &str, n: u64) -> (Sites, Covered) {
+        let text = format!(
+            "hsir 1\nkernel @k(%p: ptr.global i32[] align 4, %n: i32) {{\n  load @p\n  %lane = id.local.x\n{body}  return\n}}\n"
+        );
+        let kernel = parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
+        let compiled = CompiledKernel::new(Arc::new(kernel));
+        let fill = Fill::Pattern(Pattern::Steps { first: 0, step: 1 });
+        let memory = Arc::new(BufferMemory::new(Type::I32, 64, fill).expect("fits"));
+        let buffer = Argument::Buffer(Buffer::new(Type::I32, 64, memory));
+        let launch = Launch::new(1, 4, vec![buffer, Argument::Scalar(Type::I32, n)]);
+        let sites = compiled.sites();
+        let (ran, covered) = compiled.run_covering(&sites, &launch, 32, Options::CHECKING, &Groups::OneByOne);
+        ran.unwrap_or_else(|error| panic!("{error}"));
+        (sites, covered)
+    }
+
+    const WHILE: &str = "  loop 'l (%i = %lane) {
+    %more = lt.s %i, %n
+    if %more { yield } else { break 'l }
+    %wide = extend.u %i to i64
+    %at = address %p + %wide * 4
+    %x = load i32 %at, @p
+    %odd = eq %x, 5:i32
+    if %odd { break 'l } else { yield }
+    %next = add %i, 1:i32
+    continue 'l %next
+  }
+";
+
+    #[test]
+    fn each_work_item_has_its_number_of_iterations() {
+        let (sites, covered) = covered(WHILE, 3);
+        assert!(sites.loops[0].tested_first && !sites.loops[0].is_outer && sites.loops[0].loads.len() == 1);
+        assert_eq!(covered.trips[0].0, BTreeSet::from([0, 1, 2, 3]));
+        assert_eq!(covered.extents[0].end, 12);
+        assert_eq!(covered.extents[0].written, 0);
+        // Both branches have two sides, and there are two ways out.
+        let taken = |kind| {
+            let ways = sites
+                .ways
+                .iter()
+                .zip(&covered.ways)
+                .filter(|(way, _)| way.kind == kind);
+            ways.map(|(_, taken)| *taken).collect::<Vec<_>>()
+        };
+        assert_eq!(taken(WayKind::Then), [true, false]);
+        assert_eq!(taken(WayKind::Otherwise), [true, true]);
+        assert_eq!(taken(WayKind::Exit), [true, false]);
+    }
+
+    #[test]
+    fn what_one_run_leaves_out_another_may_reach() {
+        let (_, mut all) = covered(WHILE, 3);
+        let (sites, more) = covered(WHILE, 9);
+        all.merge(&more);
+        assert_eq!(all.ways, vec![true; sites.ways.len()]);
+        assert!(all.trips[0].0.contains(&5));
+    }
+
+    #[test]
+    fn a_loop_that_is_tested_at_its_end_and_passed_by_has_no_iterations() {
+        let body = "  %any = lt.s %lane, %n
+  if %any {
+    loop 'l (%i = 0:i32) {
+      %wide = extend.u %i to i64
+      %at = address %p + %wide * 4
+      store %at, %i
+      %next = add %i, 1:i32
+      %more = lt.s %next, %n
+      if %more { yield } else { break 'l }
+      continue 'l %next
+    }
+    yield
+  } else { yield }
+";
+        let body = body.replace("store %at, %i", "%x = load i32 %at, @p");
+        let (sites, found) = covered(&body, 2);
+        assert!(!sites.loops[0].tested_first);
+        assert_eq!(
+            found.trips[0].0,
+            BTreeSet::from([0, 2]),
+            "two of the four work-items pass it by"
+        );
+        let (_, found) = covered(&body, 7);
+        assert_eq!(found.trips[0].0, BTreeSet::from([7]));
+    }
+}

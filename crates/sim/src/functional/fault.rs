@@ -1,0 +1,176 @@
+//! The words of what the engine reports: who did what to which element, and where.
+
+use super::shadow::Strength;
+use crate::Error;
+use crate::device::Launch;
+use crate::ir::{Kernel, Place, Type};
+
+/// A work-item: its group's linear number and its own in the group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Item {
+    pub group: u64,
+    pub local: u32,
+}
+
+/// What a memory access was to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    CopyFrom,
+    CopyTo,
+    Prefetch,
+    /// By an atomic operation, which does one or both.
+    Atomic {
+        reads: bool,
+        writes: bool,
+        strength: Strength,
+    },
+    VolatileRead(Strength),
+    VolatileWrite(Strength),
+}
+
+impl Access {
+    /// As a verb: `reads`.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Access::Read | Access::VolatileRead(_) => "reads",
+            Access::Write | Access::VolatileWrite(_) => "writes",
+            Access::CopyFrom => "copies from",
+            Access::CopyTo => "copies to",
+            Access::Prefetch => "prefetches",
+            Access::Atomic { writes: false, .. } => "atomically reads",
+            Access::Atomic { reads: false, .. } => "atomically writes",
+            Access::Atomic { .. } => "atomically changes",
+        }
+    }
+
+    /// Whether it changes memory.
+    pub fn writes(self) -> bool {
+        matches!(
+            self,
+            Access::Write | Access::VolatileWrite(_) | Access::CopyTo | Access::Atomic { writes: true, .. }
+        )
+    }
+
+    /// Whether it needs what is in memory.
+    pub fn reads(self) -> bool {
+        matches!(
+            self,
+            Access::Read | Access::VolatileRead(_) | Access::CopyFrom | Access::Atomic { reads: true, .. }
+        )
+    }
+
+    /// What it holds against.
+    pub fn strength(self) -> Strength {
+        match self {
+            Access::Atomic { strength, .. }
+            | Access::VolatileRead(strength)
+            | Access::VolatileWrite(strength) => strength,
+            _ => Strength::PLAIN,
+        }
+    }
+}
+
+/// A piece of memory that has a name: a parameter's buffer or an array.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    pub name: String,
+    pub element: Type,
+    pub bytes: u64,
+}
+
+impl Region {
+    /// Number of elements.
+    pub fn length(&self) -> u64 {
+        self.bytes / u64::from(self.element.bytes().max(1))
+    }
+
+    /// An element, or a byte where the offset is none's first: `values[3]`, `byte 13 of values`.
+    pub fn element(&self, offset: i64) -> String {
+        let size = i64::from(self.element.bytes().max(1));
+        if offset.rem_euclid(size) == 0 {
+            format!("`{}[{}]`", self.name, offset.div_euclid(size))
+        } else {
+            format!("byte {offset} of `{}`", self.name)
+        }
+    }
+}
+
+/// A work-item as people read it: `work-item 5 of work-group 2 (global 261)`.
+pub(super) fn describe_item(launch: &Launch, item: Item) -> String {
+    let one_dimension = launch.group[1..] == [1, 1] && launch.groups[1..] == [1, 1];
+    if one_dimension {
+        let global = item.group * u64::from(launch.group[0]) + u64::from(item.local);
+        return format!(
+            "work-item {} of work-group {} (global {global})",
+            item.local, item.group
+        );
+    }
+    let group = position(item.group, launch.groups);
+    let local = position(u64::from(item.local), launch.group);
+    let global: [u64; 3] =
+        std::array::from_fn(|axis| group[axis] * u64::from(launch.group[axis]) + local[axis]);
+    format!(
+        "work-item {} of work-group {} (global {})",
+        spelled(local),
+        spelled(group),
+        spelled(global)
+    )
+}
+
+/// As [`describe_item`].
+#[doc(hidden)]
+pub fn describe_work_item(launch: &Launch, group: u64, local: u32) -> String {
+    describe_item(launch, Item { group, local })
+}
+
+/// Where a linear number lies in a grid; dimension 0 varies fastest.
+pub(super) fn position(linear: u64, sizes: [u32; 3]) -> [u64; 3] {
+    let [x, y, _] = sizes.map(u64::from);
+    [linear % x, linear / x % y, linear / x / y]
+}
+
+fn spelled([x, y, z]: [u64; 3]) -> String {
+    format!("({x}, {y}, {z})")
+}
+
+/// An error of the kernel or its data, at a place.
+pub(super) fn error(kernel: &Kernel, place: Place, what: String) -> Error {
+    Error::input(what).at(kernel.describe_place(place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_items_are_named_by_local_and_global_number() {
+        let mut launch = Launch::new(10, 128, Vec::new());
+        let item = Item { group: 2, local: 5 };
+        assert_eq!(
+            describe_item(&launch, item),
+            "work-item 5 of work-group 2 (global 261)"
+        );
+        launch.groups = [4, 2, 1];
+        launch.group = [8, 16, 1];
+        let item = Item { group: 5, local: 17 };
+        assert_eq!(
+            describe_item(&launch, item),
+            "work-item (1, 2, 0) of work-group (1, 1, 0) (global (9, 18, 0))"
+        );
+    }
+
+    #[test]
+    fn elements_before_the_first_have_negative_numbers() {
+        let region = Region {
+            name: "values".to_owned(),
+            element: Type::F32,
+            bytes: 40,
+        };
+        assert_eq!(region.element(-4), "`values[-1]`");
+        assert_eq!(region.element(12), "`values[3]`");
+        assert_eq!(region.element(13), "byte 13 of `values`");
+        assert_eq!(region.length(), 10);
+    }
+}

@@ -1,0 +1,460 @@
+//! Which work-groups touched which piece of global memory: how races between them are found where none of them can see
+//! what another did.
+//!
+//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes; unless both are
+//! atomic operations for the device, or both write the same bits. What is kept can be merged in any order and gives the
+//! same, so that reports do not depend on the number of threads. (Where work-groups see each other, there is one record
+//! for all: [`super::histories`].)
+//!
+//! Nearly every cell is touched by one work-group alone, and a launch may touch many millions. So each has 24 bytes in a page
+//! that exists once something in it is touched; only what several touch is kept at length.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::address;
+use super::fault::Item;
+use super::shadow::{Cell, FastMap, did};
+use crate::ir::{Kernel, Place, Races, Space};
+
+/// What one work-group did to a cell, as other groups see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct GroupTouch {
+    pub item: Item,
+    /// In bits: see [`did`].
+    pub did: u8,
+    pub place: Place,
+}
+
+/// The lowest and the highest of several.
+#[derive(Clone, Copy, Debug)]
+struct Ends<T>(Option<(T, T)>);
+
+impl<T> Default for Ends<T> {
+    fn default() -> Ends<T> {
+        Ends(None)
+    }
+}
+
+impl<T: Copy + Ord> Ends<T> {
+    fn add(&mut self, one: T) {
+        let (lowest, highest) = self.0.get_or_insert((one, one));
+        *lowest = one.min(*lowest);
+        *highest = one.max(*highest);
+    }
+}
+
+/// Which groups touched a cell.
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    /// Those that read it plainly.
+    readers: Ends<GroupTouch>,
+    /// Those that did something else: nobody, nearly always.
+    others: Option<Box<Others>>,
+}
+
+/// Those that did not only read it plainly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Others {
+    /// Those that wrote it plainly, by the bits that they left there.
+    writers: Ends<(u64, GroupTouch)>,
+    /// How many.
+    writes: u64,
+    /// Those that wrote it by atomic operations, and those that operated on it atomically, by size.
+    strong_writers: Ends<GroupTouch>,
+    strong: [Ends<GroupTouch>; 2],
+}
+
+impl Shared {
+    /// A writer and another group's access that race, beyond what is meant.
+    fn race(&self, meant: Races) -> Option<(GroupTouch, GroupTouch)> {
+        if meant == Races::Any {
+            return None;
+        }
+
+        let between = |writers: Ends<GroupTouch>, others: Ends<GroupTouch>| {
+            let (writers, others) = (writers.0?, others.0?);
+            let pairs = [writers.0, writers.1]
+                .into_iter()
+                .flat_map(|writer| [(writer, others.0), (writer, others.1)]);
+            pairs
+                .into_iter()
+                .find(|(writer, other)| writer.item.group != other.item.group)
+        };
+        let Others {
+            writers,
+            strong_writers,
+            strong: [of_4, of_8],
+            ..
+        } = **self.others.as_ref()?;
+        if let Some(((bits, one), (others, other))) = writers.0
+            && bits != others
+        {
+            return Some((one.min(other), one.max(other)));
+        }
+        let writers = Ends(writers.0.map(|((_, one), (_, other))| (one, other)));
+        let readers = match meant {
+            Races::None => self.readers,
+            _ => Ends(None),
+        };
+        between(writers, readers)
+            .or_else(|| between(writers, of_4))
+            .or_else(|| between(writers, of_8))
+            .or_else(|| between(strong_writers, readers))
+            .or_else(|| {
+                let mixed = strong_writers.0.and(of_4.0).and(of_8.0);
+                mixed.and_then(|_| between(of_4, of_8))
+            })
+    }
+}
+
+/// What the one work-group did that has touched a cell so far, in 24 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Lone {
+    /// The group's linear number, and what it did in the top bits; 0 if none was here.
+    group: u64,
+    /// What it wrote plainly.
+    bits: u64,
+    local: u32,
+    place: Place,
+}
+
+/// A group was here.
+const TOUCHED: u64 = 1 << 63;
+/// Where the bits of [`did`] begin.
+const DID: u32 = 57;
+/// More than one group was here: the cell is kept at length.
+const SEVERAL: u64 = u64::MAX;
+/// Of the number. A launch of 2⁵⁷ groups never ends.
+const NUMBER: u64 = (1 << DID) - 1;
+
+impl Lone {
+    /// Of no group.
+    const NONE: Lone = Lone {
+        group: 0,
+        bits: 0,
+        local: 0,
+        place: Kernel::NOWHERE,
+    };
+
+    fn new(group: u64, cell: &Cell) -> Option<Lone> {
+        let touch = cell.writer().or(cell.reader())?;
+        Some(Lone {
+            group: (group & NUMBER) | TOUCHED | u64::from(cell.did) << DID,
+            bits: cell.bits,
+            local: touch.item,
+            place: touch.place,
+        })
+    }
+
+    fn did(self) -> u8 {
+        (self.group >> DID) as u8 & 0x3f
+    }
+
+    fn wrote(self) -> bool {
+        self.did() & (did::WROTE | did::STRONG_WROTE) != 0
+    }
+}
+
+impl Shared {
+    fn add(&mut self, lone: Lone) {
+        let touch = GroupTouch {
+            item: Item {
+                group: lone.group & NUMBER,
+                local: lone.local,
+            },
+            did: lone.did(),
+            place: lone.place,
+        };
+        let does = |what: u8| touch.did & what != 0;
+        if does(did::READ) {
+            self.readers.add(touch);
+        }
+        if touch.did == did::READ {
+            return;
+        }
+        let others = self.others.get_or_insert_default();
+        if does(did::WROTE) {
+            others.writers.add((lone.bits, touch));
+            others.writes += 1;
+        }
+        if does(did::STRONG_WROTE) {
+            others.strong_writers.add(touch);
+        }
+        for (size, strong) in [did::OF_4, did::OF_8].into_iter().zip(&mut others.strong) {
+            if does(size) {
+                strong.add(touch);
+            }
+        }
+    }
+}
+
+/// What all work-groups did to global memory that may be written.
+#[derive(Debug)]
+pub(super) struct LaunchShadow {
+    /// Of each buffer, its cells by pages.
+    buffers: Vec<Box<[Mutex<Page>]>>,
+    /// What several groups touched, in parts with a lock each.
+    several: Vec<Mutex<FastMap<Shared>>>,
+    /// Size of a cell, as a power of two.
+    shift: u32,
+}
+
+/// Cells that follow each other; empty until one is touched.
+type Page = Vec<Lone>;
+
+/// Cells of a page: few, since a launch that reads a large buffer at random touches one of nearly each.
+const PAGE: u64 = 1 << 7;
+
+const PARTS: u64 = 64;
+
+impl LaunchShadow {
+    /// Nothing done yet, to buffers of these sizes in bytes.
+    pub fn new(buffers: impl Iterator<Item = u64>, shift: u32) -> LaunchShadow {
+        let pages = |bytes: u64| bytes.div_ceil(1 << shift).div_ceil(PAGE);
+        LaunchShadow {
+            buffers: buffers
+                .map(|bytes| (0..pages(bytes)).map(|_| Mutex::default()).collect())
+                .collect(),
+            several: (0..PARTS).map(|_| Mutex::default()).collect(),
+            shift,
+        }
+    }
+
+    /// Adds what a work-group did.
+    pub fn merge(&self, group: u64, cells: &FastMap<Cell>) {
+        for (&cell, history) in cells {
+            let Some(now) = Lone::new(group, history) else {
+                continue;
+            };
+            // An address of no buffer was reported when it was touched.
+            let (Some(buffer), offset) = address::split(Space::Global, cell << self.shift) else {
+                continue;
+            };
+            let number = offset as u64 >> self.shift;
+            let pages = self
+                .buffers
+                .get(buffer)
+                .and_then(|pages| pages.get((number / PAGE) as usize));
+            let Some(page) = pages else { continue };
+            let mut page = locked(page);
+            if page.is_empty() {
+                page.resize(PAGE as usize, Lone::NONE);
+            }
+            let known = &mut page[(number % PAGE) as usize];
+            let before = *known;
+            let is_touched = before.group & TOUCHED != 0;
+            *known = match is_touched {
+                false => now,
+                true => Lone {
+                    group: SEVERAL,
+                    ..before
+                },
+            };
+            if is_touched {
+                let mut part = locked(&self.several[(cell / 16 % PARTS) as usize]);
+                let shared = part.entry(cell).or_default();
+                if before.group != SEVERAL {
+                    shared.add(before);
+                }
+                shared.add(now);
+            }
+        }
+    }
+
+    /// The lowest cell that two work-groups race for, beyond what is `meant` of its buffer: a writer, and another group's
+    /// access.
+    pub fn race(&self, meant: impl Fn(usize) -> Races) -> Option<(u64, GroupTouch, GroupTouch)> {
+        let mut lowest: Option<(u64, GroupTouch, GroupTouch)> = None;
+        for part in &self.several {
+            for (&cell, shared) in locked(part).iter() {
+                let (buffer, _) = address::split(Space::Global, cell << self.shift);
+                if let Some((writer, other)) = shared.race(buffer.map_or(Races::None, &meant))
+                    && lowest.is_none_or(|(found, ..)| cell < found)
+                {
+                    lowest = Some((cell, writer, other));
+                }
+            }
+        }
+        lowest
+    }
+
+    /// The cells that several work-groups wrote the same bits to: of each operation in each buffer, how many such writes
+    /// there were, and the lowest cell.
+    pub fn same_bits(&self) -> BTreeMap<(usize, Place), (u64, u64)> {
+        let mut found: BTreeMap<(usize, Place), (u64, u64)> = BTreeMap::new();
+        for part in &self.several {
+            for (&cell, shared) in locked(part).iter() {
+                if let Some(others) = &shared.others
+                    && let (Some(((_, touch), _)), 2..) = (others.writers.0, others.writes)
+                    && let (Some(buffer), _) = address::split(Space::Global, cell << self.shift)
+                {
+                    let (count, lowest) = found.entry((buffer, touch.place)).or_insert((0, cell));
+                    *count += others.writes - 1;
+                    *lowest = cell.min(*lowest);
+                }
+            }
+        }
+        found
+    }
+
+    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
+    /// touched.
+    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
+        for (buffer, pages) in self.buffers.iter().enumerate() {
+            for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
+                for (lone, number) in locked(page).iter().zip(first..) {
+                    if lone.group != SEVERAL && lone.wrote() {
+                        visit(lone.group & NUMBER, buffer, number << self.shift);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
+    pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
+        for (buffer, pages) in self.buffers.iter().enumerate() {
+            for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
+                for (lone, number) in locked(page).iter().zip(first..) {
+                    if lone.group != SEVERAL && lone.wrote() {
+                        visit(buffer, number << self.shift);
+                    }
+                }
+            }
+        }
+        for part in &self.several {
+            for (&cell, shared) in locked(part).iter() {
+                let is_written = |others: &Others| others.writes > 0 || others.strong_writers.0.is_some();
+                if shared.others.as_deref().is_some_and(is_written)
+                    && let (Some(buffer), offset) = address::split(Space::Global, cell << self.shift)
+                {
+                    visit(buffer, offset as u64);
+                }
+            }
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a group did to a cell, and the bits that it wrote plainly.
+    fn history(local: u32, what: u8, bits: u64) -> Cell {
+        use crate::functional::shadow::{Strength, Touch};
+        let mut cell = Cell::of(Touch {
+            item: local,
+            time: 1,
+            place: Kernel::NOWHERE,
+            strength: Strength::PLAIN,
+            wrote: what & (did::WROTE | did::STRONG_WROTE) != 0,
+        });
+        cell.did = what;
+        cell.bits = bits;
+        cell
+    }
+
+    const ATOMIC: u8 = did::STRONG_READ | did::STRONG_WROTE | did::OF_4;
+
+    /// Two buffers of 4-byte cells.
+    fn shadow() -> LaunchShadow {
+        LaunchShadow::new([1 << 10, 1 << 22].into_iter(), 2)
+    }
+
+    /// A cell of the second buffer.
+    fn cell(number: u64) -> u64 {
+        (address::buffer_address(1) >> 2) + number
+    }
+
+    /// The groups of the race between those that did this to one cell.
+    fn race(groups: &[(u8, u64)]) -> Option<(u64, u64)> {
+        let shadow = shadow();
+        for (group, &(what, bits)) in (0..).zip(groups) {
+            shadow.merge(group, &FastMap::from_iter([(cell(8), history(0, what, bits))]));
+        }
+        let (_, writer, other) = shadow.race(|_| Races::None)?;
+        Some((writer.item.group, other.item.group))
+    }
+
+    #[test]
+    fn atomic_accesses_race_with_plain_ones_only() {
+        let atomic = (ATOMIC, 0);
+        assert_eq!(race(&[atomic; 4]), None);
+        assert_eq!(race(&[atomic, atomic, (did::WROTE, 0), atomic]), Some((2, 0)));
+        assert_eq!(race(&[(did::READ, 0), atomic]), Some((1, 0)));
+        let read = (did::STRONG_READ | did::OF_8, 0);
+        assert_eq!(race(&[read, read]), None);
+        assert_eq!(race(&[read, atomic]), Some((1, 0)), "of another size");
+    }
+
+    #[test]
+    fn writes_of_the_same_bits_do_not_race_with_each_other() {
+        let seven = (did::WROTE, 7);
+        assert_eq!(race(&[seven; 5]), None);
+        assert_eq!(race(&[seven, seven, (did::WROTE, 8)]), Some((0, 2)));
+        assert_eq!(race(&[(did::READ, 0), seven, seven]), Some((1, 0)));
+        let both = (did::WROTE | did::READ, 7);
+        assert_eq!(race(&[seven, both]), Some((0, 1)), "one looks first");
+        assert_eq!(race(&[both]), None);
+        let shadow = shadow();
+        for group in 0..5 {
+            let at = |number| (cell(number), history(0, did::WROTE, 7));
+            shadow.merge(group, &FastMap::from_iter([at(9), at(4), at(100 + group)]));
+        }
+        let expected = BTreeMap::from([((1, Kernel::NOWHERE), (8, cell(4)))]);
+        assert_eq!(shadow.same_bits(), expected);
+    }
+
+    #[test]
+    fn groups_race_in_whatever_order_they_are_merged() {
+        let at = cell(77 * PAGE);
+        let one = |what: u8, local: u32| FastMap::from_iter([(at, history(local, what, 0))]);
+        let groups = [
+            (3, one(did::READ, 9)),
+            (5, one(did::WROTE, 4)),
+            (8, one(did::READ, 1)),
+        ];
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]] {
+            let shadow = shadow();
+            for index in order {
+                shadow.merge(groups[index].0, &groups[index].1);
+            }
+            let (cell, writer, other) = shadow.race(|_| Races::None).expect("group 5 writes");
+            assert_eq!(
+                (
+                    cell,
+                    writer.item.group,
+                    writer.item.local,
+                    other.item.group,
+                    other.did
+                ),
+                (at, 5, 4, 3, did::READ)
+            );
+        }
+        let shadow = shadow();
+        shadow.merge(3, &groups[0].1);
+        shadow.merge(8, &groups[2].1);
+        assert!(shadow.race(|_| Races::None).is_none(), "reads alone do not race");
+    }
+
+    #[test]
+    fn what_was_written_is_known_once_however_many_wrote_it() {
+        let shadow = shadow();
+        let (written, read) = (|| history(1, ATOMIC, 0), || history(1, did::READ, 0));
+        shadow.merge(0, &FastMap::from_iter([(cell(1), written()), (cell(2), read())]));
+        shadow.merge(
+            1,
+            &FastMap::from_iter([(cell(2), read()), (cell(5000), written())]),
+        );
+        shadow.merge(2, &FastMap::from_iter([(cell(1), written())]));
+        let mut found = Vec::new();
+        shadow.written(|buffer, offset| found.push((buffer, offset)));
+        found.sort_unstable();
+        assert_eq!(found, [(1, 4), (1, 20_000)]);
+    }
+}

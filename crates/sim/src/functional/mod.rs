@@ -1,0 +1,91 @@
+//! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
+//!
+//! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
+//! 32 lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
+//! sub-group leave the rest to go on. Sub-groups make a
+//! [`WorkGroup`], which owns shared and private memory and the records of the checks; work-groups run in
+//! parallel ([`CompiledKernel::run`]) on global memory ([`BufferMemory`]).
+//!
+//! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
+//!
+//! Work-groups of which none can see what another does run in parallel; others take turns on one thread, so that a barrier of the
+//! whole grid ends and results are the same on any number of threads (`schedule`).
+//!
+//! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
+//! misaligned, of memory that was never written; races in shared and global memory, by order and scope as PTX's memory
+//! model has it (`order` says what happens before what); touching the target
+//! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach who have not
+//! ended; shuffles and votes that not all of a sub-group, or of those that a mask names, run together, or that take
+//! values from who is not there;
+//! prefetches of shared or private memory, out of bounds to L1, or of a group whose work-items do not all want the same;
+//! broken no-wrap promises; writes through read-only parameters; loops that wait for ever, and endless ones; too much
+//! memory. In fast mode only the bounds, alignment, waiting and endless loops. Writes of the same bits to one place
+//! that nothing orders are no error, but are noted.
+
+mod access;
+mod address;
+mod atomics;
+mod buffer;
+mod checks;
+mod clock;
+mod collective;
+mod copies;
+mod coverage;
+mod fault;
+mod footprint;
+mod histories;
+mod lane_op;
+mod lanes;
+mod launch_shadow;
+mod matrix;
+mod no_wrap;
+mod opaque;
+mod order;
+mod parts;
+mod places;
+mod prefetch;
+mod printed;
+mod pure;
+mod reports;
+mod run;
+mod sample;
+mod schedule;
+mod shadow;
+mod slots;
+mod state;
+mod sub_group;
+mod tape;
+#[cfg(test)]
+mod tests;
+mod touch;
+mod work_group;
+mod worker;
+mod written;
+
+#[doc(hidden)]
+pub use collective::{named as parties_of, sources as shuffle_sources};
+#[doc(hidden)]
+pub use fault::describe_work_item;
+
+#[doc(hidden)]
+pub use coverage::{Covered, LoopSite, Sites, WayKind};
+
+pub use address::Layout;
+#[doc(hidden)]
+pub use address::from_generic;
+pub use buffer::BufferMemory;
+pub use footprint::Footprint;
+pub use lane_op::{LaneOp, LaneOpKind, SlotList};
+pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
+#[doc(hidden)]
+pub use reports::has_not_ended;
+pub use run::{CompiledKernel, Groups, Messages};
+pub use sample::Sampled;
+#[doc(hidden)]
+pub use sample::runs_apart;
+#[doc(hidden)]
+pub use shadow::FastMap;
+pub use state::{LaunchState, Mode, Options, PrefetchBounds};
+#[doc(hidden)]
+pub use sub_group::Observer;
+pub use work_group::{SubGroup, WorkGroup};

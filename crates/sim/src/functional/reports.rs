@@ -1,0 +1,463 @@
+//! What a work-group says when a check fails.
+
+use super::address;
+use super::copies::CopyInFlight;
+use super::fault::{self, Access, Item, Region};
+use super::lanes::Mask;
+use super::shadow::Touch;
+use super::work_group::{SubGroup, WorkGroup};
+use crate::Error;
+use crate::ir::{Array, Place, ShuffleOp, Space, Type};
+
+/// A work-item that waits for others of its sub-group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartyMember {
+    /// Its number in the work-group.
+    pub item: u32,
+    /// Where it waits.
+    pub place: Place,
+    /// For whom, if a mask says that.
+    pub mask: Option<u32>,
+}
+
+/// What is said of a sub-group that has run its limit of operations.
+const NOT_ENDED: &str = "has not ended";
+
+/// Whether an error of a run is that of a sub-group that has run its limit of operations, and may end later.
+#[doc(hidden)]
+pub fn has_not_ended(error: &Error) -> bool {
+    error.what().ends_with(NOT_ENDED)
+}
+
+impl WorkGroup<'_> {
+    pub(super) fn describe(&self, item: u32) -> String {
+        let item = Item {
+            group: self.number,
+            local: item,
+        };
+        fault::describe_item(self.state.launch, item)
+    }
+
+    /// The buffer or array an address is meant for, and the offset in it.
+    pub(super) fn region(&self, space: Space, address: u64) -> (Region, i64) {
+        let (number, offset) = address::split(space, address);
+        let region = match space {
+            Space::Global | Space::Generic => number
+                .and_then(|number| self.state.buffers.get(number))
+                .map(|bound| bound.region.clone()),
+            Space::Shared | Space::Private => number
+                .and_then(|number| u32::try_from(number).ok())
+                .map(Array::from_u32)
+                .and_then(|array| self.state.kernel.arrays.get(array))
+                .filter(|array| array.space == space)
+                .map(|array| Region {
+                    name: array.name.clone(),
+                    element: array.element,
+                    bytes: array.bytes(),
+                }),
+        };
+        match region {
+            Some(region) => (region, offset),
+            None => (
+                Region {
+                    name: format!("{space} memory"),
+                    element: Type::I8,
+                    bytes: 0,
+                },
+                address as i64,
+            ),
+        }
+    }
+
+    #[cold]
+    pub(super) fn out_of_bounds(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let who = self.describe(item);
+        let what = if region.bytes == 0 && region.element == Type::I8 {
+            let address = self.state.shown(address);
+            format!(
+                "{who} {} {size} bytes at address {address:#x}, which is in no {}",
+                access.verb(),
+                if matches!(space, Space::Global | Space::Generic) {
+                    "buffer"
+                } else {
+                    "array"
+                }
+            )
+        } else {
+            format!(
+                "{who} {} {}, out of bounds: `{}` has {} elements",
+                access.verb(),
+                region.element(offset),
+                region.name,
+                region.length()
+            )
+        };
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn misaligned(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        size: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let what = format!(
+            "{} {} {size} bytes at byte {offset} of `{}`, which is no multiple of {size}",
+            self.describe(item),
+            access.verb(),
+            region.name
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn uninitialized(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let what = format!(
+            "{} {} {}, which was never written",
+            self.describe(item),
+            access.verb(),
+            region.element(offset)
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    pub(super) fn race(
+        &self,
+        access: Access,
+        space: Space,
+        address: u64,
+        item: u32,
+        place: Place,
+        with: Touch,
+    ) -> Error {
+        let (region, offset) = self.region(space, address);
+        let (who, element) = (self.describe(item), region.element(offset));
+        let did = if with.wrote { "wrote" } else { "read" };
+        let there = self.state.kernel.describe_place(with.place);
+        let bits = self.state.group_bits;
+        let (group, local) = match self.state.in_order {
+            true => (
+                u64::from(with.item) >> bits,
+                (u64::from(with.item) & ((1 << bits) - 1)) as u32,
+            ),
+            false => (self.number, with.item),
+        };
+        let verb = access.verb();
+        if group != self.number {
+            let other = fault::describe_item(self.state.launch, Item { group, local });
+            let what =
+                format!("{who} {verb} {element}, which {other} {did} at {there}: nothing orders the two");
+            return fault::error(self.state.kernel, place, what).accepted(
+                "a release behind the first and an acquire in front of the second, both for the device, or a launch \
+                 for each",
+            );
+        }
+        let what = format!(
+            "{who} {verb} {element}, which work-item {local} {did} at {there} with no barrier between"
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    #[cold]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "an access, its range, two work-items and a place"
+    )]
+    pub(super) fn in_flight(
+        &self,
+        access: Access,
+        address: u64,
+        offset: u64,
+        size: u32,
+        owner: u32,
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let (region, element) = self.region(Space::Shared, address);
+        let overlaps = |copy: &&CopyInFlight| {
+            copy.target < offset + u64::from(size) && offset < copy.target + u64::from(copy.bytes)
+        };
+        let started = self.copies[owner as usize].in_flight.iter().find(overlaps);
+        let started = started.map_or(place, |copy| copy.place);
+        let whose = match owner == item {
+            true => "its".to_owned(),
+            false => format!("work-item {owner}'s"),
+        };
+        let what = format!(
+            "{} {} {} while {whose} asynchronous copy to it is in flight, started at {} and not waited for",
+            self.describe(item),
+            access.verb(),
+            region.element(element),
+            self.state.kernel.describe_place(started)
+        );
+        fault::error(self.state.kernel, place, what)
+    }
+
+    /// A sub-group has run longer than anybody expected.
+    #[cold]
+    pub(super) fn endless(&self, sub_group: &SubGroup, alive: Mask, limit: u64, place: Place) -> Error {
+        let lane = alive.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} has run {limit} operations and {NOT_ENDED}",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what).accepted(
+            "if the loop does end, raise the limit: `--max-steps`, or `operation_limit` of a launch",
+        )
+    }
+
+    /// A work-item waits in a loop for what nobody will do.
+    #[cold]
+    pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
+        let who = self.describe(item);
+        let what = format!("{who} waits in a loop for ever: what it reads there stays as it is");
+        match others {
+            None => {
+                fault::error(self.state.kernel, place, format!("{what}, whatever the other work-items do")).accepted(
+                    "a loop that another work-item ends, which is not of its sub-group and gets to the place where it \
+                     does",
+                )
+            }
+            Some(others) => fault::error(self.state.kernel, place, format!("{what}; {others}"))
+                .accepted("work-groups that wait for each other must be resident together: launch fewer"),
+        }
+    }
+
+    /// The kernel ends the launch itself.
+    #[cold]
+    pub(super) fn trapped(&self, sub_group: &SubGroup, active: Mask, place: Place) -> Error {
+        let lane = active.lanes().next().unwrap_or(0);
+        let what = format!("{} reaches a `trap`", self.describe(sub_group.work_item(lane)));
+        fault::error(self.state.kernel, place, what)
+    }
+
+    /// Some lanes reach a barrier and `missing` goes another way.
+    #[cold]
+    pub(super) fn divergent_barrier(
+        &self,
+        sub_group: &SubGroup,
+        reached: Mask,
+        missing: usize,
+        place: Place,
+    ) -> Error {
+        let lane = reached.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} reaches a barrier that work-item {} does not reach with it",
+            self.describe(sub_group.work_item(lane)),
+            sub_group.work_item(missing)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a work-group that have not ended must reach it")
+    }
+
+    /// A barrier that `item` waits at would have to be reached by `missing`, which has ended.
+    #[cold]
+    pub(super) fn ended_before_barrier(&self, item: u32, missing: u32, place: Place) -> Error {
+        let what = format!(
+            "{} reaches a barrier that work-item {missing} does not reach: it has ended",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what).accepted(
+            "on this device all work-items of a work-group must reach it; only NVIDIA's since Volta do without those that have \
+             ended",
+        )
+    }
+
+    /// Some lanes run a shuffle or vote without `missing`.
+    #[cold]
+    pub(super) fn divergent_collective(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        reached: Mask,
+        missing: usize,
+        place: Place,
+    ) -> Error {
+        let lane = reached.lanes().next().unwrap_or(0);
+        let what = format!(
+            "{} runs a {what} of its sub-group without work-item {}",
+            self.describe(sub_group.work_item(lane)),
+            sub_group.work_item(missing)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a sub-group run it together, and none has ended before")
+    }
+
+    /// A lane runs an operation of a party that it is not in.
+    #[cold]
+    pub(super) fn outside_its_party(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        mask: u32,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} runs a {what} with the mask {mask:#010x}, which does not name it",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what).accepted("who runs it must be in its mask")
+    }
+
+    /// A lane takes a value from one that gives none.
+    #[cold]
+    pub(super) fn shuffled_from_absent(
+        &self,
+        sub_group: &SubGroup,
+        lane: usize,
+        from: usize,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} shuffles from lane {from}, which has ended or is not in its mask",
+            self.describe(sub_group.work_item(lane))
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("the number of one that its mask names and that runs the shuffle with it")
+    }
+
+    /// Who waits for whom, when nobody of a sub-group can go on: `waiting` runs an operation with a mask that names
+    /// `missing`, who waits elsewhere.
+    #[cold]
+    pub(super) fn party_incomplete(&self, what: &str, waiting: PartyMember, missing: PartyMember) -> Error {
+        let mask = waiting.mask.unwrap_or_default();
+        let there = self.state.kernel.describe_place(missing.place);
+        let elsewhere = match missing.mask {
+            Some(other) => format!("waits at {there} with the mask {other:#010x}"),
+            None => format!("waits at {there}"),
+        };
+        let what = format!(
+            "{} runs a {what} with the mask {mask:#010x}, which names work-item {}, and that one {elsewhere}",
+            self.describe(waiting.item),
+            missing.item
+        );
+        fault::error(self.state.kernel, waiting.place, what).accepted(
+            "all work-items that the mask names and that have not ended run an operation of the same kind with the same mask",
+        )
+    }
+
+    /// A block's elements do not follow each other: one of the work-items has another one.
+    #[cold]
+    pub(super) fn scattered_block(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        [first, own]: [u64; 2],
+        place: Place,
+    ) -> Error {
+        let element = |address| {
+            let (region, offset) = self.region(Space::Global, address);
+            region.element(offset)
+        };
+        let what = format!(
+            "{} takes {} in a {what} of its sub-group that begins at {}",
+            self.describe(sub_group.work_item(lane)),
+            element(own),
+            element(first)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("the same first element for all work-items of the sub-group; each has the one behind its neighbour's")
+    }
+
+    /// A block does not begin where devices want it to.
+    #[cold]
+    pub(super) fn misaligned_block(
+        &self,
+        what: &str,
+        sub_group: &SubGroup,
+        lane: usize,
+        first: u64,
+        align: u64,
+        place: Place,
+    ) -> Error {
+        let (region, offset) = self.region(Space::Global, first);
+        let what = format!(
+            "{} begins a {what} of its sub-group at byte {offset} of `{}`, which is no multiple of {align}",
+            self.describe(sub_group.work_item(lane)),
+            region.name
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("block loads begin at a multiple of 4 bytes, block stores at one of 16")
+    }
+
+    /// A shuffle names a lane that no sub-group has.
+    #[cold]
+    pub(super) fn shuffled_too_far(
+        &self,
+        sub_group: &SubGroup,
+        lane: usize,
+        op: ShuffleOp,
+        by: u64,
+        place: Place,
+    ) -> Error {
+        let what = format!(
+            "{} shuffles {} {by}",
+            self.describe(sub_group.work_item(lane)),
+            match op {
+                ShuffleOp::Index => "from",
+                ShuffleOp::Up => "up by",
+                ShuffleOp::Down => "down by",
+                ShuffleOp::Xor => "by the bits of",
+            }
+        );
+        fault::error(self.state.kernel, place, what).accepted("a number below 32")
+    }
+
+    /// Fewer sub-groups come to a named barrier than it waits for.
+    #[cold]
+    pub(super) fn lonely_meeting(&self, item: u32, number: u32, wanted: u32, place: Place) -> Error {
+        let what = format!(
+            "{} waits at barrier {number} for {wanted} sub-groups, and no others will come",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("as many sub-groups of the work-group must reach a named barrier as it says")
+    }
+
+    /// Two sub-groups at a named barrier wait for different numbers of them.
+    #[cold]
+    pub(super) fn different_meetings(&self, item: u32, other: u32, number: u32, place: Place) -> Error {
+        let what = format!(
+            "{} and work-item {other} wait at barrier {number} for different numbers of sub-groups",
+            self.describe(item)
+        );
+        fault::error(self.state.kernel, place, what).accepted("the same number for all who meet there")
+    }
+
+    /// Two sub-groups wait at different barriers.
+    #[cold]
+    pub(super) fn different_barriers(&self, item: u32, place: Place, other: u32, there: Place) -> Error {
+        let what = format!(
+            "{} waits at a barrier while work-item {other} waits at another, at {}",
+            self.describe(item),
+            self.state.kernel.describe_place(there)
+        );
+        fault::error(self.state.kernel, place, what)
+            .accepted("all work-items of a work-group that have not ended must reach the same")
+    }
+}

@@ -1,0 +1,223 @@
+//! Running a launch: its work-groups in parallel, or in turns where one may see what another did.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+
+use super::atomics;
+use super::sample::are_there;
+use super::schedule::Turns;
+use super::state::{LaunchState, Options};
+use super::sub_group::{Observer, Unobserved};
+use super::tape::Tape;
+use super::work_group::Traffic;
+use super::worker::Worker;
+use crate::device::{Counters, Launch};
+use crate::ir::Kernel;
+use crate::{Error, Result};
+
+/// A kernel, compiled for this engine.
+#[derive(Debug)]
+pub struct CompiledKernel {
+    kernel: Arc<Kernel>,
+    tape: Tape,
+}
+
+/// What there is to say of a run, beside its results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Messages {
+    /// What was printed: in the order of the work-items, each one's lines in its own.
+    pub printed: String,
+    /// What the kernel's author should know, though it is no error.
+    pub notes: Vec<String>,
+}
+
+/// Which work-groups of a launch run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Groups {
+    /// All.
+    All,
+    /// Every one, one after the other on one thread.
+    OneByOne,
+    /// These, by linear number.
+    Some(Vec<u64>),
+}
+
+impl CompiledKernel {
+    /// Compiles a verified kernel.
+    pub fn new(kernel: Arc<Kernel>) -> CompiledKernel {
+        let tape = Tape::new(&kernel);
+        CompiledKernel { kernel, tape }
+    }
+
+    pub(super) fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Arc<Kernel> {
+        &self.kernel
+    }
+
+    /// Whether a work-group may wait for another, so that it matters how many are resident at once.
+    #[doc(hidden)]
+    pub fn may_wait_for_others(&self) -> bool {
+        atomics::may_spin(&self.kernel) && atomics::depends_on_order(&self.kernel)
+    }
+
+    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread where one may see
+    /// what another did; result, counters and error are the same on any number of threads (in fast mode, for kernels
+    /// without races).
+    ///
+    /// # Errors
+    /// That of the first work-group, by number, in which a check failed; then a race between groups. Where they run on
+    /// one thread, the first error that comes.
+    pub fn run(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> Result<Counters> {
+        let ran = self.run_observed(
+            launch,
+            sub_group_size,
+            options,
+            groups,
+            &|_| Unobserved,
+            &|_, _| {},
+        )?;
+        Ok(ran.0)
+    }
+
+    /// As [`CompiledKernel::run`], with what there is to say of the run.
+    ///
+    /// # Errors
+    /// As [`CompiledKernel::run`].
+    pub fn run_telling(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+    ) -> Result<(Counters, Messages)> {
+        let (begin, end) = (&|_| Unobserved, &|_, _| {});
+        self.run_observed(launch, sub_group_size, options, groups, begin, end)
+    }
+
+    /// As [`CompiledKernel::run`], with an observer for each work-group: `begin` makes it, `end` gets it
+    /// back if the work-group ended well.
+    #[doc(hidden)]
+    pub fn run_observed<O: Observer>(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &Groups,
+        begin: &(impl Fn(u64) -> O + Sync),
+        end: &(impl Fn(u64, O) + Sync),
+    ) -> Result<(Counters, Messages)> {
+        let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
+        let totals = Totals::default();
+        if let Groups::Some(numbers) = groups {
+            are_there(launch, numbers)?;
+        }
+        let run = |worker: &mut Option<_>, number| {
+            let mut observer = begin(number);
+            let error = run_group(worker, &state, &self.tape, number, &mut observer, &totals);
+            if error.is_none() {
+                end(number, observer);
+            }
+            error
+        };
+        let error = if state.in_order {
+            let mut turns = Turns::new(&state, &self.tape, begin, end, &totals);
+            let ran = match groups {
+                Groups::All | Groups::OneByOne => turns.run(0..launch.group_count(), launch.group_count()),
+                Groups::Some(numbers) => turns.run(numbers.iter().copied(), numbers.len() as u64),
+            };
+            ran.err()
+        } else {
+            match groups {
+                // One work-group needs no other thread.
+                Groups::All if launch.group_count() == 1 => run(&mut None, 0),
+                Groups::OneByOne => {
+                    let mut worker = None;
+                    (0..launch.group_count()).find_map(|number| run(&mut worker, number))
+                }
+                Groups::All => (0..launch.group_count())
+                    .into_par_iter()
+                    .map_init(|| None, run)
+                    .find_map_first(|error| error),
+                Groups::Some(numbers) => {
+                    let numbers = numbers.par_iter().copied();
+                    numbers.map_init(|| None, run).find_map_first(|error| error)
+                }
+            }
+        };
+        match error {
+            Some(error) => Err(error),
+            None => state.finish().map(|()| {
+                let told = Messages {
+                    printed: state.printed.text(),
+                    notes: state.notes(),
+                };
+                (totals.counters(), told)
+            }),
+        }
+    }
+}
+
+/// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
+pub(super) fn run_group<'l>(
+    worker: &mut Option<Worker<'l>>,
+    state: &'l LaunchState<'l>,
+    tape: &'l Tape,
+    number: u64,
+    observer: &mut impl Observer,
+    totals: &Totals,
+) -> Option<Error> {
+    let worker = match worker {
+        Some(worker) => worker,
+        None => match Worker::new(state, tape) {
+            Ok(new) => worker.insert(new),
+            Err(error) => return Some(error),
+        },
+    };
+    worker.run(number, observer, totals).err()
+}
+
+/// What all work-groups did together.
+#[derive(Default)]
+pub(super) struct Totals {
+    steps: AtomicU64,
+    operations: AtomicU64,
+    loaded_bytes: AtomicU64,
+    stored_bytes: AtomicU64,
+}
+
+impl Totals {
+    /// Adds what a work-group did that has ended.
+    pub fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
+        self.steps.fetch_add(steps, Ordering::Relaxed);
+        self.operations.fetch_add(operations, Ordering::Relaxed);
+        self.loaded_bytes
+            .fetch_add(traffic.loaded_bytes, Ordering::Relaxed);
+        self.stored_bytes
+            .fetch_add(traffic.stored_bytes, Ordering::Relaxed);
+    }
+
+    /// Steps that sub-groups took.
+    pub fn steps(&self) -> u64 {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        counters.add(Counters::OPERATIONS, self.operations.load(Ordering::Relaxed));
+        counters.add(Counters::LOADED_BYTES, self.loaded_bytes.load(Ordering::Relaxed));
+        counters.add(Counters::STORED_BYTES, self.stored_bytes.load(Ordering::Relaxed));
+        counters
+    }
+}

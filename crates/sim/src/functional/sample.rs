@@ -1,0 +1,165 @@
+//! Some work-groups of a launch, and which of what they wrote the whole launch leaves, too.
+//!
+//! A work-group that reads only what no work-group writes, or what it has written itself, computes the same alone as among
+//! all others. What it writes is then what a launch of all leaves there, unless another writes the same place, which is a
+//! race. A work-group that reads a buffer in which others may write is told apart: what it found there is what was there
+//! before the launch.
+
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+
+use super::atomics;
+use super::footprint::{Footprint, Touching};
+use super::run::{CompiledKernel, Totals, run_group};
+use super::state::{LaunchState, Options};
+use super::sub_group::Unobserved;
+use crate::device::{Counters, Launch};
+use crate::ir::{Kernel, OpKind, Space};
+use crate::{Error, Result};
+
+/// What came of some work-groups.
+#[derive(Clone, Debug, Default)]
+pub struct Sampled {
+    /// What was counted.
+    pub counters: Counters,
+    /// Work-groups that read nothing that others may write, in order.
+    pub alone: Vec<u64>,
+    /// The bytes that these wrote and no other work-group of the sample touched: the buffer, counted in the order of the
+    /// parameters that name it first, and a range. In order; neighbours are one range.
+    pub written: Vec<(usize, Range<u64>)>,
+}
+
+/// Whether work-groups of a kernel can be run without the others: none can wait for another, or see what it did.
+#[doc(hidden)]
+pub fn runs_apart(kernel: &Kernel) -> bool {
+    let mut meets = false;
+    kernel.body.walk(&mut |op| {
+        meets |= match &op.kind {
+            OpKind::Atomic { ptr, .. } => kernel.ty(*ptr).space() != Some(Space::Shared),
+            OpKind::Fence(_, scope) => scope.is_wide(),
+            _ => false,
+        };
+    });
+    !meets && !atomics::depends_on_order(kernel)
+}
+
+impl CompiledKernel {
+    /// Runs these work-groups of a launch that has passed [`Launch::check`]: how many steps the sub-groups of each took,
+    /// in the order given. What they touch is noted in `footprint`. Where work-groups see each other, they run one after the
+    /// other.
+    ///
+    /// # Errors
+    /// That of the first of them that fails; that there is no such work-group. One that waits for a work-group that does not
+    /// run fails, too.
+    pub fn steps_of(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &[u64],
+        footprint: Option<&Footprint>,
+    ) -> Result<Vec<u64>> {
+        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        are_there(launch, groups)?;
+        let run = |worker: &mut Option<_>, number: u64| {
+            let totals = Totals::default();
+            match run_group(
+                worker,
+                &state,
+                self.tape(),
+                number,
+                &mut Touching(footprint),
+                &totals,
+            ) {
+                Some(error) => Err(error),
+                None => Ok(totals.steps()),
+            }
+        };
+        match state.in_order {
+            true => {
+                let mut worker = None;
+                groups.iter().map(|&number| run(&mut worker, number)).collect()
+            }
+            false => groups
+                .par_iter()
+                .map_init(|| None, |worker, &number| run(worker, number))
+                .collect(),
+        }
+    }
+
+    /// Runs these work-groups of a launch that has passed [`Launch::check`], of a kernel that [`runs_apart`]. `outputs` are
+    /// the buffers that the launch may write.
+    ///
+    /// # Errors
+    /// As those of [`CompiledKernel::run`]; there is no such work-group.
+    #[doc(hidden)]
+    pub fn run_sample(
+        &self,
+        launch: &Launch,
+        sub_group_size: u32,
+        options: Options,
+        groups: &[u64],
+        outputs: &[usize],
+    ) -> Result<Sampled> {
+        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        if state.in_order || !state.is_checking() {
+            return Err(Error::bug("work-groups that see each other were sampled"));
+        }
+        are_there(launch, groups)?;
+        let totals = Totals::default();
+        let run = |worker: &mut Option<_>, &number: &u64| {
+            run_group(worker, &state, self.tape(), number, &mut Unobserved, &totals)
+        };
+        let failed = groups
+            .par_iter()
+            .map_init(|| None, run)
+            .find_map_first(|error| error);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        state.finish()?;
+
+        let may_change = outputs.iter().fold(0, |all, &buffer| all | bit_of(buffer));
+        let looked = state.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let looks = |group: &u64| looked.get(group).is_some_and(|buffers| buffers & may_change != 0);
+        let mut alone: Vec<u64> = groups.iter().copied().filter(|group| !looks(group)).collect();
+        alone.sort_unstable();
+        alone.dedup();
+        let cell = 1u64 << state.cells.global;
+        let mut cells: Vec<(usize, u64)> = Vec::new();
+        state.shadow.written_by_one(|group, buffer, offset| {
+            if alone.binary_search(&group).is_ok() {
+                cells.push((buffer, offset));
+            }
+        });
+        cells.sort_unstable();
+        let mut written: Vec<(usize, Range<u64>)> = Vec::new();
+        for (buffer, offset) in cells {
+            match written.last_mut() {
+                Some((last, range)) if *last == buffer && range.end == offset => range.end += cell,
+                _ => written.push((buffer, offset..offset + cell)),
+            }
+        }
+        Ok(Sampled {
+            counters: totals.counters(),
+            alone,
+            written,
+        })
+    }
+}
+
+/// Whether a launch has these work-groups.
+pub(super) fn are_there(launch: &Launch, groups: &[u64]) -> Result<()> {
+    match groups.iter().find(|&&number| number >= launch.group_count()) {
+        None => Ok(()),
+        Some(number) => Err(Error::usage(format!("there is no work-group {number}"))
+            .accepted(format!("the launch has {}", launch.group_count()))),
+    }
+}
+
+/// A buffer in a set of buffers; those beyond the first 63 are one.
+pub(super) fn bit_of(buffer: usize) -> u64 {
+    1 << buffer.min(63)
+}

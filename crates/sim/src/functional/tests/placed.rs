@@ -1,0 +1,83 @@
+//! Launches on memory at addresses of a program's choosing: pointers that lie in memory lead where they did.
+
+use std::sync::Arc;
+
+use super::Case;
+use crate::device::{Argument, Buffer, Fill};
+use crate::functional::{BufferMemory, Options};
+use crate::ir::Type;
+use headstart_front::ptx::{Facts, read};
+
+/// `while (p) { s += p->value; p = p->next; } out[0] = s;`
+const LIST: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry sum(.param .u64 list, .param .u64 out)\n{\n\
+    .reg .pred %p<2>;\n.reg .b32 %r<4>;\n.reg .b64 %rd<6>;\nld.param.u64 %rd1, [list];\nld.param.u64 %rd2, [out];\n\
+    mov.u32 %r1, 0;\nL:\nsetp.eq.s64 %p1, %rd1, 0;\n@%p1 bra D;\nld.global.u32 %r2, [%rd1+8];\nadd.s32 %r1, %r1, %r2;\n\
+    ld.global.u64 %rd1, [%rd1];\nbra L;\nD:\nst.global.u32 [%rd2], %r1;\nret;\n}\n";
+
+const HERE: u64 = 0x7f3a_5000_0200;
+const THERE: u64 = 0x3_0000_0000;
+const OUT: u64 = 0x7f3a_5000_0400;
+
+fn placed(bytes: &[u8]) -> Buffer {
+    let fill = Fill::Bytes(bytes.into());
+    let memory = BufferMemory::new(Type::I8, bytes.len() as u64, fill).expect("fits");
+    Buffer::new(Type::I8, bytes.len() as u64, Arc::new(memory))
+}
+
+/// A list of three in two allocations, whose last one leads to `end`.
+fn list(end: u64) -> Case {
+    let node = |next: u64, value: u64| [next.to_le_bytes(), value.to_le_bytes()].concat();
+    let here = placed(&[node(THERE, 5), node(end, 70)].concat());
+    let there = placed(&node(HERE + 16, 600));
+    let out = placed(&[0; 4]);
+    let kernel = read(LIST, "list.ptx", None, &Facts::default()).unwrap_or_else(|error| panic!("{error}"));
+    let mut case = Case::of(kernel, 1, 1);
+    let ty = case.kernel.params[0].facts.expect("a pointer").element;
+    case.launch.arguments = vec![
+        Argument::Part(here.seen_as(ty), 0),
+        Argument::Part(out.seen_as(Type::I32), 0),
+    ];
+    case.launch.memory = vec![(HERE, here), (THERE, there), (OUT, out)];
+    case
+}
+
+fn sum(case: &Case) -> Vec<u8> {
+    let memory: Arc<BufferMemory> = case.launch.memory[2].1.implementation().expect("the simulator's");
+    let mut bytes = vec![0; 4];
+    memory.copy_out(0, &mut bytes).expect("filled");
+    bytes
+}
+
+#[test]
+fn a_list_is_followed_through_its_own_pointers() {
+    for options in [Options::CHECKING, Options::FAST] {
+        let case = Case { options, ..list(0) };
+        case.run().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(sum(&case), 675u32.to_le_bytes());
+    }
+}
+
+#[test]
+fn a_pointer_that_leads_out_of_all_memory_is_caught() {
+    for (end, told) in [
+        (HERE + 32, "out of bounds"),
+        (0x10_0000, "at address 0x100008, which is in no buffer"),
+    ] {
+        let error = list(end).error();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_null_pointer_may_be_passed_and_not_followed() {
+    let mut case = list(0);
+    case.launch.arguments[0] = Argument::Address(0);
+    case.run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(sum(&case), [0; 4]);
+    // A number leads where a buffer would.
+    case.launch.arguments[0] = Argument::Address(THERE);
+    case.run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(sum(&case), 670u32.to_le_bytes());
+    case.launch.arguments[0] = Argument::Address(16);
+    assert!(case.error().contains("at address 0x18, which is in no buffer"));
+}

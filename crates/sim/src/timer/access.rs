@@ -1,0 +1,167 @@
+//! What an instruction touches in memory, and what memory answers.
+
+use super::stalls::StallReason;
+use crate::functional::{LANES, Lanes, Mask, from_generic};
+use crate::ir::Space;
+use crate::memory::{Access, MemorySystem};
+use crate::model::{PrefetchInstruction, Reached};
+
+/// The addresses that an instruction touches. It lives for one instruction, on the stack.
+#[allow(clippy::large_enum_variant)]
+pub(super) enum Touched {
+    /// No memory.
+    None,
+    /// So many bytes at each work-item's address.
+    At(Lanes, u32),
+    /// So many bytes at each work-item's first address, for its second.
+    Both(Lanes, Lanes, u32),
+}
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Load,
+    Store,
+    /// There and back: where the value is, it is changed.
+    Atomic,
+    /// From where all cores see it.
+    AtomicLoad,
+}
+
+/// What memory answers to a load or store.
+pub(super) struct Answer {
+    /// When the values are there.
+    pub done: u64,
+    /// What waits for them waits for.
+    pub cause: StallReason,
+    /// Whether they come from behind L1, in the order of the sub-group's copies.
+    pub is_behind_copies: bool,
+}
+
+/// A load or store.
+pub(super) fn access(
+    memory: &mut MemorySystem,
+    core: usize,
+    now: u64,
+    touched: &Touched,
+    space: Space,
+    mask: Mask,
+    direction: Direction,
+) -> Answer {
+    let at_once = Answer {
+        done: now + 1,
+        cause: StallReason::Wait,
+        is_behind_copies: false,
+    };
+    let Touched::At(addresses, bytes) = touched else {
+        return at_once;
+    };
+    if mask.is_empty() {
+        return at_once;
+    }
+    let mut local = [0; LANES];
+    let (space, addresses) = match space {
+        // A sub-group's generic addresses usually lie in one space.
+        Space::Generic => {
+            let first = mask.lanes().next().unwrap_or(0);
+            for (to, &from) in local.iter_mut().zip(addresses) {
+                *to = from_generic(from).1;
+            }
+            (from_generic(addresses[first]).0, &local)
+        }
+        space => (space, addresses),
+    };
+    let access = Access {
+        addresses,
+        mask: mask.0,
+        bytes: *bytes,
+    };
+    let time = now as f64;
+    let answer = |done: f64, cause| Answer {
+        done: done.ceil() as u64,
+        cause,
+        is_behind_copies: false,
+    };
+    match (space, direction) {
+        (Space::Shared, Direction::Load | Direction::AtomicLoad) => answer(
+            memory.shared_load(core, time, &access),
+            StallReason::ShortScoreboard,
+        ),
+        (Space::Shared, Direction::Store) => {
+            memory.shared_store(core, time, &access);
+            at_once
+        }
+        (Space::Shared, Direction::Atomic) => {
+            let done = memory.shared_load(core, time, &access);
+            memory.shared_store(core, time, &access);
+            answer(done, StallReason::ShortScoreboard)
+        }
+        (_, Direction::Atomic) => answer(memory.atomic(core, time, &access), StallReason::LongScoreboard),
+        (_, Direction::AtomicLoad) => answer(
+            memory.load_beyond_l1(core, time, &access),
+            StallReason::LongScoreboard,
+        ),
+        (Space::Private, _) => answer(memory.private(core, time, &access), StallReason::LongScoreboard),
+        (_, Direction::Load) => {
+            let loaded = memory.load(core, time, &access);
+            Answer {
+                is_behind_copies: !loaded.is_near,
+                ..answer(loaded.done, StallReason::LongScoreboard)
+            }
+        }
+        (_, Direction::Store) => {
+            memory.store(core, time, &access);
+            at_once
+        }
+    }
+}
+
+/// A cache hint; when the last value is there, if it is carried by copies.
+pub(super) fn prefetch(
+    memory: &mut MemorySystem,
+    core: usize,
+    now: u64,
+    touched: &Touched,
+    mask: Mask,
+    reached: Reached,
+    by: PrefetchInstruction,
+) -> u64 {
+    let mut copied = 0;
+    let Touched::At(addresses, bytes) = touched else {
+        return copied;
+    };
+    if mask.is_empty() || by == PrefetchInstruction::Nothing {
+        return copied;
+    }
+    let now = now as f64;
+    // As much at a time as one access can name.
+    const PIECE: u32 = 64;
+    for first in (0..*bytes).step_by(PIECE as usize) {
+        let moved = addresses.map(|address| address.wrapping_add(u64::from(first)));
+        let access = Access {
+            addresses: &moved,
+            mask: mask.0,
+            bytes: PIECE.min(bytes - first),
+        };
+        match by {
+            PrefetchInstruction::ScratchCopy => {
+                // Each work-item has a word of its own: no two meet in a bank.
+                let scratch: Lanes = std::array::from_fn(|lane| 4 * lane as u64);
+                let to = Access {
+                    addresses: &scratch,
+                    mask: mask.0,
+                    bytes: 4,
+                };
+                let done = memory.copy(core, now, &access, &to);
+                copied = copied.max(done.ceil() as u64);
+            }
+            _ => memory.prefetch(core, now, &access, reached),
+        }
+    }
+    copied
+}
+
+/// The largest of the active lanes' tokens.
+pub(super) fn largest(tokens: &Lanes, mask: Mask) -> u64 {
+    mask.lanes().map(|lane| tokens[lane]).max().unwrap_or(0)
+}

@@ -1,0 +1,464 @@
+//! A machine program made ready for timing: costs looked up, values on slots.
+
+use std::sync::Arc;
+
+use super::access::Direction;
+use super::cost::{Costs, Pipe};
+use super::needed::{Need, Needed};
+use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
+use crate::functional::{LaneOp, LaneOpKind, Registers, Slot};
+use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
+use crate::model::{DeviceModel, PrefetchInstruction, Reached};
+use crate::{Error, Result};
+
+/// A program that the timer runs.
+#[derive(Debug)]
+pub struct Code {
+    pub(super) program: Arc<MachineProgram>,
+    pub(super) instructions: Vec<Coded>,
+    pub(super) steps: Vec<CodedStep>,
+    constants: Vec<(Slot, u64)>,
+    slots: u32,
+    sub_group_size: u32,
+    /// Whether it was made for the large register file.
+    pub(super) large_registers: bool,
+    /// What a result takes longer to another arithmetic unit, in cycles.
+    pub(super) crossing: u64,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Coded {
+    pub action: Action,
+    pub control: CodedControl,
+    pub pipe: Pipe,
+    /// Cycles that it keeps its pipe busy.
+    pub interval: f64,
+    /// Cycles that reading its operands keeps the scheduler from issuing others.
+    reading: f64,
+    /// The same if the scheduler's last `kept_since` instructions were the sub-group's, too.
+    reading_kept: f64,
+    /// See `reading_kept`.
+    kept_since: u8,
+    /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
+    pub latency: u32,
+    pub guard: Option<(Slot, bool)>,
+    pub uses: [u16; RegisterList::CAPACITY],
+    pub use_count: u8,
+    pub defines: [u16; RegisterList::CAPACITY],
+    pub define_count: u8,
+    /// Which of the sub-group's scoreboards its result arrives on, if it takes no fixed time.
+    pub scoreboard: Option<u8>,
+    pub first_step: u32,
+    pub end_step: u32,
+    /// The line of its code, in the instruction cache.
+    pub line: u32,
+}
+
+impl Coded {
+    /// Cycles for which its operands are read, if the sub-group issued so many instructions right before it.
+    pub(super) fn reading(&self, in_turn: u32) -> f64 {
+        match in_turn >= u32::from(self.kept_since) {
+            true => self.reading_kept,
+            false => self.reading,
+        }
+    }
+}
+
+/// What the timer does for an instruction, beyond its steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Nothing, in no time.
+    Mark,
+    /// Results are there after the latency.
+    Compute,
+    /// The sub-group goes on after the latency.
+    Jump,
+    /// A fence that empties L1.
+    Fence,
+    /// Results are there when memory answers.
+    Load { space: Space, step: u32 },
+    /// To memory.
+    Store { space: Space, step: u32 },
+    /// To memory and back: the result is there when memory answers. What `acquires` goes on only then.
+    Atomic {
+        space: Space,
+        step: u32,
+        direction: Direction,
+        acquires: bool,
+    },
+    /// Starts a copy whose token is the result.
+    Copy { step: u32 },
+    /// Goes on when the copies up to a token are there.
+    Wait { token: Slot },
+    /// A cache hint for `lines` lines from each pointer on.
+    Prefetch {
+        step: u32,
+        bytes: u32,
+        reached: Reached,
+        by: PrefetchInstruction,
+    },
+    /// Goes on when all sub-groups of the work-group have come.
+    Barrier,
+    /// Ends the lanes that are active.
+    Exit,
+}
+
+/// Where the program goes on, conditions on slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CodedControl {
+    Next,
+    Open { end: u32 },
+    If { cond: Slot, otherwise: u32, end: u32 },
+    Else { end: u32 },
+    End,
+    EndLoop { body: u32 },
+    Break { depth: u32 },
+    Continue { depth: u32 },
+    Return,
+}
+
+/// What an instruction computes.
+#[derive(Clone, Debug)]
+pub(super) enum CodedStep {
+    /// An operation, and how much of it.
+    Op(LaneOp, Need),
+    Assign(Vec<(Slot, Slot)>),
+    /// A barrier: the timer brings the work-group together.
+    Nothing,
+}
+
+impl Code {
+    /// Looks up a program's costs in a model. Only `with_results` everything will be computed.
+    ///
+    /// # Errors
+    /// The program has more registers than the timer tracks.
+    pub(super) fn new(
+        program: Arc<MachineProgram>,
+        model: &DeviceModel,
+        sub_group_size: u32,
+        with_results: bool,
+    ) -> Result<Code> {
+        if program.registers > u32::from(u16::MAX) {
+            return Err(Error::device(format!(
+                "`{}` needs {} registers before they are shared",
+                program.kernel.name, program.registers
+            ))
+            .accepted(format!("the timer tracks {}", u16::MAX)));
+        }
+        let mut slots = Slots {
+            program: &program,
+            constants: Vec::new(),
+            count: program.slot_count,
+        };
+        let needed = Needed::of(&program);
+        let mut steps = Vec::with_capacity(program.steps.len());
+        for step in &program.steps {
+            steps.push(match step {
+                Step::Op(op) => {
+                    let need = match with_results {
+                        true => Need::All,
+                        false => needed.of_op(&program.kernel, op),
+                    };
+                    LaneOp::new(&program.kernel, op, |value| slots.of(value))
+                        .map_or(CodedStep::Nothing, |op| CodedStep::Op(op, need))
+                }
+                Step::Assign(pairs) => CodedStep::Assign(
+                    pairs
+                        .iter()
+                        .filter(|&&(to, _)| with_results || needed.has(to))
+                        .map(|&(to, from)| (slots.of(to), slots.of(from)))
+                        .collect(),
+                ),
+            });
+        }
+        let costs = Costs::new(model, sub_group_size);
+        let word_time = match &model.core.operand_words {
+            Some(words) => 1.0 / **words,
+            None => 0.0,
+        };
+        let line_bytes = u32::try_from(*model.instruction_cache.line).unwrap_or(u32::MAX);
+        let mut instructions: Vec<Coded> = Vec::with_capacity(program.instructions.len());
+        let mut arrives = Vec::with_capacity(program.instructions.len());
+        for instruction in &program.instructions {
+            let range = instruction.steps.start..instruction.steps.end;
+            let action = action(&program, &steps, instruction.class, range.clone(), model);
+            let cost = costs.of(instruction.class, instruction.share, action);
+            let guard = instruction
+                .guard
+                .map(|guard| (slots.of(guard.value), guard.holds));
+            let (uses, use_count) = registers(instruction.uses.iter().map(|register| register.as_u32()));
+            let (defines, define_count) =
+                registers(instruction.defines.iter().map(|register| register.as_u32()));
+            arrives.push(cost.arrives);
+            instructions.push(Coded {
+                action,
+                control: control(instruction.control, &mut slots),
+                pipe: cost.pipe,
+                interval: cost.interval,
+                reading: f64::from(instruction.operands.words) * word_time,
+                reading_kept: f64::from(instruction.operands.words - instruction.operands.kept) * word_time,
+                kept_since: instruction.operands.kept_since,
+                latency: cost.latency,
+                guard,
+                uses,
+                use_count,
+                defines,
+                define_count,
+                scoreboard: None,
+                first_step: range.start,
+                end_step: range.end,
+                line: instruction.address / line_bytes,
+            });
+        }
+        let boards = scoreboards(&program, &arrives, *model.core.scoreboards);
+        for (instruction, board) in instructions.iter_mut().zip(boards) {
+            instruction.scoreboard = board;
+        }
+        let Slots { constants, count, .. } = slots;
+        Ok(Code {
+            instructions,
+            steps,
+            constants,
+            slots: count,
+            sub_group_size,
+            large_registers: false,
+            crossing: u64::from(*model.core.crossing),
+            program,
+        })
+    }
+
+    /// The same for sub-groups with the large register file, or with the usual one.
+    pub(super) fn with_large_registers(mut self, large: bool) -> Code {
+        self.large_registers = large;
+        self
+    }
+
+    /// Registers of a sub-group at its start, with the parameters' bits.
+    pub(super) fn registers(&self, arguments: &[u64]) -> Registers {
+        let mut registers = Registers::new(self.slots);
+        for &(slot, bits) in &self.constants {
+            registers.broadcast(slot, bits);
+        }
+        for (param, &bits) in self.program.kernel.params.iter().zip(arguments) {
+            if let Some(slot) = self.program.slots[param.value] {
+                registers.broadcast(Slot(slot.as_u32()), bits);
+            }
+        }
+        registers
+    }
+
+    /// Work-items of a sub-group.
+    pub fn sub_group_size(&self) -> u32 {
+        self.sub_group_size
+    }
+
+    /// The machine program.
+    pub fn program(&self) -> &Arc<MachineProgram> {
+        &self.program
+    }
+}
+
+/// The scoreboard of what is first used behind a jump; see [`scoreboards`].
+pub(super) const ACROSS_JUMPS: u8 = 0;
+
+/// Which scoreboard each instruction's result arrives on, if it takes no fixed time.
+///
+/// As ptxas assigns them: what is used before the next jump has scoreboards in turn, two of them for
+/// what arrives soon, the others for memory; all else shares one, and whoever waits for one of those
+/// waits for all that are on their way.
+fn scoreboards(program: &MachineProgram, arrives: &[bool], count: u32) -> Vec<Option<u8>> {
+    let count = count.clamp(4, 16) as u8;
+    let first_soon = count - 2;
+    let (mut next, mut next_soon) = (ACROSS_JUMPS, 0);
+    let instructions = &program.instructions;
+    let is_jump = |at: usize| {
+        instructions[at].control != Control::Next
+            || matches!(instructions[at].class, Class::Branch | Class::Reconverge)
+    };
+    let used_before_a_jump = |at: usize| {
+        let defined = &instructions[at].defines;
+        for (later, instruction) in instructions.iter().enumerate().skip(at + 1) {
+            if instruction
+                .uses
+                .iter()
+                .any(|used| defined.iter().any(|own| own == used))
+            {
+                return true;
+            }
+            if is_jump(later) {
+                return false;
+            }
+        }
+        false
+    };
+    let board = |(at, &arrives): (usize, &bool)| {
+        if !arrives {
+            return None;
+        }
+        let is_long = matches!(instructions[at].class, Class::Load { space, .. } if space != Space::Shared);
+        if !is_long {
+            next_soon = 1 - next_soon;
+            return Some(first_soon + next_soon);
+        }
+        if !used_before_a_jump(at) {
+            return Some(ACROSS_JUMPS);
+        }
+        next = next % (first_soon - 1) + 1;
+        Some(next)
+    };
+    arrives.iter().enumerate().map(board).collect()
+}
+
+/// Where values are kept: the program's slots, and behind them the constants.
+struct Slots<'p> {
+    program: &'p MachineProgram,
+    constants: Vec<(Slot, u64)>,
+    count: u32,
+}
+
+impl Slots<'_> {
+    fn of(&mut self, value: Value) -> Slot {
+        let constant = self.program.kernel.as_constant(value);
+        if constant.is_none()
+            && let Some(slot) = self.program.slots[value]
+        {
+            return Slot(slot.as_u32());
+        }
+        // A value without a slot is never computed; it reads as zero.
+        let bits = constant.unwrap_or(0);
+        if let Some(&(slot, _)) = self.constants.iter().find(|&&(_, known)| known == bits) {
+            return slot;
+        }
+        let slot = Slot(self.count);
+        self.count += 1;
+        self.constants.push((slot, bits));
+        slot
+    }
+}
+
+fn registers(list: impl Iterator<Item = u32>) -> ([u16; RegisterList::CAPACITY], u8) {
+    let mut registers = [0; RegisterList::CAPACITY];
+    let mut count = 0;
+    for (place, register) in registers.iter_mut().zip(list) {
+        *place = register as u16;
+        count += 1;
+    }
+    (registers, count)
+}
+
+fn control(control: Control, slots: &mut Slots) -> CodedControl {
+    match control {
+        Control::Next => CodedControl::Next,
+        Control::Block { end, .. } | Control::Loop { end, .. } => CodedControl::Open { end },
+        Control::If {
+            cond, otherwise, end, ..
+        } => CodedControl::If {
+            cond: slots.of(cond),
+            otherwise,
+            end,
+        },
+        Control::Else { end, .. } => CodedControl::Else { end },
+        Control::End { .. } => CodedControl::End,
+        Control::EndLoop { body, .. } => CodedControl::EndLoop { body },
+        Control::Break { depth } => CodedControl::Break { depth },
+        Control::Continue { depth } => CodedControl::Continue { depth },
+        Control::Return => CodedControl::Return,
+    }
+}
+
+/// What an atomic instruction does.
+fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
+    let (mut direction, mut acquires) = (Direction::Atomic, false);
+    if let CodedStep::Op(op, _) = &steps[step as usize]
+        && let LaneOpKind::Atomic { op, order, scope, .. } = &op.kind
+    {
+        direction = match op {
+            AtomicOp::Load => Direction::AtomicLoad,
+            AtomicOp::Store => Direction::Store,
+            _ => Direction::Atomic,
+        };
+        acquires = order.acquires() && *scope == MemoryScope::Device && direction != Direction::Store;
+    }
+    Action::Atomic {
+        space,
+        step,
+        direction,
+        acquires,
+    }
+}
+
+/// What an instruction does. One without the step of its kind only takes its time.
+fn action(
+    program: &MachineProgram,
+    steps: &[CodedStep],
+    class: Class,
+    range: std::ops::Range<u32>,
+    model: &DeviceModel,
+) -> Action {
+    let find = |wanted: fn(&LaneOpKind) -> bool| {
+        range.clone().rev().find(|&step| match &steps[step as usize] {
+            CodedStep::Op(op, _) => wanted(&op.kind),
+            _ => false,
+        })
+    };
+    let found = match class {
+        Class::None => Some(Action::Mark),
+        Class::Load { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
+        }
+        Class::Store { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Store { .. })).map(|step| Action::Store { space, step })
+        }
+        Class::Atomic { space, .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Atomic { .. })).map(|step| atomic(steps, step, space))
+        }
+        Class::AsyncCopy { .. } => {
+            find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
+        }
+        Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| {
+            match &steps[step as usize] {
+                CodedStep::Op(
+                    LaneOp {
+                        kind: LaneOpKind::Wait { token },
+                        ..
+                    },
+                    _,
+                ) => Some(Action::Wait { token: *token }),
+                _ => None,
+            }
+        }),
+        Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
+            let Step::Op(op) = &program.steps[step as usize] else {
+                return None;
+            };
+            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+                return None;
+            };
+            let form = model.prefetch.at(hint.level);
+            Some(Action::Prefetch {
+                step,
+                bytes,
+                reached: form.reaches,
+                by: form.by,
+            })
+        }),
+        Class::Barrier => Some(Action::Barrier),
+        Class::Exit => Some(Action::Exit),
+        // Within a work-group L1 is the same for all. What has no operation of its own comes before an atomic one.
+        Class::Fence => {
+            let is_narrow = |kind: &LaneOpKind| match kind {
+                LaneOpKind::Fence { scope, .. } => *scope != MemoryScope::Device,
+                _ => true,
+            };
+            let narrow = range.clone().any(|step| match &steps[step as usize] {
+                CodedStep::Op(op, _) => is_narrow(&op.kind),
+                _ => true,
+            });
+            Some(if narrow { Action::Jump } else { Action::Fence })
+        }
+        Class::Branch | Class::Reconverge => Some(Action::Jump),
+        _ => None,
+    };
+    found.unwrap_or(Action::Compute)
+}

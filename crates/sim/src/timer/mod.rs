@@ -1,0 +1,317 @@
+//! The timer: how long a launch takes on a device model, and why.
+//!
+//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and
+//! branches and the values that lead to them, on the cores of a [`DeviceModel`]. Modelled are: several schedulers a core, which issue an
+//! instruction a cycle each, greedily and then the oldest; registers that are ready after an
+//! instruction's latency, with few scoreboards for what takes no fixed time; units that take an
+//! instruction every few cycles; instruction caches; work-groups resident as the occupancy rules allow,
+//! the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous
+//! copies; copies and waits by token; lanes that part and meet; and the memory
+//! hierarchy.
+//!
+//! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
+//! memory ([`Cores`]); of one whose work-groups differ, some that stand for all, if a [`Survey`] says how;
+//! [`LaunchTime::sample`] says how many. A walk without time through more of a short
+//! launch's cores shows whether they use what others bring, of which a sample sees little. Where all work-groups are resident at
+//! once, what the slowest of all is later than the slowest of a sample is added. A run is a function of its inputs alone.
+
+mod access;
+mod code;
+mod core;
+mod cost;
+mod fetch;
+mod needed;
+mod pace;
+pub(crate) mod profile;
+mod report;
+mod run;
+mod slowest;
+mod stalls;
+mod sub_group;
+mod survey;
+
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use code::Code;
+pub use pace::{Behind, Course, Entrant, Pace};
+pub use profile::{LoadProfile, LoopProfile, UnitProfile};
+pub use report::{LaunchTime, PlaceProfile, Sample};
+pub use stalls::{Issue, StallReason, Watch};
+pub use survey::Survey;
+
+use crate::back::machine::{Target, lower_for_groups};
+use crate::device::{CacheState, Launch};
+use crate::ir::Kernel;
+use crate::model::hint::HintReached;
+use crate::model::{DeviceModel, Way};
+use crate::{Clock, Timing};
+use crate::{Error, Result};
+
+/// How many of the cores that a launch keeps busy are simulated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cores {
+    /// A few, if the work-groups turn out to be alike; else more, or all.
+    #[default]
+    Sampled,
+    /// This many, whatever they turn out to be.
+    Exactly(u32),
+    /// All.
+    All,
+}
+
+/// What came of a run that was compared with others.
+#[derive(Clone, Debug)]
+pub enum Raced {
+    /// It was simulated to its end.
+    Ended(Box<LaunchTime>, Course),
+    /// It was given up.
+    Behind(Behind),
+}
+
+/// Times launches on a device model.
+#[derive(Clone, Debug)]
+pub struct Timer {
+    model: Arc<DeviceModel>,
+    cores: Cores,
+    cache: CacheState,
+    results: bool,
+    survey: Option<Arc<Survey>>,
+    seed: u64,
+    /// Which stack of the card runs launches.
+    stack: u32,
+    large_registers: bool,
+    watch: Option<Watch>,
+}
+
+impl Timer {
+    /// A timer that samples cores where it can, and computes no more than the time depends on.
+    pub fn new(model: Arc<DeviceModel>) -> Timer {
+        Timer {
+            model,
+            cores: Cores::default(),
+            cache: CacheState::default(),
+            results: false,
+            survey: None,
+            seed: 0,
+            stack: 0,
+            large_registers: false,
+            watch: None,
+        }
+    }
+
+    /// The same, but it computes everything, and the simulated work-groups write their results.
+    #[must_use]
+    pub fn with_results(mut self) -> Timer {
+        self.results = true;
+        self
+    }
+
+    /// The same, with another choice of cores.
+    #[must_use]
+    pub fn with_cores(mut self, cores: Cores) -> Timer {
+        self.cores = cores;
+        self
+    }
+
+    /// The same, with something else in L2 when a launch starts.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheState) -> Timer {
+        self.cache = cache;
+        self
+    }
+
+    /// The same for launches that were surveyed: where work-groups differ, some are simulated that stand for all.
+    #[must_use]
+    pub fn with_survey(mut self, survey: Option<Arc<Survey>>) -> Timer {
+        self.survey = survey;
+        self
+    }
+
+    /// The same, with another choice of the work-groups that stand for all.
+    #[must_use]
+    pub fn with_seed(mut self, seed: u64) -> Timer {
+        self.seed = seed;
+        self
+    }
+
+    /// The same, with some sub-groups watched for a while: [`LaunchTime::watched`].
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_watch(mut self, watch: Option<Watch>) -> Timer {
+        self.watch = watch;
+        self
+    }
+
+    /// The same where each sub-group has the large register file, and a core half as many of them (Intel).
+    #[must_use]
+    pub fn with_large_registers(mut self) -> Timer {
+        self.large_registers = true;
+        self
+    }
+
+    /// Counts what each work-group of a launch that has been checked has to do, and writes to its buffers what that depends
+    /// on; none where it takes too long.
+    pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
+        let sub_group = launch.sub_group_size(kernel, &self.model.description());
+        // So few are all simulated, whatever they do; what they leave in L2 matters all the same.
+        let kept = (self.cache == CacheState::Kept).then_some(&*self.model);
+        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept.is_some();
+        is_worth_it
+            .then(|| Survey::of(kernel, launch, sub_group, kept))
+            .flatten()
+    }
+
+    /// The device.
+    pub fn model(&self) -> &Arc<DeviceModel> {
+        &self.model
+    }
+
+    /// Lowers a verified kernel for a launch and looks up what its instructions cost.
+    ///
+    /// # Errors
+    /// The kernel is too large for the timer.
+    pub fn compile(&self, kernel: &Kernel, launch: &Launch) -> Result<Code> {
+        let key = Key::new(kernel, launch, &self.model);
+        let target = Target::of(&self.model, key.sub_group_size);
+        let target = match self.large_registers {
+            true => target.with_large_registers(),
+            false => target,
+        };
+        let (groups, group) = (key.groups_per_core, key.group);
+        let program = Arc::new(lower_for_groups(kernel, &target, &self.model, groups, group));
+        let code = Code::new(program, &self.model, key.sub_group_size, self.results)?;
+        Ok(code.with_large_registers(self.large_registers))
+    }
+
+    /// Times a launch, which has been checked. Of what the simulated work-groups write to the launch's
+    /// buffers, it writes what the time may depend on, or all ([`Timer::with_results`]).
+    ///
+    /// # Errors
+    /// The launch does not fit the device, or the kernel faults.
+    pub fn run(&self, code: &Code, launch: &Launch) -> Result<LaunchTime> {
+        match run::run(self, code, launch, None)? {
+            Raced::Ended(time, _) => Ok(*time),
+            Raced::Behind(_) => Err(Error::bug("a run was given up that was compared with none")),
+        }
+    }
+
+    /// The same, unless it turns out to be surely slower than the run that leads.
+    ///
+    /// # Errors
+    /// As for [`Timer::run`].
+    pub fn race(&self, code: &Code, launch: &Launch, entrant: Entrant<'_>) -> Result<Raced> {
+        run::run(self, code, launch, Some(entrant))
+    }
+}
+
+/// What the code of a kernel depends on, of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    sub_group_size: u32,
+    groups_per_core: u32,
+    group: u32,
+}
+
+impl Key {
+    fn new(kernel: &Kernel, launch: &Launch, model: &DeviceModel) -> Key {
+        let per_core = launch.group_count().div_ceil(u64::from(*model.core.count));
+        Key {
+            sub_group_size: launch.sub_group_size(kernel, &model.description()),
+            groups_per_core: u32::try_from(per_core).unwrap_or(u32::MAX),
+            group: u32::try_from(launch.group_items()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// The codes of a kernel, for the launches that it has had.
+type Codes = Mutex<HashMap<Key, Arc<Code>>>;
+
+impl Timer {
+    /// The code that a launch of a kernel runs, which is kept with what [`Clock::compile`] gave.
+    fn code(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Result<Arc<Code>> {
+        let codes = compiled
+            .downcast_ref::<Codes>()
+            .ok_or_else(|| Error::bug("a kernel that another clock compiled"))?;
+        let key = Key::new(kernel, launch, &self.model);
+        let known = codes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+            .cloned();
+        match known {
+            Some(code) => Ok(code),
+            None => {
+                let code = Arc::new(Timer::compile(self, kernel, launch)?);
+                codes
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .insert(key, Arc::clone(&code));
+                Ok(code)
+            }
+        }
+    }
+}
+
+impl Clock for Timer {
+    fn compile(&self, _kernel: &Arc<Kernel>) -> Result<Arc<dyn Any + Send + Sync>> {
+        // Which code it is depends on the launch.
+        Ok(Arc::new(Codes::default()))
+    }
+
+    fn time(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+        stack: u32,
+    ) -> Result<Timing> {
+        let code = self.code(kernel, compiled, launch)?;
+        let on_stack = Timer {
+            stack,
+            ..self.clone()
+        };
+        let time = on_stack.run(&code, launch)?;
+        Ok(Timing {
+            elapsed_ns: time.nanoseconds,
+            counters: time.counters(),
+            ..Timing::default()
+        })
+    }
+
+    fn resident_groups(
+        &self,
+        kernel: &Arc<Kernel>,
+        compiled: &Arc<dyn Any + Send + Sync>,
+        launch: &Launch,
+    ) -> Option<u64> {
+        // What keeps the launch from running is told when it is timed.
+        let code = self.code(kernel, compiled, launch).ok()?;
+        run::resident_groups(&self.model, &code, launch).ok()
+    }
+
+    fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
+        self.model.copy_ns(bytes, way)
+    }
+
+    fn shared_page(&self) -> Option<u64> {
+        self.model.card.as_ref().map(|card| *card.shared_page)
+    }
+
+    fn shared_pages_ns(&self, pages: u64) -> f64 {
+        self.model.shared_pages_ns(pages)
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        self.model.prefetches(kernel)
+    }
+}

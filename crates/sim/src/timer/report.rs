@@ -1,0 +1,264 @@
+//! What a timed launch tells: time, counters, where sub-groups waited and why.
+
+use std::collections::BTreeMap;
+
+use super::code::Code;
+use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
+use super::run::Simulated;
+use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
+use crate::device::Counters;
+use crate::ir::Place;
+use crate::memory::MemoryCounters;
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Occupancy};
+
+/// See [`Sample::within`].
+const WITHIN: f64 = 0.08;
+
+/// How long a launch takes, and why. Numbers of a sample are scaled to the whole launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchTime {
+    /// Cycles of the cores' clock, from the start to the end of the last work-group.
+    pub cycles: f64,
+    /// The same in nanoseconds, as a profiler tells it.
+    pub nanoseconds: f64,
+    /// From an event in front of the launch to one behind it, in nanoseconds: with what a launch takes besides.
+    pub between_events_ns: f64,
+    /// What was simulated.
+    pub sample: Sample,
+    /// What a work-group takes of a core.
+    pub footprint: Footprint,
+    /// Work-groups that a core holds, and what limits them.
+    pub occupancy: Occupancy,
+    /// Sub-groups resident in a busy core, on average.
+    pub resident_sub_groups: f64,
+    /// The part of the busy cores' issue slots that was used, 0 to 1.
+    pub issued: f64,
+    /// Instructions issued for sub-groups.
+    pub instructions: f64,
+    /// The same, each counted for every work-item that it acted on.
+    pub work_item_instructions: f64,
+    /// The part of the resident sub-groups' cycles that each reason took, 0 to 1, in the order of
+    /// [`StallReason::ALL`].
+    pub stalled: [f64; StallReason::ALL.len()],
+    /// What the memory hierarchy counted.
+    pub memory: MemoryCounters,
+    /// Bytes on their way to a busy core, on average, from L2 or from beyond.
+    pub bytes_in_flight: f64,
+    /// Those of them that come from device memory.
+    pub bytes_from_memory: f64,
+    /// Cycles that L2 would take for what was asked of it if it were always busy.
+    pub l2_busy: f64,
+    /// What device memory delivered and took, in bytes a nanosecond (GB/s).
+    pub bandwidth: f64,
+    /// Source places, those with the most waiting first.
+    pub places: Vec<PlaceProfile>,
+    /// Loads of the source from global memory, those with the most waiting first.
+    pub loads: Vec<LoadProfile>,
+    /// Loops, in the order of the program.
+    pub loops: Vec<LoopProfile>,
+    /// Units of a core, the busiest first.
+    pub units: Vec<UnitProfile>,
+    /// From which cycle until which each work-group was there that the first simulated core had in its first place.
+    pub lives: Vec<(u64, u64)>,
+    /// How the sub-groups that were watched (`Timer::with_watch`) came along, instruction by instruction.
+    pub watched: Vec<Vec<Issue>>,
+    /// The part of the resident sub-groups' cycles that waiting at each instruction of the program took, by reason.
+    pub waited: Vec<[f64; StallReason::ALL.len()]>,
+    scale: f64,
+}
+
+/// What was simulated of a launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Cores that were simulated.
+    pub cores: u32,
+    /// Cores that the launch keeps busy.
+    pub of_cores: u32,
+    /// Work-groups that were simulated.
+    pub groups: u64,
+    /// Work-groups of the launch.
+    pub of_groups: u64,
+    /// Whether work-groups differ, and those that were simulated were chosen to stand for all.
+    pub is_stratified: bool,
+}
+
+/// What happened at one place of the source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlaceProfile {
+    /// The place, in the kernel of [`Code::program`].
+    pub place: Place,
+    /// Instructions issued there.
+    pub instructions: f64,
+    /// Cycles that sub-groups waited there, by reason, in the order of [`StallReason::ALL`].
+    pub stalls: [f64; StallReason::ALL.len()],
+}
+
+impl Sample {
+    /// Whether everything was simulated.
+    pub fn is_whole(&self) -> bool {
+        self.groups == self.of_groups
+    }
+
+    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 17 of
+    /// 20 samples of launches whose work-groups differ much (`gallery/tests/sampling.rs`).
+    pub fn within(&self) -> Option<f64> {
+        self.is_stratified.then_some(WITHIN)
+    }
+}
+
+impl PlaceProfile {
+    /// Cycles that sub-groups waited there.
+    pub fn waited(&self) -> f64 {
+        self.stalls.iter().sum()
+    }
+}
+
+/// Scales what was simulated to the whole launch.
+pub(super) fn launch_time(
+    model: &DeviceModel,
+    code: &Code,
+    simulated: Simulated,
+    sample: Sample,
+    footprint: Footprint,
+    occupancy: Occupancy,
+) -> LaunchTime {
+    let scale = sample.of_groups as f64 / sample.groups.max(1) as f64;
+    let nanoseconds = model.nanoseconds(simulated.cycles);
+    let issued: u64 = simulated.profile.iter().map(|profile| profile.issued).sum();
+    let lanes: u64 = simulated.profile.iter().map(|profile| profile.lanes).sum();
+    let core_cycles = simulated.core_cycles.max(1.0);
+    let resident = simulated.resident_cycles.max(1) as f64;
+    let stalled = StallReason::ALL.map(|reason| {
+        let waited: u64 = simulated
+            .profile
+            .iter()
+            .map(|profile| profile.stalls[reason as usize])
+            .sum();
+        waited as f64 / resident
+    });
+    let moved = (simulated.memory.dram_read_bytes + simulated.memory.dram_written_bytes) as f64;
+    LaunchTime {
+        cycles: simulated.cycles,
+        nanoseconds,
+        between_events_ns: nanoseconds + model.nanoseconds(f64::from(*model.core.launch)),
+        sample,
+        footprint,
+        occupancy,
+        resident_sub_groups: simulated.resident_cycles as f64 / core_cycles,
+        issued: issued as f64 / (core_cycles * f64::from(*model.core.schedulers)),
+        instructions: issued as f64 * scale,
+        work_item_instructions: lanes as f64 * scale,
+        stalled,
+        bytes_in_flight: simulated.memory.byte_cycles_in_flight / core_cycles,
+        bytes_from_memory: simulated.memory.byte_cycles_from_memory / core_cycles,
+        l2_busy: simulated.memory.l2_requests * scale / *model.l2.requests_per_cycle,
+        bandwidth: if nanoseconds > 0.0 {
+            moved * scale / nanoseconds
+        } else {
+            0.0
+        },
+        memory: simulated.memory,
+        lives: simulated.lives,
+        watched: simulated.watched,
+        waited: simulated
+            .profile
+            .iter()
+            .map(|own| own.stalls.map(|cycles| cycles as f64 / resident))
+            .collect(),
+        places: places(code, &simulated.profile, scale),
+        loads: profile::loads(code.program(), &simulated.profile, scale),
+        loops: profile::loops(code.program(), &simulated.profile, scale),
+        units: profile::units(model, code, &simulated.profile, scale),
+        scale,
+    }
+}
+
+fn places(code: &Code, profile: &[InstructionProfile], scale: f64) -> Vec<PlaceProfile> {
+    let mut places: BTreeMap<Place, PlaceProfile> = BTreeMap::new();
+    for (instruction, own) in code.program().instructions.iter().zip(profile) {
+        let sum = places.entry(instruction.place).or_insert_with(|| PlaceProfile {
+            place: instruction.place,
+            instructions: 0.0,
+            stalls: [0.0; StallReason::ALL.len()],
+        });
+        sum.instructions += own.issued as f64 * scale;
+        for (sum, &own) in sum.stalls.iter_mut().zip(&own.stalls) {
+            *sum += own as f64 * scale;
+        }
+    }
+    let mut places: Vec<PlaceProfile> = places.into_values().collect();
+    places.sort_by(|a, b| b.waited().total_cmp(&a.waited()));
+    places
+}
+
+impl LaunchTime {
+    /// So many cycles in the middle of a work-group's life, half of it at most: of the one that is there in the middle of the
+    /// launch. Neither its start nor its end is in them.
+    pub fn middle(&self, cycles: u64, sub_groups: usize) -> Option<Watch> {
+        let &(from, to) = self.lives.get(self.lives.len() / 2)?;
+        let length = cycles.clamp(1, ((to - from) / 2).max(1));
+        let from = from + (to - from - length) / 2;
+        Some(Watch {
+            from,
+            to: from + length,
+            sub_groups,
+        })
+    }
+
+    /// The part of the resident sub-groups' cycles in which they waited for memory: for loads and
+    /// asynchronous copies, 0 to 1.
+    #[doc(hidden)]
+    pub fn waiting_for_memory(&self) -> f64 {
+        let waited = |reason: StallReason| self.stalled[reason as usize];
+        waited(StallReason::LongScoreboard) + waited(StallReason::AsyncCopy)
+    }
+
+    /// Bytes that device memory moved.
+    #[doc(hidden)]
+    pub fn dram_bytes(&self) -> f64 {
+        (self.memory.dram_read_bytes + self.memory.dram_written_bytes) as f64 * self.scale
+    }
+
+    /// The numbers by name, as a profiler calls them, for the whole launch.
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::default();
+        let memory = &self.memory;
+        let mut scaled =
+            |name: &'static str, amount: f64| counters.add(name, (amount * self.scale).round() as u64);
+        scaled("L1 sectors", memory.l1_sectors as f64);
+        scaled("L1 sector hits", memory.l1_hits as f64);
+        scaled("L1 sectors on their way", memory.l1_pending as f64);
+        scaled("L2 sectors", memory.l2_sectors as f64);
+        scaled("L2 sector hits", memory.l2_hits as f64);
+        scaled("L2 sectors written", memory.l2_written_sectors as f64);
+        scaled("device memory bytes read", memory.dram_read_bytes as f64);
+        scaled("device memory bytes written", memory.dram_written_bytes as f64);
+        scaled("prefetched lines", memory.prefetched_lines as f64);
+        scaled("prefetched bytes", memory.prefetched_bytes as f64);
+        scaled("TLB misses", memory.tlb_misses as f64);
+        scaled("shared memory accesses", memory.shared_accesses as f64);
+        scaled("shared memory bank conflicts", memory.bank_conflicts as f64);
+        let mut whole = |name: &'static str, amount: f64| counters.add(name, amount.round() as u64);
+        whole("cycles", self.cycles);
+        whole("instructions", self.instructions);
+        whole("work-item instructions", self.work_item_instructions);
+        whole("bytes in flight a core", self.bytes_in_flight);
+        whole("issue slots used, per mille", self.issued * 1000.0);
+        whole(
+            "resident sub-groups a core, hundredths",
+            self.resident_sub_groups * 100.0,
+        );
+        whole("simulated cores", f64::from(self.sample.cores));
+        whole("busy cores", f64::from(self.sample.of_cores));
+        for reason in StallReason::ALL {
+            let cycles: f64 = self
+                .places
+                .iter()
+                .map(|place| place.stalls[reason as usize])
+                .sum();
+            counters.add(reason.counter(), cycles.round() as u64);
+        }
+        counters
+    }
+}

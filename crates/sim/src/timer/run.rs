@@ -1,0 +1,643 @@
+//! Running a launch: which cores are simulated, and what follows for all of them.
+
+use super::code::Code;
+use super::core::{Core, Groups};
+use super::pace::{Behind, Course, Entrant, Follower};
+use super::report::{self, Sample};
+use super::slowest::{self, Moments};
+use super::stalls::{InstructionProfile, Issue, Watch};
+use super::survey::Chosen;
+use super::{Cores, Raced, Timer};
+use crate::device::{CacheState, Launch};
+use crate::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
+use crate::home::Home;
+use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
+use crate::memory::{
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, WithHost, parts, spread,
+    stays_in_l2,
+};
+use crate::model::DeviceModel;
+use crate::model::occupancy::{Footprint, Occupancy};
+use crate::{Error, Result};
+
+/// Cores run in turns of this many cycles. Accesses of different cores reach the memory hierarchy out of
+/// order by as much at most.
+const TURN: u64 = 16;
+
+/// Sub-groups that a sample has at least, in all its cores: few sub-groups hide nothing of each other's
+/// bursts, and the share of the memory of one core alone serves a burst more slowly than the whole does.
+const SUB_GROUPS_OF_A_SAMPLE: u32 = 16;
+
+/// The same where the code is larger than the near instruction cache. Whether the sub-groups of a core stay together
+/// and share the lines that they bring is chance then, and the launch ends with the core that had none. (`gather` under
+/// `unroll:16,values=rolling-registers:16`, 81 KiB: 449 µs by 4 cores, 538 by 12 or more; 481 to 505 on two H200s.)
+const SUB_GROUPS_OF_LARGE_CODE: u32 = 64;
+
+/// Cores of the smallest sample, whose times tell whether work-groups are alike.
+const LEAST_CORES: u32 = 2;
+
+/// Cores of a sample whose times differ by more than this part are not alike.
+const ALIKE: f64 = 0.05;
+
+/// Cores of a sample that have as much work as each other, to this part, but not as much time: chance, in
+/// the order in which sub-groups find code and data in the caches, makes the difference. As many cores as
+/// [`CORES_TO_AVERAGE`] show that, too.
+const SAME_WORK: f64 = 0.01;
+
+/// Cores of a sample that averages over chance.
+const CORES_TO_AVERAGE: u32 = 16;
+
+/// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
+/// are not alike: the launch waits for the longest of them, which a sample need not hold.
+const ALIKE_WORK: f64 = 0.05;
+
+/// Where more than this part of what cores ask L2 for is there because another core brought it, all are simulated. (Of
+/// `micro/bandwidth group=512 footprint=2^31 segment=1 steps=8` 12 % are; 2 cores, and 32, take 6 % longer than all.)
+const SHARED: f64 = 0.05;
+
+/// Cores of a sample whose work-groups stand for others that differ. (Of 15 launches, each with three choices of work-groups, 16
+/// cores take up to 6.5 % less and 6.2 % more time than all, 2.4 % off on average; 8 up to 9 %.)
+pub(super) const CORES_OF_STRATA: u32 = 16;
+
+/// Steps of work-groups that stand for others that differ, where these are many, and the rounds of resident ones that are
+/// simulated however long that takes; by choice, some seconds.
+const WHILE: f64 = 1e7;
+const LEAST_ROUNDS: f64 = 2.0;
+
+/// Cores that are walked through to find out.
+const CORES_TO_WALK: u32 = 32;
+
+/// Steps of a launch of which that is found out at most, and of which all cores are simulated where they differ by chance: a walk
+/// through 32 of 132 takes 0.05 s then, and timing all of them a second.
+const SHORT: f64 = 3e6;
+
+/// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
+/// of these.
+const ROUNDS: u64 = 6;
+
+/// Groups of lines of a buffer that are looked at to find out how it can be compressed.
+const LOOKED_AT: u64 = 256;
+
+/// Instructions that a core issues at most.
+const INSTRUCTION_LIMIT: u64 = 1 << 36;
+
+/// What the simulated cores did.
+pub(super) struct Simulated {
+    pub cycles: f64,
+    pub profile: Vec<InstructionProfile>,
+    pub memory: MemoryCounters,
+    pub resident_cycles: u64,
+    /// Cycles of all simulated cores together, until the last one ended.
+    pub core_cycles: f64,
+    pub groups: u64,
+    pub lives: Vec<(u64, u64)>,
+    pub watched: Vec<Vec<Issue>>,
+    /// Whether work-groups have about as many instructions to issue, and share nothing that a sample of them does not see.
+    independent: bool,
+    /// Whether the cores' times say that all of the launch's cores take as long.
+    alike: bool,
+    /// Whether the cores had as much work as each other.
+    same_work: bool,
+    /// Whether other cores may bring what lies beside what these ones read.
+    scattered: bool,
+}
+
+impl Simulated {
+    /// Steps of `groups` such work-groups: instructions, and sectors that they ask for.
+    fn steps(&self, groups: u64) -> f64 {
+        let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
+        (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
+    }
+}
+
+/// A launch on a model, and what was found out about it.
+struct Job<'l> {
+    model: &'l DeviceModel,
+    code: &'l Code,
+    launch: &'l Launch,
+    state: &'l LaunchState<'l>,
+    occupancy: &'l Occupancy,
+    /// Cores that have work-groups.
+    busy: u32,
+    /// Work-groups that such a core holds at once.
+    places: u32,
+    /// What L2 holds at first.
+    contents: Contents,
+    /// What it is compared with.
+    entrant: Option<Entrant<'l>>,
+    /// Which stack of the card runs it.
+    stack: u32,
+    watch: Option<Watch>,
+}
+
+/// Times a launch, unless it is surely behind what it is compared with.
+pub(super) fn run(
+    timer: &Timer,
+    code: &Code,
+    launch: &Launch,
+    entrant: Option<Entrant<'_>>,
+) -> Result<Raced> {
+    let Timer {
+        model,
+        cores,
+        cache,
+        survey,
+        seed,
+        ..
+    } = timer;
+    let (cores, cache, seed) = (*cores, *cache, *seed);
+    let kernel = &code.program().kernel;
+    // The functional engine has looked out for prefetches out of bounds, where they matter.
+    let options = Options {
+        prefetch_bounds: PrefetchBounds::Free,
+        ..Options::FAST
+    };
+    let state = LaunchState::new(kernel, launch, code.sub_group_size(), options)?;
+    let (footprint, occupancy) = occupancy(model, code, launch)?;
+    let groups = launch.group_count();
+    let busy = groups.min(u64::from(*model.core.count)) as u32;
+    let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(u64::from(busy))) as u32;
+    let wanted = match cores {
+        // Who adds to a word waits for the others that do.
+        Cores::Sampled if meets_others(kernel) => busy,
+        Cores::All => busy,
+        Cores::Exactly(count) => count.clamp(1, busy),
+        Cores::Sampled => {
+            let resident = places * occupancy.sub_groups_per_group;
+            let is_large = u64::from(code.program().code_bytes) > *model.instruction_cache.near;
+            let sub_groups = match is_large {
+                true => SUB_GROUPS_OF_LARGE_CODE,
+                false => SUB_GROUPS_OF_A_SAMPLE,
+            };
+            sub_groups
+                .div_ceil(resident.max(1))
+                .clamp(LEAST_CORES, busy.max(LEAST_CORES))
+                .min(busy)
+        }
+    };
+    let survey = survey.as_ref().filter(|survey| survey.of_groups() == groups);
+    let contents = match cache {
+        CacheState::Flushed => Contents::Nothing,
+        CacheState::Kept if survey.is_some_and(|survey| survey.touches_at_most(stays_in_l2(model))) => {
+            Contents::Touched
+        }
+        CacheState::Kept => Contents::Buffers,
+    };
+    let job = Job {
+        model,
+        code,
+        launch,
+        state: &state,
+        occupancy: &occupancy,
+        busy,
+        places,
+        contents,
+        entrant,
+        stack: timer.stack,
+        watch: timer.watch,
+    };
+    let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
+    if let (Cores::Sampled, Some(survey)) = (cores, differing) {
+        // A short launch is soon simulated, and ends as its last few work-groups do.
+        let simulated = match survey.steps() <= SHORT {
+            true => busy,
+            false => CORES_OF_STRATA.min(busy),
+        };
+        let chosen = (simulated < busy).then(|| {
+            let all = groups as f64 * f64::from(simulated) / f64::from(busy);
+            let round = f64::from(simulated * places);
+            // As many rounds as can be had in a while.
+            let rounds = WHILE / (survey.steps() / groups as f64 * round);
+            let most = round * rounds.max(LEAST_ROUNDS);
+            let mut chosen = survey.choose(all.min(most).round() as usize, seed);
+            if all > most {
+                chosen.left_out = all - most;
+                chosen.ratio = f64::from(busy) / f64::from(simulated);
+            }
+            chosen
+        });
+        let (result, course) = match job.simulate(simulated, chosen.as_ref())? {
+            Ok(ended) => ended,
+            Err(behind) => return Ok(Raced::Behind(behind)),
+        };
+        let sample = Sample {
+            cores: simulated,
+            of_cores: busy,
+            groups: result.groups,
+            of_groups: groups,
+            is_stratified: chosen.is_some(),
+        };
+        let time = report::launch_time(model, code, result, sample, footprint, occupancy);
+        return Ok(Raced::Ended(Box::new(time), course));
+    }
+    let mut simulated = wanted;
+    loop {
+        let (result, course) = match job.simulate(simulated, None)? {
+            Ok(ended) => ended,
+            Err(behind) => return Ok(Raced::Behind(behind)),
+        };
+        if cores == Cores::Sampled && simulated < busy {
+            let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
+            if !result.independent || is_enough && job.shares_unseen(&result)? {
+                simulated = busy;
+                continue;
+            }
+            if !is_enough {
+                simulated = match result.same_work {
+                    true if result.steps(groups) <= SHORT => busy,
+                    true => CORES_TO_AVERAGE.min(busy),
+                    false => simulated.saturating_mul(8).min(busy),
+                };
+                continue;
+            }
+        }
+        let sample = Sample {
+            cores: simulated,
+            of_cores: busy,
+            groups: result.groups,
+            of_groups: groups,
+            is_stratified: false,
+        };
+        let time = report::launch_time(model, code, result, sample, footprint, occupancy);
+        return Ok(Raced::Ended(Box::new(time), course));
+    }
+}
+
+/// Whether atomic operations of a work-group can meet those of others.
+fn meets_others(kernel: &Kernel) -> bool {
+    let mut meets = false;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Atomic { ptr, op, .. } = &op.kind {
+            meets |= *op != AtomicOp::Load && kernel.ty(*ptr).space() != Some(Space::Shared);
+        }
+    });
+    meets
+}
+
+/// How many work-groups of the launch the device holds at once.
+pub(super) fn resident_groups(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<u64> {
+    let (_, occupancy) = occupancy(model, code, launch)?;
+    Ok(u64::from(occupancy.groups_per_core) * u64::from(*model.core.count))
+}
+
+/// What a work-group of the launch takes, and how many of them a core holds.
+fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
+    let program = code.program();
+    let mut barrier = false;
+    program.kernel.body.walk(&mut |op| {
+        barrier |= matches!(
+            op.kind,
+            OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(Meeting::Named { .. })
+        )
+    });
+    let items = u32::try_from(launch.group_items()).unwrap_or(u32::MAX);
+    let footprint = Footprint {
+        registers: program.register_estimate.registers,
+        shared: u32::try_from(program.kernel.shared_bytes()).unwrap_or(u32::MAX),
+        barrier,
+        large_register_file: code.large_registers,
+        ..Footprint::new(items, code.sub_group_size())
+    };
+    let occupancy = model.occupancy(&footprint);
+    if occupancy.groups_per_core == 0 {
+        return Err(Error::device(format!(
+            "a work-group of `{}` does not fit into a core of {}: {} work-items, {} registers each, {} bytes of shared memory",
+            program.kernel.name, model.title, footprint.group, footprint.registers, footprint.shared
+        ))
+        .accepted(format!("it is limited by {}", occupancy.limit())));
+    }
+    Ok((footprint, occupancy))
+}
+
+/// Work-groups in the order of their numbers. If all cores are simulated, whichever has room takes the
+/// next; else each takes those that it would get if all ended in turn.
+struct Queue {
+    next: Vec<u64>,
+    shared: bool,
+    busy: u64,
+    count: u64,
+    left: Vec<u64>,
+    /// Those that stand for all, where they are chosen: what is counted are places in this list.
+    list: Option<Vec<u64>>,
+    /// Work-groups of each core that the list leaves out.
+    left_out: u64,
+}
+
+impl Groups for Queue {
+    fn next(&mut self, core: usize) -> Option<u64> {
+        let (next, step) = match self.shared {
+            true => (&mut self.next[0], 1),
+            false => (&mut self.next[core], self.busy),
+        };
+        if *next >= self.count || self.left[core] == 0 {
+            return None;
+        }
+        self.left[core] -= 1;
+        *next += step;
+        let place = *next - step;
+        Some(self.list.as_ref().map_or(place, |list| list[place as usize]))
+    }
+}
+
+impl Job<'_> {
+    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the work-groups
+    /// that stand for all.
+    fn simulate(
+        &self,
+        simulated: u32,
+        chosen: Option<&Chosen>,
+    ) -> Result<std::result::Result<(Simulated, Course), Behind>> {
+        let shared = simulated == self.busy || chosen.is_some();
+        let ratio = chosen.map_or_else(|| self.ratio(simulated), |chosen| chosen.ratio);
+        let mut memory = self.memory(simulated, ratio, chosen.is_some());
+        let mut queue = self.queue((0..u64::from(simulated)).collect(), shared);
+        if let Some(Chosen { groups, left_out, .. }) = chosen {
+            queue.busy = u64::from(simulated);
+            queue.count = groups.len() as u64;
+            queue.list = Some(groups.clone());
+            queue.left_out = (left_out / f64::from(simulated)).round() as u64;
+        }
+        let mut cores = self.cores(&mut queue)?;
+        if shared {
+            // The first work-groups were dealt out; from now on it is first come, first served.
+            queue.shared = true;
+            queue.next[0] = (queue.busy * u64::from(self.places)).min(queue.count);
+        }
+        let mut follower = Follower::new(self.code.program(), simulated, self.places, self.entrant);
+        let lanes = |cores: &[Core], at: usize| cores.iter().map(|core| core.profile[at].lanes).sum();
+        let mut end = 0;
+        // Kept here, so that a core that does nothing in a turn is not looked at.
+        let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();
+        while let Some(first) = next.iter().flatten().min() {
+            end = (first / TURN + 1) * TURN;
+            for (core, next) in cores.iter_mut().zip(&mut next) {
+                if next.is_some_and(|next| next < end) {
+                    core.run(end, &mut memory, &mut queue)?;
+                    *next = core.next();
+                }
+            }
+            if let Some(behind) = follower.look(end, |at| lanes(&cores, at)) {
+                return Ok(Err(behind));
+            }
+        }
+        let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
+        let course = follower.end(end, groups, |at| lanes(&cores, at));
+        let mut result = summary(&cores, &queue, memory.counters().clone(), self.places);
+        result.independent &= !memory.is_shared(queue.count as f64 / result.groups.max(1) as f64);
+        result.scattered = memory.is_scattered();
+        Ok(Ok((result, course)))
+    }
+
+    /// Whether cores find much in L2 that others brought, which a sample that gave this result need not have seen. Those of a
+    /// launch of which that takes long to find out are taken not to.
+    fn shares_unseen(&self, result: &Simulated) -> Result<bool> {
+        if !result.scattered || result.steps(self.launch.group_count()) > SHORT {
+            return Ok(false);
+        }
+        let walking = CORES_TO_WALK.min(self.busy);
+        let mut memory = self.memory(walking, self.ratio(walking), false).walked();
+        // One core out of each of as many parts of them, at random: what is shared may be so at one distance only.
+        let part = f64::from(self.busy) / f64::from(walking);
+        let chosen = |number: u32| {
+            let within = (spread(u64::from(number)) >> 32) as f64 / f64::powi(2.0, 32);
+            ((f64::from(number) + within) * part) as u64
+        };
+        let mut queue = self.queue((0..walking).map(chosen).collect(), false);
+        for core in &mut self.cores(&mut queue)? {
+            core.run(u64::MAX, &mut memory, &mut queue)?;
+        }
+        let others = f64::from(self.busy - 1) / f64::from(walking - 1).max(1.0);
+        Ok(memory.found() * others > SHARED)
+    }
+
+    /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
+    fn memory(&self, simulated: u32, ratio: f64, is_stratified: bool) -> MemorySystem {
+        let extent = Extent {
+            simulated,
+            busy: self.busy,
+            is_stratified,
+            ratio,
+            l1_bytes: self.model.l1_bytes(self.occupancy),
+            buffers: self.state.extents(),
+            contents: self.contents,
+            placement: self.placement(),
+            compressible: self.compressible(),
+        };
+        MemorySystem::new(self.model, &extent)
+    }
+
+    /// In which stacks the launch's buffers lie, for the one that runs it.
+    fn placement(&self) -> Placement {
+        let buffers = self.state.extents().into_iter().zip(self.state.stacks());
+        let with_host = self.with_host();
+        match *self.model.core.stacks > 1 {
+            true => Placement {
+                divided: buffers.map(|(buffer, _)| buffer).collect(),
+                with_host,
+                ..Placement::default()
+            },
+            false => Placement {
+                elsewhere: buffers
+                    .filter(|&(_, stack)| stack != self.stack)
+                    .map(|(buffer, _)| buffer)
+                    .collect(),
+                with_host,
+                ..Placement::default()
+            },
+        }
+    }
+
+    /// What of the launch's buffers lies with the host.
+    fn with_host(&self) -> WithHost {
+        let mut found = WithHost::default();
+        for (buffer, memory) in self.state.extents().into_iter().zip(self.state.memories()) {
+            match memory.home() {
+                Home::Device => {}
+                Home::Host => found.pinned.push(buffer),
+                Home::Shared(pages) => {
+                    let pieces = pages.on_host().into_iter();
+                    found
+                        .pages
+                        .extend(pieces.map(|piece| buffer.start + piece.start..buffer.start + piece.end));
+                }
+            }
+        }
+        found
+    }
+
+    /// What part of each buffer can be compressed, by some of its lines, where the device does that.
+    fn compressible(&self) -> Vec<Compressible> {
+        let together = u64::from(*self.model.dram.compression);
+        if together < 2 {
+            return Vec::new();
+        }
+        let bytes = together * *self.model.l2.line;
+        let of = |(addresses, memory): (std::ops::Range<u64>, &BufferMemory)| {
+            let groups = (addresses.end - addresses.start) / bytes;
+            let looked_at = groups.min(LOOKED_AT);
+            let group = |number: u64| {
+                let mut words = vec![0; bytes as usize];
+                let first = number * groups / looked_at.max(1) * bytes;
+                memory.copy_out(first, &mut words).ok()?;
+                let words = words.chunks_exact(4);
+                Some(
+                    words
+                        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                        .collect(),
+                )
+            };
+            let (clear, alike) = parts((0..looked_at).filter_map(group));
+            Compressible {
+                addresses,
+                clear,
+                alike,
+            }
+        };
+        self.state
+            .extents()
+            .into_iter()
+            .zip(self.state.memories())
+            .map(of)
+            .collect()
+    }
+
+    /// The launch's work over that of so many cores, the first ones. Where work-groups do not divide evenly, these have one more
+    /// than others, and ask memory for as much more. (`gather groups=200 group=96 items=700 table=2^26 work=20` has two in 68
+    /// cores and one in 64: its rings take 483 µs on an H100, and 585 where a core with two had no more of the memory than one
+    /// with one.) Where only the first rounds are simulated, all cores are full in these.
+    fn ratio(&self, simulated: u32) -> f64 {
+        let (all, busy) = (self.launch.group_count(), u64::from(self.busy));
+        if all > busy * u64::from(self.places) * ROUNDS {
+            return f64::from(self.busy) / f64::from(simulated);
+        }
+        let of_core = |core: u64| (all - core).div_ceil(busy);
+        let theirs: u64 = (0..u64::from(simulated)).map(of_core).sum();
+        all as f64 / theirs as f64
+    }
+
+    /// The work-groups of cores that begin with these ones: all of theirs, or the first rounds.
+    fn queue(&self, first: Vec<u64>, all: bool) -> Queue {
+        let most = match all {
+            true => u64::MAX,
+            false => ROUNDS * u64::from(self.places),
+        };
+        Queue {
+            left: vec![most; first.len()],
+            next: first,
+            shared: false,
+            busy: u64::from(self.busy),
+            count: self.launch.group_count(),
+            list: None,
+            left_out: 0,
+        }
+    }
+
+    /// Cores with their first work-groups.
+    fn cores(&self, queue: &mut Queue) -> Result<Vec<Core<'_>>> {
+        let (state, model, code) = (self.state, self.model, self.code);
+        (0..queue.next.len())
+            .map(|number| {
+                let core = Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, queue)?;
+                Ok(core.watched(self.watch.filter(|_| number == 0)))
+            })
+            .collect()
+    }
+}
+
+fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -> Simulated {
+    let mut profile = vec![InstructionProfile::default(); cores.first().map_or(0, |core| core.profile.len())];
+    for core in cores {
+        for (sum, own) in profile.iter_mut().zip(&core.profile) {
+            sum.issued += own.issued;
+            sum.lanes += own.lanes;
+            sum.traffic.add(own.traffic);
+            for (sum, own) in sum.stalls.iter_mut().zip(own.stalls) {
+                *sum += own;
+            }
+        }
+    }
+    let last = |core: &Core| core.ended.iter().copied().max().unwrap_or(0) as f64;
+    let end = cores.iter().map(last).fold(0.0, f64::max);
+    // Cores with as many work-groups as the first should take as long.
+    let comparable = cores
+        .iter()
+        .filter(|core| core.ended.len() == cores[0].ended.len())
+        .map(last);
+    let shortest = comparable.fold(f64::INFINITY, f64::min);
+    let work = |core: &Core| core.issued as f64 / core.ended.len().max(1) as f64;
+    let (least, most) = cores
+        .iter()
+        .map(work)
+        .fold((f64::INFINITY, 0.0f64), |(least, most), work| {
+            (least.min(work), most.max(work))
+        });
+    let all: Vec<f64> = cores
+        .iter()
+        .enumerate()
+        .map(|(number, core)| whole_time(core, left_over(queue, number), u64::from(places)))
+        .collect();
+    let mut work_of_groups = Moments::default();
+    cores
+        .iter()
+        .flat_map(|core| &core.work)
+        .for_each(|&work| work_of_groups.add(work));
+    Simulated {
+        cycles: all.iter().copied().fold(0.0, f64::max) + unseen(cores, queue, places),
+        profile,
+        memory,
+        resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
+        core_cycles: end * cores.len() as f64,
+        groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
+        lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
+        watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
+        independent: work_of_groups.relative() <= ALIKE_WORK,
+        alike: shortest >= end * (1.0 - ALIKE),
+        same_work: least >= most * (1.0 - SAME_WORK),
+        scattered: false,
+    }
+}
+
+/// Work-groups that a core would still have got.
+fn left_over(queue: &Queue, core: usize) -> u64 {
+    match queue.shared {
+        true => queue.left_out,
+        false => queue.count.saturating_sub(queue.next[core]).div_ceil(queue.busy),
+    }
+}
+
+/// How much later than these cores' last sub-group the last one of the whole launch ends, where all work-groups are
+/// resident at once and all sub-groups have as much to do.
+fn unseen(cores: &[Core], queue: &Queue, places: u32) -> f64 {
+    let mut work = Moments::default();
+    for &(_, issued) in cores.iter().flat_map(|core| &core.last) {
+        work.add(issued);
+    }
+    let groups: usize = cores.iter().map(|core| core.ended.len()).sum();
+    if queue.count > queue.busy * u64::from(places) || work.relative() > SAME_WORK || groups == 0 {
+        return 0.0;
+    }
+    let times: Vec<Vec<u64>> = cores
+        .iter()
+        .map(|core| core.last.iter().map(|&(end, _)| end).collect())
+        .collect();
+    slowest::later(&times, queue.count as f64 / groups as f64)
+}
+
+/// A core's time with the work-groups that were left out: they come as fast as those of the later half.
+fn whole_time(core: &Core, left_over: u64, places: u64) -> f64 {
+    let mut ended = core.ended.clone();
+    ended.sort_unstable();
+    let last = ended.last().copied().unwrap_or(0) as f64;
+    if left_over == 0 {
+        return last;
+    }
+    let (from, to) = (
+        ended.len() / 2,
+        ended.len() - (places as usize).min(ended.len() / 4).max(1),
+    );
+    let per_group = match to > from {
+        true => (ended[to] - ended[from]) as f64 / (to - from) as f64,
+        false => last / ended.len().max(1) as f64,
+    };
+    last + per_group * left_over as f64
+}

@@ -1,0 +1,298 @@
+//! A resident sub-group: where it is in the program, what it waits for.
+
+use std::collections::VecDeque;
+
+use super::code::{Code, Coded, CodedControl};
+use super::cost::Pipe;
+use super::stalls::StallReason;
+use crate::functional::{Mask, Registers, SubGroup};
+
+/// Whether a sub-group takes part in scheduling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It can issue from [`Resident::earliest`] on.
+    Ready,
+    /// It waits for the rest of its work-group.
+    AtBarrier,
+    /// All its work-items have ended, or there is none.
+    Ended,
+}
+
+/// A sub-group in one of a core's places. What every instruction reads comes first and lies together: a core has many.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Resident {
+    /// The next instruction.
+    pub at: usize,
+    /// The cycle after its last issue.
+    pub since: u64,
+    /// When the next instruction can issue, as far as the sub-group alone is concerned, and why not
+    /// earlier.
+    pub earliest: u64,
+    /// The instruction that the waiting is blamed on.
+    pub blame: usize,
+    /// Before this it issues nothing, and why.
+    free: u64,
+    /// Instructions that it issued.
+    pub issued: u64,
+    /// The place of its work-group in the core.
+    pub slot: usize,
+    pub active: Mask,
+    pub reason: StallReason,
+    free_reason: StallReason,
+    /// Whether a unit was busy when it could have issued.
+    pub throttled: Option<StallReason>,
+    pub state: State,
+    /// The line of code that it has.
+    pub line: Option<u32>,
+    registers: Vec<Register>,
+    pub values: Registers,
+    scopes: Vec<Scope>,
+    /// When the last copy that was started is there.
+    last_copy: u64,
+    copies: VecDeque<CopyOnItsWay>,
+    /// When the last result on each scoreboard is there, and how often somebody has waited for it.
+    scoreboards: [(u64, u32); 16],
+    pub sub_group: SubGroup,
+}
+
+/// When a register's value is there.
+#[derive(Clone, Copy, Debug)]
+struct Register {
+    ready: u64,
+    /// What waits for it waits for.
+    cause: StallReason,
+    /// The scoreboard that it arrives on, if it takes no fixed time and nobody has waited for it yet.
+    board: Option<u8>,
+    /// How often somebody had waited for that scoreboard when it was issued.
+    waits: u32,
+    /// The unit that it comes from.
+    pipe: Pipe,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CopyOnItsWay {
+    number: u64,
+    done: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Scope {
+    /// Lanes for the second region, and where that is, until it starts.
+    otherwise: Option<(Mask, u32)>,
+    left: Mask,
+    next: Mask,
+    end: u32,
+}
+
+impl Resident {
+    /// A sub-group at the start of a program.
+    pub(super) fn new(
+        slot: usize,
+        sub_group: SubGroup,
+        values: Registers,
+        code: &Code,
+        now: u64,
+    ) -> Resident {
+        let there = Register {
+            ready: 0,
+            cause: StallReason::Wait,
+            board: None,
+            waits: 0,
+            pipe: Pipe::Control,
+        };
+        Resident {
+            slot,
+            issued: 0,
+            active: sub_group.mask(),
+            sub_group,
+            values,
+            state: State::Ready,
+            at: 0,
+            scopes: Vec::new(),
+            earliest: now,
+            reason: StallReason::NoInstruction,
+            blame: 0,
+            throttled: None,
+            since: now,
+            free: now,
+            free_reason: StallReason::NoInstruction,
+            registers: vec![there; code.program.registers as usize],
+            scoreboards: [(0, 0); 16],
+            copies: VecDeque::new(),
+            last_copy: 0,
+            line: None,
+        }
+    }
+
+    /// The lanes on which an instruction acts.
+    pub(super) fn mask(&self, instruction: &Coded) -> Mask {
+        match instruction.guard {
+            None => self.active,
+            Some((slot, holds)) => {
+                let truth = self.values.truth(slot, self.active);
+                if holds { truth } else { self.active.without(truth) }
+            }
+        }
+    }
+
+    /// Obeys an instruction's control and moves on to the next instruction.
+    pub(super) fn follow(&mut self, control: CodedControl) {
+        let here = self.at;
+        self.at += 1;
+        match control {
+            CodedControl::Next => return,
+            CodedControl::Open { end } => {
+                self.scopes.push(Scope {
+                    otherwise: None,
+                    left: Mask::NONE,
+                    next: Mask::NONE,
+                    end,
+                });
+                return;
+            }
+            CodedControl::If { cond, otherwise, end } => {
+                let holds = self.values.truth(cond, self.active);
+                let others = self.active.without(holds);
+                let otherwise = Some((others, otherwise));
+                self.scopes.push(Scope {
+                    otherwise,
+                    left: Mask::NONE,
+                    next: Mask::NONE,
+                    end,
+                });
+                self.active = holds;
+            }
+            CodedControl::Else { .. } => {
+                let waiting = self.scopes.last_mut().and_then(|scope| scope.otherwise.take());
+                self.active = waiting.map_or(Mask::NONE, |(mask, _)| mask);
+            }
+            CodedControl::End => {
+                self.active = self.scopes.pop().map_or(Mask::NONE, |scope| scope.left);
+            }
+            CodedControl::EndLoop { body } => match self.scopes.last_mut() {
+                Some(scope) if !scope.next.is_empty() => {
+                    self.active = std::mem::take(&mut scope.next);
+                    self.at = body as usize;
+                }
+                _ => self.active = self.scopes.pop().map_or(Mask::NONE, |scope| scope.left),
+            },
+            CodedControl::Break { depth } => {
+                let scope = &mut self.scopes[depth as usize];
+                scope.left = scope.left.or(self.active);
+                self.active = Mask::NONE;
+            }
+            CodedControl::Continue { depth } => {
+                let scope = &mut self.scopes[depth as usize];
+                scope.next = scope.next.or(self.active);
+                self.active = Mask::NONE;
+            }
+            CodedControl::Return => self.active = Mask::NONE,
+        }
+        if self.active.is_empty() {
+            self.skip(here);
+        }
+    }
+
+    /// With no lane active: on to where some may come back.
+    fn skip(&mut self, here: usize) {
+        match self.scopes.last() {
+            Some(Scope {
+                otherwise: Some((_, at)),
+                ..
+            }) => self.at = *at as usize,
+            Some(scope) => self.at = scope.end as usize,
+            None => {
+                self.at = here;
+                self.state = State::Ended;
+            }
+        }
+    }
+
+    /// Works out when the next instruction can issue. `fetched` is when its code is there; what comes from another
+    /// arithmetic unit takes `crossing` cycles longer.
+    pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, crossing: u64) {
+        let (mut earliest, mut reason) = (self.free, self.free_reason);
+        if fetched > earliest {
+            (earliest, reason) = (fetched, StallReason::NoInstruction);
+        }
+        let uses = &instruction.uses[..usize::from(instruction.use_count)];
+        let defines = &instruction.defines[..usize::from(instruction.define_count)];
+        for &register in uses.iter().chain(defines) {
+            let register = &mut self.registers[usize::from(register)];
+            // Results on one scoreboard cannot be told apart: the last of them counts. Who has waited
+            // for it has waited for all that were on their way.
+            if let Some(board) = register.board.take() {
+                let (last, waited) = &mut self.scoreboards[usize::from(board)];
+                if *waited == register.waits {
+                    register.ready = register.ready.max(*last);
+                    *waited += 1;
+                }
+            }
+            let mut ready = register.ready;
+            if register.pipe != instruction.pipe
+                && register.pipe.is_arithmetic()
+                && instruction.pipe.is_arithmetic()
+            {
+                ready += crossing;
+            }
+            if ready > earliest {
+                (earliest, reason) = (ready, register.cause);
+            }
+        }
+        (self.earliest, self.reason) = (earliest, reason);
+    }
+
+    /// The sub-group issues nothing before a time.
+    pub(super) fn hold(&mut self, until: u64, reason: StallReason) {
+        (self.free, self.free_reason) = (until, reason);
+    }
+
+    /// What an instruction defines is there at a time.
+    pub(super) fn define(&mut self, instruction: &Coded, ready: u64, cause: StallReason) {
+        let board = instruction.scoreboard;
+        let waits = board.map_or(0, |board| self.scoreboards[usize::from(board)].1);
+        for &register in &instruction.defines[..usize::from(instruction.define_count)] {
+            self.registers[usize::from(register)] = Register {
+                ready,
+                cause,
+                board,
+                waits,
+                pipe: instruction.pipe,
+            };
+        }
+        if let Some(board) = instruction.scoreboard {
+            let (last, _) = &mut self.scoreboards[usize::from(board)];
+            *last = (*last).max(ready);
+        }
+    }
+
+    /// Copy `number` is there at a time.
+    pub(super) fn copy_until(&mut self, number: u64, done: u64) {
+        self.copies.push_back(CopyOnItsWay { number, done });
+        self.last_copy = self.last_copy.max(done);
+    }
+
+    /// Something was copied that nobody waits for; it is there at a time.
+    pub(super) fn scratch_until(&mut self, done: u64) {
+        self.last_copy = self.last_copy.max(done);
+    }
+
+    /// When the last copy that was started is there.
+    pub(super) fn last_copy(&self) -> u64 {
+        self.last_copy
+    }
+
+    /// When all copies up to `number` are there; they are forgotten.
+    pub(super) fn copies_done(&mut self, number: u64) -> u64 {
+        let mut done = 0;
+        self.copies.retain(|copy| {
+            let waited_for = copy.number <= number;
+            if waited_for {
+                done = done.max(copy.done);
+            }
+            !waited_for
+        });
+        done
+    }
+}

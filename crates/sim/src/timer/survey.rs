@@ -1,0 +1,244 @@
+//! What each work-group of a launch has to do, counted without time, and which of them stand for all.
+//!
+//! Where work-groups differ, the first few cores say little of the others. What a work-group has to do is the number of
+//! steps that its sub-groups take; counting them takes a fraction of timing them, and is done once for all plans of a kernel,
+//! which change how long a work-group takes and hardly how the work is shared out.
+//!
+//! A sample takes from each window of neighbours as many work-groups as its share: the window is put in order of work and cut
+//! into strata of as many, and each stratum is stood for by the work-group whose work is nearest to the stratum's mean. So
+//! the sample has the work of the launch, in its order and with its spread. The longest work-group of all is always there, for
+//! the launch may wait for it.
+
+use std::sync::Arc;
+
+use super::slowest::Moments;
+use crate::device::Launch;
+use crate::functional::{CompiledKernel, Footprint, LaunchState, Options, PrefetchBounds};
+use crate::ir::Kernel;
+use crate::memory::{spread, stays_in_l2};
+use crate::model::DeviceModel;
+
+/// Work-groups that are counted first; where they have as much to do as each other, the others are taken to have, too.
+const FIRST: u64 = 64;
+
+/// Work-groups that differ by no more than this (the standard deviation, of the mean) have as much to do as each other.
+const SAME: f64 = 0.01;
+
+/// Steps of sub-groups that may be counted; by choice, a second or two on one thread. Of a launch that has more, evenly
+/// spread work-groups are counted.
+const MOST: u64 = 60_000_000;
+
+/// Strata of a window.
+const STRATA: usize = 8;
+
+/// What the work-groups of a launch have to do.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Work-groups that were counted, in order, and the instructions that each issues.
+    counted: Vec<(u64, u64)>,
+    /// Work-groups of the launch.
+    of: u64,
+    /// Bytes of the lines that they all touch, at most; none where that was not counted.
+    touched: Option<u64>,
+}
+
+/// Work-groups that stand for a launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Chosen {
+    /// They, in order.
+    pub groups: Vec<u64>,
+    /// The work of the launch over theirs.
+    pub ratio: f64,
+    /// How many more their cores would have got, which take as long as the later half of these.
+    pub left_out: f64,
+}
+
+impl Survey {
+    /// Counts what the work-groups of a launch that has been checked have to do, and the lines that they touch, as long as
+    /// the L2 of `kept` could keep them, if there is one. They write to the launch's buffers. None where that takes too long, or work-groups wait for others.
+    pub(super) fn of(
+        kernel: &Arc<Kernel>,
+        launch: &Launch,
+        sub_group_size: u32,
+        kept: Option<&DeviceModel>,
+    ) -> Option<Survey> {
+        let options = Options {
+            prefetch_bounds: PrefetchBounds::Free,
+            operation_limit: MOST,
+            ..Options::FAST
+        };
+        let compiled = CompiledKernel::new(Arc::clone(kernel));
+        let footprint = kept.and_then(|model| {
+            let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
+            let sizes = state
+                .extents()
+                .into_iter()
+                .map(|extent| extent.end - extent.start);
+            let line = *model.l2.line;
+            Footprint::new(&sizes.collect::<Vec<_>>(), line, stays_in_l2(model) + line)
+        });
+        let count = |groups: &[u64]| -> Option<Vec<(u64, u64)>> {
+            let work = compiled.steps_of(launch, sub_group_size, options, groups, footprint.as_ref());
+            Some(groups.iter().copied().zip(work.ok()?).collect())
+        };
+        let of = launch.group_count();
+        let sum = |counted: &[(u64, u64)]| counted.iter().map(|&(_, work)| work).sum::<u64>();
+        let few = FIRST.min(of);
+        let mut counted: Vec<(u64, u64)> = Vec::new();
+        // Evenly spread, and then those in between.
+        for step in [16, 8, 4, 2, 1] {
+            let next = (0..few).filter(|at| at % step == 0 && (step == 16 || at % (2 * step) != 0));
+            let next: Vec<u64> = next.map(|at| at * of / few).collect();
+            counted.extend(count(&next)?);
+            if sum(&counted) > MOST {
+                break;
+            }
+        }
+        counted.sort_unstable();
+        // No work-group is taken to touch what another one does, among those that are not counted.
+        let touched = |counted: usize| {
+            let bytes = footprint.as_ref()?.bytes();
+            Some((bytes as f64 * of as f64 / counted.max(1) as f64) as u64)
+        };
+        let survey = Survey {
+            touched: touched(counted.len()),
+            counted,
+            of,
+        };
+        if survey.spread() <= SAME || of <= few {
+            return Some(survey);
+        }
+        let mut counted = survey.counted;
+        let mean = (sum(&counted) / counted.len() as u64).max(1);
+        let step = u64::try_from(u128::from(of) * u128::from(mean) / u128::from(MOST)).unwrap_or(of) + 1;
+        let known: Vec<u64> = counted.iter().map(|&(group, _)| group).collect();
+        let more: Vec<u64> = (0..of.div_ceil(step))
+            .map(|at| at * step + spread(at) % step)
+            .filter(|group| *group < of && known.binary_search(group).is_err())
+            .collect();
+        counted.extend(count(&more)?);
+        counted.sort_unstable();
+        Some(Survey {
+            touched: touched(counted.len()),
+            counted,
+            of,
+        })
+    }
+
+    /// Work-groups of the launch.
+    pub(super) fn of_groups(&self) -> u64 {
+        self.of
+    }
+
+    /// Whether the lines that they all touch have no more bytes than this.
+    pub(super) fn touches_at_most(&self, bytes: u64) -> bool {
+        self.touched.is_some_and(|touched| touched <= bytes)
+    }
+
+    /// Steps of all work-groups, about.
+    pub(super) fn steps(&self) -> f64 {
+        let counted: u64 = self.counted.iter().map(|&(_, work)| work).sum();
+        counted as f64 * self.of as f64 / self.counted.len().max(1) as f64
+    }
+
+    /// The standard deviation of the work-groups' work, as a part of the mean.
+    pub fn spread(&self) -> f64 {
+        let mut moments = Moments::default();
+        self.counted.iter().for_each(|&(_, work)| moments.add(work));
+        moments.relative()
+    }
+
+    /// So many work-groups that stand for all. Another `seed` chooses others.
+    pub(super) fn choose(&self, count: usize, seed: u64) -> Chosen {
+        let all = self.counted.len();
+        let count = count.clamp(1, all);
+        let windows = count.div_ceil(STRATA);
+        let longest = self.counted.iter().max_by_key(|&&(group, work)| (work, group));
+        let mut chosen: Vec<(u64, u64)> = Vec::with_capacity(count);
+        for window in 0..windows {
+            let part = |of: usize| of * window / windows..of * (window + 1) / windows;
+            let mut sorted = self.counted[part(all)].to_vec();
+            sorted.sort_unstable_by_key(|&(group, work)| (work, group));
+            let strata = part(count).len();
+            for stratum in 0..strata {
+                let of = &sorted[stratum * sorted.len() / strata..(stratum + 1) * sorted.len() / strata];
+                match longest {
+                    Some(longest) if of.contains(longest) => chosen.push(*longest),
+                    _ => chosen.extend(stands_for(of, spread(seed ^ chosen.len() as u64), seed > 0)),
+                }
+            }
+        }
+        chosen.sort_unstable();
+        let sum = |groups: &[(u64, u64)]| groups.iter().map(|&(_, work)| work as f64).sum::<f64>();
+        Chosen {
+            ratio: self.steps() / sum(&chosen).max(1.0),
+            groups: chosen.into_iter().map(|(group, _)| group).collect(),
+            left_out: 0.0,
+        }
+    }
+}
+
+/// The work-group of a stratum, in order of work, whose work is nearest to the mean; or one of the half of them around it.
+fn stands_for(stratum: &[(u64, u64)], random: u64, any: bool) -> Option<(u64, u64)> {
+    let mean = stratum.iter().map(|&(_, work)| work as f64).sum::<f64>() / stratum.len().max(1) as f64;
+    let off = |at: &usize| (stratum[*at].1 as f64 - mean).abs();
+    let nearest = (0..stratum.len()).min_by(|one, other| off(one).total_cmp(&off(other)))?;
+    let half = stratum.len() / 2;
+    let shift = if any {
+        (random % (half as u64 + 1)) as usize
+    } else {
+        half / 2
+    };
+    stratum
+        .get((nearest + shift).saturating_sub(half / 2).min(stratum.len() - 1))
+        .copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A launch whose work-groups have this to do.
+    fn survey(work: impl Iterator<Item = u64>) -> Survey {
+        let counted: Vec<(u64, u64)> = (0..).zip(work).collect();
+        Survey {
+            of: counted.len() as u64,
+            counted,
+            touched: None,
+        }
+    }
+
+    #[test]
+    fn those_that_stand_for_all_have_the_work_of_all_and_the_longest_is_there() {
+        // A few that have much to do, and many that have little.
+        let power = survey((0..5000).map(|at| 100 + 1_000_000 / (100 + spread(at) % 10_000)));
+        assert!(power.spread() > 0.5);
+        for (count, seed) in [(600, 0), (600, 1), (600, 2), (75, 0), (5000, 0), (1, 0)] {
+            let chosen = power.choose(count, seed);
+            assert_eq!(chosen.groups.len(), count);
+            assert!(chosen.groups.is_sorted_by(|one, other| one < other));
+            let longest = power.counted.iter().max_by_key(|&&(_, work)| work).unwrap().0;
+            assert!(chosen.groups.contains(&longest), "{count} {seed}");
+            let share = 5000.0 / count as f64;
+            if count >= 600 {
+                assert!(
+                    (chosen.ratio / share - 1.0).abs() < 0.15,
+                    "{} of {share}",
+                    chosen.ratio
+                );
+            }
+        }
+        assert_ne!(power.choose(600, 1), power.choose(600, 2));
+    }
+
+    #[test]
+    fn every_part_of_the_launch_is_there() {
+        let grows = survey((0..1000).map(|at| 10 + at));
+        let chosen = grows.choose(100, 0);
+        for part in 0..10 {
+            let there = chosen.groups.iter().filter(|&&group| group / 100 == part).count();
+            assert!((8..=12).contains(&there), "{there} of part {part}");
+        }
+        assert!((chosen.ratio - 10.0).abs() < 0.2);
+    }
+}

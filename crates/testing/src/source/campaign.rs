@@ -1,0 +1,562 @@
+//! Plans for random programs: each is derived once, and tried under launches that differ only in scalars and data.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::generate::{self, array};
+use super::graphs;
+use super::launches::{Tried, bytes_of, launches};
+use super::translate::{Known, Style, translate};
+use super::tree::Program;
+use crate::device::sim::functional::{CompiledKernel, Groups, Options};
+use crate::error::{Error, Fault, Result};
+use crate::front::ptx::{self, Facts, ParameterFacts};
+use crate::ir::{self, Kernel};
+use crate::prefetch::{Plan, Target, apply};
+use crate::{Random, random_plan, shrink};
+
+/// Operations of a sub-group after which a kernel counts as endless: a plan may make a hundred of each of the plain
+/// kernel's, which are bounded by the interpreter.
+const OPERATIONS: u64 = 1 << 26;
+/// The sub-group size.
+const SUB_GROUP: u32 = 32;
+/// Shared memory that no device has.
+const SHARED_BYTES: u64 = 200 << 10;
+/// Launches tried for each kernel.
+const LAUNCHES: usize = 8;
+/// Fewer of them test too little.
+const FEWEST: usize = 3;
+/// Plans tried for each kernel.
+const PLANS: usize = 8;
+
+/// What the checker says of a sum that must not overflow and does.
+const OVERFLOW: &str = "which does not fit a signed";
+/// What the checker says of a race.
+const RACES: [&str; 2] = ["with no barrier between", "nothing orders the two"];
+
+/// How a program became IR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub enum Route {
+    /// By our translator.
+    Translator,
+    /// By our PTX, through the front end.
+    Ptx,
+    /// By a compiler's PTX, through the front end.
+    Compiler,
+    /// A graph without structure in PTX, through the front end.
+    Graph,
+}
+
+/// What was tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Kernels that plans were tried on.
+    pub kernels: u64,
+    /// Kernels for which too few launches mean something.
+    pub weak: u64,
+    /// Kernels that the front end refuses.
+    pub unread: u64,
+    /// Launches tried.
+    pub launches: u64,
+    /// Launches that mean nothing.
+    pub dropped: u64,
+    /// Plans that were accepted.
+    pub accepted: u64,
+    /// Plans that were refused.
+    pub refused: u64,
+    /// Runs of derived kernels: kernel × plan × launch.
+    pub runs: u64,
+    /// Runs in which an early load reads what another work-item writes, with the right results.
+    pub races: u64,
+    /// Runs and plans that were wrong.
+    pub differences: u64,
+    /// Kernels, accepted plans and differences by the way to IR.
+    pub routes: BTreeMap<Route, [u64; 3]>,
+    /// Accepted plans by each of their strategies.
+    pub strategies: BTreeMap<String, u64>,
+    /// What refused plans, by the rule's first words.
+    pub rules: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Adds others.
+    pub fn add(&mut self, other: &Counts) {
+        self.kernels += other.kernels;
+        self.weak += other.weak;
+        self.unread += other.unread;
+        self.launches += other.launches;
+        self.dropped += other.dropped;
+        self.accepted += other.accepted;
+        self.refused += other.refused;
+        self.runs += other.runs;
+        self.races += other.races;
+        self.differences += other.differences;
+        for (route, more) in &other.routes {
+            let counts = self.routes.entry(*route).or_default();
+            (0..3).for_each(|number| counts[number] += more[number]);
+        }
+        for (name, count) in &other.strategies {
+            *self.strategies.entry(name.clone()).or_default() += count;
+        }
+        for (rule, count) in &other.rules {
+            *self.rules.entry(rule.clone()).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} kernels ({} with too few launches, {} unread), {} launches ({} without meaning), {} plans accepted, {} \
+             refused, {} runs ({} with early reads that race), {} differences",
+            self.kernels,
+            self.weak,
+            self.unread,
+            self.launches,
+            self.dropped,
+            self.accepted,
+            self.refused,
+            self.runs,
+            self.races,
+            self.differences
+        )
+    }
+}
+
+/// A plan that changed what a kernel computes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Difference {
+    /// The kernel's seed.
+    pub seed: u64,
+    /// How it became IR.
+    pub route: Route,
+    /// The plan; `none` where the plain kernel is not what the program means.
+    pub plan: String,
+    /// What is wrong.
+    pub why: String,
+    /// The launch's scalars, by name.
+    pub scalars: Vec<String>,
+    /// The program's text.
+    pub source: String,
+    /// The kernel, made smaller while it fails.
+    pub kernel: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "seed {} by {:?}, plan {}: {}\nscalars {}",
+            self.seed,
+            self.route,
+            self.plan,
+            self.why,
+            self.scalars.join(", ")
+        )?;
+        write!(f, "{}\n{}", self.source, self.kernel)
+    }
+}
+
+/// A kernel with launches that mean something.
+pub(super) struct Subject {
+    pub seed: u64,
+    pub route: Route,
+    pub program: Program,
+    pub source: String,
+    pub kernel: Kernel,
+    pub tried: Vec<Tried>,
+}
+
+/// What came of running a kernel.
+enum Outcome {
+    Same,
+    /// The same, but a read of a derived kernel is a race.
+    Races,
+    Wrong(String),
+}
+
+impl Subject {
+    /// Runs a kernel under a launch, and compares what it wrote with what the program means.
+    fn outcome(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
+        let options = match self.program.unordered {
+            true => Options::FAST,
+            false => Options::CHECKING,
+        };
+        match self.outputs(compiled, tried, options) {
+            Err(error) => Outcome::Wrong(format!("it fails: {error}")),
+            Ok(outputs) => self.compared(&outputs, tried),
+        }
+    }
+
+    fn compared(&self, outputs: &[Vec<u8>], tried: &Tried) -> Outcome {
+        for (number, array) in self.program.arrays.iter().enumerate() {
+            let expected = &tried.results[number];
+            if array.written && outputs[number] != bytes_of(array.element, expected) {
+                return Outcome::Wrong(format!("`{}` differs", array.name));
+            }
+        }
+        Outcome::Same
+    }
+
+    /// As [`outcome`](Self::outcome), for a derived kernel. An early load of an iteration that never happens may read what
+    /// another work-item is writing: the checker calls it a race. Nothing uses what it reads, so the bits must be the
+    /// same.
+    fn outcome_of_derived(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
+        match self.outcome(compiled, tried) {
+            Outcome::Wrong(why) if self.program.waits && RACES.iter().any(|race| why.contains(race)) => {
+                match self.outputs(compiled, tried, Options::FAST) {
+                    Err(error) => Outcome::Wrong(format!("it fails: {error}")),
+                    Ok(outputs) => match self.compared(&outputs, tried) {
+                        Outcome::Same => Outcome::Races,
+                        other => other,
+                    },
+                }
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// The bytes of each array afterwards; none of what is not written.
+    fn outputs(&self, compiled: &CompiledKernel, tried: &Tried, options: Options) -> Result<Vec<Vec<u8>>> {
+        let (mut launch, memories) = tried.launch.bind(&self.program)?;
+        launch.operation_limit = Some(OPERATIONS);
+        compiled.run(&launch, SUB_GROUP, options, &Groups::All)?;
+        let arrays = self.program.arrays.iter().zip(&memories);
+        let bytes = arrays.map(|(array, memory)| {
+            let mut bytes = vec![0; if array.written { memory.bytes() as usize } else { 0 }];
+            memory.copy_out(0, &mut bytes)?;
+            Ok(bytes)
+        });
+        bytes.collect()
+    }
+
+    fn target(&self) -> Target {
+        Target {
+            group_size: Some([self.program.group, 1, 1]),
+            line: 128,
+        }
+    }
+
+    fn difference(&self, plan: &str, why: String, tried: &Tried, kernel: String) -> Difference {
+        let scalars = self.program.scalars.iter().zip(&tried.launch.scalars);
+        let mut scalars: Vec<String> = scalars
+            .map(|(scalar, &bits)| format!("{} = {}", scalar.name, scalar.ty.number(bits)))
+            .collect();
+        for (number, array) in self.program.arrays.iter().enumerate() {
+            if let Some(of) = tried.launch.aliases[number] {
+                scalars.push(format!("{} is {}", array.name, self.program.arrays[of].name));
+            }
+        }
+        Difference {
+            seed: self.seed,
+            route: self.route,
+            plan: plan.to_owned(),
+            why,
+            scalars,
+            source: self.source.clone(),
+            kernel,
+        }
+    }
+
+    /// Tries plans; `shrinks` makes what fails smaller.
+    pub fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+        let accepted = counts.accepted;
+        let found = self.found(random, counts, shrinks);
+        let route = counts.routes.entry(self.route).or_default();
+        *route = [
+            route[0] + 1,
+            route[1] + counts.accepted - accepted,
+            route[2] + found.len() as u64,
+        ];
+        found
+    }
+
+    fn found(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+        counts.kernels += 1;
+        let plain = CompiledKernel::new(Arc::new(self.kernel.clone()));
+        for tried in &self.tried {
+            counts.launches += 1;
+            if let Outcome::Wrong(why) = self.outcome(&plain, tried) {
+                counts.differences += 1;
+                return vec![self.difference("none", why, tried, ir::print(&self.kernel))];
+            }
+        }
+        let mut found = Vec::new();
+        for _ in 0..PLANS {
+            let plan = random_plan(random, &self.kernel);
+            found.extend(self.check_plan(&plan, counts, shrinks));
+        }
+        found
+    }
+
+    fn check_plan(&self, plan: &Plan, counts: &mut Counts, shrinks: bool) -> Option<Difference> {
+        let applied = match apply(&self.kernel, plan, &self.target()) {
+            Ok(applied) if applied.kernel.shared_bytes() <= SHARED_BYTES => applied,
+            Ok(_) => {
+                counts.refused += 1;
+                return None;
+            }
+            Err(error) if error.fault() == Fault::Bug => {
+                counts.differences += 1;
+                let why = error.to_string();
+                let kernel = ir::print(&self.kernel);
+                return Some(self.difference(&plan.to_string(), why, &self.tried[0], kernel));
+            }
+            Err(error) => {
+                counts.refused += 1;
+                *counts.rules.entry(rule(&error)).or_default() += 1;
+                return None;
+            }
+        };
+        counts.accepted += 1;
+        for part in plan.to_string().split(',') {
+            let strategy = part.split('=').next_back().unwrap_or(part);
+            let name = match strategy {
+                "unroll:full" => strategy,
+                _ => strategy.split(':').next().unwrap_or(strategy),
+            };
+            *counts.strategies.entry(name.to_owned()).or_default() += 1;
+        }
+        let derived = CompiledKernel::new(Arc::new(applied.kernel));
+        for tried in &self.tried {
+            counts.runs += 1;
+            let outcome = self.outcome_of_derived(&derived, tried);
+            counts.races += u64::from(matches!(outcome, Outcome::Races));
+            if let Outcome::Wrong(why) = outcome {
+                counts.differences += 1;
+                let small = match shrinks {
+                    true => self.shrunk(plan, tried),
+                    false => self.kernel.clone(),
+                };
+                return Some(self.difference(&plan.to_string(), why, tried, ir::print(&small)));
+            }
+        }
+        None
+    }
+
+    /// The kernel, smaller, as long as the plan makes it compute something else under this launch.
+    fn shrunk(&self, plan: &Plan, tried: &Tried) -> Kernel {
+        let outputs = |kernel: Kernel| {
+            let compiled = CompiledKernel::new(Arc::new(kernel));
+            self.outputs(&compiled, tried, Options::CHECKING)
+        };
+        shrink(&self.kernel, |kernel| {
+            let Ok(right) = outputs(kernel.clone()) else {
+                return false;
+            };
+            match apply(kernel, plan, &self.target()) {
+                Ok(applied) => outputs(applied.kernel).ok() != Some(right),
+                Err(_) => false,
+            }
+        })
+    }
+}
+
+/// What a refusal is called: its words without names.
+fn rule(error: &Error) -> String {
+    let words = error.what().split('`').enumerate();
+    let words = words.map(|(number, part)| if number % 2 == 0 { part } else { "…" });
+    let text: String = words.collect();
+    match text.split_once(": ") {
+        Some((_, why)) => why.split(" at ").next().unwrap_or(why).to_owned(),
+        None => text,
+    }
+}
+
+/// Facts that are true, as a launch file would give them.
+fn known(random: &mut Random, program: &Program, aliased: Option<(usize, usize)>) -> Vec<Known> {
+    let generous = random.chance(60);
+    let yes = |random: &mut Random| random.chance(if generous { 85 } else { 30 });
+    let arrays = program.arrays.iter().enumerate();
+    let facts = arrays.map(|(number, array)| {
+        let shared = aliased.is_some_and(|(one, other)| number == one || number == other);
+        Known {
+            length: yes(random),
+            read_only: yes(random) && !array.written && !shared,
+            unaliased: yes(random) && !shared,
+        }
+    });
+    facts.collect()
+}
+
+/// The same facts for the PTX front. Compilers number the parameters.
+fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool) -> Facts {
+    let arrays = program.arrays.iter().zip(known).enumerate();
+    let parameters = arrays.map(|(number, (array, known))| {
+        let facts = ParameterFacts {
+            length: known.length.then_some(array.length),
+            read_only: known.read_only,
+            unaliased: known.unaliased,
+            ..ParameterFacts::default()
+        };
+        let name = match numbered {
+            true => format!("param_{number}"),
+            false => array.name.to_owned(),
+        };
+        (name, facts)
+    });
+    Facts {
+        parameters: parameters.collect(),
+        dynamic_shared_bytes: None,
+        no_overflow: random.chance(50),
+        ..Facts::default()
+    }
+}
+
+/// The program of a seed with its launches, if enough of them mean something, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// The program.
+    pub program: Program,
+    tried: Vec<Tried>,
+    known: Vec<Known>,
+    random: Random,
+}
+
+/// Prepares the program of a seed.
+pub fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
+    let mut random = Random::new(seed);
+    let program = generate::program(seed);
+    let aliased = random.chance(40).then_some((array::OTHER_ROWS, array::ROWS));
+    let (tried, dropped) = launches(&mut random, &program, aliased, LAUNCHES);
+    counts.dropped += dropped;
+    if tried.len() < FEWEST {
+        counts.weak += 1;
+        return None;
+    }
+    let known = known(&mut random, &program, aliased);
+    Some(Prepared {
+        program,
+        tried,
+        known,
+        random,
+    })
+}
+
+impl Prepared {
+    /// Tries plans on the kernel that a compiler made of the program; `module` is its PTX.
+    pub fn check_module(mut self, module: &str, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+        if self.program.partial {
+            counts.weak += 1;
+            return Vec::new();
+        }
+        let mut facts = facts(&mut self.random, &self.program, &self.known, true);
+        let name = self.program.name();
+        let mut read = ptx::read(module, "module.ptx", Some(&name), &facts);
+        if let Ok(kernel) = &read
+            && self.count_as_read(&mut facts, kernel)
+        {
+            read = ptx::read(module, "module.ptx", Some(&name), &facts);
+        }
+        if let Ok(kernel) = &read
+            && facts.no_overflow
+            && self.overflows(kernel)
+        {
+            facts.no_overflow = false;
+            read = ptx::read(module, "module.ptx", Some(&name), &facts);
+        }
+        self.check(read, Route::Compiler, counts, shrinks)
+    }
+
+    /// Whether a counter of the module overflows in some launch. In C none does, but a compiler may count one further than
+    /// the source, or from another start; who states that none overflows states it of the module.
+    fn overflows(&self, kernel: &Kernel) -> bool {
+        let compiled = CompiledKernel::new(Arc::new(kernel.clone()));
+        self.tried.iter().any(|tried| {
+            let ran = tried
+                .launch
+                .bind(&self.program)
+                .and_then(|(mut launch, _memories)| {
+                    launch.operation_limit = Some(OPERATIONS);
+                    compiled.run(&launch, SUB_GROUP, Options::CHECKING, &Groups::All)
+                });
+            ran.is_err_and(|error| error.to_string().contains(OVERFLOW))
+        })
+    }
+
+    /// Lengths count the elements that the module reads: compilers read bytes of an `unsigned` where those are enough.
+    /// Says whether any length has changed.
+    fn count_as_read(&self, facts: &mut Facts, kernel: &Kernel) -> bool {
+        let mut changed = false;
+        for (number, array) in self.program.arrays.iter().enumerate() {
+            let name = format!("param_{number}");
+            let param = kernel.params.iter().find(|param| param.name == name);
+            let (Some(read), Some(known)) = (
+                param.and_then(|param| param.facts),
+                facts.parameters.get_mut(&name),
+            ) else {
+                continue;
+            };
+            let bytes = array.length * u64::from(array.element.ir().bytes());
+            let length = known.length.map(|_| bytes / u64::from(read.element.bytes()));
+            changed |= known.length != length;
+            known.length = length;
+        }
+        changed
+    }
+
+    fn check(
+        mut self,
+        kernel: Result<Kernel>,
+        route: Route,
+        counts: &mut Counts,
+        shrinks: bool,
+    ) -> Vec<Difference> {
+        let kernel = match kernel {
+            Ok(kernel) => kernel,
+            Err(error) => {
+                counts.unread += 1;
+                *counts
+                    .rules
+                    .entry(format!("not read: {}", rule(&error)))
+                    .or_default() += 1;
+                return Vec::new();
+            }
+        };
+        let source = super::cuda(&self.program);
+        let Prepared { program, tried, .. } = self;
+        let subject = Subject {
+            seed: program.seed,
+            route,
+            program,
+            source,
+            kernel,
+            tried,
+        };
+        subject.check(&mut self.random, counts, shrinks)
+    }
+}
+
+/// Tries plans on the kernel of a seed: of a program, by one of our ways, or of a graph.
+pub fn trial(seed: u64, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    if seed % 5 == 4 {
+        return match graphs::subject(seed, counts) {
+            Some((subject, mut random)) => subject.check(&mut random, counts, shrinks),
+            None => Vec::new(),
+        };
+    }
+    let Some(mut prepared) = prepared(seed, counts) else {
+        return Vec::new();
+    };
+    let random = &mut prepared.random;
+    // A return in front of a barrier is a jump to the end in PTX, which is taken for work-items that do not come.
+    let (kernel, route) = match seed % 5 < 2 || prepared.program.partial {
+        true => {
+            let style = Style::random(random);
+            (
+                translate(&prepared.program, &prepared.known, style),
+                Route::Translator,
+            )
+        }
+        false => {
+            let text = super::ptx(&prepared.program, random.chance(40));
+            let facts = facts(random, &prepared.program, &prepared.known, false);
+            (ptx::read(&text, "source.ptx", None, &facts), Route::Ptx)
+        }
+    };
+    prepared.check(kernel, route, counts, shrinks)
+}

@@ -1,0 +1,201 @@
+//! Random programs through nvcc and clang: a hundred a file, each file at one level of optimisation.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::campaign::{Counts, Difference, Prepared, prepared};
+use super::cuda;
+use super::tree::Program;
+use crate::tools;
+
+/// Kernels in one file for a compiler.
+pub const A_FILE: u64 = 100;
+
+/// A compiler, and how it is called.
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    /// What it is called in results.
+    pub name: &'static str,
+    program: PathBuf,
+    /// All but the level, the source and the output.
+    arguments: Vec<String>,
+    /// The levels of optimisation, in the order in which files take them, with what sets them.
+    levels: [(&'static str, &'static str); 4],
+    /// In front of the source.
+    prelude: String,
+}
+
+/// The compilers that are there. `header` is what CUDA's headers would give clang.
+pub fn compilers(header: &str) -> Vec<Compiler> {
+    let arguments = |words: &str| words.split_whitespace().map(str::to_owned).collect();
+    let mut compilers = Vec::new();
+    if let Some(program) = tools::program("nvcc") {
+        compilers.push(Compiler {
+            name: "nvcc",
+            program,
+            arguments: arguments("-arch=sm_80 -ptx -fmad=false -w"),
+            // Its optimiser runs in `cicc`, and `-O0` alone does not stop it.
+            levels: [
+                ("-O3", "-O3"),
+                ("-O0", "-Xcicc -O0"),
+                ("-O1", "-Xcicc -O1"),
+                ("-O2", "-Xcicc -O2"),
+            ],
+            prelude: String::new(),
+        });
+    }
+    match clang() {
+        Some(program) => compilers.push(Compiler {
+            name: "clang",
+            program,
+            arguments: arguments(
+                "-x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc -nocudalib -S -w -ffp-contract=off \
+                 -Xclang -target-feature -Xclang +ptx70",
+            ),
+            // Another one than nvcc's for each file.
+            levels: [("-O2", "-O2"), ("-O1", "-O1"), ("-O3", "-O3"), ("-O0", "-O0")],
+            prelude: format!(
+                "{header}\ntemplate <class T> static __device__ inline T __ldg(const T *p) {{ return *p; }}\n"
+            ),
+        }),
+        None => tools::skip("clang", "no clang; CLANG names it"),
+    }
+    compilers
+}
+
+fn clang() -> Option<PathBuf> {
+    let named = std::env::var_os("CLANG").map(PathBuf::from);
+    let names = ["clang-19", "clang"].map(PathBuf::from);
+    named.into_iter().chain(names).find(|program| {
+        Command::new(program)
+            .arg("--version")
+            .output()
+            .is_ok_and(|output| output.status.success())
+    })
+}
+
+impl Compiler {
+    /// The module that it makes of these programs, at the level of the file's number.
+    ///
+    /// # Errors
+    /// What it says against them.
+    fn module(&self, programs: &[Prepared], file: u64, folder: &Path) -> Result<String, String> {
+        let mut text = self.prelude.clone();
+        for prepared in programs {
+            text.push_str(&cuda(&prepared.program));
+        }
+        let path = |extension: &str| folder.join(format!("{}{file}.{extension}", self.name));
+        let (source, output) = (path("cu"), path("ptx"));
+        std::fs::write(&source, &text).map_err(|error| format!("{}: {error}", source.display()))?;
+        let (_, level) = self.levels[(file % 4) as usize];
+        let ran = Command::new(&self.program)
+            .args(&self.arguments)
+            .args(level.split_whitespace())
+            .arg("-o")
+            .args([&output, &source])
+            .output()
+            .map_err(|error| format!("{}: {error}", self.program.display()))?;
+        if !ran.status.success() {
+            return Err(String::from_utf8_lossy(&ran.stderr).into_owned());
+        }
+        let module = std::fs::read_to_string(&output);
+        let module = module.map_err(|error| format!("{}: {error}", output.display()))?;
+        let _ = std::fs::remove_file(source);
+        let _ = std::fs::remove_file(output);
+        Ok(module)
+    }
+
+    /// Its name and the level of a file.
+    fn called(&self, file: u64) -> String {
+        format!("{} {}", self.name, self.levels[(file % 4) as usize].0)
+    }
+}
+
+/// What came of some files.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// What was tried, by compiler and level.
+    pub counts: BTreeMap<String, Counts>,
+    /// What is wrong.
+    pub differences: Vec<Difference>,
+    /// Kernels that compilers were given, each once.
+    pub kernels: u64,
+}
+
+impl Checked {
+    /// Adds others.
+    pub fn add(&mut self, other: Checked) {
+        for (name, counts) in &other.counts {
+            self.counts.entry(name.clone()).or_default().add(counts);
+        }
+        self.differences.extend(other.differences);
+        self.kernels += other.kernels;
+    }
+
+    /// What was tried, of all compilers together.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.counts.values().for_each(|counts| total.add(counts));
+        total
+    }
+}
+
+/// Puts the programs of these seeds into a file, gives it to each compiler, and tries plans on what comes back. `file`
+/// numbers the files of a campaign; the levels go with it.
+///
+/// # Errors
+/// A compiler refuses a file, or cannot be run.
+pub fn check_file(
+    compilers: &[Compiler],
+    seeds: Range<u64>,
+    file: u64,
+    folder: &Path,
+    shrinks: bool,
+) -> Result<Checked, String> {
+    let mut preparing = Counts::default();
+    let programs = seeds.filter_map(|seed| prepared(seed, &mut preparing));
+    // A compiler may move plain loads across volatile ones, where no fence is.
+    let fit = |program: &Program| !program.partial && !program.unordered;
+    let programs: Vec<Prepared> = programs.filter(|prepared| fit(&prepared.program)).collect();
+    let mut checked = Checked {
+        kernels: programs.len() as u64,
+        ..Checked::default()
+    };
+    for compiler in compilers {
+        let module = compiler
+            .module(&programs, file, folder)
+            .map_err(|said| format!("{}: {said}", compiler.called(file)))?;
+        let entries = entries(&module);
+        let mut counts = preparing.clone();
+        for prepared in &programs {
+            let name = prepared.program.name();
+            let entry = entries
+                .get(name.as_str())
+                .ok_or_else(|| format!("no entry {name}"))?;
+            let found = prepared.clone().check_module(entry, &mut counts, shrinks);
+            checked.differences.extend(found);
+        }
+        checked.counts.insert(compiler.called(file), counts);
+    }
+    Ok(checked)
+}
+
+/// Each entry, with everything that is no entry, as a module of its own: a module is read as a whole, and a hundred times
+/// a hundred entries take long.
+fn entries(module: &str) -> HashMap<&str, String> {
+    const ENTRY: &str = ".visible .entry ";
+    const END: &str = "\n}\n";
+    let mut parts = module.split(ENTRY);
+    let mut shared = parts.next().unwrap_or_default().to_owned();
+    let mut bodies = Vec::new();
+    for part in parts {
+        let end = part.find(END).map_or(part.len(), |at| at + END.len());
+        let name = part.split('(').next().unwrap_or_default().trim();
+        bodies.push((name, &part[..end]));
+        shared.push_str(&part[end..]);
+    }
+    let whole = |(name, body)| (name, format!("{shared}{ENTRY}{body}"));
+    bodies.into_iter().map(whole).collect()
+}

@@ -1,0 +1,549 @@
+//! Kernels with the same parameters, compared on a GPU: compiled, checked and timed in a
+//! [worker](crate::device::cuda::worker).
+
+mod own;
+mod spilled;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
+use crate::device::cuda::gpu::GpuFacts;
+use crate::device::cuda::launch::Geometry;
+use crate::device::cuda::timing::{Timing, TimingOptions};
+use crate::device::cuda::worker::{Argument, Found, Loaded, Module, Worker};
+use crate::device::{Fill, Pattern};
+use crate::front::ptx::{Origin, Original};
+use crate::ir::limits::BUFFER_ALIGNMENT;
+use crate::ir::{Kernel, Param, Type};
+use crate::report::Outputs;
+use crate::tune::check::{approximates, compare, compare_across};
+use crate::tune::drop_in::drop_in;
+use crate::tune::workload::{Given, Workload};
+use crate::{Error, Result};
+
+/// A GPU on which kernels are compared.
+pub struct GpuBench {
+    worker: Worker,
+    facts: GpuFacts,
+    target: Target,
+    /// What the worker holds, where that is what kernels are compared on: a search asks batch by batch.
+    held: Option<Workload>,
+}
+
+/// What is to be done with the outputs of each kernel.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// They are compared with the right ones: each output's bytes, in the parameters' order.
+    Compared(Arc<Vec<Vec<u8>>>),
+    /// They are handed out.
+    Found,
+    /// They stay on the GPU: gigabytes take a second to read, and the launch a millisecond.
+    Unread,
+}
+
+pub use own::{Against, Own, shorter};
+
+/// What came of one kernel.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Its times.
+    pub timing: Timing,
+    /// How its outputs compare with the right ones, where that was wanted.
+    pub outputs: Option<Outputs>,
+    /// The bytes of each output, where they were wanted.
+    pub found: Option<Vec<Vec<u8>>>,
+    /// What the driver's compiler made of it.
+    pub loaded: Loaded,
+    /// Shared memory of a work-group that its launch asks for, in bytes.
+    pub dynamic_shared_bytes: u32,
+    /// From kernel to PTX.
+    pub emit_time: Duration,
+    /// What its cache hints became.
+    pub hints: Vec<HintReached>,
+    /// The work-groups of a core that the compiler was told of, so that it would take as many registers as that leaves.
+    pub groups_promised: Option<u32>,
+}
+
+/// A module's text, and what the driver's compiler made of it.
+struct Compilation {
+    /// What the worker calls it.
+    module: String,
+    ptx: Ptx,
+    emit_time: Duration,
+    loaded: Loaded,
+    groups_promised: Option<u32>,
+}
+
+impl GpuBench {
+    /// Starts a worker: `program` with `arguments` must serve requests.
+    ///
+    /// # Errors
+    /// There is no such GPU, or its worker cannot be started.
+    pub fn start(program: &Path, arguments: &[OsString], device: usize) -> Result<GpuBench> {
+        let worker = Worker::start(program, arguments, device)?;
+        let facts = worker
+            .facts()
+            .cloned()
+            .ok_or_else(|| Error::bug("a worker has no GPU"))?;
+        let target = Target::for_capability(facts.capability)
+            .ok_or_else(|| Error::device(format!("{} is too old", facts.name)))?;
+        Ok(GpuBench {
+            worker,
+            facts,
+            target,
+            held: None,
+        })
+    }
+
+    /// What the GPU is.
+    pub fn facts(&self) -> &GpuFacts {
+        &self.facts
+    }
+
+    /// How a kernel is emitted for a launch of this workload.
+    pub fn options(&self, workload: &Workload) -> Options {
+        Options {
+            group: Some(workload.group),
+            groups_per_core: workload.groups_promised(self.facts.cores, self.facts.registers_per_core),
+            lines: false,
+            ..Options::new(self.target)
+        }
+    }
+
+    /// How long a kernel takes to PTX, and from there to a loaded module: the medians of so many times, one after the
+    /// other, with nothing else to do.
+    ///
+    /// # Errors
+    /// The kernel cannot be emitted or compiled, or the worker is lost for good.
+    pub fn compile_time(
+        &mut self,
+        workload: &Workload,
+        kernel: &Kernel,
+        times: u32,
+    ) -> Result<(Duration, Duration)> {
+        let options = self.options(workload);
+        let ptx = ptx::emit(kernel, &options)?;
+        let emit = |_| {
+            let start = Instant::now();
+            ptx::emit(kernel, &options).map(|_| start.elapsed())
+        };
+        let emitted = (0..times).map(emit).collect::<Result<Vec<_>>>()?;
+        // The first time on a thread is longer.
+        let loaded = self.worker.compile(module("alone", &ptx, workload), times + 1)?;
+        Ok((median(emitted), median(loaded[1..].to_vec())))
+    }
+
+    /// Compiles kernels, runs each once for its outputs, and times them against each other. What came of each, in order.
+    /// What is wanted of the outputs is asked for when the kernels are compiled.
+    ///
+    /// # Errors
+    /// The data do not fit the GPU, the worker is lost for good, or there are no right outputs.
+    pub fn measure(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        let options = self.options(workload);
+        let emitted: Vec<Result<(Ptx, Duration)>> = kernels
+            .par_iter()
+            .map(|(_, kernel)| {
+                let start = Instant::now();
+                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
+            })
+            .collect();
+        let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
+        self.held = None;
+        self.worker.bind(&arguments(workload))?;
+        let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
+        let again = match in_its_module(workload) {
+            None => self.compiled_without_spilling(workload, kernels, &options, &compiled)?,
+            Some(_) => Vec::new(),
+        };
+        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
+        compiled.extend(again.into_iter().map(Ok));
+        let mut measured = self.measure_compiled(workload, compiled, wanted, timing)?;
+        let again = measured.split_off(kernels.len());
+        take_the_faster(&mut measured, of, again);
+        Ok(measured)
+    }
+
+    /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
+    pub fn occupancy(&self, workload: &Workload, measured: &Measured) -> f64 {
+        let (facts, geometry) = (&self.facts, workload.geometry());
+        let there = geometry.groups.div_ceil(u64::from(facts.cores.max(1)));
+        let resident = there.min(u64::from(measured.loaded.groups_per_core));
+        let sub_group = facts.sub_group.max(1);
+        let places = facts.work_items_per_core / sub_group;
+        (resident * u64::from(geometry.group.div_ceil(sub_group))) as f64 / f64::from(places.max(1))
+    }
+
+    /// The same for modules that are there already, each by its name.
+    ///
+    /// # Errors
+    /// As for [`GpuBench::measure`].
+    pub fn measure_modules(
+        &mut self,
+        workload: &Workload,
+        kernels: &[String],
+        emitted: Vec<Result<(Ptx, Duration)>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        self.held = None;
+        self.worker.bind(&arguments(workload))?;
+        let compiled = self.compiled(workload, kernels, emitted, None)?;
+        self.measure_compiled(workload, compiled, wanted, timing)
+    }
+
+    /// Hands modules to the driver's compiler. What came of each, in order.
+    fn compiled(
+        &mut self,
+        workload: &Workload,
+        names: &[String],
+        emitted: Vec<Result<(Ptx, Duration)>>,
+        groups_promised: Option<u32>,
+    ) -> Result<Vec<Result<Compilation>>> {
+        let modules: Vec<Module> = names
+            .iter()
+            .zip(&emitted)
+            .filter_map(|(name, emitted)| {
+                let (ptx, _) = emitted.as_ref().ok()?;
+                Some(module(name, ptx, workload))
+            })
+            .collect();
+        let mut loaded = self.worker.load(modules)?.into_iter();
+        let compilation = |(name, emitted): (&String, Result<(Ptx, Duration)>)| {
+            let (ptx, emit_time) = emitted?;
+            let loaded = loaded
+                .next()
+                .ok_or_else(|| Error::bug("a module was not loaded"))??;
+            Ok(Compilation {
+                module: name.clone(),
+                ptx,
+                emit_time,
+                loaded,
+                groups_promised,
+            })
+        };
+        Ok(names.iter().zip(emitted).map(compilation).collect())
+    }
+
+    /// Runs modules that were compiled each once for its outputs, and times them against each other.
+    fn measure_compiled(
+        &mut self,
+        workload: &Workload,
+        compiled: Vec<Result<Compilation>>,
+        wanted: &mut dyn FnMut() -> Result<Wanted>,
+        timing: TimingOptions,
+    ) -> Result<Vec<Result<Measured>>> {
+        let modules: Vec<Option<String>> = compiled
+            .iter()
+            .map(|compiled| Some(compiled.as_ref().ok()?.module.clone()))
+            .collect();
+        let wanted = wanted()?;
+
+        let is_read = !matches!(wanted, Wanted::Unread);
+        let approximates = is_read && approximates(&workload.kernel);
+        let mut plain: Option<Vec<Vec<u8>>> = None;
+        let mut outcomes: Vec<Result<Measured>> = Vec::with_capacity(compiled.len());
+        for compiled in compiled {
+            outcomes.push(compiled.and_then(|compilation| {
+                let name = &compilation.module;
+                let right = match &wanted {
+                    Wanted::Compared(right) => Some(right),
+                    Wanted::Found | Wanted::Unread => None,
+                };
+                let checked = match is_read {
+                    true => self.worker.check(name, timing.limit, right)?,
+                    false => self.worker.launch(name, timing.limit)?,
+                };
+                let is_right =
+                    right.is_some() && checked.outputs.iter().all(|found| *found == Found::Expected);
+                let found = match is_right && !approximates {
+                    true => Vec::new(),
+                    false => bytes(checked.outputs, right.map_or(&[], |right| right.as_slice())),
+                };
+                let outputs = match right {
+                    Some(_) if is_right => Some(Outputs::Identical),
+                    Some(right) => Some(compare_across(workload, right, &found)?),
+                    None => None,
+                };
+                // Then the simulator's bits say little; the plain kernel's on this device are those to have.
+                if approximates && let Some(plain) = &plain {
+                    compare(workload, plain, &found)?;
+                } else if approximates {
+                    plain = Some(found.clone());
+                }
+                let timing = Timing::of(vec![checked.elapsed_ns], timing.cache)
+                    .ok_or_else(|| Error::bug("one launch has no time"))?;
+                Ok(Measured {
+                    timing,
+                    outputs,
+                    found: matches!(wanted, Wanted::Found).then_some(found),
+                    loaded: compilation.loaded,
+                    dynamic_shared_bytes: compilation.ptx.dynamic_shared_bytes,
+                    emit_time: compilation.emit_time,
+                    hints: compilation.ptx.hints,
+                    groups_promised: compilation.groups_promised,
+                })
+            }));
+        }
+
+        self.time_those_that_ran(&mut outcomes, &modules, timing, false)?;
+        let modules: Vec<String> = modules.into_iter().flatten().collect();
+        self.worker.unload(&modules)?;
+        Ok(outcomes)
+    }
+
+    /// Times the kernels that ran well against each other, each by the module that it is in; outputs that are given
+    /// contents are put back before each launch, if they are to be.
+    fn time_those_that_ran(
+        &mut self,
+        outcomes: &mut [Result<Measured>],
+        modules: &[Option<String>],
+        timing: TimingOptions,
+        restore: bool,
+    ) -> Result<()> {
+        let candidates: Vec<(usize, String)> = outcomes
+            .iter()
+            .zip(modules)
+            .enumerate()
+            .filter_map(|(index, (outcome, module))| {
+                Some((index, outcome.as_ref().ok().and(module.clone())?))
+            })
+            .collect();
+        if !candidates.is_empty() {
+            let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
+            let timings = match restore {
+                true => self.worker.time_restored(&timed, timing)?,
+                false => self.worker.time(&timed, timing)?,
+            };
+            for ((index, _), timing) in candidates.iter().zip(timings) {
+                if let Ok(measured) = &mut outcomes[*index] {
+                    measured.timing = timing;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes kernels that were compiled again, each with its kernel's place, where they are faster.
+fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec<Result<Measured>>) {
+    for (index, again) in of.into_iter().zip(again) {
+        let is_faster = |before: &Measured| {
+            again
+                .as_ref()
+                .is_ok_and(|again| again.timing.median_ns < before.timing.median_ns)
+        };
+        if measured[index].as_ref().is_ok_and(is_faster) {
+            measured[index] = again;
+        }
+    }
+}
+
+/// The bytes of each output.
+fn bytes(outputs: Vec<Found>, expected: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let of = |(index, found): (usize, Found)| match found {
+        Found::Bytes(bytes) => bytes,
+        Found::Expected => expected.get(index).cloned().unwrap_or_default(),
+    };
+    outputs.into_iter().enumerate().map(of).collect()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// A kernel's PTX, and how the workload launches it.
+fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
+    Module {
+        name: name.to_owned(),
+        ptx: ptx.text.clone(),
+        entry: ptx.entry.clone(),
+        geometry: Geometry {
+            groups: workload.groups,
+            group: workload.group,
+            dynamic_shared_bytes: ptx.dynamic_shared_bytes,
+        },
+    }
+}
+
+/// A kernel in PTX: in a module of its own, or in the place of the entry that it was read from. The kernel as it was read is
+/// that entry itself.
+fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> {
+    let Some(original) = in_its_module(workload) else {
+        return ptx::emit(kernel, options);
+    };
+    if kernel.body == workload.kernel.body {
+        return Ok(as_it_was(original));
+    }
+    let placed = drop_in(original, kernel)?;
+    Ok(Ptx {
+        text: placed.text,
+        static_shared_bytes: placed.added_shared_bytes as u32,
+        hints: placed.hints,
+        ..as_it_was(original)
+    })
+}
+
+/// The module that a workload's kernel was read from, as a launch of it.
+pub fn as_it_was(original: &Original) -> Ptx {
+    Ptx {
+        text: original.text.as_ref().clone(),
+        entry: original.entry.clone(),
+        dynamic_shared_bytes: original.dynamic_shared_bytes,
+        static_shared_bytes: 0,
+        hints: Vec::new(),
+    }
+}
+
+/// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
+/// module's variables, so these must hold what the text says, and be only read.
+pub fn in_its_module(workload: &Workload) -> Option<&Original> {
+    let original = workload.original.as_deref()?;
+    let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
+        (Origin::Parameter { .. }, _) => true,
+        (
+            Origin::Variable {
+                bytes: Some(said), ..
+            },
+            Given::Input {
+                fill: Fill::Bytes(bytes),
+                ..
+            },
+        ) => said == bytes,
+        (Origin::Variable { bytes: None, .. }, Given::Input { fill, .. }) => {
+            matches!(fill, Fill::Pattern(Pattern::Constant(0)))
+        }
+        _ => false,
+    };
+    original
+        .parameters
+        .iter()
+        .zip(&workload.given)
+        .all(as_said)
+        .then_some(original)
+}
+
+/// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
+fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
+    let padding = Argument::Scalar(Type::I8, 0);
+    let params = params_of_arguments(workload);
+    let part = |of: usize, start: u64| {
+        let size = match &workload.given[of] {
+            Given::Input { element, .. } | Given::Output { element, .. } => element.bytes(),
+            _ => 1,
+        };
+        Argument::Part {
+            // Whose memory it is was checked when the launch was described.
+            of: params.iter().position(|other| *other == Some(of)).unwrap_or(0),
+            bytes: start.saturating_mul(u64::from(size)),
+        }
+    };
+    let of = |param: &Option<usize>| match *param {
+        Some(param) => match (workload.pointer(param), &workload.given[param]) {
+            (Some(address), _) => Argument::Scalar(Type::I64, address),
+            (None, Given::Part { of, start }) => part(*of, *start),
+            (None, given) => argument(given, workload.kernel.params.get(param)),
+        },
+        None => padding.clone(),
+    };
+    let placed = workload.placed.iter().flat_map(|placed| &placed.memory);
+    let placed = placed.map(|own| Argument::Placed {
+        address: own.address,
+        bytes: &own.bytes,
+    });
+    params.iter().map(of).chain(placed).collect()
+}
+
+/// The parameter that each argument is for, by its number; none for a byte between two.
+fn params_of_arguments(workload: &Workload) -> Vec<Option<usize>> {
+    let Some(original) = in_its_module(workload) else {
+        return (0..workload.given.len()).map(Some).collect();
+    };
+    let mut params = Vec::new();
+    let mut end = 0;
+    let fill_up_to = |position: u64, end: &mut u64, params: &mut Vec<Option<usize>>| {
+        let missing = position.saturating_sub(*end) as usize;
+        params.extend(std::iter::repeat_n(None, missing));
+        *end += missing as u64;
+    };
+    for (param, (origin, given)) in original.parameters.iter().zip(&workload.given).enumerate() {
+        let Origin::Parameter { position, .. } = origin else {
+            continue;
+        };
+        fill_up_to(*position, &mut end, &mut params);
+        params.push(Some(param));
+        end += match given {
+            Given::Scalar(ty, _) => u64::from(ty.bytes()),
+            _ => 8,
+        };
+    }
+    fill_up_to(original.parameter_bytes, &mut end, &mut params);
+    params
+}
+
+/// What a launch passes for a parameter.
+fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
+    let facts = param.and_then(|param| param.facts);
+    let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {
+        facts.align.max(BUFFER_ALIGNMENT).next_power_of_two()
+    });
+    let (element, length, fill, output) = match given {
+        Given::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
+        Given::Part { of, .. } => return Argument::Part { of: *of, bytes: 0 },
+        Given::Input {
+            element,
+            length,
+            fill,
+        } => (element, length, fill, false),
+        Given::Output {
+            element,
+            length,
+            fill,
+            ..
+        } => (element, length, fill, true),
+    };
+    Argument::Buffer {
+        element: *element,
+        length: *length,
+        fill,
+        output,
+        align,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registers_are_spent_only_where_cores_hold_few_work_items() {
+        let facts = headstart_testing::h200();
+        let of = |groups, group| {
+            let workload = Workload {
+                kernel: Arc::new(Kernel::new("k")),
+                groups: [groups, 1, 1],
+                group: [group, 1, 1],
+                given: vec![Given::Scalar(Type::I32, 1)],
+                original: None,
+                placed: None,
+            };
+            workload.groups_promised(facts.cores, facts.registers_per_core)
+        };
+        assert_eq!(of(1, 128), Some(1));
+        assert_eq!(of(132, 128), Some(1));
+        assert_eq!(of(133, 128), Some(2));
+        assert_eq!(of(528, 256), Some(4));
+        assert_eq!(of(1056, 256), None);
+    }
+}

@@ -1,0 +1,510 @@
+//! How a kernel from a file is launched: its geometry, and what each of its parameters gets.
+//!
+//! ```toml
+//! groups = 4                    # or [4, 1, 1]
+//! group = 128                   # may be left out where the kernel requires one
+//!
+//! [parameters.indices]
+//! length = 4096
+//! fill = "indices"              # integers from 0 to below - 1
+//! below = 1024
+//! seed = 7
+//!
+//! [parameters.values]
+//! length = 1024
+//! fill = "fractions"            # 1 + k/65536; also "zero", "sequence", "bits"
+//!
+//! [parameters.weights]
+//! length = 1024
+//! fill = "random"
+//! range = [-1.0, 1.0]           # the least, and what none reaches
+//!
+//! [parameters.table]
+//! file = "table.npy"            # or raw bytes, with `length`; beside the launch file
+//!
+//! [graphs.web]                  # a sparse matrix or graph in CSR form
+//! vertices = 65536
+//! degree = 12                   # edges of a vertex on average
+//! kind = "skewed"               # or "uniform": all vertices alike
+//!
+//! [parameters.rows]             # length follows: vertices + 1
+//! fill = "rows"
+//! graph = "web"
+//!
+//! [parameters.columns]          # length follows: edges
+//! fill = "columns"
+//! graph = "web"
+//!
+//! [parameters.result]
+//! length = 512
+//! output = "bits"               # or "multiset", or a relative tolerance such as 1e-6
+//!
+//! [parameters.items]
+//! value = 8
+//! ```
+//!
+//! Pointers need no buffer of their own:
+//!
+//! ```toml
+//! [parameters.mask]
+//! null = true
+//!
+//! [parameters.head]
+//! buffer = "values"             # the memory of another parameter
+//! offset = 128                  # so many of its elements further on; 0 where it is left out
+//!
+//! [parameters.last]
+//! end_of = "values"             # one behind its last element
+//! ```
+//!
+//! A scalar whose type the module does not tell says it: `type = "f16"` with `value = 1.0`. `kernel = "gather"` says which
+//! kernel the file is for: the name of the source, where the module has only one of that name, or all of it.
+//!
+//! | `fill` | what the elements are |
+//! |---|---|
+//! | `zero` | 0 |
+//! | `sequence` | 0, 1, 2, … as numbers of their type |
+//! | `indices` | integers below `below`, at random |
+//! | `sorted` | the same in ascending order; floats from `range` |
+//! | `permutation` | 0 to `length` - 1, each once |
+//! | `zipf` | integers below `below`, where k is as probable as 1 / (k + 1)^`skew` (1 where it is left out) |
+//! | `fractions` | 1 + k/65536 |
+//! | `random` | numbers of a `range` |
+//! | `bits` | any bits |
+//! | `rows`, `columns` | of a graph |
+//! | `slots`, `keys` | of a hash table |
+//!
+//! Files: `.npy`; `.npz` with `array = "NAME"`; others are raw bytes, with `length`, or with `type` and `shape`.
+//!
+//! ```toml
+//! [graphs.bags]                 # columns lead beyond the rows: bags of rows of a table
+//! vertices = 4096
+//! degree = 40
+//! columns = 1000000
+//!
+//! [tables.t]                    # a hash table with open addressing: a key lies in the first slot from its hash on that was
+//! slots = 1048576               # free; a power of two
+//! load = 0.5                    # share of the slots that hold a key
+//! hash = "murmur"               # the finaliser of MurmurHash3; or "modulo" (the key itself), "fibonacci"
+//! empty = -1                    # what a free slot holds
+//!
+//! [parameters.table]
+//! fill = "slots"
+//! table = "t"
+//!
+//! [parameters.wanted]
+//! length = 65536
+//! fill = "keys"                 # keys to look up
+//! table = "t"
+//! hits = 0.9                    # share of them that the table has
+//! ```
+//!
+//! A structure that is passed by value has a parameter for each member that the kernel reads, named by where the member
+//! starts: `param_1_8` at byte 8. Variables of the module are parameters, too; they hold what the module says, unless the
+//! launch file says otherwise.
+//!
+//! For a kernel that was read from PTX, which says less than a Rust slice:
+//!
+//! ```toml
+//! readonly = ["param_0"]        # nothing writes, while the kernel runs, what it reads through this
+//! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
+//! no_overflow = true            # the module's signed loop counters do not overflow
+//! shared_bytes = 4096           # dynamic shared memory of a work-group
+//! races = true                  # who reads what others write meanwhile finds either value, and either is right
+//! races = ["param_3"]           # any race for this memory is meant: whatever is left there is right, and not compared
+//! ```
+//!
+//! Where the same work can be launched in other geometries, that is worth saying: what does more work-groups give?
+//!
+//! ```toml
+//! [[geometries]]
+//! groups = 8
+//! group = 64
+//!
+//! [[geometries]]                # half as much for each of twice as many
+//! groups = 16
+//! parameters.items = { value = 4 }
+//! parameters.result = { length = 1024 }
+//! ```
+//!
+//! What a geometry does not say is as in the rest of the file.
+//!
+//! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
+//! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
+
+mod given;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use super::captured::CapturedData;
+use super::files_of_launch;
+use super::fills::{self, FillName, Graph};
+use super::hashed::{self, Table};
+use super::scalars::Number;
+use crate::error::{Error, Result};
+use crate::files::{self, FileError};
+use crate::front::ptx::{Facts, ParameterFacts};
+use crate::ir::{Fused, Races};
+use crate::suggest::quoted;
+
+/// The longest launch file, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// Elements of a buffer that no launch file describes.
+pub(super) const DEFAULT_LENGTH: u64 = 1 << 20;
+
+/// A launch file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LaunchFile {
+    /// The kernel that it is for.
+    kernel: Option<String>,
+    /// Work-groups.
+    groups: Option<Extent>,
+    /// Work-items of a work-group.
+    group: Option<Extent>,
+    /// Parameters whose memory nothing writes.
+    #[serde(default)]
+    readonly: Vec<String>,
+    /// Parameters that share no memory with another.
+    #[serde(default)]
+    unaliased: Vec<String>,
+    /// Whether signed loop counters are known not to overflow.
+    #[serde(default)]
+    no_overflow: bool,
+    /// Whether instructions that are not understood are carried as text.
+    #[serde(default)]
+    as_opaque: bool,
+    /// Which races are meant.
+    races: Option<MeantRaces>,
+    /// Bytes of dynamic shared memory.
+    shared_bytes: Option<u32>,
+    /// What each parameter gets, by name.
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
+    /// Graphs whose rows and columns parameters hold, by name.
+    #[serde(default)]
+    graphs: BTreeMap<String, Graph>,
+    /// Hash tables whose slots and keys parameters hold, by name.
+    #[serde(default)]
+    tables: BTreeMap<String, Table>,
+    /// Other geometries in which the launch does the same work.
+    #[serde(default)]
+    geometries: Vec<Elsewhere>,
+    /// Where files that it names lie.
+    #[serde(skip)]
+    folder: PathBuf,
+    /// What a captured launch has instead.
+    #[serde(skip)]
+    captured: Option<Arc<CapturedData>>,
+    /// What the machine code of a captured launch makes of the sums that the text leaves to the assembler.
+    #[serde(skip)]
+    fused: Option<Vec<Fused>>,
+}
+
+/// The same work in another geometry: what differs.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Elsewhere {
+    groups: Option<Extent>,
+    group: Option<Extent>,
+    #[serde(default)]
+    parameters: BTreeMap<String, Parameter>,
+}
+
+/// A number of work-groups or work-items, in up to three dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+#[doc(hidden)]
+pub enum Extent {
+    One(u32),
+    Three([u32; 3]),
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameter {
+    value: Option<Number>,
+    pub length: Option<u64>,
+    pub fill: Option<FillName>,
+    pub below: Option<u64>,
+    pub range: Option<[f64; 2]>,
+    pub seed: Option<u64>,
+    pub file: Option<PathBuf>,
+    pub array: Option<String>,
+    #[serde(rename = "type")]
+    pub element: Option<String>,
+    pub shape: Option<Vec<u64>>,
+    pub graph: Option<String>,
+    pub table: Option<String>,
+    pub hits: Option<f64>,
+    pub skew: Option<f64>,
+    null: Option<bool>,
+    buffer: Option<String>,
+    offset: Option<u64>,
+    end_of: Option<String>,
+    output: Option<Output>,
+}
+
+/// Which races a program means, beyond writes of the same bits.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum MeantRaces {
+    /// Reads of what others write meanwhile, anywhere, or none.
+    Reads(bool),
+    /// All for the memory of these parameters, and reads elsewhere.
+    For(Vec<String>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Output {
+    Named(OutputName),
+    Relative(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OutputName {
+    Bits,
+    Multiset,
+    Any,
+}
+
+impl Parameter {
+    /// This, and what it leaves open as the other says.
+    fn or(self, other: &Parameter) -> Parameter {
+        let other = other.clone();
+        Parameter {
+            value: self.value.or(other.value),
+            length: self.length.or(other.length),
+            fill: self.fill.or(other.fill),
+            below: self.below.or(other.below),
+            range: self.range.or(other.range),
+            seed: self.seed.or(other.seed),
+            file: self.file.or(other.file),
+            array: self.array.or(other.array),
+            element: self.element.or(other.element),
+            shape: self.shape.or(other.shape),
+            graph: self.graph.or(other.graph),
+            table: self.table.or(other.table),
+            hits: self.hits.or(other.hits),
+            skew: self.skew.or(other.skew),
+            null: self.null.or(other.null),
+            buffer: self.buffer.or(other.buffer),
+            offset: self.offset.or(other.offset),
+            end_of: self.end_of.or(other.end_of),
+            output: self.output.or(other.output),
+        }
+    }
+}
+
+impl Extent {
+    fn dimensions(self) -> [u32; 3] {
+        match self {
+            Extent::One(extent) => [extent, 1, 1],
+            Extent::Three(extents) => extents,
+        }
+    }
+}
+
+impl LaunchFile {
+    /// Reads a launch file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no launch file: where, and what would be accepted.
+    pub fn read(path: &Path) -> Result<LaunchFile> {
+        let place = quoted(&path.to_string_lossy());
+        let text = files::text(path, MAX_BYTES).map_err(|error| match error {
+            FileError::TooLong { .. } => Error::input("the launch file is too large")
+                .at(&place)
+                .accepted("at most 1 MiB"),
+            _ => Error::usage(format!("the launch file cannot be read: {error}")).at(&place),
+        })?;
+        let mut launch = LaunchFile::parse(&text, &place)?;
+        launch.folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        for (name, parameter) in &mut launch.parameters {
+            let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
+            if parameter.length.is_none()
+                && let Some(file) = &parameter.file
+            {
+                let path = launch.folder.join(file);
+                parameter.length =
+                    files_of_launch::length_of(&path, parameter.array.as_deref()).map_err(at)?;
+            }
+        }
+        Ok(launch)
+    }
+
+    /// Reads a launch file's text; `place` is what messages call it.
+    ///
+    /// # Errors
+    /// It is no launch file.
+    pub fn parse(text: &str, place: &str) -> Result<LaunchFile> {
+        let launch: Result<LaunchFile> = toml::from_str(text).map_err(|error| {
+            let before = error
+                .span()
+                .and_then(|span| text.get(..span.start))
+                .unwrap_or_default();
+            let line = before.matches('\n').count() + 1;
+            let said = error.message().lines().collect::<Vec<_>>().join("; ");
+            Error::input(format!("not a launch file: {said}")).at(format!("{place}, line {line}"))
+        });
+        let mut launch = launch?;
+        for (name, parameter) in &mut launch.parameters {
+            let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
+            let (graph, table) = (parameter.graph.as_deref(), parameter.table.as_deref());
+            let length = match (graph, table, &parameter.shape) {
+                (Some(graph), ..) => fills::graph_length(&launch.graphs, graph, parameter.fill).map(Some),
+                (_, Some(table), _) if parameter.fill == Some(FillName::Slots) => {
+                    hashed::table(&launch.tables, table).map(|table| Some(table.slots()))
+                }
+                (_, _, Some(shape)) => {
+                    let mut extents = shape.iter();
+                    let product = extents.try_fold(1u64, |product, &extent| product.checked_mul(extent));
+                    product
+                        .map(Some)
+                        .ok_or_else(|| Error::usage("no buffer is so large"))
+                }
+                _ => Ok(None),
+            }
+            .map_err(at)?;
+            match (length, parameter.length) {
+                (Some(follows), Some(length)) if follows != length => {
+                    return Err(at(Error::usage(format!(
+                        "its length follows from its graph, table or shape: {follows}"
+                    ))
+                    .accepted("no `length`")));
+                }
+                (Some(follows), _) => parameter.length = Some(follows),
+                (None, _) => {}
+            }
+        }
+        Ok(launch)
+    }
+
+    /// The launch in each of the other geometries.
+    pub(super) fn elsewhere(&self) -> Vec<LaunchFile> {
+        let launched = |elsewhere: &Elsewhere| {
+            let mut launch = LaunchFile {
+                groups: elsewhere.groups.or(self.groups),
+                group: elsewhere.group.or(self.group),
+                geometries: Vec::new(),
+                ..self.clone()
+            };
+            for (name, parameter) in &elsewhere.parameters {
+                let known = launch.parameters.entry(name.clone()).or_default();
+                *known = parameter.clone().or(known);
+            }
+            launch
+        };
+        self.geometries.iter().map(launched).collect()
+    }
+
+    /// The scalars that have another value than in the other launch, by name.
+    pub(super) fn scalars_unlike(&self, other: &LaunchFile) -> Vec<(String, String)> {
+        let value =
+            |launch: &LaunchFile, name: &str| launch.parameters.get(name).and_then(|given| given.value);
+        let named = self.parameters.iter();
+        named
+            .filter(|(name, given)| given.value != value(other, name))
+            .filter_map(|(name, given)| Some((name.clone(), given.value?.to_string())))
+            .collect()
+    }
+
+    /// What the file says of a PTX entry that the entry does not say itself.
+    pub fn facts(&self) -> Facts {
+        let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
+        for (name, parameter) in &self.parameters {
+            let is_elsewhere = parameter.null == Some(true) || parameter.end_of.is_some();
+            let length = parameter.length.filter(|_| !is_elsewhere);
+            parameters.entry(name.clone()).or_default().length = length;
+        }
+        for name in &self.readonly {
+            parameters.entry(name.clone()).or_default().read_only = true;
+        }
+        for name in &self.unaliased {
+            parameters.entry(name.clone()).or_default().unaliased = true;
+        }
+        let races = match &self.races {
+            None | Some(MeantRaces::Reads(false)) => Races::None,
+            Some(MeantRaces::Reads(true)) => Races::Reads,
+            Some(MeantRaces::For(names)) => {
+                for name in names {
+                    parameters.entry(name.clone()).or_default().races = Races::Any;
+                }
+                Races::Reads
+            }
+        };
+        Facts {
+            parameters,
+            races,
+            dynamic_shared_bytes: self.shared_bytes,
+            no_overflow: self.no_overflow,
+            unbounded_variables: false,
+            as_opaque: self.as_opaque,
+            fused: self.fused.clone(),
+        }
+    }
+
+    /// The launch file of a captured launch: its geometry, what is known of its parameters, and what they get.
+    pub(super) fn of_captured(
+        groups: [u32; 3],
+        group: [u32; 3],
+        facts: &Facts,
+        captured: Arc<CapturedData>,
+    ) -> LaunchFile {
+        let parameter = |(name, own): (&String, &ParameterFacts)| {
+            let known = Parameter {
+                length: own.length,
+                ..Parameter::default()
+            };
+            (name.clone(), known)
+        };
+        let unaliased = facts.parameters.iter().filter(|(_, own)| own.unaliased);
+        LaunchFile {
+            groups: Some(Extent::Three(groups)),
+            group: Some(Extent::Three(group)),
+            unaliased: unaliased.map(|(name, _)| name.clone()).collect(),
+            shared_bytes: facts.dynamic_shared_bytes,
+            parameters: facts.parameters.iter().map(parameter).collect(),
+            captured: Some(captured),
+            fused: facts.fused.clone(),
+            ..LaunchFile::default()
+        }
+    }
+
+    /// The same launch of an entry whose instructions are carried as text where they are not understood.
+    #[must_use]
+    pub fn carrying(mut self, as_opaque: bool) -> LaunchFile {
+        self.as_opaque |= as_opaque;
+        self
+    }
+
+    /// Whether the file says what only PTX leaves open.
+    pub fn is_for_ptx(&self) -> bool {
+        !self.readonly.is_empty()
+            || !self.unaliased.is_empty()
+            || self.no_overflow
+            || self.races.is_some()
+            || self.shared_bytes.is_some()
+    }
+
+    /// A graph, for tests.
+    #[cfg(test)]
+    pub(super) fn graph(&self, name: &str) -> Option<&Graph> {
+        self.graphs.get(name)
+    }
+
+    /// The kernel that the file is for, if it says so.
+    pub fn kernel(&self) -> Option<&str> {
+        self.kernel.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests;

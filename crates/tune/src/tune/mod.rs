@@ -1,0 +1,107 @@
+//! Which plan is best: try them, check each, time each, choose.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `workload`, `subject`, `launch_file`, `scalars`, `file_subject` | a kernel with its data, at full size and small |
+//! | `captured` | a captured launch as a subject, run again, and what its better kernel rests on |
+//! | `statements` | what a launch file could say of PTX to allow more |
+//! | `space` | the plans that are tried |
+//! | `search` | tries them: derive, check, time, choose |
+//! | `trying` | the trials of a search, side by side or in turns |
+//! | `proposals` | which plans are measured, where only a few are |
+//! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
+//! | `perturb` | the same on launches derived from the one at hand |
+//! | `bench` | what plans are checked and timed on |
+//! | `kinds` | the kinds of devices, how they are found and opened: models, GPUs, OpenCL devices |
+//! | `several` | several GPUs at once |
+//! | `detail` | both kernels side by side, for a page |
+//! | `tuned`, `launched` | the best form of a kernel at program start, remembered; the same for a launch at hand |
+//! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
+//! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
+//! | `choose` | the verdict, the cheap answer first |
+//! | `reasons` | why the verdict is what it is |
+//! | `elsewhere` | the same work in other geometries |
+//! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
+//! | `doubt` | where a simulated answer is within the simulator's error |
+
+pub(crate) mod bench;
+mod captured;
+pub mod check;
+pub mod choose;
+#[doc(hidden)]
+pub mod compare;
+mod contraction;
+mod detail;
+pub mod doubt;
+pub mod drop_in;
+mod elsewhere;
+mod exchanged;
+mod file_subject;
+mod files_of_launch;
+mod fills;
+pub mod granted;
+mod hashed;
+mod idle;
+pub mod kinds;
+pub(crate) mod launch_file;
+mod launch_template;
+mod launched;
+mod listing;
+pub mod log;
+mod modules;
+mod permuted;
+pub mod perturb;
+mod proposals;
+mod race;
+mod reasons;
+#[cfg(test)]
+mod rewritten;
+pub mod sample;
+mod scalars;
+pub mod search;
+mod several;
+pub mod space;
+mod spirv_modules;
+mod statements;
+pub(crate) mod subject;
+pub mod threads;
+mod trying;
+pub mod tuned;
+pub mod ways;
+#[doc(hidden)]
+pub mod workload;
+
+pub use bench::{Bench, Looked, Raced, Right, Timed};
+pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
+pub use compare::{Compare, checksum};
+pub use contraction::{MOST_ITEMS, contraction};
+pub use detail::detail;
+pub use exchanged::exchanged;
+pub use file_subject::FileSubject;
+pub use granted::Granted;
+pub use kinds::bench_for;
+#[cfg(feature = "cuda")]
+pub use kinds::cuda::measured::MeasuredBench;
+#[cfg(feature = "cuda")]
+pub use kinds::cuda::{gpu, measured};
+#[cfg(feature = "opencl")]
+pub use kinds::opencl::bench::{Launches, OpenClBench, OpenClMeasured};
+#[cfg(feature = "opencl")]
+pub use kinds::opencl::own_entry;
+pub use kinds::simulated::bench::SimulatedBench;
+pub use launch_file::LaunchFile;
+pub use launch_template::launch_template;
+pub use launched::{Best, tuned_launch, tuned_launch_with};
+pub use log::{Log, Shard};
+pub use modules::{
+    PlannedModule, TunedModule, best_module, best_planned, planned_module, planned_module_with, tuned_module,
+};
+pub use proposals::{BATCH, MEASURED, Proposals};
+pub use reasons::{Findings, reasons};
+pub use search::{Asked, Found, Progress, derive, likely, plain, search, tune};
+pub use several::SeveralBench;
+pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
+pub use subject::{Reshaped, Subject};
+pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
+pub use ways::{Choices, Pressure, ways};
+pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};

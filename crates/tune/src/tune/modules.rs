@@ -1,0 +1,324 @@
+//! For programs that load PTX themselves: a module in, a better module out.
+//!
+//! ```no_run
+//! use headstart::tune::{self, LaunchFile, SimulatedBench};
+//!
+//! # fn main() -> headstart::Result<()> {
+//! # let (ptx, model) = (String::new(), headstart::model::built_in("h200", &[])?);
+//! let launch = LaunchFile::parse("groups = 132\ngroup = 128", "launch")?;
+//! let bench = SimulatedBench::new(model);
+//! let tuned = tune::tuned_module(&ptx, "app.ptx", Some("gather"), &launch, &bench)?;
+//! // load `tuned.text` in place of `ptx`
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use super::bench::Bench;
+use super::drop_in::{DropIn, Note, drop_in};
+use super::file_subject::FileSubject;
+use super::granted::{Granted, granted};
+use super::launch_file::LaunchFile;
+use super::perturb::{self, Engine, Settings};
+use super::search::{Progress, tune};
+use crate::error::{Error, Result};
+use crate::front::ptx::import;
+use crate::ir::Kernel;
+use crate::prefetch::{self, Applied, Plan};
+use crate::report::{Perturbed, Report, Trial};
+
+/// A module with a plan carried out on one of its entries.
+#[derive(Clone, Debug)]
+pub struct PlannedModule {
+    /// The module's text, with a note at its top.
+    pub text: String,
+    /// The plan with the parents that it carries.
+    pub plan: Plan,
+    /// How the entry was rewritten.
+    pub drop_in: DropIn,
+    /// What every launch must fulfil.
+    pub granted: Vec<Granted>,
+}
+
+/// A module that was tuned.
+#[derive(Clone, Debug)]
+pub struct TunedModule {
+    /// The module's text, with a note at its top; the entry is as it was where no plan is better.
+    pub text: String,
+    /// What was tried, and what came of it.
+    pub report: Report,
+}
+
+/// Carries out a plan on an entry of a module; `measured` is a sentence for the note. `entry` may be left out where the
+/// module has only one.
+///
+/// The planned kernel is checked against the plain one on [perturbed launches](super::perturb) first.
+///
+/// # Errors
+/// The entry cannot be read, the plan is not legal for it, the kernel cannot stand in the module, or it computes something
+/// else than the plain one, which is a bug of ours.
+pub fn planned_module(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    plan: &Plan,
+    measured: Option<&str>,
+) -> Result<PlannedModule> {
+    planned_module_with(text, file, entry, launch, plan, measured, Settings::default())
+}
+
+/// The same with other launches.
+///
+/// # Errors
+/// As for [`planned_module`].
+pub fn planned_module_with(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    plan: &Plan,
+    measured: Option<&str>,
+    settings: Settings,
+) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    let check = |applied: &Checked<'_>| applied.run(settings);
+    planned(&subject, plan, measured, check)
+}
+
+/// A planned kernel that is to be checked.
+struct Checked<'a> {
+    subject: &'a FileSubject,
+    plain: &'a Arc<Kernel>,
+    group: [u32; 3],
+    plan: &'a Plan,
+    derived: Arc<Kernel>,
+}
+
+impl Checked<'_> {
+    fn run(&self, settings: Settings) -> Result<Perturbed> {
+        let engine = Engine::of_no_device(self.group);
+        perturb::check(
+            self.subject,
+            self.plain,
+            engine,
+            self.plan,
+            &self.derived,
+            settings,
+        )
+    }
+
+    fn run_unless_known(&self, known: Option<&Perturbed>) -> Result<Perturbed> {
+        let engine = Engine::of_no_device(self.group);
+        perturb::check_unless_known(self.subject, self.plain, engine, self.plan, &self.derived, known)
+    }
+}
+
+fn planned(
+    subject: &FileSubject,
+    plan: &Plan,
+    measured: Option<&str>,
+    check: impl Fn(&Checked<'_>) -> Result<Perturbed>,
+) -> Result<PlannedModule> {
+    let workload = super::Subject::workload(subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    let checked = match plan.is_none() {
+        true => None,
+        false => Some(check(&Checked {
+            subject,
+            plain: &workload.kernel,
+            group: workload.group,
+            plan: &applied.plan,
+            derived: Arc::new(applied.kernel.clone()),
+        })?),
+    };
+    place(subject, workload.group, plan, applied, measured, checked.as_ref())
+}
+
+/// What every launch of a module's entry with a plan must fulfil.
+///
+/// # Errors
+/// The plan is not legal, or its kernel cannot stand in the module.
+pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Granted>> {
+    let workload = super::Subject::workload(subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    place(subject, workload.group, plan, applied, None, None).map(|module| module.granted)
+}
+
+/// A module of one entry with a plan carried out and not run: for tests of what is written.
+#[cfg(test)]
+pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, "k.ptx", None, &launch.facts())?, launch.clone());
+    let workload = super::Subject::workload(&subject)?;
+    let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
+    place(&subject, workload.group, plan, applied, None, None)
+}
+
+pub(super) fn target_for(group: [u32; 3]) -> prefetch::Target {
+    prefetch::Target {
+        group_size: Some(group),
+        ..prefetch::Target::default()
+    }
+}
+
+/// Puts a planned kernel into its module.
+fn place(
+    subject: &FileSubject,
+    group: [u32; 3],
+    plan: &Plan,
+    applied: Applied,
+    measured: Option<&str>,
+    checked: Option<&Perturbed>,
+) -> Result<PlannedModule> {
+    let original = subject
+        .original()
+        .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
+    let placed = drop_in(original, &applied.kernel)?;
+    let facts = subject.launch().facts();
+    let granted = granted(original, &facts, &placed, |facts| {
+        let imported = original.again(facts)?;
+        let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
+        drop_in(&imported.original, &applied.kernel)
+    });
+    let note = Note {
+        plan: &applied.plan,
+        measured,
+        checked,
+        granted: &granted,
+    };
+    Ok(PlannedModule {
+        text: placed.with_note(original, &note),
+        plan: applied.plan,
+        drop_in: placed,
+        granted,
+    })
+}
+
+/// Tunes an entry of a module on a device, and carries out the best plan.
+///
+/// # Errors
+/// As for [`planned_module`] and [`tune`].
+pub fn tuned_module(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    bench: &dyn Bench,
+) -> Result<TunedModule> {
+    struct Quiet;
+    impl Progress for Quiet {
+        fn begin(&self, _plans: usize) {}
+        fn done(&self, _trial: &Trial) {}
+    }
+    let imported = import(text, file, entry, &launch.facts())?;
+    let subject = FileSubject::of_module(imported, launch.clone());
+    let report = tune(&subject, bench, None, &Quiet)?;
+    let text = best_module(text, file, entry, launch, &report)?;
+    Ok(TunedModule { text, report })
+}
+
+/// The module with the plan that a report found best; with a note alone where that is none. Where the plan gives another
+/// kernel here than the one that the report's launches were run with, it is checked first.
+///
+/// # Errors
+/// As for [`planned_module`].
+pub fn best_module(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    report: &Report,
+) -> Result<String> {
+    if report.best.plan.is_none() {
+        let mut noted = String::new();
+        let device: String = report.device.chars().filter(|c| !c.is_control()).collect();
+        let _ = writeln!(
+            noted,
+            "// Headstart {}: entry `{}` is as it was; no plan makes it faster on {device}.",
+            env!("CARGO_PKG_VERSION"),
+            report.kernel
+        );
+        noted.push_str(text);
+        return Ok(noted);
+    }
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    best_planned(&subject, report).map(|module| module.text)
+}
+
+/// The same for a subject, with what the rewritten entry rests on.
+///
+/// # Errors
+/// As for [`planned_module`].
+pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedModule> {
+    let measured = format!(
+        "{}: {:.3} ms instead of {:.3} ms, {:.2} times as fast.",
+        report.device,
+        report.best.time_ns * 1e-6,
+        report.baseline_ns * 1e-6,
+        report.best.speedup
+    );
+    // A report may be of another module or launch, or of an earlier version: what was checked counts for the same kernel.
+    let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
+    planned(subject, &report.best.plan, Some(&measured), check)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Best, Verdict};
+
+    const MODULE: &str = include_str!("../../../../corpus/first.ptx");
+    const LAUNCH: &str = "groups = 2\ngroup = 64\nunaliased = [\"param_2\"]\nno_overflow = true\n[parameters.param_0]\n\
+                          length = 1024\nfill = \"indices\"\nbelow = 4096\n[parameters.param_1]\nlength = 4096\n\
+                          [parameters.param_2]\nlength = 128\n[parameters.param_3]\nvalue = 8\n";
+
+    #[test]
+    fn a_report_of_another_kernel_is_no_check() {
+        let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+        let plan: Plan = "unroll:2".parse().expect("a plan");
+        let imported = import(MODULE, "first.ptx", Some("gather"), &launch.facts()).expect("an entry");
+        let subject = FileSubject::of_module(imported, launch.clone());
+        let workload = super::super::Subject::workload(&subject).expect("a workload");
+        let applied = prefetch::apply(&workload.kernel, &plan, &target_for(workload.group)).expect("legal");
+        let checked = Perturbed {
+            kernel: perturb::identity(&applied.kernel),
+            seed: 3,
+            digest: String::new(),
+            launches: 424_242,
+            dropped: 0,
+            agreed: 424_242,
+            not_for: 0,
+            weakly_checked: Vec::new(),
+        };
+        let written = |perturbed: Option<Perturbed>| {
+            let report = Report {
+                best: Best {
+                    plan: plan.clone(),
+                    time_ns: 1.0,
+                    speedup: 2.0,
+                },
+                verdict: Verdict::Unroll,
+                perturbed,
+                ..headstart_report::samples::sample()
+            };
+            best_module(MODULE, "first.ptx", Some("gather"), &launch, &report).expect("a module")
+        };
+        let known = written(Some(checked.clone()));
+        assert!(known.contains("in 424242;"), "{}", &known[..800]);
+        // As of another launch, whose lengths made another kernel, or of an earlier version.
+        let other = Perturbed {
+            kernel: "0123".to_owned(),
+            ..checked
+        };
+        for (report, seed) in [(Some(other), "(seed 3)"), (None, "(seed 1)")] {
+            let anew = written(report);
+            assert!(
+                anew.contains(seed) && !anew.contains("424242"),
+                "{}",
+                &anew[..800]
+            );
+        }
+    }
+}

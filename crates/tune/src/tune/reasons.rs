@@ -1,0 +1,349 @@
+//! The reasons for a verdict, in sentences with numbers.
+
+use crate::evidence::Evidence;
+use crate::prefetch::plan::{Plan, Strategy};
+use crate::report::number::{duration, percent, speedup};
+use crate::report::run::{bandwidth, filling, flying, sentence};
+use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
+
+/// What was found, for which reasons are to be given.
+#[derive(Clone, Copy, Debug)]
+pub struct Findings<'a> {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The chosen plan and its speedup.
+    pub best: (&'a Plan, f64),
+    /// The least speedup at which a plan is recommended.
+    pub threshold: f64,
+    /// Every plan that was tried.
+    pub trials: &'a [Trial],
+    /// The plain kernel at the geometry where it does the same work fastest.
+    pub plain_best: Option<&'a PlainBest>,
+    /// The fastest plan there.
+    pub best_elsewhere: Option<&'a Elsewhere>,
+    /// Whether the work can be split over more work-groups without changing the results.
+    pub may_be_split: bool,
+}
+
+/// Why the verdict is what it is: first how full the device is and what more work-groups would do, then whether it waits
+/// for memory, then what the plans do.
+pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    reasons.extend(fill(evidence, findings));
+    reasons.extend(waiting(evidence));
+    reasons.extend(in_flight(evidence, findings));
+    reasons.extend(unrolling(findings));
+    reasons.extend(choice(evidence, findings));
+    reasons.extend(hints(findings));
+    reasons
+}
+
+/// How full the device is, and what more work-groups would do.
+fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let filling = filling(evidence)?;
+    Some(match findings.plain_best {
+        Some(other) if evidence.is_starved() => format!("{filling} {}", more_groups(other, findings)),
+        _ => filling,
+    })
+}
+
+fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
+    let with_plan = findings.best_elsewhere.map_or(String::new(), |planned| {
+        format!(", and {} of it with `{}`", speedup(planned.speedup), planned.plan)
+    });
+    let number = format!(
+        "the plain kernel does the same work as {} in {}, {} the speed{with_plan}",
+        other.geometry,
+        duration(other.time_ns),
+        speedup(other.speedup)
+    );
+    let how = if findings.may_be_split {
+        ""
+    } else {
+        ", where the caller can combine their results"
+    };
+    let reached = findings
+        .best_elsewhere
+        .map_or(other.speedup, |planned| planned.speedup);
+    if reached >= findings.best.1 {
+        format!("More of them would do better still{how}: {number}.")
+    } else if reached >= findings.threshold {
+        format!("More of them would do better than the plain kernel does here{how}: {number}.")
+    } else {
+        format!("More of them alone would not help: {number}.")
+    }
+}
+
+/// Whether the kernel waits for memory, and whether memory has bandwidth to spare.
+fn waiting(evidence: &Evidence) -> Option<String> {
+    let waiting = evidence.waiting_for_loads.map(|share| {
+        format!(
+            "Sub-groups spend {} of their time waiting for loads from global memory",
+            percent(share)
+        )
+    });
+    match (waiting, bandwidth(evidence)) {
+        (Some(waiting), Some(bandwidth)) => Some(format!("{waiting}, and {bandwidth}.")),
+        (Some(waiting), None) => Some(format!("{waiting}.")),
+        (None, Some(bandwidth)) => Some(format!("{}.", sentence(&bandwidth))),
+        (None, None) => None,
+    }
+}
+
+/// What is on its way against what would keep memory busy.
+fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let (in_flight, needed) = evidence.in_flight()?;
+    if findings.verdict == Verdict::LeaveIt && in_flight < 0.5 * needed && !evidence.is_starved() {
+        // Neither full nor helped by more in flight: something else limits it, and this number would mislead.
+        return None;
+    }
+    Some(flying(in_flight, needed))
+}
+
+/// What unrolling alone gives, where something else is chosen.
+fn unrolling(findings: &Findings<'_>) -> Option<String> {
+    if findings.verdict != Verdict::Prefetch {
+        return None;
+    }
+    let (plan, factor) = fastest(findings, |plan| {
+        plan.loads().is_empty() && plan.unroll().is_some()
+    })?;
+    Some(format!("Unrolling alone reaches {factor}, with `{plan}`."))
+}
+
+/// What the chosen plan does, or why none is chosen.
+fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
+    let (plan, factor) = findings.best;
+    let within = if evidence.is_starved() {
+        "In this geometry"
+    } else {
+        "Here"
+    };
+    match findings.verdict {
+        Verdict::Prefetch => {
+            let (_, strategy) = plan.loads().first()?;
+            Some(format!(
+                "{within} {} is the answer: {} with `{plan}`.",
+                what_it_is(plan, *strategy),
+                speedup(factor)
+            ))
+        }
+        Verdict::Unroll => Some(format!(
+            "{within} unrolling is the answer: {} with `{plan}`; {}.",
+            speedup(factor),
+            over_unrolling(findings)
+        )),
+        Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
+            Some((plan, factor)) => {
+                format!("In this geometry the fastest plan, `{plan}`, reaches {factor}.")
+            }
+            None => "In this geometry no plan was timed.".to_owned(),
+        }),
+        Verdict::LeaveIt => {
+            let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
+            Some(format!(
+                "The fastest plan, `{plan}`, reaches {factor}; a change is worth it from {} on.",
+                speedup(findings.threshold)
+            ))
+        }
+    }
+}
+
+/// What prefetching does where unrolling is chosen: only of what was tried.
+fn over_unrolling(findings: &Findings<'_>) -> String {
+    let prefetches = |plan: &Plan| !plan.loads().is_empty();
+    let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
+    match (fastest(findings, prefetches), was_tried) {
+        (Some((plan, factor)), _) => format!(
+            "prefetching gains less than {} over it: {factor} with `{plan}`",
+            percent(findings.threshold - 1.0)
+        ),
+        (None, true) => "no prefetching plan that was tried could be timed".to_owned(),
+        (None, false) => "no prefetching plan was tried".to_owned(),
+    }
+}
+
+/// The strategy in a few words.
+fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
+    let what = strategy.descriptor().few_words;
+    match plan.unroll().and_then(|unroll| unroll.iterations()) {
+        Some(group) => format!("{what}, {group} iterations at a time,"),
+        None => what.to_owned(),
+    }
+}
+
+/// What cache hints do where they do harm: people reach for them first.
+fn hints(findings: &Findings<'_>) -> Option<String> {
+    let is_hint = |plan: &Plan| {
+        let loads = plan.loads();
+        plan.unroll().is_none() && loads.first().is_some_and(|(_, strategy)| strategy.is_hint())
+    };
+    let (plan, factor) = fastest(findings, is_hint)?;
+    let (Reached::Exactly(most) | Reached::AtMost(most)) = factor;
+    (most < 2.0 - findings.threshold)
+        .then(|| format!("Cache hints would slow it down: the best, `{plan}`, runs at {factor}."))
+}
+
+/// How fast a plan is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reached {
+    Exactly(f64),
+    /// It was dropped on the way.
+    AtMost(f64),
+}
+
+impl std::fmt::Display for Reached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Reached::Exactly(factor) => write!(f, "{}", speedup(*factor)),
+            Reached::AtMost(factor) => write!(f, "at most {}", speedup(*factor)),
+        }
+    }
+}
+
+/// The fastest of those plans that were timed, or, where all of them were dropped, the one that might be fastest.
+fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, Reached)> {
+    let tried = || findings.trials.iter().filter(|trial| accept(&trial.plan));
+    let ended = tried().filter_map(|trial| Some((&trial.plan, trial.measured()?.1)));
+    let dropped = tried().filter_map(|trial| Some((&trial.plan, trial.dropped()?.1)));
+    let most = |(_, one): &(&Plan, f64), (_, other): &(&Plan, f64)| one.total_cmp(other);
+    let exactly = |(plan, factor)| (plan, Reached::Exactly(factor));
+    let at_most = |(plan, factor)| (plan, Reached::AtMost(factor));
+    ended
+        .max_by(most)
+        .map(exactly)
+        .or_else(|| dropped.max_by(most).map(at_most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Geometry, Outcome, Outputs};
+    use headstart_report::samples::starved;
+
+    fn trial(plan: &str, speedup: f64) -> Trial {
+        let outcome = Outcome::Ok {
+            time_ns: 1000.0 / speedup,
+            speedup,
+            outputs: Outputs::Identical,
+        };
+        Trial {
+            plan: plan.parse().expect("a plan"),
+            outcome,
+        }
+    }
+
+    fn plain_best(speedup: f64) -> PlainBest {
+        let geometry = Geometry {
+            groups: 2112,
+            group: 128,
+        };
+        PlainBest {
+            geometry,
+            parameters: Vec::new(),
+            time_ns: 423_000.0,
+            speedup,
+        }
+    }
+
+    #[test]
+    fn a_starved_kernel_is_told_of_more_work_groups_first() {
+        let trials = [
+            trial("none", 1.0),
+            trial("unroll:16", 1.36),
+            trial(
+                "unroll:8,values=rolling-async:16,indices=rolling-registers:24",
+                2.99,
+            ),
+            trial("values=cache:L2:16", 0.75),
+        ];
+        let other = plain_best(3.01);
+        let findings = Findings {
+            verdict: Verdict::Prefetch,
+            best: (&trials[2].plan, 2.99),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: Some(&other),
+            best_elsewhere: None,
+            may_be_split: false,
+        };
+        let reasons = reasons(&starved(), &findings);
+        let expected = [
+            "starved of work-groups: with 132 work-groups of 128 work-items only 4 of 64 sub-groups are resident on each \
+             core (6.2 % occupancy), where 64 would fit. More of them would do better still, where the caller can combine \
+             their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
+            "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
+            "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
+            "Unrolling alone reaches 1.36×, with `unroll:16`.",
+            "In this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
+             answer: 2.99×",
+            "Cache hints would slow it down: the best, `values=cache:L2:16`, runs at 0.75×.",
+        ];
+        for (reason, expected) in reasons.iter().zip(expected) {
+            assert!(reason.contains(expected), "{expected}\n{reason}");
+        }
+        assert_eq!(reasons.len(), expected.len());
+    }
+
+    #[test]
+    fn a_full_device_is_left_alone() {
+        let trials = [
+            trial("none", 1.0),
+            trial("unroll:8", 1.01),
+            trial("values=cache:L2:4", 0.56),
+        ];
+        let findings = Findings {
+            verdict: Verdict::LeaveIt,
+            best: (&trials[0].plan, 1.0),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: None,
+            best_elsewhere: None,
+            may_be_split: false,
+        };
+        let evidence = Evidence {
+            groups: 132 * 16,
+            ..starved()
+        };
+        let text = reasons(&evidence, &findings).join("\n");
+        assert!(
+            text.contains("64 of 64 sub-groups are resident on each core (100 % occupancy)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("The fastest plan, `unroll:8`, reaches 1.01×; a change is worth it from 1.03×"),
+            "{text}"
+        );
+        assert!(text.contains("runs at 0.56×"), "{text}");
+    }
+
+    #[test]
+    fn a_device_that_tells_nothing_leaves_the_plans_numbers() {
+        let evidence = Evidence {
+            fits: None,
+            memory_bytes: None,
+            bandwidth: None,
+            scattered_bandwidth: None,
+            bytes_in_flight: None,
+            latency_ns: None,
+            waiting_for_loads: None,
+            issued: None,
+            ..starved()
+        };
+        let trials = [trial("none", 1.0), trial("unroll:8", 1.5)];
+        let findings = Findings {
+            verdict: Verdict::Unroll,
+            best: (&trials[1].plan, 1.5),
+            threshold: 1.03,
+            trials: &trials,
+            plain_best: None,
+            best_elsewhere: None,
+            may_be_split: false,
+        };
+        let reasons = reasons(&evidence, &findings);
+        assert_eq!(
+            reasons,
+            ["Here unrolling is the answer: 1.50× with `unroll:8`; no prefetching plan was tried."]
+        );
+    }
+}

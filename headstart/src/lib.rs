@@ -75,8 +75,9 @@
 //! ```text
 //!  7  testing    headstart
 //!  6  headstart  tune
-//!  5  tune       cuda opencl report runtime
-//!  4  report     prefetch sim
+//!  5  tune       checker cuda opencl report runtime
+//!  4  checker    sim
+//!     report     prefetch sim
 //!  3  cuda       back device
 //!     opencl     back device
 //!     runtime    device front
@@ -93,24 +94,10 @@
 pub mod facade;
 
 #[doc(inline)]
-pub use headstart_back as back;
-#[cfg(feature = "tune")]
-#[doc(inline)]
-pub use headstart_checker as checker;
-#[doc(inline)]
-pub use headstart_front as front;
-pub use headstart_front::lang::prelude;
-#[doc(inline)]
 pub use headstart_ir::{Error, Fault, Result, analysis, error, files, ir, math, names, suggest};
-#[doc(inline)]
-pub use headstart_model as model;
-#[doc(inline)]
-pub use headstart_prefetch as prefetch;
 #[cfg(feature = "tune")]
 #[doc(inline)]
 pub use headstart_report::{evidence, report};
-#[doc(inline)]
-pub use headstart_runtime as runtime;
 #[cfg(feature = "report")]
 #[doc(inline)]
 pub use headstart_tune::advise;
@@ -118,19 +105,72 @@ pub use headstart_tune::advise;
 #[doc(inline)]
 pub use headstart_tune::{capture, tune};
 
+// Modules with the items of a crate, not the crates themselves: so the compiler's messages name the items as programs do.
+
+/// Back ends: what a device, or the timer, takes.
+pub mod back {
+    #[doc(inline)]
+    pub use headstart_back::*;
+}
+
+/// The symbolic checker: a derived kernel uses the values that the plain one would have loaded.
+#[cfg(feature = "tune")]
+pub mod checker {
+    #[doc(inline)]
+    pub use headstart_checker::*;
+}
+
 /// Devices: what runs kernels, real or simulated, behind one asynchronous trait.
 pub mod device {
-    #[cfg(feature = "cuda")]
-    #[doc(inline)]
-    pub use headstart_cuda as cuda;
     #[doc(inline)]
     pub use headstart_device::*;
+
+    /// NVIDIA's GPUs, through their driver.
+    #[cfg(feature = "cuda")]
+    pub mod cuda {
+        #[doc(inline)]
+        pub use headstart_cuda::*;
+    }
+
+    /// OpenCL devices.
     #[cfg(feature = "opencl")]
-    #[doc(inline)]
-    pub use headstart_opencl as opencl;
-    #[doc(inline)]
-    pub use headstart_sim as sim;
+    pub mod opencl {
+        #[doc(inline)]
+        pub use headstart_opencl::*;
+    }
+
+    /// The simulator: the oracle, and the device of a machine without a GPU.
+    pub mod sim {
+        #[doc(inline)]
+        pub use headstart_sim::*;
+    }
 }
+
+/// The ways in: what turns a program of the user's into IR.
+pub mod front {
+    #[doc(inline)]
+    pub use headstart_front::*;
+}
+
+/// Device models: what a device has and how fast it is, as data with sources.
+pub mod model {
+    #[doc(inline)]
+    pub use headstart_model::*;
+}
+
+/// Prefetching: the plan, and one pass a strategy that carries it out.
+pub mod prefetch {
+    #[doc(inline)]
+    pub use headstart_prefetch::*;
+}
+
+/// Programs around kernels: launches that the compiler checks, ranges, one job on several devices.
+pub mod runtime {
+    #[doc(inline)]
+    pub use headstart_runtime::*;
+}
+
+pub use front::lang::prelude;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

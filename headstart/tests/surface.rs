@@ -431,6 +431,10 @@ fn surface(all: &Crate) -> BTreeSet<String> {
                 if alias == "*" {
                     from.pop();
                     if let Some((inner, None)) = all.resolve(place, &from) {
+                        // A crate that lies here: its items are.
+                        if inner == *place {
+                            continue;
+                        }
                         let shown = all.modules[&inner]
                             .items
                             .iter()

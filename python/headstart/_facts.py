@@ -59,6 +59,33 @@ def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, 
     return None
 
 
+@dataclass(frozen=True)
+class Addresses:
+    """What a fact asks of addresses, for allocations of known sizes: an expression over `pN`, the value of parameter N."""
+
+    words: str
+    numbers: tuple[int, ...]
+
+
+def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> list[Addresses]:
+    """What is left to compare of facts that a launch meets, for others whose tensors have its sizes and offsets."""
+    found: list[Addresses] = []
+    for fact in facts:
+        kind, *words = fact.split()
+        numbers = [int(word) for word in words if word.isdigit()]
+        if kind == "aligned":
+            found.append(Addresses(f"not p{numbers[0]} % {numbers[2]}", (numbers[0],)))
+        elif kind == "apart":
+            i, j = numbers[0], numbers[2]
+            one, other = pointers[i], pointers[j]
+            # Apart is where the one ends before the other begins: the distance of the two values says it.
+            inside = (one.address - one.start, other.address - other.start)
+            least = inside[1] - inside[0] - (other.end - other.start)
+            most = inside[1] - inside[0] + (one.end - one.start)
+            found.append(Addresses(f"not {least} < p{j} - p{i} < {most}", (i, j)))
+    return found
+
+
 def _apart(one: Pointer | None, other: Pointer | None) -> bool:
     if one is None or other is None:
         return False

@@ -5,7 +5,8 @@ The launcher is wrapped: for a launch that meets what a better kernel rests on, 
 place of the original's. Triton's own caches see nothing of it: the better kernel is assembled by Triton's assembler and
 loaded beside the original, and neither is ever found under the other's key.
 
-What a launch is decided by is looked up by its grid, its scalars, and addresses and sizes of the tensors that facts are about.
+What a launch is decided by is looked up by its grid, its integers, and sizes and addresses of the tensors that facts are about
+(`_fast`); what is not found there, by the sizes of its answer (`Launcher.other`); only then is the launch described.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstart import _capture, _command, _facts, _inductor
+from headstart._fast import Fast
 from headstart._launches import Shape, Unsuitable
-from headstart._trial import LIMIT, Trial, Turn
+from headstart._trial import LIMIT, Trial
 from headstart.cache import Answer, Cache
 from headstart.errors import CacheError, HeadstartError, UsageError
 from headstart.report import Report, of_tune
@@ -62,11 +64,26 @@ class Kernel:
 
     answer: Answer
     function: Any = None
-    needed: frozenset[int] = frozenset()
     trial: Trial | None = None
     """Of the first launches, in turns with the original."""
     is_slower: bool = False
     """The trial said so: the original is launched again."""
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """What launches of a size take."""
+
+    better: Any = None
+    """A better function, or nothing for the original."""
+    test: Callable[..., bool] | None = None
+    """Of their arguments: whether their addresses meet what it rests on."""
+    is_met: bool = True
+    """Whether the launch met what its answer rests on."""
+
+
+_ORIGINAL = _Decision()
+_UNMET = _Decision(is_met=False)
 
 
 class _State:
@@ -78,6 +95,8 @@ class _State:
         self.kept: list[Any] = []
         self.originals: list[tuple[Any, str, Any]] = []
         self.trials = threading.local()
+        self.left = [0]
+        """How many trials are under way in all threads: one number to look at for each launch."""
         self.reports: dict[str, list[Report]] = {}
         self.lock = threading.Lock()
         self.launchers: weakref.WeakSet[Launcher] = weakref.WeakSet()
@@ -231,60 +250,36 @@ def left_alone() -> Iterator[None]:
     """Launches of this thread are the originals inside of it, and nothing is looked at: for trials of whatever kind."""
     trials = _state.trials
     trials.depth = getattr(trials, "depth", 0) + 1
+    with _state.lock:
+        _state.left[0] += 1
     try:
         yield
     finally:
         trials.depth -= 1
-
-
-def trials() -> threading.local:
-    """Its `depth` is above 0 in threads whose launches are left alone."""
-    return _state.trials
+        with _state.lock:
+            _state.left[0] -= 1
 
 
 def _wrapped(compiled: Any, settings: Settings) -> Any:
     """The launcher in the place of `compiled._run`; that itself, where the kernel is left as it is."""
-    launcher = made_for(compiled, settings)
-    if launcher is None:
-        return compiled._run
     original = compiled._run
-    launcher.undo = lambda: setattr(compiled, "_run", original)
-    seen, look, trials = launcher.seen, launcher.look, _state.trials
-
-    # Where a launch was seen before, this is all that it takes longer.
-    def launch(x: int, y: int, z: int, stream: Any, function: Any, *rest: Any) -> Any:
-        args = rest[4:]
-        try:
-            better = seen.known[seen.fingerprint(x, y, z, args)]
-        except (KeyError, TypeError, AttributeError):
-            better = look(x, y, z, args)
-            if type(better) is Turn:
-                with better:
-                    return original(x, y, z, stream, better.function or function, *rest)
-        if better is None or getattr(trials, "depth", 0):
-            return original(x, y, z, stream, function, *rest)
-        return original(x, y, z, stream, better, *rest)
-
-    return launch
+    launcher = made_for(compiled, settings, original, len(compiled.src.signature), of_triton=True)
+    if launcher is None:
+        return original
+    return launcher.fast.launch
 
 
-def made_for(compiled: Any, settings: Settings) -> Launcher | None:
-    """A launcher of a compiled kernel; nothing where that is left as it is."""
+def made_for(compiled: Any, settings: Settings, original: Any, count: int, *, of_triton: bool) -> Launcher | None:
+    """A launcher of a compiled kernel, whose `fast.launch` stands in the place of `original`.
+
+    It takes `count` arguments, and with `of_triton` the function to launch before them. Nothing where the kernel is not looked
+    at.
+    """
     try:
-        return Launcher(compiled, Shape.of(compiled), settings)
+        return Launcher(compiled, Shape.of(compiled), settings, original, count, of_triton=of_triton)
     except (Unsuitable, HeadstartError) as why:
         log.info("kernel %s is left as it is: %s", compiled.name, why)
         return None
-
-
-class Seen:
-    """Launches that were seen: the function for each, by its fingerprint. Launch after launch reads it."""
-
-    __slots__ = ("fingerprint", "known")
-
-    def __init__(self, fingerprint: Callable[..., tuple[Any, ...]]) -> None:
-        self.fingerprint = fingerprint
-        self.known: dict[tuple[Any, ...], Any] = {}
 
 
 class Launcher:
@@ -293,7 +288,7 @@ class Launcher:
     `compiled` is a `CompiledKernel` of Triton's, or has what of it is used: `name`, `asm`, `metadata`, `src`.
     """
 
-    def __init__(self, compiled: Any, shape: Shape, settings: Settings) -> None:
+    def __init__(self, compiled: Any, shape: Shape, settings: Settings, original: Any, count: int, *, of_triton: bool) -> None:
         self.compiled = compiled
         self.shape = shape
         self.settings = settings
@@ -307,16 +302,28 @@ class Launcher:
                 warnings.warn(f"headstart: {error}", stacklevel=2)
         self.answers: dict[str, Kernel] = {}
         self.busy: set[str] = set()
-        self.needed: set[int] = set()
-        self.seen = Seen(shape.fingerprint(set()))
-        self.undo: Callable[[], None] = lambda: None
+        self.fast = Fast(shape.arguments, count, original, self.other, _state.left, of_triton=of_triton)
+        self.decided: dict[tuple[Any, ...], _Decision] = {}
+        """What was decided, for launches that differ in integers or addresses from what `fast` knows."""
+        self.coarse = shape.coarse(frozenset())
         self.adapted: Callable[[Any], Any] = lambda function: function
         """What `look` gives for a better function."""
         _state.launchers.add(self)
 
+    def other(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
+        """The function for a launch that `fast` does not know, or its turn in a trial; nothing for the original."""
+        if getattr(_state.trials, "depth", 0):
+            return None
+        try:
+            decision = self.decided[self.coarse(x, y, z, args)]
+        except (KeyError, TypeError, AttributeError):
+            return self.look(x, y, z, args)
+        self._remember(x, y, z, args, decision)
+        return decision.better
+
     def look(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
         """The function for a launch that was not seen before, or its turn in a trial; nothing for the original."""
-        if getattr(_state.trials, "depth", 0) or _is_capturing():
+        if _is_capturing():
             return None
         grid = (int(x), int(y), int(z))
         if 0 in grid:
@@ -324,33 +331,51 @@ class Launcher:
         try:
             key = self.shape.key(grid, args, self.device, VERSION)
             kernel = self._answer(key, grid, args)
-            better = self._function(kernel, args)
+            decision = self._decided(kernel, args)
         except (Unsuitable, HeadstartError) as why:
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
-        if better is not None and kernel.trial is not None:
-            if turn := kernel.trial.turn(better):
+        if decision.better is not None and kernel.trial is not None:
+            if turn := kernel.trial.turn(decision.better):
                 return turn
             ratio = kernel.trial.ratio()
             if ratio is None:
-                return better
+                return decision.better
             if ratio > LIMIT:
-                kernel.is_slower, better = True, None
+                kernel.is_slower, decision = True, _ORIGINAL
                 log.info(
                     "kernel %s: %s takes %.2f times as long as the original here, which is launched again",
                     self.name,
                     kernel.answer.plan,
                     ratio,
                 )
-        seen = self.seen
-        if len(seen.known) >= REMEMBERED:
-            seen.known.clear()
+        if len(self.decided) >= REMEMBERED:
+            self.decided.clear()
         with contextlib.suppress(TypeError, AttributeError):
-            seen.known[seen.fingerprint(x, y, z, args)] = better
+            self.decided[self.coarse(x, y, z, args)] = decision
+        self._remember(x, y, z, args, decision)
         # The answer may have come in the meantime.
         if self.answers.get(key, kernel) is not kernel:
-            seen.known.clear()
-        return better
+            self._forget()
+        return decision.better
+
+    def _remember(self, x: int, y: int, z: int, args: tuple[Any, ...], decision: _Decision) -> None:
+        """Has launches of these sizes decided by `fast`; not where this one does not meet what its answer rests on."""
+        if not decision.is_met:
+            return
+        known = self.fast.known
+        if len(known) >= REMEMBERED:
+            known.clear()
+        with contextlib.suppress(TypeError, AttributeError):
+            known[self.fast.fingerprint(x, y, z, *args)] = (decision.better, decision.test)
+
+    def _forget(self) -> None:
+        self.decided.clear()
+        self.fast.known.clear()
+
+    def undo(self) -> None:
+        """The original is launched from now on."""
+        self.fast.undo()
 
     def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel:
         """The answer of this key: to leave the kernel as it is while it is looked for."""
@@ -417,16 +442,14 @@ class Launcher:
     def _learn(self, key: str, answer: Answer) -> Kernel:
         kernel = Kernel(answer)
         if answer.ptx is not None and answer.speedup >= self.settings.least:
-            kernel.needed = frozenset(_facts.pointers_of(answer.facts))
-            new = kernel.needed - self.needed
-            if new:
-                self.needed |= new
-                self.seen.known.clear()
-                self.seen.fingerprint = self.shape.fingerprint(self.needed)
+            needed = self.fast.needed | _facts.pointers_of(answer.facts)
+            if needed != self.fast.needed:
+                self.coarse = self.shape.coarse(needed)
+                self.fast.need(needed)
         log.info("kernel %s: %s", self.name, answer.plan or answer.why)
         self.answers[key] = kernel
         # What is known is no longer so: launches of a kernel that was being tuned took the original.
-        self.seen.known.clear()
+        self._forget()
         if answer.report:
             with _state.lock:
                 own = getattr(self.compiled.src, "fn", self.compiled)
@@ -434,20 +457,21 @@ class Launcher:
                 _state.reports.setdefault(self.name, []).append(found)
         return kernel
 
-    def _function(self, kernel: Kernel, args: tuple[Any, ...]) -> Any:
-        """The better function, where this launch meets what it rests on."""
+    def _decided(self, kernel: Kernel, args: tuple[Any, ...]) -> _Decision:
+        """The better function, where there is one and this launch meets what it rests on."""
         answer = kernel.answer
         if answer.ptx is None or answer.speedup < self.settings.least or kernel.is_slower:
-            return None
+            return _ORIGINAL
         pointers = self.shape.pointers(args)
         unmet = _facts.unmet(answer.facts, self.shape.group, self.shape.shared_bytes, pointers)
         if unmet is not None:
             log.info("a launch of %s does not meet `%s`, and takes the original", self.name, unmet)
-            return None
+            return _UNMET
         if kernel.function is None:
             kernel.function = _loaded(self.compiled, answer.ptx, self.device_number)
             kernel.trial = Trial.new()
-        return self.adapted(kernel.function[0])
+        test = self.fast.test(_facts.of_addresses(answer.facts, pointers))
+        return _Decision(self.adapted(kernel.function[0]), test)
 
 
 def _left(name: str, device: str, why: str) -> Answer:

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headstart._trial import Turn
-
 log = logging.getLogger("headstart")
 
 MODULE = "torch._inductor.runtime.triton_heuristics"
@@ -132,10 +130,9 @@ def _wrapped(result: Any) -> Callable[..., None] | None:
         metadata=fields,
         src=types.SimpleNamespace(signature={name: signature[name] for name in arguments}, fn=None),
     )
-    launcher = _hook.made_for(compiled, settings)
+    launcher = _hook.made_for(compiled, settings, kernel.run, len(arguments), of_triton=False)
     if launcher is None:
         return None
-    original = kernel.run
 
     def adapted(function: Any) -> Callable[..., None]:
         better = copy.copy(kernel)
@@ -143,22 +140,4 @@ def _wrapped(result: Any) -> Callable[..., None] | None:
         return better.run
 
     launcher.adapted = adapted
-    seen, look, trials = launcher.seen, launcher.look, _hook.trials()
-    active = [True]
-    launcher.undo = active.clear
-
-    def run(x: int, y: int, z: int, stream: Any, *args: Any) -> None:
-        try:
-            better = seen.known[seen.fingerprint(x, y, z, args)]
-        except (KeyError, TypeError, AttributeError):
-            better = look(x, y, z, args) if active else None
-            if type(better) is Turn:
-                with better:
-                    (better.function or original)(x, y, z, stream, *args)
-                return
-        if better is None or not active or getattr(trials, "depth", 0):
-            original(x, y, z, stream, *args)
-        else:
-            better(x, y, z, stream, *args)
-
-    return run
+    return launcher.fast.launch

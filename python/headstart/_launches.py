@@ -32,6 +32,11 @@ class Argument:
     kind: str
     """Triton's type: `*fp32`, `i32`, …"""
 
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer: its size is part of a launch's."""
+        return self.kind in _INTEGERS
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -75,24 +80,23 @@ class Shape:
         digest = hashlib.sha256(ptx.encode()).hexdigest()
         return cls(ptx, digest, entry, tuple(arguments), int(metadata.shared), group)
 
-    def fingerprint(self, needed: set[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
-        """A function of grid and arguments: equal results mean launches that do not differ in what facts are about.
+    def coarse(self, needed: frozenset[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
+        """A function of grid and arguments: equal results mean launches of one answer that are alike in what facts are about.
 
         `needed` are the parameters whose allocations facts are about; of other tensors only the number of elements counts.
-        That, scalars and grid are part of it since answers are for launches of a size.
+        Grid and integers count as they do for keys.
         """
-        parts = ["x", "y", "z"]
+        parts = ["about(x)", "about(y)", "about(z)"]
         for number, argument in enumerate(self.arguments):
             own = f"a[{argument.index}]"
-            if argument.kind[0] != "*":
-                parts.append(own)
-                continue
-            if number not in needed:
+            if argument.is_integer:
+                parts.append(f"about({own})")
+            elif argument.kind[0] == "*" and number not in needed:
                 parts.append(f"{own}.numel()")
-                continue
-            # The memory's start follows from address and offset, its end from its size.
-            parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
-        return eval(f"lambda x, y, z, a: ({', '.join(parts)},)")
+            elif argument.kind[0] == "*":
+                # The memory's start follows from address and offset, its end from its size.
+                parts += [f"{own}.data_ptr()", f"{own}.storage_offset()", f"{own}.untyped_storage().nbytes()"]
+        return eval(f"lambda x, y, z, a: ({', '.join(parts)},)", {"about": about})
 
     def pointers(self, args: Sequence[Any]) -> dict[int, Pointer]:
         """Where each pointer leads, by the number of its parameter.

@@ -19,7 +19,7 @@ triton = pytest.importorskip("triton")
 import kernels  # noqa: E402
 
 import headstart  # noqa: E402
-from headstart import _hook  # noqa: E402
+from headstart import _hook, _inductor, _launches  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
 DEVICE = "A GPU 9000"
@@ -249,6 +249,67 @@ def test_facts_are_looked_at_for_each_launch(torch, compiled, monkeypatch) -> No
     shared[2] = shared[1]
     assert launch(compiled, tuple(shared)) == "original"
     assert launch(compiled, arguments(at=0x50_0000)) == "better"
+
+
+def test_a_launch_is_described_once(torch, compiled, monkeypatch) -> None:
+    answers(monkeypatch, "ends 1 0 64 4", "apart 1 0 2 0")
+    described = []
+    key = _launches.Shape.key
+    monkeypatch.setattr(_launches.Shape, "key", lambda *words: described.append(1) or key(*words))
+    headstart.install(mode="now")
+    assert [launch(compiled, arguments()) for _ in range(24)][-1] == "better"
+    count = len(described)
+    # Other addresses, an integer of the same number of bits, and a grid of it.
+    assert launch(compiled, arguments(at=0x90_0000)) == "better"
+    others = list(arguments())
+    others[3] = 65
+    assert [launch(compiled, tuple(others)) for _ in range(2)] == ["better", "better"]
+    assert [launch(compiled, arguments(), grid=number) for number in (64, 65, 64)] == ["better"] * 3
+    assert len(described) == count + 1
+    # A new answer makes all be looked at again.
+    assert launch(compiled, arguments()) == "better"
+    # Memory that overlaps is looked at each time, and described once.
+    shared = list(arguments())
+    shared[2] = Tensor(0x20_0080, np.zeros(64, np.float32))
+    assert [launch(compiled, tuple(shared)) for _ in range(3)] == ["original"] * 3
+    assert launch(compiled, arguments()) == "better"
+    assert len(described) == count + 3
+
+
+def test_inductor_s_kernels_are_launched_by_their_own_launcher(torch, compiled, monkeypatch, tmp_path) -> None:
+    """As `torch.compile` has them: machine code in Triton's cache, and a `run` that gets no function."""
+    answers(monkeypatch, "ends 1 0 64 4", "apart 1 0 2 0")
+    code = tmp_path / "gather_reduce.cubin"
+    code.with_suffix(".ptx").write_text(compiled.asm["ptx"])
+    metadata = compiled.metadata._asdict()
+    target = metadata["target"]
+    metadata["target"] = {"backend": target.backend, "arch": target.arch, "warp_size": target.warp_size}
+    code.with_suffix(".json").write_text(json.dumps(metadata, default=str))
+
+    class Kernel:
+        name, cubin_path, full_constexprs, function = "gather_reduce", str(code), {5: 128}, "original"
+        arg_names = ("indices", "values", "out", "n", "count", "BLOCK")
+
+        def run(self, x: int, y: int, z: int, stream: Any, *args: Any) -> None:
+            assert len(args) == 5
+            launched.append(self.function)
+
+    launched: list[str] = []
+    signature = dict(compiled.src.signature)
+    result = types.SimpleNamespace(kernel=Kernel(), compile_meta={"signature": signature})
+    assert _inductor._wrapped(result) is None
+    headstart.install(mode="now")
+    run = _inductor._wrapped(result)
+    assert run is not None
+    for _ in range(3):
+        run(4, 1, 1, 0, *arguments()[:5])
+    run(4, 1, 1, 0, *arguments(values=65)[:5])
+    with headstart.left_alone():
+        run(4, 1, 1, 0, *arguments()[:5])
+    assert launched == ["better"] * 3 + ["original"] * 2
+    headstart.uninstall()
+    run(4, 1, 1, 0, *arguments()[:5])
+    assert launched[-1] == "original"
 
 
 @pytest.mark.parametrize("fact", ["group 64 1 1", "shared 8", "aligned 1 0 4194304", "moon full"])

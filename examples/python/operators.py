@@ -227,7 +227,7 @@ class Reasons(logging.Handler):
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        text = record.getMessage()
+        text = " ".join(record.getMessage().split())
         if text.startswith(("kernel ", "a launch of ")):
             self.found.append(text)
 

@@ -112,6 +112,12 @@ def _store(folder: Path, contents: bytes | bytearray | memoryview) -> str:
     return name
 
 
+def kernel_of(folder: Path) -> str:
+    """The entry's name of a launch that was written into `folder`."""
+    lines = (folder / "launch.toml").read_text().splitlines()
+    return next((str(json.loads(line[9:])) for line in lines if line.startswith("kernel = ")), folder.name)
+
+
 def tuned_facts(folder: Path) -> dict[str, str | list[str]]:
     """What `headstart tune` has left in `tuned.toml`: kernel, plan, and the facts that launches are looked at for.
 

@@ -24,6 +24,8 @@ from headstart.errors import (
 
 log = logging.getLogger("headstart")
 
+#: How the last sentence begins: the command's own, or one of its arguments' parser.
+_BEGINS = ("headstart: ", "error: ")
 _OF_STATUS: dict[int, type[HeadstartError]] = {1: KernelError, 2: UsageError, 3: DeviceError}
 
 
@@ -81,9 +83,17 @@ def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = Non
         log.debug("%s", line)
     if done.returncode == 0:
         return done.stdout
-    said = [line for line in done.stderr.splitlines() if line.strip()]
-    start = next((number for number, line in enumerate(said) if line.startswith(("error", "Error"))), None)
-    message = "\n".join(said[start:] if start is not None else said[-8:])
-    if done.returncode < 0:
-        message = f"the command was ended by {signal.Signals(-done.returncode).name}\n{message}"
-    raise _OF_STATUS.get(done.returncode, HeadstartBug)(message or f"exit status {done.returncode}")
+    kind = _OF_STATUS.get(done.returncode, HeadstartBug)
+    raise kind(_sentence(done.stderr, done.returncode, arguments[0]))
+
+
+def _sentence(stderr: str, status: int, what: str) -> str:
+    """What the command says of its end: its last sentence, with the lines that belong to it. Progress stands before it."""
+    said = [line for line in stderr.splitlines() if line.strip()]
+    if status < 0:
+        ended = f"`headstart {what}` was ended by {signal.Signals(-status).name}"
+        return "\n".join([ended, *said[-8:]])
+    if not said:
+        return f"`headstart {what}` ended with exit status {status} and said nothing"
+    last = max((at for at, line in enumerate(said) if line.startswith(_BEGINS)), default=max(0, len(said) - 8))
+    return "\n".join(said[last:]).removeprefix("headstart: ")

@@ -496,7 +496,7 @@ def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler:
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
     # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.
     environment.setdefault("HEADSTART_PTXAS_LIMIT", str(max(10.0, 2.0 * budget)))
-    name = folder.name
+    name = _capture.kernel_of(folder)
     try:
         _command.run(words, environment=environment, timeout=60 + 10 * budget)
     except HeadstartError as error:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import headstart
-from headstart import _arguments, _ptx
+from headstart import _arguments, _command, _ptx
 
 GATHER = """
 extern "C" __global__ void gather(const int* indices, const float* values, float* out, int n, int count) {
@@ -284,6 +284,35 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "python" / "advise
 
 
 @needs_triton
+@pytest.mark.parametrize(
+    ("script", "kind", "message"),
+    [
+        (
+            "echo 'headstart: 3 of 9 plans, about 4 s left' >&2; echo 'headstart: k.ptx:7: no such' >&2; "
+            "echo '  register' >&2; exit 1",
+            headstart.KernelError,
+            "k.ptx:7: no such\n  register",
+        ),
+        (
+            "echo 19 plans to try >&2; echo \"error: unexpected argument '--x'\" >&2; exit 2",
+            headstart.UsageError,
+            "error: unexpected argument '--x'",
+        ),
+        ("echo 19 plans to try >&2; exit 3", headstart.DeviceError, "19 plans to try"),
+        ("exit 2", headstart.UsageError, "`headstart tune` ended with exit status 2 and said nothing"),
+        ("echo so far >&2; kill -9 $$", headstart.HeadstartBug, "`headstart tune` was ended by SIGKILL\nso far"),
+    ],
+)
+def test_the_command_s_own_sentence_is_told(script, kind, message, tmp_path: Path, monkeypatch) -> None:
+    program = tmp_path / "headstart"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("HEADSTART_COMMAND", str(program))
+    with pytest.raises(kind) as told:
+        _command.run(["tune", "launch"])
+    assert type(told.value) is kind and str(told.value) == message
+
+
 def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs the cells in order in one namespace, as a kernel of Jupyter's does, and asks the last value of each for HTML."""
     import linecache

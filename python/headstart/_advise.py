@@ -38,8 +38,8 @@ def advise(
     beyond the GPU's cache, says what one of many thousands does.
 
     Args:
-        kernel: a kernel of Triton's (with its decorators); a `RawKernel` of CuPy's; a kernel of Numba's; CUDA C, or PTX, as
-            a string.
+        kernel: a kernel of Triton's (with its decorators); a `RawKernel` or `RawModule` of CuPy's; a kernel of Numba's; CUDA C,
+            or PTX, as a string.
         grid: work-groups, in up to three dimensions; for Triton also a function of the arguments by name.
         args: an argument for each parameter: arrays of NumPy's or PyTorch's on the CPU, `headstart.shape(…)`,
             `headstart.indices(…)`, numbers.
@@ -84,7 +84,7 @@ def advise(
             ptx = _cuda.compiled(kernel, arch)
         elif _cuda.is_raw_kernel(kernel):
             ptx = _cuda.compiled(kernel.code, arch, tuple(kernel.options or ()))
-            name = name or kernel.name
+            name = name or getattr(kernel, "name", None)
         else:
             raise UsageError(
                 f"no kernel: {type(kernel).__name__!r}; expected is one of Triton's, Numba's or CuPy's, CUDA C, or PTX"

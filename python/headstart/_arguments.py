@@ -22,7 +22,9 @@ _LIKE = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value stands for memory."""
+    """Whether a value stands for memory; a number of NumPy's does not."""
+    if isinstance(value, np.generic):
+        return False
     return isinstance(value, Pattern) or hasattr(value, "data_ptr") or hasattr(value, "__array_interface__")
 
 

@@ -14,8 +14,10 @@ from headstart.errors import DeviceError, KernelError
 
 
 def is_raw_kernel(value: Any) -> bool:
-    """Whether a value is a `RawKernel` of CuPy's, or has what one has: source, name and options."""
-    return isinstance(getattr(value, "code", None), str) and isinstance(getattr(value, "name", None), str)
+    """Whether a value is a `RawKernel` or a `RawModule` of CuPy's, or has what one has: source, options, name or functions."""
+    if not isinstance(getattr(value, "code", None), str):
+        return False
+    return isinstance(getattr(value, "name", None), str) or hasattr(value, "get_function")
 
 
 @functools.lru_cache(maxsize=1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 from typing import Any
 
 import numpy as np
 
+from headstart import _ptx
 from headstart._arguments import contents, dtype_of, is_array
 from headstart.data import Pattern
 from headstart.errors import KernelError, UsageError
@@ -20,39 +23,79 @@ def is_kernel(value: Any) -> bool:
 def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, list[Any]]:
     """PTX for `sm_<arch>`, the entry's name, and a value for each of its parameters.
 
-    An array becomes two pointers that nobody uses, its number of elements, their size, its memory, its shape and its
-    strides in bytes.
+    The kernel is compiled as Numba does at a launch: for the types of these arguments, with what `@cuda.jit` was told of
+    `fastmath` and `opt`. An array becomes two pointers that nobody uses, its number of elements, their size, its memory, its
+    shape and its strides in bytes.
 
     Raises:
         KernelError: Numba refuses the kernel for these arguments.
         UsageError: an argument that Numba's kernels do not take.
     """
     from numba import cuda, types  # pyright: ignore[reportMissingImports]
-    from numba.np.numpy_support import from_dtype  # pyright: ignore[reportMissingImports]
 
     signature: list[Any] = []
     values: list[Any] = []
+    names: list[str] = []
+    memory: dict[int, Any] = {}
+    own_names = list(inspect.signature(kernel.py_func).parameters)
     for number, value in enumerate(arguments):
+        name = own_names[number] if number < len(own_names) else ""
         if is_array(value):
-            shape = tuple(value.shape)
-            kind = np.dtype(dtype_of(value))
-            array = value if isinstance(value, Pattern) else contents(value)
-            strides = [kind.itemsize]
-            for extent in reversed(shape[1:]):
-                strides.insert(0, strides[0] * extent)
-            signature.append(types.Array(from_dtype(kind), len(shape), "C"))
-            values += [None, None, int(np.prod(shape)), kind.itemsize, array, *shape, *strides]
-        elif isinstance(value, bool | int | float):
-            signature.append(types.float64 if isinstance(value, float) else types.int64)
-            values.append(value)
+            kind, parameters = _array(value, number, memory)
+            signature.append(kind)
+            values += parameters
+            names += [f"{name}_{part}" for part in ("owner", "parent", "items", "item_bytes")] + [name]
+            names += [f"{name}_{part}{index}" for part in ("extent", "stride") for index in range(kind.ndim)]
         else:
-            raise UsageError(f"argument {number} is {type(value).__name__!r}; Numba's kernels take arrays and numbers")
+            signature.append(_number(value, number))
+            values.append(value)
+            names.append(name)
+    own = getattr(kernel, "targetoptions", {})
+    options = {name: own[name] for name in ("fastmath", "opt") if own.get(name) is not None}
+    # Numba warns where it does not find the source, and there are no lines then.
+    with contextlib.suppress(OSError, TypeError):
+        options["lineinfo"] = bool(inspect.getsource(kernel.py_func))
     try:
-        ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10), fastmath=False, fma=False)
-    except TypeError:
-        ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10))
+        ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10), **options)
     except Exception as refusal:
         raise KernelError(f"Numba refuses the kernel: {refusal}") from refusal
-    from headstart._ptx import entry
+    # The entry's name has all types in it, in some hundred letters.
+    ptx, name = _ptx.shortened(ptx, _ptx.entry(ptx).name, kernel.py_func.__name__)
+    return _ptx.renamed(ptx, name, names), name, values
 
-    return ptx, entry(ptx).name, values
+
+def _array(value: Any, number: int, memory: dict[int, Any]) -> tuple[Any, list[Any]]:
+    """An array's type of Numba's, and its parameters. One that is given twice is one piece of `memory`."""
+    from numba import types  # pyright: ignore[reportMissingImports]
+    from numba.np.numpy_support import from_dtype  # pyright: ignore[reportMissingImports]
+
+    shape = tuple(value.shape)
+    kind = np.dtype(dtype_of(value))
+    # The last index is the nearest in memory, or the first in Fortran's order.
+    by_columns = isinstance(value, np.ndarray) and not value.flags.c_contiguous
+    if isinstance(value, np.ndarray) and by_columns and not value.flags.f_contiguous:
+        raise UsageError(f"argument {number} is a view with gaps in memory; give `numpy.ascontiguousarray(…)` of it")
+    steps = [kind.itemsize]
+    for extent in shape[:-1] if by_columns else reversed(shape[1:]):
+        steps.append(steps[-1] * extent)
+    strides = steps[: len(shape)] if by_columns else steps[: len(shape)][::-1]
+    if id(value) not in memory:
+        memory[id(value)] = value if isinstance(value, Pattern) else contents(value.T if by_columns else value)
+    parameters = [None, None, int(np.prod(shape)), kind.itemsize, memory[id(value)], *shape, *strides]
+    return types.Array(from_dtype(kind), len(shape), "F" if by_columns else "C"), parameters
+
+
+def _number(value: Any, number: int) -> Any:
+    """A number's type of Numba's."""
+    from numba import types  # pyright: ignore[reportMissingImports]
+    from numba.np.numpy_support import from_dtype  # pyright: ignore[reportMissingImports]
+
+    if isinstance(value, np.bool_ | np.integer | np.floating):
+        return from_dtype(value.dtype)
+    if isinstance(value, bool):
+        return types.boolean
+    if isinstance(value, int):
+        return types.int64
+    if isinstance(value, float):
+        return types.float64
+    raise UsageError(f"argument {number} is {type(value).__name__!r}; Numba's kernels take arrays and numbers")

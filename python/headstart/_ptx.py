@@ -53,6 +53,13 @@ def renamed(text: str, name: str, parameters: list[str]) -> str:
     return text
 
 
+def shortened(text: str, name: str, short: str) -> tuple[str, str]:
+    """A module whose entry `name` is called `short`, and the name that it has; where that cannot be, both as they were."""
+    if not re.fullmatch(r"[A-Za-z_]\w*", short) or short in _RESERVED or re.search(rf"(?<![\w$]){short}(?![\w$])", text):
+        return text, name
+    return text.replace(name, short), short
+
+
 def entries(text: str) -> list[Entry]:
     """All entries of a module."""
     plain = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)

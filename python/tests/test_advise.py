@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +23,13 @@ extern "C" __global__ void gather(const int* indices, const float* values, float
     out[item] = total;
 }
 """
+
+
+def needs(what: str, there: bool, name: str) -> pytest.MarkDecorator:
+    """Skips a test without an outside tool; fails where HEADSTART_NEED asks for it."""
+    is_asked_for = what in os.environ.get("HEADSTART_NEED", "").split()
+    assert there or not is_asked_for, f"{name} is not there; HEADSTART_NEED asks for {what}"
+    return pytest.mark.skipif(not there, reason=f"needs {name}")
 
 
 def gathers(**more):
@@ -200,7 +208,10 @@ def nvrtc() -> bool:
     return True
 
 
-@pytest.mark.skipif(not nvrtc(), reason="needs NVRTC")
+needs_nvrtc = needs("python-cuda", nvrtc(), "NVRTC")
+
+
+@needs_nvrtc
 def test_cuda_c_and_raw_kernels() -> None:
     report = headstart.advise(GATHER, **gathers(block=64))
     assert report.name == "gather"
@@ -208,9 +219,26 @@ def test_cuda_c_and_raw_kernels() -> None:
     class RawKernel:
         code, name, options = GATHER, "gather", ("-DUNUSED=1",)
 
-    assert headstart.advise(RawKernel(), **gathers(block=64)).time_ns == report.time_ns
+    own = gathers(block=64)
+    own["args"] = (*own["args"][:3], np.int32(own["args"][3]), np.int32(own["args"][4]))
+    assert headstart.advise(RawKernel(), **own).time_ns == report.time_ns
     with pytest.raises(headstart.KernelError, match="NVRTC refuses"):
         headstart.advise(GATHER.replace("float total", "flat total"), **gathers(block=64))
+
+
+@needs_nvrtc
+@needs("python-cuda", importlib.util.find_spec("cupy") is not None, "CuPy")
+def test_kernels_of_cupy_s() -> None:
+    import cupy
+
+    scaled = GATHER.replace("out[item] = total", "out[item] = SCALE * total")
+    kernel = cupy.RawKernel(scaled, "gather", options=("-DSCALE=2.0f",))
+    report = headstart.advise(kernel, **gathers(block=64))
+    assert report.name == "gather" and report.kernel is kernel
+    module = cupy.RawModule(code=scaled, options=("-DSCALE=2.0f",))
+    assert headstart.advise(module, name="gather", **gathers(block=64)).time_ns == report.time_ns
+    with pytest.raises(headstart.KernelError, match="SCALE"):
+        headstart.advise(cupy.RawKernel(scaled, "gather"), **gathers(block=64))
 
 
 def numba() -> bool:
@@ -223,7 +251,10 @@ def numba() -> bool:
     return True
 
 
-@pytest.mark.skipif(not numba(), reason="needs Numba with its CUDA target and NVVM")
+needs_numba = needs("python-cuda", numba(), "Numba with its CUDA target and NVVM")
+
+
+@needs_numba
 def test_numba_kernels() -> None:
     from numba import cuda
 
@@ -238,7 +269,42 @@ def test_numba_kernels() -> None:
     own = gathers(block=64)
     own["args"] = (*own["args"][:3], own["args"][4])
     report = headstart.advise(gather, **own)
-    assert "gather" in report.name and report.time_ns > 0
+    assert report.name == "gather" and report.time_ns > 0 and report.kernel is gather
+    assert "`values`" in "".join(report.reasons)
+    # Loads are shown where they are written.
+    assert any("test_advise.py" in (step.place or "") for step in report.steps)
+    with pytest.raises(headstart.UsageError, match="argument 3 is 'str'"):
+        headstart.advise(gather, **{**own, "args": (*own["args"][:3], "16")})
+    with pytest.raises(headstart.UsageError, match="argument 1 is a view with gaps"):
+        headstart.advise(gather, **{**own, "args": (own["args"][0], np.ones(200, np.float32)[::2], *own["args"][2:])})
+    with pytest.raises(headstart.KernelError, match="Numba refuses the kernel"):
+        headstart.advise(gather, **{**own, "args": own["args"][:3]})
+
+
+@needs_numba
+def test_what_numba_s_parameters_are() -> None:
+    """Two orders of memory, numbers of all kinds, an array that is given twice; and what `@cuda.jit` was told."""
+    from numba import cuda
+
+    from headstart import _numba
+
+    @cuda.jit(fastmath=True)
+    def kernel(by_rows, by_columns, again, whole, half, yes, small, out):
+        item = cuda.grid(1)
+        if yes and item < by_rows.shape[0]:
+            out[item] = by_rows[item, 1] * by_columns[item, 1] / again[item, whole] + half + small
+
+    rows = np.ones((4, 6), np.float32)
+    columns = np.asfortranarray(np.arange(24, dtype=np.float32).reshape(4, 6))
+    arguments = [rows, columns, rows, 1, 0.5, True, np.int16(3), np.zeros(4, np.float32)]
+    ptx, name, values = _numba.compiled(kernel, arguments, 90)
+    assert name == "kernel" and ".entry kernel(" in ptx and len(values) == 3 * 9 + 4 + 7
+    assert values[2:4] == [24, 4] and values[5:9] == [4, 6, 24, 4]
+    assert values[11:13] == [24, 4] and values[14:18] == [4, 6, 4, 16]
+    assert values[4] is values[22] and values[27:31] == [1, 0.5, True, 3]
+    # In the order of its memory: the first column, then the second.
+    assert list(values[13].view(np.float32)[:5]) == [0.0, 6.0, 12.0, 18.0, 1.0]
+    assert "div.approx" in ptx or "div.full" in ptx or "rcp.approx" in ptx
 
 
 def test_patterns_are_what_they_say() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
 import warnings
@@ -133,13 +134,15 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
     for warning in found.warnings:
         warnings.warn(f"headstart: {launch.kernel}: {warning}", stacklevel=3)
 
-    # The folder lives as long as somebody may ask for more.
+    # The folder lives as long as somebody may ask for more. What was made once is kept: a notebook shows a report again.
+    @functools.cache
     def page() -> str:
         assert kept is not None
         plan = found.plan or "none"
         words = ["tune", str(folder), "--device", device, "--plans", plan, "--html", "-"]
         return _command.run(words)
 
+    @functools.cache
     def module() -> str:
         assert kept is not None
         if found.plan is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from headstart.errors import UsageError
+from headstart.errors import HeadstartError, UsageError
+
+log = logging.getLogger("headstart")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +51,8 @@ class Report:
     """What was found of a launch: should the kernel prefetch, how, and what that gains."""
 
     kernel: Any
-    """Launches like the original: `report.kernel[grid](…)`. The kernel that was asked about."""
+    """The kernel that was asked about. It launches as it always did, `report.kernel[grid](…)`: where `install` or `tuned` looks
+    at it, in its better form. Of a kernel that Inductor launches, `None`."""
     name: str
     """The entry's name."""
     device: str
@@ -96,8 +100,15 @@ class Report:
         return self.make_module()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """What could be done, a row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`. Needs pandas."""
-        import pandas
+        """What could be done, a row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`.
+
+        Raises:
+            UsageError: pandas is not there.
+        """
+        try:
+            import pandas
+        except ImportError as missing:
+            raise UsageError("a data frame needs pandas: `pip install headstart[notebook]`") from missing
 
         rows = [vars(choice) for choice in self.choices]
         return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen"])
@@ -112,7 +123,10 @@ class Report:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The report as a notebook shows it: verdict, a bar for each choice, the procedure."""
+        """The report as a notebook shows it: verdict, a bar for each choice, the procedure, and the page with all figures.
+
+        The page is made when the report is first shown, which takes about as long as the report did.
+        """
         say = html.escape
         parts = [
             '<div style="font-family:sans-serif;max-width:60em">',
@@ -129,15 +143,39 @@ class Report:
         for step in self.steps:
             cells = [step.question, step.answer, step.finding]
             parts.append("<tr>" + "".join(f'<td style="text-align:left">{say(cell)}</td>' for cell in cells) + "</tr>")
-        parts.append("</table></div>")
+        parts.append("</table>")
+        parts.append(self._figures())
+        parts.append("</div>")
         return "".join(parts)
+
+    def _repr_svg_(self) -> str | None:
+        """A bar for each choice, where nothing but a picture is shown."""
+        return self._bars() or None
+
+    def _figures(self) -> str:
+        """The page in a frame of its own; nothing where the launch is not at hand."""
+        if self.make_page is None:
+            return ""
+        try:
+            page = self.make_page()
+        except HeadstartError as why:
+            log.info("the figures of %s are left out: %s", self.name, why)
+            return ""
+        # A document of its own: the notebook's styles and the page's do not meet, and its script reaches nothing outside.
+        return (
+            f'<iframe sandbox="allow-scripts" title="all figures of {html.escape(self.name)}" '
+            f'style="width:100%;height:40em;border:1px solid #ccc" srcdoc="{html.escape(page)}"></iframe>'
+        )
 
     def _bars(self) -> str:
         longest = max((choice.time_ns for choice in self.choices), default=0.0)
         if longest <= 0.0:
             return ""
         height = 24 * len(self.choices)
-        parts = [f'<svg width="760" height="{height}" role="img" aria-label="time of each choice">']
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{height}" role="img" '
+            'aria-label="time of each choice" style="background:#fff;font-family:sans-serif">'
+        ]
         for number, choice in enumerate(self.choices):
             width = 260.0 * choice.time_ns / longest
             colour = "#2a7" if choice.chosen else "#9ab"

@@ -49,7 +49,7 @@ needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, re
 
 
 @needs_triton
-def test_a_triton_kernel_has_a_report() -> None:
+def test_a_triton_kernel_has_a_report(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     import kernels
 
     launch = kernels.gathers(16 * 128, 1 << 16, count=16)
@@ -70,12 +70,18 @@ def test_a_triton_kernel_has_a_report() -> None:
     # Places are lines of the Python file.
     assert any(step.place and "kernels.py" in step.place for step in report.steps)
     shown = report._repr_html_()
-    assert "<svg" in shown and report.plan in shown and "<script" not in shown
+    assert "<svg" in shown and report.plan in shown and "<script" not in shown and report._repr_svg_() in shown
     assert report.conclusion in str(report)
     if importlib.util.find_spec("pandas"):
         frame = report.to_dataframe()
         assert list(frame.columns) == ["what", "plan", "time_ns", "speedup", "chosen"]
         assert len(frame) == len(report.choices)
+        assert frame[frame.chosen].plan.item() == report.plan
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(headstart.UsageError, match=r"pip install headstart\[notebook\]"):
+        report.to_dataframe()
+    # Nothing prints.
+    assert capfd.readouterr() == ("", "")
 
 
 @needs_triton
@@ -380,13 +386,18 @@ def test_the_command_s_own_sentence_is_told(script, kind, message, tmp_path: Pat
 
 
 def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs the cells in order in one namespace, as a kernel of Jupyter's does, and asks the last value of each for HTML."""
+    """Runs the cells in order in one namespace, as a kernel of Jupyter's does, and asks the last value of each how it is shown.
+
+    What a reader of the file sees, who runs nothing, are pictures and text of such a run; HEADSTART_BLESS writes them anew.
+    """
     import linecache
 
     monkeypatch.chdir(NOTEBOOK.parent)
     names: dict[str, object] = {}
     shown: list[str] = []
-    for number, cell in enumerate(json.loads(NOTEBOOK.read_text())["cells"]):
+    notebook = json.loads(NOTEBOOK.read_text())
+    blessed = bool(os.environ.get("HEADSTART_BLESS"))
+    for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
         source = "".join(cell["source"])
@@ -395,9 +406,26 @@ def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: 
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
         if last[:1] in (" ", ")", "#") or "=" in last.split("(")[0] or last.startswith(("import", "from", "for")):
             exec(compile(source, name, "exec"), names)
+            assert cell["outputs"] == []
             continue
         exec(compile("\n".join(first), name, "exec"), names)
         value = eval(compile(last, name, "eval"), names)
-        shown.append(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value))
-    assert any("<svg" in own for own in shown)
-    assert any("<table" in own for own in shown)
+        if isinstance(value, headstart.Report):
+            shown.append(value._repr_html_())
+            data = {"image/svg+xml": value._repr_svg_(), "text/plain": str(value)}
+        else:
+            data = {"text/plain": repr(value)}
+        (output,) = cell["outputs"] or [{}]
+        if blessed:
+            output = {"output_type": "execute_result", "execution_count": 1, "metadata": {}, "data": data}
+            cell["outputs"] = [output]
+        # Times may change with the simulator; what is said of which kernel does not.
+        assert output["data"].keys() == data.keys(), f"cell {number}: HEADSTART_BLESS=1 writes what it shows"
+        for kind in output["data"]:
+            assert output["data"][kind][:12] == data[kind][:12], f"cell {number}: HEADSTART_BLESS=1 writes what it shows"
+    # The picture, the procedure, and the page with its figures.
+    assert len(shown) == 2
+    assert all(own.count("<svg") == 1 and "<table" in own and "<iframe" in own for own in shown)
+    assert all("&lt;figure" in own for own in shown)
+    if blessed:
+        NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")

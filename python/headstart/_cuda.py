@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ctypes.util
 import functools
 import glob
 import importlib.util
 import os
+import shutil
 from typing import Any
 
 from headstart.errors import DeviceError, KernelError
@@ -42,6 +44,19 @@ def _library() -> ctypes.CDLL:
         except OSError:
             continue
     raise DeviceError("CUDA C needs NVRTC, which is not there; `pip install nvidia-cuda-nvrtc`, or give PTX")
+
+
+def assembler() -> str | None:
+    """A `ptxas`: that of `nvidia-cuda-nvcc`, of Triton's package, or of the path."""
+    found: list[str | None] = []
+    with contextlib.suppress(Exception):  # An older one has no such function.
+        from cuda.pathfinder import find_nvidia_binary_utility  # pyright: ignore[reportMissingImports]
+
+        found.append(find_nvidia_binary_utility("ptxas"))
+    if spec := importlib.util.find_spec("triton"):
+        found += [os.path.join(folder, "backends/nvidia/bin/ptxas") for folder in spec.submodule_search_locations or []]
+    found.append(shutil.which("ptxas"))
+    return next((program for program in found if program and os.access(program, os.X_OK)), None)
 
 
 def _include_folders() -> list[str]:

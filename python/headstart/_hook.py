@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart import _capture, _command, _facts, _inductor
+from headstart import _capture, _command, _cuda, _facts, _inductor
 from headstart._fast import Fast
 from headstart._launches import Shape, Unsuitable
 from headstart._trial import LIMIT, Trial
@@ -494,6 +494,12 @@ def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler:
     words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
     words += ["--budget", str(budget), "--json", str(output)]
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
+    # A launch that was collected elsewhere names an assembler of that machine.
+    if not os.access(environment.get("HEADSTART_PTXAS", ""), os.X_OK):
+        environment.pop("HEADSTART_PTXAS", None)
+        # Without one the driver compiles, for as long as it likes.
+        if program := _cuda.assembler():
+            environment["HEADSTART_PTXAS"] = program
     # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.
     environment.setdefault("HEADSTART_PTXAS_LIMIT", str(max(10.0, 2.0 * budget)))
     name = _capture.kernel_of(folder)

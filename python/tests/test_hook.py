@@ -19,10 +19,11 @@ triton = pytest.importorskip("triton")
 import kernels  # noqa: E402
 
 import headstart  # noqa: E402
-from headstart import _hook, _inductor, _launches  # noqa: E402
+from headstart import _capture, _hook, _inductor, _launches  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
 DEVICE = "A GPU 9000"
+PTX_OF_A_BAG = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry bag() { ret; }\n"
 
 
 class Storage:
@@ -419,6 +420,27 @@ def test_an_answer_that_is_cut_off_is_looked_for_again(own_cache: Path) -> None:
     path = own_cache / "d" / "k.json"
     path.write_text(path.read_text()[:40])
     assert cache.get("d", "k") is None
+
+
+def test_a_search_names_an_assembler_and_its_time(compiled, monkeypatch, tmp_path: Path) -> None:
+    """A kernel with thousands of instructions must not keep a search for minutes, whoever compiles it."""
+    program, told = tmp_path / "headstart", tmp_path / "told"
+    program.write_text(
+        f"#!/bin/sh\necho $HEADSTART_PTXAS $HEADSTART_PTXAS_LIMIT >{told}\necho 'headstart: no GPU' >&2\nexit 3\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("HEADSTART_COMMAND", str(program))
+    launch = _capture.Launch("bag", PTX_OF_A_BAG, (1, 1, 1), (32, 1, 1), b"", ())
+    folder = launch.write(tmp_path / "launch")
+    own = _hook._assembler(compiled)
+    assert own["HEADSTART_PTXAS"].endswith("ptxas")
+    answer = _hook.search_in(folder, "a GPU", "cuda:0", 8.0, own)
+    assert (answer.kernel, answer.plan, answer.why) == ("bag", None, "no GPU")
+    assert told.read_text().split() == [own["HEADSTART_PTXAS"], "16.0"]
+    # The assembler of another machine is not here.
+    _hook.search_in(folder, "a GPU", "cuda:0", 2.0, {**own, "HEADSTART_PTXAS": "/elsewhere/ptxas"})
+    name, limit = told.read_text().split()
+    assert os.access(name, os.X_OK) and limit == "10.0"
 
 
 def _looks(folder: str, out: Any) -> None:

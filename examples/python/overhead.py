@@ -25,7 +25,7 @@ from headstart.cache import Answer
 from kernels import gather_reduce
 
 import headstart
-from headstart import _hook
+from headstart import _hook, _launches
 
 N, VALUES = 128, 1024
 
@@ -121,6 +121,8 @@ def over_a_driver() -> None:
     torch.cuda.current_device = lambda: 0
     torch.cuda.get_device_name = lambda _: "a GPU"
     torch.cuda.is_current_stream_capturing = lambda: False
+    # Tensors of the host stand for those of a GPU.
+    _launches.DEVICES = ("cuda", "cpu")
     _hook.Trial.new = lambda: None
     _hook._loaded = lambda compiled, ptx, device: (2, None)
     print(f"no GPU, Triton {triton.__version__}, PyTorch {torch.__version__}")

@@ -19,6 +19,10 @@ _FORMATS = {"fp32": "<f", "fp64": "<d", "fp16": "<e"}
 _INTEGERS = {"i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
 
 
+#: Where tensors lie whose launches are looked at.
+DEVICES = ("cuda",)
+
+
 class Unsuitable(Exception):
     """A launch that is left as it is: why."""
 
@@ -112,6 +116,9 @@ class Shape:
             if not hasattr(value, "untyped_storage"):
                 raise Unsuitable(f"argument {argument.index} is a pointer of which no tensor is known")
             storage = value.untyped_storage()
+            if not str(storage.device).startswith(DEVICES):
+                # Triton says so itself, in the words that its users know.
+                raise Unsuitable(f"argument {argument.index} lies on {storage.device}, not on a GPU")
             start = storage.data_ptr()
             found[number] = Pointer(value.data_ptr(), start, start + storage.nbytes())
         for number in range(len(self.arguments), len(self.entry.sizes)):

@@ -379,6 +379,16 @@ def test_what_is_no_tensor_takes_the_original(torch, compiled, monkeypatch) -> N
     assert launch(compiled, tuple(raw)) == "original"
 
 
+def test_tensors_of_the_host_are_left_to_triton(torch, compiled, monkeypatch) -> None:
+    """Triton refuses them; nothing is searched for before."""
+    seen = answers(monkeypatch)
+    headstart.install(mode="now")
+    args = arguments()
+    args[1].storage.device = "cpu"
+    assert launch(compiled, args) == "original" and seen == []
+    assert launch(compiled, arguments()) == "better"
+
+
 def test_launches_are_collected(torch, compiled, monkeypatch, own_cache: Path) -> None:
     headstart.install(mode="collect")
     assert launch(compiled, arguments()) == "original"

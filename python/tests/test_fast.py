@@ -95,6 +95,26 @@ def test_what_facts_are_about_is_looked_up() -> None:
     assert own(longer, *args[1:]) == "original"
 
 
+def test_what_a_known_launch_asks_of_its_tensors() -> None:
+    """Each question takes 40 ns of PyTorch: one of a tensor that no fact is about, four of another."""
+    asked: list[str] = []
+
+    class Counted(Tensor):
+        def __getattribute__(self, name: str) -> Any:
+            if name in ("data_ptr", "numel", "storage_offset", "untyped_storage"):
+                asked.append(name)
+            return super().__getattribute__(name)
+
+    own = Launches(frozenset({0}))
+    args = (Counted(0x1000, 8), Counted(0x2000, 8), 8, 0.5)
+    pointers = {0: _facts.Pointer(0x1000, 0x1000, 0x1020)}
+    test = own.fast.test(_facts.of_addresses(("aligned 0 0 16",), pointers))
+    own.fast.known[own.fast.fingerprint(1, 1, 1, *args)] = ("better", test)
+    asked.clear()
+    assert own(*args) == "better" and own.asked == 0
+    assert sorted(asked) == ["data_ptr", "numel", "storage_offset", "untyped_storage"]
+
+
 @pytest.mark.parametrize("places", [(0x1000, 0), (0x1000, 5), (0x1080, 3)])
 def test_addresses_are_compared_as_facts_are(places: tuple[int, int]) -> None:
     """The comparison with numbers in it says of every distance what the fact itself says."""

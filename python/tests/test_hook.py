@@ -443,7 +443,7 @@ def test_a_search_names_an_assembler_and_its_time(compiled, monkeypatch, tmp_pat
     launch = _capture.Launch("bag", PTX_OF_A_BAG, (1, 1, 1), (32, 1, 1), b"", ())
     folder = launch.write(tmp_path / "launch")
     own = _hook._assembler(compiled)
-    assert own["HEADSTART_PTXAS"].endswith("ptxas")
+    assert "ptxas" in Path(own["HEADSTART_PTXAS"]).name
     answer = _hook.search_in(folder, "a GPU", "cuda:0", 8.0, own)
     assert (answer.kernel, answer.plan, answer.why) == ("bag", None, "no GPU")
     assert told.read_text().split() == [own["HEADSTART_PTXAS"], "16.0"]

@@ -124,7 +124,7 @@ def over_a_driver() -> None:
     # Tensors of the host stand for those of a GPU.
     _launches.DEVICES = ("cuda", "cpu")
     _hook.Trial.new = lambda: None
-    _hook._loaded = lambda compiled, ptx, device: (2, None)
+    _hook.loaded = lambda compiled, ptx, device: (2, None)
     print(f"no GPU, Triton {triton.__version__}, PyTorch {torch.__version__}")
     indices, data, out = torch.zeros(N, dtype=torch.int32), torch.zeros(VALUES), torch.zeros(N)
     types = {

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 
-from headstart import _command, _hook
+from headstart import _command, _search
 from headstart.cache import Cache
 from headstart.errors import HeadstartError
 
@@ -28,7 +28,7 @@ def tune_cache(words: list[str]) -> int:
         try:
             with cache.lock(device, key):
                 if cache.get(device, key) is None:
-                    answer = _hook.search_in(folder, device, options.device, options.budget, note)
+                    answer = _search.search_in(folder, device, options.device, options.budget, note)
                     cache.put(device, key, answer)
                     print(f"{answer.kernel}: {answer.plan or 'left as it is'}, {answer.speedup:.2f}×")
             shutil.rmtree(folder.parent)

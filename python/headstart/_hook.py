@@ -15,19 +15,18 @@ import contextlib
 import json
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
-from headstart import _capture, _command, _cuda, _facts, _inductor
+from headstart import _capture, _facts, _inductor
+from headstart._assembled import assembler, loaded
 from headstart._fast import Fast
 from headstart._launches import Shape, Unsuitable
+from headstart._search import left, search
 from headstart._trial import LIMIT, Trial
 from headstart.cache import Answer, Cache
 from headstart.errors import CacheError, HeadstartError, UsageError
@@ -382,35 +381,35 @@ class Launcher:
         if key in self.answers:
             return self.answers[key]
         if key in self.busy:
-            return Kernel(_left(self.name, self.device, "it is being tuned"))
+            return Kernel(left(self.name, self.device, "it is being tuned"))
         settings = self.settings
         if found := settings.cache.get(self.device, key):
             return self._learn(key, found)
         if settings.mode == "cached":
-            return self._learn(key, _left(self.name, self.device, "the cache has no answer for it"))
+            return self._learn(key, left(self.name, self.device, "the cache has no answer for it"))
         reached = self.shape.bytes_reached(args)
         if reached > settings.max_bytes:
             why = f"it reaches {reached} bytes, more than `max_bytes`"
-            return self._learn(key, _left(self.name, self.device, why))
+            return self._learn(key, left(self.name, self.device, why))
         launch = self.shape.snapshot(grid, args, self.device, self.capability)
         if settings.mode == "collect":
             folder = settings.cache.folder / "pending" / key / "launch"
             launch.write(folder)
-            note = {"device": self.device, "key": key, **_assembler(self.compiled)}
+            note = {"device": self.device, "key": key, **assembler(self.compiled)}
             (folder / "note.json").write_text(json.dumps(note))
-            return self._learn(key, _left(self.name, self.device, "it is collected, and not tuned yet"))
+            return self._learn(key, left(self.name, self.device, "it is collected, and not tuned yet"))
         if settings.mode == "now":
             return self._learn(key, self._tuned(key, launch))
         self.busy.add(key)
         threading.Thread(target=self._in_background, args=(key, launch), daemon=True).start()
-        return Kernel(_left(self.name, self.device, "it is being tuned"))
+        return Kernel(left(self.name, self.device, "it is being tuned"))
 
     def _in_background(self, key: str, launch: _capture.Launch) -> None:
         try:
             found = self._tuned(key, launch)
         except Exception as error:  # A thread has nobody else to tell.
             log.warning("kernel %s could not be tuned: %s", self.name, error)
-            found = _left(self.name, self.device, str(error))
+            found = left(self.name, self.device, str(error))
         self._learn(key, found)
         self.busy.discard(key)
 
@@ -426,7 +425,7 @@ class Launcher:
                     self.device,
                     f"cuda:{self.device_number}",
                     self.settings.budget,
-                    _assembler(self.compiled),
+                    assembler(self.compiled),
                 )
                 cache.put(self.device, key, answer)
                 return answer
@@ -437,7 +436,7 @@ class Launcher:
                 stacklevel=2,
             )
             device = f"cuda:{self.device_number}"
-            return search(launch, self.device, device, self.settings.budget, _assembler(self.compiled))
+            return search(launch, self.device, device, self.settings.budget, assembler(self.compiled))
 
     def _learn(self, key: str, answer: Answer) -> Kernel:
         kernel = Kernel(answer)
@@ -468,66 +467,10 @@ class Launcher:
             log.info("a launch of %s does not meet `%s`, and takes the original", self.name, unmet)
             return _UNMET
         if kernel.function is None:
-            kernel.function = _loaded(self.compiled, answer.ptx, self.device_number)
+            kernel.function = loaded(self.compiled, answer.ptx, self.device_number)
             kernel.trial = Trial.new()
         test = self.fast.test(_facts.of_addresses(answer.facts, pointers))
         return _Decision(self.adapted(kernel.function[0]), test)
-
-
-def _left(name: str, device: str, why: str) -> Answer:
-    return Answer(name, device, None, 1.0, None, (), why, "")
-
-
-def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
-    """Tunes a launch on a GPU, in a process of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="headstart-"))
-    try:
-        launch.write(folder / "launch")
-        return search_in(folder / "launch", device, ordinal, budget, assembler)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
-    """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
-    output = folder / "report.json"
-    words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
-    words += ["--budget", str(budget), "--json", str(output)]
-    environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
-    # A launch that was collected elsewhere names an assembler of that machine.
-    if not os.access(environment.get("HEADSTART_PTXAS", ""), os.X_OK):
-        environment.pop("HEADSTART_PTXAS", None)
-        # Without one the driver compiles, for as long as it likes.
-        if program := _cuda.assembler():
-            environment["HEADSTART_PTXAS"] = program
-    # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.
-    environment.setdefault("HEADSTART_PTXAS_LIMIT", str(max(10.0, 2.0 * budget)))
-    name = _capture.kernel_of(folder)
-    try:
-        _command.run(words, environment=environment, timeout=60 + 10 * budget)
-    except HeadstartError as error:
-        if not output.exists():
-            return _left(name, device, str(error))
-    text = output.read_text()
-    raw = json.loads(text)
-    name, best = raw["kernel"], raw["best"]
-    if best["plan"] == "none" or not (folder / "tuned.toml").exists():
-        return Answer(name, device, None, 1.0, None, (), "; ".join(raw["reasons"][:1]), text)
-    tuned = _capture.tuned_facts(folder)
-    if tuned.get("addresses"):
-        return _left(name, device, "it uses variables of its module, of which another module has copies of its own")
-    facts = tuned.get("facts", [])
-    sentences = tuned.get("rests_on", [])
-    return Answer(
-        kernel=name,
-        device=device,
-        plan=best["plan"],
-        speedup=float(best["speedup"]),
-        ptx=(folder / "tuned.ptx").read_text(),
-        facts=tuple(facts),
-        why="; ".join(sentences),
-        report=text,
-    )
 
 
 def _device(compiled: Any) -> tuple[str, int, int]:
@@ -541,45 +484,3 @@ def _is_capturing() -> bool:
     import torch
 
     return torch.cuda.is_current_stream_capturing()
-
-
-def _backend(compiled: Any) -> tuple[Any, Any]:
-    from triton.compiler.compiler import make_backend
-
-    backend = make_backend(compiled.metadata.target)
-    metadata = compiled.metadata._asdict()
-    names = backend.parse_options({}).__dict__.keys()
-    return backend, backend.parse_options({name: metadata[name] for name in names if name in metadata})
-
-
-def _assembler(compiled: Any) -> dict[str, str]:
-    """The assembler that Triton uses for this kernel, as the command is told of it."""
-    arch = int(compiled.metadata.target.arch)
-    program = None
-    try:
-        from triton.backends.nvidia.compiler import get_ptxas
-
-        program = get_ptxas(arch).path
-    except (ImportError, TypeError, AttributeError):
-        with contextlib.suppress(Exception):
-            from triton import knobs
-
-            program = knobs.nvidia.ptxas.path
-    if not program:
-        return {}
-    options = f"--gpu-name=sm_{arch}{'a' if arch >= 90 else ''}"
-    if not getattr(compiled.metadata, "enable_fp_fusion", True):
-        options += " --fmad=false"
-    return {"HEADSTART_PTXAS": str(program), "HEADSTART_PTXAS_OPTIONS": options}
-
-
-def _loaded(compiled: Any, ptx: str, device: int) -> tuple[Any, Any]:
-    """The function of a better kernel, and its module, assembled and loaded as Triton does it."""
-    from triton.runtime import driver
-
-    backend, options = _backend(compiled)
-    target = compiled.metadata.target
-    utils: Any = getattr(driver.active, "utils")  # noqa: B009 - of NVIDIA's driver, not of all
-    cubin = backend.make_cubin(ptx, {}, options, target.arch)
-    module, function, *_ = utils.load_binary(compiled.name, cubin, compiled.metadata.shared, device)
-    return function, module

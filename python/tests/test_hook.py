@@ -19,7 +19,7 @@ triton = pytest.importorskip("triton")
 import kernels  # noqa: E402
 
 import headstart  # noqa: E402
-from headstart import _capture, _hook, _inductor, _launches  # noqa: E402
+from headstart import _capture, _hook, _inductor, _launches, _search  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
 DEVICE = "A GPU 9000"
@@ -108,7 +108,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
             self.module, self.function = "module", "original"
 
     monkeypatch.setattr(type(made), "_init_handles", init)
-    monkeypatch.setattr(_hook, "_loaded", lambda compiled, ptx, device: ("better", "module"))
+    monkeypatch.setattr(_hook, "loaded", lambda compiled, ptx, device: ("better", "module"))
     return made
 
 
@@ -442,13 +442,13 @@ def test_a_search_names_an_assembler_and_its_time(compiled, monkeypatch, tmp_pat
     monkeypatch.setenv("HEADSTART_COMMAND", str(program))
     launch = _capture.Launch("bag", PTX_OF_A_BAG, (1, 1, 1), (32, 1, 1), b"", ())
     folder = launch.write(tmp_path / "launch")
-    own = _hook._assembler(compiled)
+    own = _hook.assembler(compiled)
     assert "ptxas" in Path(own["HEADSTART_PTXAS"]).name
-    answer = _hook.search_in(folder, "a GPU", "cuda:0", 8.0, own)
+    answer = _search.search_in(folder, "a GPU", "cuda:0", 8.0, own)
     assert (answer.kernel, answer.plan, answer.why) == ("bag", None, "no GPU")
     assert told.read_text().split() == [own["HEADSTART_PTXAS"], "16.0"]
     # The assembler of another machine is not here.
-    _hook.search_in(folder, "a GPU", "cuda:0", 2.0, {**own, "HEADSTART_PTXAS": "/elsewhere/ptxas"})
+    _search.search_in(folder, "a GPU", "cuda:0", 2.0, {**own, "HEADSTART_PTXAS": "/elsewhere/ptxas"})
     name, limit = told.read_text().split()
     assert os.access(name, os.X_OK) and limit == "10.0"
 

@@ -19,6 +19,7 @@ triton = pytest.importorskip("triton")
 import kernels  # noqa: E402
 
 import headstart  # noqa: E402
+from headstart import __main__ as main  # noqa: E402
 from headstart import _capture, _hook, _inductor, _launches, _search  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
@@ -395,6 +396,33 @@ def test_launches_are_collected(torch, compiled, monkeypatch, own_cache: Path) -
     (folder,) = (own_cache / "pending").iterdir()
     assert json.loads((folder / "launch" / "note.json").read_text())["device"] == DEVICE
     assert (folder / "launch" / "launch.toml").is_file()
+
+
+def test_what_was_collected_is_tuned_later(torch, compiled, monkeypatch, own_cache: Path, capfd) -> None:
+    """All the way, on a simulated GPU: a launch is written, searched for, and launched in its better form."""
+    n, count, values = 512, 32, 1 << 20
+    random = np.random.default_rng(1)
+
+    args = (
+        Tensor(0x10_0000, random.integers(0, values, n * count, dtype=np.int32)),
+        Tensor(0x20_0000, np.ones(values, np.float32)),
+        Tensor(0x90_0000, np.zeros(n, np.float32)),
+        n,
+        count,
+        128,
+    )
+    headstart.install(mode="collect")
+    assert launch(compiled, args) == "original"
+    (pending,) = (own_cache / "pending").iterdir()
+    assert main.tune_cache([str(own_cache), "--device", "sim:h200", "--budget", "5"]) == 0
+    assert "gather_reduce: " in capfd.readouterr().out and not pending.exists()
+    headstart.uninstall()
+    forget(compiled)
+    headstart.install(mode="cached")
+    assert launch(compiled, args) == "better"
+    (report,) = headstart.reports("gather_reduce")[-1:]
+    assert report.plan and report.speedup > 1.05 and report.kernel is compiled.src.fn
+    assert report.choices and "gather_reduce" in str(report)
 
 
 def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, compiled, monkeypatch, tmp_path) -> None:

@@ -265,6 +265,7 @@ def _wrapped(compiled: Any, settings: Settings) -> Any:
     launcher = made_for(compiled, settings, original, len(compiled.src.signature), of_triton=True)
     if launcher is None:
         return original
+    launcher.restore = lambda: setattr(compiled, "_run", original)
     return launcher.fast.launch
 
 
@@ -307,6 +308,8 @@ class Launcher:
         self.coarse = shape.coarse(frozenset())
         self.adapted: Callable[[Any], Any] = lambda function: function
         """What `look` gives for a better function."""
+        self.restore: Callable[[], None] = lambda: None
+        """Puts the original where others look for it."""
         _state.launchers.add(self)
 
     def other(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
@@ -375,6 +378,7 @@ class Launcher:
     def undo(self) -> None:
         """The original is launched from now on."""
         self.fast.undo()
+        self.restore()
 
     def _answer(self, key: str, grid: tuple[int, int, int], args: tuple[Any, ...]) -> Kernel:
         """The answer of this key: to leave the kernel as it is while it is looked for."""

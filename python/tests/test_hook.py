@@ -359,8 +359,13 @@ def test_uninstall_leaves_the_original(torch, compiled, monkeypatch) -> None:
     answers(monkeypatch)
     headstart.install(mode="now")
     assert launch(compiled, arguments()) == "better"
+    taken = compiled.run
     headstart.uninstall()
     assert launch(compiled, arguments()) == "original"
+    assert compiled.run is not taken
+    # Whoever has taken hold of the launcher launches the original, too.
+    taken(4, 1, 1, 0, compiled.function, None, None, None, None, *arguments())
+    assert compiled.launched[-1] == "original"
 
 
 def test_only_marked_kernels_are_looked_at(torch, compiled, monkeypatch) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -88,13 +89,29 @@ def digest(contents: bytes) -> str:
 
 
 def stripped(path: Path) -> bytes:
-    """A binary without symbols."""
+    """A binary without symbols, for whatever machine it is; as it is where no program here can do that."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
-        if shutil.which("strip") is None:
-            return path.read_bytes()
-        subprocess.run(["strip", "-o", str(copy), str(path)], check=True)
-        return copy.read_bytes()
+        for program, environment in strippers():
+            words = [program, "--strip-all", str(path), str(copy)]
+            done = subprocess.run(words, check=False, capture_output=True, env={**os.environ, **environment})
+            if done.returncode == 0 and copy.stat().st_size > 0:
+                return copy.read_bytes()
+        return path.read_bytes()
+
+
+def strippers() -> list[tuple[str, dict[str, str]]]:
+    """Programs that read a binary and write another, with what they need: rustc's own, which knows all machines, or the system's."""
+    found: list[tuple[str, dict[str, str]]] = []
+    if shutil.which("rustc"):
+        asked = subprocess.run(
+            ["rustc", "--print", "target-libdir"], check=True, capture_output=True, text=True
+        )
+        libraries = Path(asked.stdout.strip())
+        program = libraries.parent / "bin" / "rust-objcopy"
+        if program.exists():
+            found.append((str(program), {"LD_LIBRARY_PATH": str(libraries.parents[2])}))
+    return found + [(name, {}) for name in ("llvm-objcopy", "objcopy") if shutil.which(name)]
 
 
 if __name__ == "__main__":

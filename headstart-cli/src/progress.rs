@@ -32,6 +32,8 @@ pub struct Bar {
     /// Plans of the search, and those that are done.
     plans: AtomicUsize,
     done: AtomicUsize,
+    /// Those of them that the log has.
+    known: AtomicUsize,
     begun: Instant,
     /// When something was said last where there is no terminal to draw on.
     said: OnceLock<Mutex<Instant>>,
@@ -39,6 +41,12 @@ pub struct Bar {
 
 /// How often a line says how far the search has come where no bar can be drawn.
 const SAY: Duration = Duration::from_secs(10);
+
+/// The time that is left of a search. Trials that the log has took none, and say nothing of it.
+fn left(elapsed: Duration, done: usize, known: usize, plans: usize) -> Option<Duration> {
+    let made = done.checked_sub(known).filter(|made| *made > 0)?;
+    Some(elapsed.mul_f64(plans.saturating_sub(done) as f64 / made as f64))
+}
 
 /// A bar that is not drawn where only errors are wanted.
 fn bar() -> ProgressBar {
@@ -110,6 +118,7 @@ impl Bar {
             until: budget.and_then(|budget| Instant::now().checked_add(budget)),
             plans: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
+            known: AtomicUsize::new(0),
             begun: Instant::now(),
             said: OnceLock::new(),
         }
@@ -121,12 +130,13 @@ impl Bar {
             return;
         };
         let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if last.elapsed() < SAY {
-            return;
-        }
-        *last = Instant::now();
         let plans = self.plans.load(Ordering::Relaxed).max(done);
-        let left = self.begun.elapsed().mul_f64((plans - done) as f64 / done as f64);
+        let known = self.known.load(Ordering::Relaxed);
+        let left = left(self.begun.elapsed(), done, known, plans);
+        let Some(left) = left.filter(|_| last.elapsed() >= SAY) else {
+            return;
+        };
+        *last = Instant::now();
         tell(&format!(
             "headstart: {done} of {plans} plans, about {} s left",
             left.as_secs()
@@ -182,6 +192,7 @@ impl Progress for Bar {
     }
 
     fn known(&self, trial: &Trial) {
+        self.known.fetch_add(1, Ordering::Relaxed);
         self.show(trial, ", from the log");
         // What took no time says nothing of the time that is left.
         self.bar.reset_eta();
@@ -228,5 +239,19 @@ impl Drop for Points {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_log_has_says_nothing_of_the_time_that_is_left() {
+        let ten = Duration::from_secs(10);
+        assert_eq!(left(ten, 5, 0, 10), Some(ten));
+        // 42 of 112 from the log, four made in ten seconds: 66 more take 165.
+        assert_eq!(left(ten, 46, 42, 112), Some(Duration::from_secs(165)));
+        assert_eq!(left(ten, 42, 42, 112), None);
     }
 }

@@ -244,7 +244,7 @@ const UNREACHED: &[(&str, &str)] = &[(
 
 #[test]
 fn each_message_is_asserted() {
-    let passes = manifest("src/prefetch");
+    let passes = manifest("../crates/prefetch/src");
     let mut sources = files(&passes, "rs");
     // Plans are parsed elsewhere; the checker's messages are about bugs of ours.
     let elsewhere = ["plan", "check", "plan.rs"];

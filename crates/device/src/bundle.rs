@@ -10,7 +10,7 @@
 //!     values[global_id()] *= 2.0;
 //! }
 //!
-//! let device = Idle::new(); // or a GPU, or several: `Bundle::build(library, &[&one, &other])`
+//! let device = Simulator::untimed(); // or a GPU, or several: `Bundle::build(library, &[&one, &other])`
 //! let bundle = Bundle::build(Library::new([double::kernel()?])?, &[&device])?;
 //! let loaded = Bundle::parse(&bundle.to_bytes())?; // or `write` and `read`, with a file
 //! let program = loaded.load(&device)?.get("double")?.clone();

@@ -19,7 +19,7 @@
 //! let library = Library::new([double::kernel()?, negate::kernel()?])?;
 //! let loaded = Library::parse(&library.to_text())?; // or `write` and `read`, with a file
 //!
-//! let device = Idle::new();
+//! let device = Simulator::untimed();
 //! let queue = device.queue()?;
 //! let programs = loaded.compile(&device)?;
 //! let mut values = TypedBuffer::from_slice(&device, &[1.0f32, -3.0])?;

@@ -22,7 +22,7 @@
 //! let mut sums = TypedBuffer::uninitialized(&device, 64)?;
 //! let arguments = sum::arguments(&values, &mut sums, 8);
 //! let launch = sum::compile(&device)?.launch(&*queue, Geometry::new(1, 64), arguments);
-//! assert!(launch.wait()?.times.elapsed_ns() > 500.0);
+//! assert!(launch.wait()?.times.elapsed_ns() > 0.0);
 //! assert_eq!(sums.read(&*queue)?, [4.0; 64]);
 //! # Ok::<(), headstart::Error>(())
 //! ```

@@ -225,6 +225,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
     if let Some(partial) = &report.partial {
         let more = match (&options.log, &options.ship) {
+            (Some(_), _) if partial.tried == 0 => "nothing was kept".to_owned(),
             (Some(log), _) => format!(
                 "{} has them: the same command goes on",
                 quoted(&log.to_string_lossy())

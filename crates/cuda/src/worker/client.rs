@@ -21,6 +21,9 @@ use crate::ir::Type;
 use crate::timing::{Timing, TimingOptions};
 use headstart_device::{Fill, Pattern};
 
+/// Bytes of a worker's standard error that are kept: its end.
+const LAST_WORDS: usize = 4096;
+
 /// How long anything but a launch may take: opening a GPU, filling gigabytes, compiling.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -71,6 +74,8 @@ struct Process {
     replies: mpsc::Receiver<Line>,
     /// What was printed before the last reply.
     printed: String,
+    /// The last line of its standard error, once that ends.
+    last_words: mpsc::Receiver<String>,
 }
 
 impl Worker {
@@ -539,17 +544,30 @@ impl Process {
         spawn(Box::new(move || {
             separate(BufReader::new(output), &mark, |line| sender.send(line).is_ok());
         }))?;
-        // The driver may write to standard error; nobody reads it, but it must not block.
+        // The driver may write to standard error; it must not block, and the end of it says why a worker ended.
+        let (tell, last_words) = mpsc::channel();
         spawn(Box::new(move || {
             let mut errors = errors;
-            let mut ignored = [0; 4096];
-            while errors.read(&mut ignored).is_ok_and(|count| count > 0) {}
+            let (mut piece, mut kept) = ([0; 4096], Vec::new());
+            while let Ok(count) = errors.read(&mut piece) {
+                if count == 0 {
+                    break;
+                }
+                kept.extend_from_slice(&piece[..count]);
+                let too_much = kept.len().saturating_sub(LAST_WORDS);
+                kept.drain(..too_much);
+            }
+            let text = String::from_utf8_lossy(&kept);
+            let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
+            // Whoever asked for it may be gone.
+            let _ = tell.send(last.unwrap_or_default().to_owned());
         }))?;
         Ok(Process {
             child,
             input,
             replies,
             printed: String::new(),
+            last_words,
         })
     }
 
@@ -588,9 +606,14 @@ impl Process {
             .child
             .wait()
             .map_or_else(|error| error.to_string(), |status| status.to_string());
+        // What it has started itself may keep its standard error open.
+        let said = self.last_words.recv_timeout(Duration::from_secs(1));
+        let said = said.unwrap_or_default();
+        let said = said.strip_prefix("headstart: ").unwrap_or(&said);
+        let colon = if said.is_empty() { "" } else { ": " };
         Failure::new(
             FailureKind::Worker,
-            format!("the worker ended without an answer: {status}"),
+            format!("the worker ended without an answer: {status}{colon}{said}"),
         )
     }
 

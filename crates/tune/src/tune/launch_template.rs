@@ -12,7 +12,7 @@ const LENGTH: u64 = 1 << 20;
 /// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     let mut text = format!(
-        "# How `{}` is launched.\nkernel = {:?}\ngroups = 4                    # or [4, 1, 1]\n",
+        "# How `{}` is launched.\nkernel = {:?}\ngroups = 4                    # or [4, 1, 1]; with `group` as many work-items as the kernel has work for\n",
         names::shown(&kernel.name),
         kernel.name,
     );

@@ -141,9 +141,15 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         }),
         Verdict::LeaveIt => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
+            let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));
+            // What rounds to the threshold is below it all the same.
+            let below = if factor == threshold {
+                "just less than "
+            } else {
+                ""
+            };
             Some(format!(
-                "The fastest plan, `{plan}`, reaches {factor}; a change is worth it from {} on.",
-                speedup(findings.threshold)
+                "The fastest plan, `{plan}`, reaches {below}{factor}; a change is worth it from {threshold} on.",
             ))
         }
     }
@@ -315,6 +321,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("runs at 0.56×"), "{text}");
+        let near = [trial("none", 1.0), trial("unroll:8", 1.0299)];
+        let findings = Findings {
+            trials: &near,
+            ..findings
+        };
+        let text = reasons(&evidence, &findings).join("\n");
+        assert!(
+            text.contains("reaches just less than 1.03×; a change is worth it from 1.03×"),
+            "{text}"
+        );
     }
 
     #[test]

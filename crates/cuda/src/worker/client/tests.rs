@@ -121,6 +121,23 @@ fn a_worker_that_dies_is_replaced_and_set_up_again() {
 }
 
 #[test]
+fn a_worker_s_last_words_are_told() {
+    let script = format!(
+        "read a; {}; read b; echo 'driver: noise' >&2; echo 'headstart: the disk is full' >&2; exit 2",
+        reply(&opened())
+    );
+    let mut worker = scripted(&script).expect("it opens");
+    let lost = worker
+        .bind(&[Argument::Scalar(Type::I32, 4)])
+        .expect_err("it ends");
+    assert!(
+        lost.what.ends_with("exit status: 2: the disk is full"),
+        "{}",
+        lost.what
+    );
+}
+
+#[test]
 fn a_program_that_is_none_is_a_clear_failure() {
     let failure = Worker::start(Path::new("/no/such/program"), &[], 0)
         .err()

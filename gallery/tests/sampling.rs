@@ -78,6 +78,32 @@ fn samples_of_work_groups_that_differ_are_within_what_they_say() {
     }
 }
 
+/// The plain kernels of the accuracy suite, sampled and whole, against what an H200 takes: where these two differ, which is right.
+#[test]
+#[ignore = "takes minutes"]
+fn whole_launches_of_the_accuracy_suite() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/accuracy-h200.json");
+    let text = std::fs::read_to_string(path).expect("the measurements");
+    let suite: serde_json::Value = serde_json::from_str(&text).expect("the measurements");
+    let cases = suite["cases"].as_array().expect("the cases");
+    let nanoseconds = |case: &serde_json::Value, of: &str| case[of]["plain_ns"].as_f64().expect("a time");
+    headstart::tune::threads::map(cases, |case| {
+        let name = case["case"].as_str().expect("a name");
+        let (measured, simulated) = (nanoseconds(case, "measured"), nanoseconds(case, "simulated"));
+        let (whole, samples) = times(name, 0..1);
+        let off = |time: f64| percent(time / measured - 1.0);
+        println!(
+            "{name}: measured {} us; the page's {}; {} of {} work-groups {}, all {}",
+            figures(measured / 1e3),
+            off(simulated),
+            samples[0].sample.groups,
+            whole.sample.groups,
+            off(samples[0].nanoseconds),
+            off(whole.nanoseconds),
+        );
+    });
+}
+
 /// Twenty launches, each by ten choices of work-groups.
 #[test]
 #[ignore = "takes minutes"]

@@ -46,3 +46,48 @@ fn a_changed_number_stands_in_every_output() {
     );
     assert!(keys.iter().any(|key| !key.contains("dram.latency")), "{keys:?}");
 }
+
+#[test]
+fn what_is_said_of_a_device_alone_names_it_too() {
+    let said = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+            .args(arguments)
+            .args(["--model", "registers.pooled.per-core=32768"])
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let named = "NVIDIA H200 with registers.pooled.per-core=32768";
+    let occupancy = said(&[
+        "occupancy",
+        "--group",
+        "128",
+        "--registers",
+        "64",
+        "--device",
+        "sim:h200",
+    ]);
+    assert!(
+        occupancy.starts_with(&format!("On a model of the {named}:\n")),
+        "{occupancy}"
+    );
+    let json = said(&[
+        "occupancy",
+        "--group",
+        "128",
+        "--device",
+        "sim:h200",
+        "--json",
+        "-",
+    ]);
+    assert!(
+        json.contains("sim:h200 --model registers.pooled.per-core=32768"),
+        "{json}"
+    );
+    let listing = said(&["emit", "gather", "--target", "machine", "--device", "sim:h200"]);
+    assert!(
+        listing.starts_with(&format!("// For a model of the {named}.\n")),
+        "{listing}"
+    );
+}

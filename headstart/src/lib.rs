@@ -69,8 +69,9 @@
 //!
 //! # Layers
 //!
-//! A lower layer knows nothing of a higher one. Behind each module stands what it uses, without what it reaches through
-//! another one that it uses. The test `layers` draws this from the sources, and fails where a layer uses a higher one.
+//! The library is a crate a layer, and this crate, which is all of them under one name. Behind each stands what it uses,
+//! without what it reaches through another one that it uses. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report`
+//! also [`evidence`], `tune` also [`advise`] and [`capture`]. The test `layers` draws this from the manifests.
 //!
 //! ```text
 //!  7  testing    headstart

@@ -105,7 +105,8 @@ pub fn run(options: &Emit) -> Result<()> {
             let sub_group = kernel.sub_group_size.unwrap_or(*model.core.sub_group_size);
             let target = machine::Target::of(model, sub_group);
             let groups = u32::try_from(per_core).unwrap_or(u32::MAX);
-            machine::lower_for_groups(&kernel, &target, model, groups, items).to_string()
+            let lowered = machine::lower_for_groups(&kernel, &target, model, groups, items);
+            format!("// For a model of the {}.\n{lowered}", model.modelled())
         }
     };
     destination.write(&text)

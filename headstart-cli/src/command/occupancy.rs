@@ -73,6 +73,7 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
     };
     if let Some(destination) = json {
         let mut value = as_json(&occupancy);
+        value["device"] = json!(model.description().name);
         if let Some(intel) = &intel {
             value["guide"] = as_json(&intel.guide);
             value["sub_groups_spread"] = json!(intel.spread);
@@ -86,7 +87,7 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
         }
         return destination.write(&json_line(&value)?);
     }
-    let mut text = text(&occupancy);
+    let mut text = format!("On a model of the {}:\n{}", model.modelled(), text(&occupancy));
     if let Some(intel) = &intel {
         if let Some(disagreement) = intel.disagreement() {
             text.push_str(&format!("The accounts of the rules disagree. {disagreement}.\n"));

@@ -10,7 +10,7 @@
 //! that exists once something in it is touched; only what several touch is kept at length.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::address;
 use super::fault::Item;
@@ -192,8 +192,7 @@ impl Shared {
 /// What all work-groups did to global memory that may be written.
 #[derive(Debug)]
 pub(super) struct LaunchShadow {
-    /// Of each buffer, its cells by pages.
-    buffers: Vec<Box<[Mutex<Page>]>>,
+    buffers: Vec<Pages>,
     /// What several groups touched, in parts with a lock each.
     several: Vec<Mutex<FastMap<Shared>>>,
     /// Size of a cell, as a power of two.
@@ -203,18 +202,51 @@ pub(super) struct LaunchShadow {
 /// Cells that follow each other; empty until one is touched.
 type Page = Vec<Lone>;
 
+/// The cells of a buffer, by pages, and those in books: a launch need not touch much of a large buffer.
+#[derive(Debug)]
+struct Pages {
+    count: u64,
+    books: Box<[OnceLock<Book>]>,
+}
+
+/// Pages that follow each other.
+type Book = Box<[Mutex<Page>]>;
+
+/// Pages of a book: 2 MiB of a buffer of words.
+const BOOK: u64 = 1 << 12;
+
 /// Cells of a page: few, since a launch that reads a large buffer at random touches one of nearly each.
 const PAGE: u64 = 1 << 7;
 
 const PARTS: u64 = 64;
 
+impl Pages {
+    /// For so many cells, of which none is touched.
+    fn new(cells: u64) -> Pages {
+        let count = cells.div_ceil(PAGE);
+        Pages {
+            count,
+            books: (0..count.div_ceil(BOOK)).map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// The page of a cell.
+    fn of(&self, cell: u64) -> Option<&Mutex<Page>> {
+        let page = cell / PAGE;
+        let number = page / BOOK;
+        let pages = BOOK.min(self.count.saturating_sub(number * BOOK));
+        let book = self.books.get(number as usize)?;
+        let book = book.get_or_init(|| (0..pages).map(|_| Mutex::default()).collect());
+        book.get((page % BOOK) as usize)
+    }
+}
+
 impl LaunchShadow {
     /// Nothing done yet, to buffers of these sizes in bytes.
     pub fn new(buffers: impl Iterator<Item = u64>, shift: u32) -> LaunchShadow {
-        let pages = |bytes: u64| bytes.div_ceil(1 << shift).div_ceil(PAGE);
         LaunchShadow {
             buffers: buffers
-                .map(|bytes| (0..pages(bytes)).map(|_| Mutex::default()).collect())
+                .map(|bytes| Pages::new(bytes.div_ceil(1 << shift)))
                 .collect(),
             several: (0..PARTS).map(|_| Mutex::default()).collect(),
             shift,
@@ -232,11 +264,9 @@ impl LaunchShadow {
                 continue;
             };
             let number = offset as u64 >> self.shift;
-            let pages = self
-                .buffers
-                .get(buffer)
-                .and_then(|pages| pages.get((number / PAGE) as usize));
-            let Some(page) = pages else { continue };
+            let Some(page) = self.buffers.get(buffer).and_then(|pages| pages.of(number)) else {
+                continue;
+            };
             let mut page = locked(page);
             if page.is_empty() {
                 page.resize(PAGE as usize, Lone::NONE);
@@ -298,31 +328,37 @@ impl LaunchShadow {
         found
     }
 
-    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
-    /// touched.
-    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
+    /// Calls `visit` with what was done to each cell of a page that was touched, its buffer and its byte offset.
+    fn lone(&self, mut visit: impl FnMut(&Lone, usize, u64)) {
         for (buffer, pages) in self.buffers.iter().enumerate() {
-            for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
-                for (lone, number) in locked(page).iter().zip(first..) {
-                    if lone.group != SEVERAL && lone.wrote() {
-                        visit(lone.group & NUMBER, buffer, number << self.shift);
+            for (book, number) in pages.books.iter().zip(0u64..) {
+                for (page, within) in book.get().into_iter().flatten().zip(0u64..) {
+                    let first = (number * BOOK + within) * PAGE;
+                    for (lone, cell) in locked(page).iter().zip(first..) {
+                        visit(lone, buffer, cell << self.shift);
                     }
                 }
             }
         }
     }
 
+    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
+    /// touched.
+    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
+        self.lone(|lone, buffer, offset| {
+            if lone.group != SEVERAL && lone.wrote() {
+                visit(lone.group & NUMBER, buffer, offset);
+            }
+        });
+    }
+
     /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
     pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
-        for (buffer, pages) in self.buffers.iter().enumerate() {
-            for (page, first) in pages.iter().zip((0..).step_by(PAGE as usize)) {
-                for (lone, number) in locked(page).iter().zip(first..) {
-                    if lone.group != SEVERAL && lone.wrote() {
-                        visit(buffer, number << self.shift);
-                    }
-                }
+        self.lone(|lone, buffer, offset| {
+            if lone.group != SEVERAL && lone.wrote() {
+                visit(buffer, offset);
             }
-        }
+        });
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
                 let is_written = |others: &Others| others.writes > 0 || others.strong_writers.0.is_some();
@@ -364,6 +400,25 @@ mod tests {
     /// Two buffers of 4-byte cells.
     fn shadow() -> LaunchShadow {
         LaunchShadow::new([1 << 10, 1 << 22].into_iter(), 2)
+    }
+
+    #[test]
+    fn a_large_buffer_costs_what_is_touched_of_it() {
+        // 256 GiB: a page for each of its cells would not fit.
+        let cells = 1u64 << 36;
+        let shadow = LaunchShadow::new([cells << 2].into_iter(), 2);
+        let touched = [5, cells / 2, cells - 1];
+        for (group, number) in (0..).zip(touched) {
+            let cell = (address::buffer_address(0) >> 2) + number;
+            let cells = [(cell, history(0, did::WROTE, 7))].into_iter().collect();
+            shadow.merge(group, &cells);
+        }
+        let mut written = Vec::new();
+        shadow.written_by_one(|group, buffer, offset| written.push((group, buffer, offset >> 2)));
+        assert_eq!(
+            written,
+            [(0, 0, touched[0]), (1, 0, touched[1]), (2, 0, touched[2])]
+        );
     }
 
     /// A cell of the second buffer.

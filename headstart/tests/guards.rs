@@ -38,7 +38,7 @@ fn planned(kernel: &Kernel, plan: &str) -> Kernel {
         .kernel
 }
 
-/// What a kernel stores, for so many elements and this last argument.
+/// Runs a kernel on buffers of `elements` elements, with `n` as its last argument: the value that it stores.
 fn result(device: &Simulator, kernel: Kernel, elements: u64, n: u64) -> i32 {
     let ty = kernel.ty(kernel.params[6].value);
     let program = device.compile(&kernel.into()).expect("it compiles");

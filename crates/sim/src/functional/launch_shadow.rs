@@ -221,7 +221,7 @@ const PAGE: u64 = 1 << 7;
 const PARTS: u64 = 64;
 
 impl Pages {
-    /// For so many cells, of which none is touched.
+    /// The pages of a buffer of `cells` cells, all of them untouched.
     fn new(cells: u64) -> Pages {
         let count = cells.div_ceil(PAGE);
         Pages {
@@ -328,37 +328,26 @@ impl LaunchShadow {
         found
     }
 
-    /// Calls `visit` with what was done to each cell of a page that was touched, its buffer and its byte offset.
-    fn lone(&self, mut visit: impl FnMut(&Lone, usize, u64)) {
+    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
+    /// touched.
+    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
         for (buffer, pages) in self.buffers.iter().enumerate() {
             for (book, number) in pages.books.iter().zip(0u64..) {
                 for (page, within) in book.get().into_iter().flatten().zip(0u64..) {
                     let first = (number * BOOK + within) * PAGE;
                     for (lone, cell) in locked(page).iter().zip(first..) {
-                        visit(lone, buffer, cell << self.shift);
+                        if lone.group != SEVERAL && lone.wrote() {
+                            visit(lone.group & NUMBER, buffer, cell << self.shift);
+                        }
                     }
                 }
             }
         }
     }
 
-    /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
-    /// touched.
-    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
-        self.lone(|lone, buffer, offset| {
-            if lone.group != SEVERAL && lone.wrote() {
-                visit(lone.group & NUMBER, buffer, offset);
-            }
-        });
-    }
-
     /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
     pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
-        self.lone(|lone, buffer, offset| {
-            if lone.group != SEVERAL && lone.wrote() {
-                visit(buffer, offset);
-            }
-        });
+        self.written_by_one(|_, buffer, offset| visit(buffer, offset));
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
                 let is_written = |others: &Others| others.writes > 0 || others.strong_writers.0.is_some();

@@ -518,6 +518,12 @@ fn a_launch_file_that_does_not_fit() {
         let launch = write(folder.path(), "launch.toml", text);
         refused(&["run", &kernel, "--launch", &launch], status, &[expected]);
     }
+    let small = ["tune", "gather", "--model", "dram.size=1"];
+    refused(
+        &small,
+        3,
+        &["the buffers of the launch take", "sim:h200", "has 1.07 GB"],
+    );
 }
 
 #[test]

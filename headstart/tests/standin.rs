@@ -81,8 +81,12 @@ fn largest_group(text: &str, entry: &str) -> Option<u32> {
 fn run(imported: Imported, group: Option<u32>) -> Result<(), (Fault, String)> {
     let told = |error: Error| (error.fault(), cause(&error));
     let launch = launch_template(&imported.kernel, Some(SHARED_BYTES));
+    let few = |line: &str| match line.starts_with("groups = ") {
+        true => "groups = 2\n".to_owned(),
+        false => format!("{line}\n"),
+    };
+    let launch: String = launch.lines().map(few).collect();
     let launch = launch
-        .replace("groups = 4 ", "groups = 2 ")
         .replace("group = 128 ", &format!("group = {} ", group.unwrap_or(128)))
         .replace("length = 1048576", &format!("length = {ELEMENTS}"));
     let launch = LaunchFile::parse(&launch, "template").map_err(told)?;

@@ -12,10 +12,11 @@ use headstart::prefetch::{self, Plan};
 use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, Progress, Right, SeveralBench,
-    SimulatedBench, Timed, Tuned, log, search, tuned_with,
+    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, MeasuredBench, Progress, Right,
+    SeveralBench, SimulatedBench, Timed, Tuned, log, search, tuned_with,
 };
-use headstart::{Error, Result};
+use headstart::{Error, Fault, Result};
+use headstart_testing::worker;
 
 struct Silent;
 
@@ -271,6 +272,56 @@ fn what_was_measured_before_a_device_is_lost_is_reported() {
     let asked = Asked::default();
     let error = search(&subject(GATHER, 40), &bench, &asked, &Silent).expect_err("lost at once");
     assert!(error.to_string().contains("reset"), "{error}");
+}
+
+/// What the worker runs: it is this program again, with this test alone.
+#[test]
+fn worker_process() {
+    if std::env::var_os("HEADSTART_TEST_WORKER").is_some()
+        && let Err(error) = worker::serve(std::io::stdin().lock(), std::io::stdout())
+    {
+        eprintln!("{error}");
+        std::process::exit(3);
+    }
+}
+
+#[test]
+fn what_was_measured_before_the_workers_die_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let left = folder.path().join("left");
+    let search_with = |times: u32| {
+        std::fs::write(&left, times.to_string()).expect("writable");
+        let command = format!(
+            "HEADSTART_TEST_WORKER=1 {}='{}' exec \"$0\" worker_process --exact --nocapture --test-threads=1",
+            worker::LOST,
+            left.display()
+        );
+        let this = std::env::current_exe().expect("a test has a path");
+        let arguments = ["-c".into(), command.into(), this.into()];
+        let bench = MeasuredBench::start(Path::new("/bin/sh"), &arguments, 0)?;
+        let asked = Asked {
+            measure: Some(MEASURED),
+            ..Asked::default()
+        };
+        search(&subject(GATHER, 40), &bench, &asked, &Silent).map(|found| found.report)
+    };
+    let report = search_with(3).expect("what was measured before");
+    let lost = report
+        .partial
+        .as_ref()
+        .and_then(|partial| partial.lost.as_deref());
+    assert!(
+        lost.is_some_and(|said| said.contains("the driver was reset")),
+        "{:?}",
+        report.partial
+    );
+    let measured = report.trials.iter().filter_map(Trial::measured).count();
+    assert!(measured > 1, "{measured} were measured");
+    assert!(measured < MEASURED, "{measured} of {MEASURED}");
+    // A worker that dies before anything was measured leaves nothing to report.
+    let error = search_with(0).expect_err("lost at once");
+    assert!(error.to_string().contains("the driver was reset"), "{error}");
+    assert_eq!(error.fault(), Fault::Device);
 }
 
 #[test]

@@ -182,6 +182,16 @@ impl Buffer {
 }
 
 impl Fill {
+    /// Whether it is known to give the same as another.
+    pub fn is_same(&self, other: &Fill) -> bool {
+        match (self, other) {
+            (Fill::Uninitialized, Fill::Uninitialized) => true,
+            (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
+            (Fill::Pattern(one), Fill::Pattern(other)) => one.is_same(other),
+            _ => false,
+        }
+    }
+
     /// Checks the size of a new buffer against what it is to be filled with, and gives its bytes.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! exist before it is read.
 
 use std::fmt;
+use std::num::NonZero;
 use std::sync::Arc;
 
 use half::{bf16, f16};
@@ -44,7 +45,37 @@ pub enum Pattern {
     Function(Arc<dyn Fn(u64) -> u64 + Send + Sync>),
 }
 
+/// Elements for which starting a thread takes longer than computing them.
+const FEW: u64 = 1 << 16;
+
 impl Pattern {
+    /// Whether it is known to give the same elements as another: functions, only where they are one and the same.
+    pub fn is_same(&self, other: &Pattern) -> bool {
+        match (self, other) {
+            (Pattern::Constant(one), Pattern::Constant(other)) => one == other,
+            (
+                Pattern::Steps { first, step },
+                Pattern::Steps {
+                    first: other,
+                    step: another,
+                },
+            ) => (first, step) == (other, another),
+            (
+                Pattern::Below { bound, seed },
+                Pattern::Below {
+                    bound: other,
+                    seed: another,
+                },
+            ) => (bound, seed) == (other, another),
+            (Pattern::Fractions { low }, Pattern::Fractions { low: other }) => {
+                low.to_bits() == other.to_bits()
+            }
+            (Pattern::Bits { seed }, Pattern::Bits { seed: other }) => seed == other,
+            (Pattern::Function(one), Pattern::Function(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     /// The bits of element `index`.
     #[inline]
     pub fn bits(&self, element: Type, index: u64) -> u64 {
@@ -66,12 +97,30 @@ impl Pattern {
         bits & element.mask()
     }
 
-    /// The bytes of elements `first` up to `first + count`.
+    /// The bytes of elements `first` up to `first + count`: of many, on all cores of the host.
     pub fn bytes(&self, element: Type, first: u64, count: u64) -> Vec<u8> {
         let size = element.bytes() as usize;
-        (first..first + count)
-            .flat_map(|index| self.bits(element, index).to_le_bytes().into_iter().take(size))
-            .collect()
+        let mut bytes = vec![0; size * count as usize];
+        let write = |first: u64, part: &mut [u8]| {
+            for (to, index) in part.chunks_exact_mut(size).zip(first..) {
+                to.copy_from_slice(&self.bits(element, index).to_le_bytes()[..size]);
+            }
+        };
+        let threads = match count {
+            0..FEW => 1,
+            _ => std::thread::available_parallelism().map_or(1, NonZero::get),
+        };
+        let part = (count as usize).div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for (number, own) in bytes.chunks_mut(part * size).enumerate() {
+                let first = first + (number * part) as u64;
+                match threads {
+                    1 => write(first, own),
+                    _ => drop(scope.spawn(move || write(first, own))),
+                }
+            }
+        });
+        bytes
     }
 }
 
@@ -119,5 +168,18 @@ mod tests {
         assert!((0..1000).all(|index| below.bits(Type::I32, index) < 10));
         let below = Pattern::Below { bound: 16, seed: 7 };
         assert!((0..1000).all(|index| below.bits(Type::I32, index) == splitmix64(index, 7) % 16));
+    }
+
+    #[test]
+    fn many_elements_are_those_of_few() {
+        let random = Pattern::Bits { seed: 3 };
+        for (element, first, count) in [(Type::I16, 5, 2 * FEW + 3), (Type::F64, 0, FEW), (Type::I8, 9, 0)] {
+            let bytes = random.bytes(element, first, count);
+            let size = element.bytes() as usize;
+            assert_eq!(bytes.len(), size * count as usize);
+            for (found, index) in bytes.chunks(size).zip(first..) {
+                assert_eq!(found, &random.bits(element, index).to_le_bytes()[..size]);
+            }
+        }
     }
 }

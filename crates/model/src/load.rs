@@ -389,7 +389,11 @@ mod tests {
             ("dram=900", "this is a group of numbers; it has"),
             ("dram.latency", "this changes nothing; PATH=NUMBER"),
             ("dram.latency=fast", "`fast` is not a number"),
-            ("dram.latency=-1", "-1 is out of range"),
+            (
+                "dram.latency=-1",
+                "-1 cycles is out of range; expected 0 to 1000000 cycles",
+            ),
+            ("dram.size=1e9", "out of range; expected 0 to 1048576 GiB"),
             ("shared.sizes=1", "this is a list"),
             ("core.schedulers=0", "core.schedulers"),
         ] {

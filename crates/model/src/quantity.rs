@@ -164,13 +164,15 @@ fn factor<U: Unit>(unit: Option<&str>) -> Result<f64, String> {
 /// The value in the base unit, or what is wrong with it.
 fn convert<U: Unit>(number: f64, factor: f64) -> Result<U::Value, String> {
     let (least, most) = U::RANGE;
-    let unit = U::SPELLINGS
-        .first()
-        .map_or(String::new(), |(name, _)| format!(" {name}"));
+    // In the unit that the number is written in.
+    let mut spellings = U::SPELLINGS.iter();
+    let unit = spellings.find_map(|&(name, own)| (own == factor).then_some(name));
+    let unit = unit.map_or(String::new(), |name| format!(" {name}"));
     let scaled = number * factor;
     if !(least..=most).contains(&scaled) {
+        let (least, most) = (least / factor, most / factor);
         return Err(format!(
-            "{number} is out of range, expected {least} to {most}{unit}"
+            "{number}{unit} is out of range, expected {least} to {most}{unit}"
         ));
     }
     U::from_number(scaled).ok_or_else(|| {

@@ -127,6 +127,8 @@ pub(super) struct Shared {
     pub(super) stack: u32,
     /// Whether it is one of [`Device::sub_devices`].
     is_part: bool,
+    /// Whether all of its buffers together have to fit its memory.
+    has_limit: bool,
     pub(super) card: Arc<Card>,
 }
 
@@ -166,9 +168,10 @@ impl Simulator {
     }
 
     /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
-    /// launch takes no time. For tools that check in a way of their own.
+    /// launch takes no time. For tools that check in a way of their own: they hold the data of several launches at once, so
+    /// that each buffer alone has to fit the device's memory, and not all of them together.
     pub fn custom(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
-        Simulator::on_card(description, options, clock, 1)
+        Simulator::on_card(description, options, clock, 1, false)
     }
 
     /// The same for a model that is read already. A card's further stacks are among [`Device::sub_devices`]; it is itself
@@ -177,7 +180,7 @@ impl Simulator {
         let model = model.into();
         let timer: Arc<dyn Clock> = Arc::new(Timer::new(Arc::clone(&model)));
         let options = Options::checking(&model);
-        Simulator::on_card(model.description(), options, Some(timer), model.stacks())
+        Simulator::on_card(model.description(), options, Some(timer), model.stacks(), true)
     }
 
     fn on_card(
@@ -185,6 +188,7 @@ impl Simulator {
         options: Options,
         clock: Option<Arc<dyn Clock>>,
         stacks: u32,
+        has_limit: bool,
     ) -> Simulator {
         let card = Card {
             timeline: Arc::new(Timeline::new()),
@@ -197,6 +201,7 @@ impl Simulator {
             clock,
             stack: 0,
             is_part: false,
+            has_limit,
             card: Arc::new(card),
         }))
     }
@@ -214,7 +219,7 @@ impl Simulator {
             max_shared_bytes: 227 << 10,
             memory_bytes: 1 << 38,
         };
-        Simulator::custom(description, Options::CHECKING, None)
+        Simulator::on_card(description, Options::CHECKING, None, 1, true)
     }
 }
 
@@ -238,11 +243,17 @@ impl Device for Simulator {
                 shared.description.name.as_str(),
             ),
         };
+        let apart = Arc::default();
+        let taken = if shared.has_limit { taken } else { &apart };
         let taken = Reservation::new(taken, bytes, room).ok_or_else(|| {
+            let accepted = match shared.has_limit {
+                true => format!("it has {room} bytes for all buffers together"),
+                false => format!("it has {room} bytes"),
+            };
             Error::device(format!(
                 "a buffer of {bytes} bytes does not fit the memory of {place}"
             ))
-            .accepted(format!("it has {room} bytes for all buffers together"))
+            .accepted(accepted)
         })?;
         let page = shared.clock.as_ref().and_then(|clock| clock.shared_page());
         let home = match (allocation, page) {
@@ -291,6 +302,7 @@ impl Device for Simulator {
                 clock: shared.clock.clone(),
                 stack,
                 is_part: true,
+                has_limit: shared.has_limit,
                 card: Arc::clone(&shared.card),
             }));
             Box::new(device) as Box<dyn Device>
@@ -619,6 +631,12 @@ mod tests {
         assert_eq!(error.exit_status(), 3);
         drop(first);
         assert!(huge(11).is_ok());
+        // What checks in a way of its own holds the data of several launches.
+        let device = Simulator::custom(device.description().clone(), Options::CHECKING, None);
+        let huge = |length| TypedBuffer::<u8>::from_pattern(&device, length, Pattern::Constant(0));
+        let _several = [1 << 38, 1 << 38].map(|length| huge(length).expect("each fits"));
+        let error = huge((1 << 38) + 1).expect_err("more than there is");
+        assert_eq!(error.exit_status(), 3);
     }
 
     #[test]

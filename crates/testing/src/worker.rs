@@ -1,7 +1,8 @@
 //! A worker without a GPU: it answers the requests of [`cuda::worker`](crate::device::cuda::worker) with the functional
 //! engine, so that what is compared, refused and told can be tested where no GPU is.
 //!
-//! With [`CHANCE`] in its environment each launch leaves another bit wrong, as a race would.
+//! With [`CHANCE`] in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
+//! after a while, for this worker and all that come after it.
 //!
 //! It runs modules that our back end writes, and others whose parameters lie without gaps. As on a GPU, only accesses
 //! outside of the buffers, misaligned ones, and loops that do not end are noticed. Times are made up: each module that was
@@ -9,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +34,10 @@ use crate::tune::workload::{Given, Workload};
 /// The variable of the environment that makes results depend on chance.
 pub const CHANCE: &str = "HEADSTART_TEST_CHANCE";
 
+/// The variable of the environment that names a file with a number: how many times workers answer [`Request::Time`] before the
+/// driver is lost. It is counted down there.
+pub const LOST: &str = "HEADSTART_TEST_LOST";
+
 /// Answers requests until the input ends, or until a kernel has gone wrong.
 ///
 /// # Errors
@@ -46,6 +52,12 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     for line in input.lines() {
         let request = serde_json::from_str(&line.map_err(gone)?);
         let request = request.map_err(|error| Error::bug(error.to_string()))?;
+        if let Some(left) = std::env::var_os(LOST)
+            && is_lost(Path::new(&left), &request)?
+        {
+            // As a process ends whose driver crashes: without an answer.
+            return Err(Error::device("the driver was reset"));
+        }
         let reply = state.answer(request).unwrap_or_else(Reply::Failed);
         let text = serde_json::to_string(&reply).map_err(|error| Error::bug(error.to_string()))?;
         writeln!(output, "\n{mark}{text}")
@@ -56,6 +68,20 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether the driver is lost when a request comes: `left` has how many more times are told.
+fn is_lost(left: &Path, request: &Request) -> Result<bool> {
+    let wrong = |error: String| Error::usage(format!("{}: {error}", left.display()));
+    let text = std::fs::read_to_string(left).map_err(|error| wrong(error.to_string()))?;
+    let times: u32 = text
+        .trim()
+        .parse()
+        .map_err(|error: std::num::ParseIntError| wrong(error.to_string()))?;
+    if let (Request::Time { .. }, Some(fewer)) = (request, times.checked_sub(1)) {
+        std::fs::write(left, fewer.to_string()).map_err(|error| wrong(error.to_string()))?;
+    }
+    Ok(times == 0)
 }
 
 #[derive(Default)]

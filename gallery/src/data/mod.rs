@@ -33,6 +33,17 @@ pub(crate) fn computed(element: Type, length: u64, of: impl Fn(u64) -> u64 + Sen
     input(element, length, Pattern::Function(Arc::new(of)))
 }
 
+/// The same, known by a name with everything that it depends on in it: what has copied the data once knows them again.
+pub(crate) fn computed_as(
+    name: &str,
+    element: Type,
+    length: u64,
+    of: impl Fn(u64) -> u64 + Send + Sync + 'static,
+) -> Given {
+    let function = kept(name, || Arc::new(of) as Arc<dyn Fn(u64) -> u64 + Send + Sync>);
+    input(element, length, Pattern::Function(Arc::clone(&function)))
+}
+
 /// An input of 32-bit integers.
 pub(crate) fn words(values: &Words) -> Given {
     Given::Input {

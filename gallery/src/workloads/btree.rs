@@ -13,7 +13,7 @@ use headstart::report::number::grouped;
 use headstart::tune::Workload;
 
 use super::power_of_two;
-use crate::data::{computed, input, output, scalar};
+use crate::data::{computed_as, input, output, scalar};
 use crate::kernels::{GalleryKernel, Iterations, others};
 use crate::settings::Parameter;
 
@@ -121,7 +121,12 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         Workload::new(Arc::new(kernel), groups, group)
             .with(
                 "nodes",
-                computed(Type::I32, keys, move |index| key(index, levels, root)),
+                computed_as(
+                    &format!("tree of {levels} levels under {root}"),
+                    Type::I32,
+                    keys,
+                    move |index| key(index, levels, root),
+                ),
             )?
             .with("queries", input(Type::I32, count.max(1), queries))?
             .with("smaller", output(Type::I32, count.max(1)))?

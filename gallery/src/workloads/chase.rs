@@ -7,7 +7,7 @@ use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
-use crate::data::{computed, output, scalar};
+use crate::data::{computed_as, output, scalar};
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::Parameter;
 
@@ -58,7 +58,10 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
                 % length
         };
         Workload::new(Arc::new(chase::kernel(group)?), groups, group)
-            .with("next", computed(Type::I32, length, next))?
+            .with(
+                "next",
+                computed_as(&format!("links between {length}"), Type::I32, length, next),
+            )?
             .with("ends", output(Type::I32, u64::from(groups) * u64::from(group)))?
             .with("steps", scalar(steps))
     },

@@ -1,6 +1,7 @@
 //! The parent's side: starts workers, replaces lost ones, and waits with limits.
 
 mod checks;
+mod sent;
 
 use std::ffi::OsString;
 use std::io::{BufReader, Read, Write};
@@ -11,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use checks::{Referred, Verified};
+use sent::Sent;
 
 use super::output::{Line, separate};
 use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
@@ -44,6 +46,8 @@ pub struct Worker {
     /// How many processes were started.
     started: u32,
     folder: tempfile::TempDir,
+    /// The files in which contents of buffers travel.
+    sent: Sent,
     outputs: usize,
 }
 
@@ -97,6 +101,7 @@ impl Worker {
             facts: None,
             process: None,
             started: 0,
+            sent: Sent::in_folder(folder.path()),
             folder,
             outputs: 0,
         };
@@ -145,9 +150,9 @@ impl Worker {
             .count();
         let arguments = arguments
             .iter()
-            .enumerate()
-            .map(|(index, argument)| self.given(index, argument))
+            .map(|argument| self.given(argument))
             .collect::<Result<Vec<_>, _>>()?;
+        self.sent.drop_others();
         let request = Request::Bind { arguments, guarded };
         self.bind = None;
         self.referred = None;
@@ -201,18 +206,17 @@ impl Worker {
     }
 
     /// An argument as it travels: what has no closed form goes through a file.
-    fn given(&self, index: usize, argument: &Argument<'_>) -> Result<Given, Failure> {
+    fn given(&mut self, argument: &Argument<'_>) -> Result<Given, Failure> {
         let (element, length, fill, output, align) = match argument {
             Argument::Scalar(ty, bits) => {
                 return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
             }
             Argument::Placed { address, bytes } => {
-                let path = self.folder.path().join(format!("input-{index}"));
-                written(&path, bytes)?;
+                let (length, fill) = (bytes.len() as u64, Fill::Bytes(Arc::clone(bytes)));
                 return Ok(Given::Placed {
                     address: *address,
-                    length: bytes.len() as u64,
-                    fill: Contents::File(path),
+                    length,
+                    fill: Contents::File(self.sent.file(Type::I8, length, &fill)?),
                 });
             }
             Argument::Part { of, bytes } => {
@@ -229,13 +233,11 @@ impl Worker {
                 align,
             } => (*element, *length, *fill, *output, *align),
         };
-        let file = |bytes: &[u8]| {
-            let path = self.folder.path().join(format!("input-{index}"));
-            written(&path, bytes).map(|()| Contents::File(path))
-        };
         let fill = match fill {
             Fill::Uninitialized => Contents::Uninitialized,
-            Fill::Bytes(bytes) => file(bytes)?,
+            Fill::Bytes(_) | Fill::Pattern(Pattern::Function(_)) => {
+                Contents::File(self.sent.file(element, length, fill)?)
+            }
             Fill::Pattern(Pattern::Constant(bits)) => Contents::Constant(*bits),
             Fill::Pattern(Pattern::Steps { first, step }) => Contents::Steps {
                 first: *first,
@@ -247,7 +249,6 @@ impl Worker {
             },
             Fill::Pattern(Pattern::Fractions { low }) => Contents::Fractions(low.to_bits()),
             Fill::Pattern(Pattern::Bits { seed }) => Contents::Bits(*seed),
-            Fill::Pattern(pattern @ Pattern::Function(_)) => file(&pattern.bytes(element, 0, length))?,
         };
         Ok(Given::Buffer {
             element: element.name().to_owned(),
@@ -506,7 +507,7 @@ pub enum Argument<'a> {
         /// The address of its first byte.
         address: u64,
         /// What it holds at first.
-        bytes: &'a [u8],
+        bytes: &'a Arc<[u8]>,
     },
     /// A pointer into the buffer of another argument.
     Part {

@@ -1,7 +1,7 @@
 //! The worker's side: requests in, replies out, until the input ends or the context is lost.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +90,8 @@ pub(super) struct State {
     pub poison: u8,
     pub comparer: Option<Comparer>,
     pub fills: Fills,
+    /// The bytes of the files that the arguments were filled from. A file's name stands for its contents.
+    files: HashMap<PathBuf, Arc<[u8]>>,
     modules: HashMap<String, (Function, Geometry)>,
 }
 
@@ -129,6 +131,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             poison: POISONS[0],
             comparer: None,
             fills: Fills::new(),
+            files: HashMap::new(),
             modules: HashMap::new(),
         });
         return Ok(Reply::Opened(facts));
@@ -151,10 +154,12 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
-            state.arguments = arguments
-                .iter()
-                .map(|given| state.bind(given, &mut placed))
-                .collect::<Result<_, _>>()?;
+            // What was read for the arguments before may be wanted again.
+            let mut known = std::mem::take(&mut state.files);
+            for given in &arguments {
+                let bound = state.bind(given, &mut placed, &mut known)?;
+                state.arguments.push(bound);
+            }
             state.gpu.wait(Duration::from_secs(60))?;
             Ok(Reply::Bound)
         }
@@ -267,14 +272,19 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
 }
 
 impl State {
-    /// `placed` has the memory of those that lie at addresses, in their order.
-    fn bind(&self, given: &Given, placed: &mut impl Iterator<Item = Buffer>) -> Result<Bound, Failure> {
+    /// `placed` has the memory of those that lie at addresses, in their order, and `known` the files that were read before.
+    fn bind(
+        &mut self,
+        given: &Given,
+        placed: &mut impl Iterator<Item = Buffer>,
+        known: &mut HashMap<PathBuf, Arc<[u8]>>,
+    ) -> Result<Bound, Failure> {
         let (element, length, fill, output, align) = match given {
             Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
             Given::Placed { length, fill, .. } => {
                 let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
                 let mut memory = placed.next().ok_or_else(lost)?;
-                let fill = contents(fill)?;
+                let fill = self.contents(fill, known)?;
                 fill.check(Type::I8, *length).map_err(request)?;
                 refill(&self.gpu, self.target, &mut memory, Type::I8, *length, &fill)?;
                 return Ok(Bound::Buffer {
@@ -299,7 +309,7 @@ impl State {
                 fill,
                 output,
                 align,
-            } => (element, *length, contents(fill)?, *output, *align),
+            } => (element, *length, self.contents(fill, known)?, *output, *align),
         };
         let element = Type::parse(element)
             .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
@@ -321,6 +331,24 @@ impl State {
             is_passed: true,
             sum: None,
         })
+    }
+
+    /// What a buffer holds. The bytes of a file are read once.
+    fn contents(
+        &mut self,
+        given: &Contents,
+        known: &mut HashMap<PathBuf, Arc<[u8]>>,
+    ) -> Result<Fill, Failure> {
+        let Contents::File(path) = given else {
+            return contents(given);
+        };
+        let bytes = match (self.files.get(path), known.remove(path)) {
+            (Some(bytes), _) => Arc::clone(bytes),
+            (None, Some(bytes)) => bytes,
+            (None, None) => shared_bytes_of(path)?,
+        };
+        self.files.insert(path.clone(), Arc::clone(&bytes));
+        Ok(Fill::Bytes(bytes))
     }
 
     /// Launches a module and waits for its end: its time on the GPU, in nanoseconds.
@@ -495,12 +523,29 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     })
 }
 
+/// The same, shared: read to where they stay, since there may be gigabytes.
+fn shared_bytes_of(path: &Path) -> Result<Arc<[u8]>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(
+            FailureKind::Request,
+            format!("{} cannot be read: {error}", path.display()),
+        )
+    };
+    let mut file = std::fs::File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
+    if let Some(bytes) = Arc::get_mut(&mut bytes) {
+        file.read_exact(bytes).map_err(failed)?;
+    }
+    Ok(bytes)
+}
+
 /// What a buffer holds, with a file's bytes read.
 #[doc(hidden)]
 pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
     Ok(match contents {
         Contents::Uninitialized => Fill::Uninitialized,
-        Contents::File(path) => Fill::Bytes(Arc::from(bytes_of(path)?)),
+        Contents::File(path) => Fill::Bytes(shared_bytes_of(path)?),
         Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
         Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
             first: *first,

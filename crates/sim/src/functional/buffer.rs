@@ -5,17 +5,20 @@
 //! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
 //! races sees plain memory.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
-use crate::device::{Fill, Pattern};
+use crate::device::Fill;
 use crate::home::Home;
 use crate::ir::Type;
 use crate::simulator::Reservation;
 use crate::{Error, Result};
 
-/// Bytes of a page.
-const PAGE: u64 = 1 << 16;
+/// Bytes of a page: few, since a launch that writes a large buffer at random makes one for nearly each write.
+const PAGE: u64 = 1 << 12;
+
+/// Pages of a book. Books exist once something in them is touched, so that the pages that do not exist cost next to nothing.
+const BOOK: u64 = 64;
 
 /// Reads of a page that does not exist, until it does: about as many as evaluate all of it twice.
 const READS: u32 = PAGE as u32 / 2;
@@ -29,15 +32,21 @@ pub struct BufferMemory {
     element: Type,
     bytes: u64,
     fill: Fill,
-    pages: Box<[OnceLock<Page>]>,
-    /// How often each page was read while it did not exist. Counts may be lost between threads.
-    reads: Box<[AtomicU32]>,
+    books: Box<[OnceLock<Box<Book>>]>,
     /// The device's memory that it takes, if that is counted.
     reservation: Option<Reservation>,
     /// The stack of a card in whose memory it lies.
     stack: u32,
     /// Whether that is the device's memory at all.
     home: Home,
+}
+
+/// Pages that follow each other.
+#[derive(Debug)]
+struct Book {
+    pages: [OnceLock<Page>; BOOK as usize],
+    /// How often each page was read while it did not exist. Counts may be lost between threads.
+    reads: [AtomicU32; BOOK as usize],
 }
 
 #[derive(Debug)]
@@ -54,13 +63,12 @@ impl BufferMemory {
     /// Those of [`Fill::check`].
     pub fn new(element: Type, length: u64, fill: Fill) -> Result<BufferMemory> {
         let bytes = fill.check(element, length)?;
-        let pages = bytes.div_ceil(PAGE);
+        let books = bytes.div_ceil(PAGE * BOOK);
         Ok(BufferMemory {
             element,
             bytes,
             fill,
-            pages: (0..pages).map(|_| OnceLock::new()).collect(),
-            reads: (0..pages).map(|_| AtomicU32::new(0)).collect(),
+            books: (0..books).map(|_| OnceLock::new()).collect(),
             reservation: None,
             stack: 0,
             home: Home::Device,
@@ -108,8 +116,9 @@ impl BufferMemory {
     /// Bytes that exist.
     #[cfg(test)]
     fn resident_bytes(&self) -> u64 {
-        let words = self.pages.iter().filter_map(|page| Some(page.get()?.words.len()));
-        words.sum::<usize>() as u64 * 4
+        let books = self.books.iter().filter_map(OnceLock::get);
+        let pages = books.flat_map(|book| &book.pages).filter_map(OnceLock::get);
+        pages.map(|page| page.words.len()).sum::<usize>() as u64 * 4
     }
 
     /// Whether some of it may not have been written yet.
@@ -117,10 +126,38 @@ impl BufferMemory {
         matches!(self.fill, Fill::Uninitialized)
     }
 
+    /// A page, if it exists.
+    #[inline]
+    fn existing(&self, page: u64) -> Option<&Page> {
+        let book = self.books[(page / BOOK) as usize].get()?;
+        book.pages[(page % BOOK) as usize].get()
+    }
+
+    /// A page's book, which exists from now on.
+    #[inline]
+    fn book(&self, page: u64) -> &Book {
+        self.books[(page / BOOK) as usize].get_or_init(Box::default)
+    }
+
+    /// A page, which exists from now on.
+    #[inline]
+    fn made(&self, page: u64) -> &Page {
+        self.book(page).pages[(page % BOOK) as usize].get_or_init(|| self.page(page))
+    }
+
+    /// The pages of which this or another buffer has some, up to a byte.
+    fn touched_in_either(&self, other: &BufferMemory, end: u64) -> impl Iterator<Item = u64> {
+        let exists = |books: &[OnceLock<Box<Book>>], book: u64| books[book as usize].get().is_some();
+        let pages = end.div_ceil(PAGE);
+        (0..pages.div_ceil(BOOK))
+            .filter(move |&book| exists(&self.books, book) || exists(&other.books, book))
+            .flat_map(move |book| book * BOOK..pages.min((book + 1) * BOOK))
+    }
+
     /// Reads `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
     #[inline]
     pub(super) fn read(&self, offset: u64, size: u32) -> u64 {
-        match self.pages[(offset / PAGE) as usize].get() {
+        match self.existing(offset / PAGE) {
             Some(page) => page.read((offset % PAGE) as usize, size),
             None => self.read_unwritten(offset, size),
         }
@@ -129,7 +166,7 @@ impl BufferMemory {
     /// Writes the low `size` (1, 2, 4 or 8) bytes at a multiple of `size`, inside.
     #[inline]
     pub(super) fn write(&self, offset: u64, size: u32, bits: u64) {
-        let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+        let page = self.made(offset / PAGE);
         page.write((offset % PAGE) as usize, size, bits);
     }
 
@@ -138,7 +175,7 @@ impl BufferMemory {
         if !self.starts_uninitialized() {
             return true;
         }
-        let Some(page) = self.pages[(offset / PAGE) as usize].get() else {
+        let Some(page) = self.existing(offset / PAGE) else {
             return false;
         };
         let (word, bits) = written_bits(offset, size);
@@ -149,7 +186,7 @@ impl BufferMemory {
     #[inline]
     pub(super) fn mark_written(&self, offset: u64, size: u32) {
         if self.starts_uninitialized() {
-            let page = self.pages[(offset / PAGE) as usize].get_or_init(|| self.page(offset / PAGE));
+            let page = self.made(offset / PAGE);
             let (word, bits) = written_bits(offset, size);
             page.written[word].fetch_or(bits, Ordering::Relaxed);
         }
@@ -158,11 +195,11 @@ impl BufferMemory {
     /// Reads from a page that does not exist, which may make it.
     fn read_unwritten(&self, offset: u64, size: u32) -> u64 {
         let index = offset / PAGE;
-        let reads = &self.reads[index as usize];
+        let reads = &self.book(index).reads[(index % BOOK) as usize];
         match reads.load(Ordering::Relaxed) {
-            many if many >= READS && !self.starts_uninitialized() => self.pages[index as usize]
-                .get_or_init(|| self.page(index))
-                .read((offset % PAGE) as usize, size),
+            many if many >= READS && !self.starts_uninitialized() => {
+                self.made(index).read((offset % PAGE) as usize, size)
+            }
             few => {
                 reads.store(few.saturating_add(1), Ordering::Relaxed);
                 self.unwritten(offset, size)
@@ -231,13 +268,13 @@ impl BufferMemory {
     /// The same contents, apart from these.
     #[doc(hidden)]
     pub fn snapshot(&self) -> BufferMemory {
-        let copy = |page: &OnceLock<Page>| page.get().map_or_else(OnceLock::new, |page| page.copy().into());
+        let copy =
+            |book: &OnceLock<Box<Book>>| book.get().map_or_else(OnceLock::new, |book| book.copy().into());
         BufferMemory {
             element: self.element,
             bytes: self.bytes,
             fill: self.fill.clone(),
-            pages: self.pages.iter().map(copy).collect(),
-            reads: self.reads.iter().map(|_| AtomicU32::new(0)).collect(),
+            books: self.books.iter().map(copy).collect(),
             reservation: None,
             stack: self.stack,
             home: self.home.clone(),
@@ -246,19 +283,16 @@ impl BufferMemory {
 
     /// Whether it is known to hold the same as another: a page that neither has is the same if both are filled alike.
     pub fn is_same(&self, other: &BufferMemory) -> bool {
-        let alike = match (&self.fill, &other.fill) {
-            (Fill::Uninitialized, Fill::Uninitialized) => true,
-            (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
-            (Fill::Pattern(Pattern::Constant(one)), Fill::Pattern(Pattern::Constant(other))) => one == other,
-            _ => false,
-        };
-        let same = |index: usize| match (self.pages[index].get(), other.pages[index].get()) {
+        let same = |index: u64| match (self.existing(index), other.existing(index)) {
             (None, None) => true,
             (Some(one), Some(other)) => one.is_same(other),
-            (Some(page), None) => page.is_same(&other.page(index as u64)),
-            (None, Some(page)) => page.is_same(&self.page(index as u64)),
+            (Some(page), None) => page.is_same(&other.page(index)),
+            (None, Some(page)) => page.is_same(&self.page(index)),
         };
-        alike && self.element == other.element && self.bytes == other.bytes && (0..self.pages.len()).all(same)
+        self.fill.is_same(&other.fill)
+            && self.element == other.element
+            && self.bytes == other.bytes
+            && self.touched_in_either(other, self.bytes).all(same)
     }
 
     /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have been filled
@@ -266,11 +300,8 @@ impl BufferMemory {
     #[doc(hidden)]
     pub fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
         let end = self.bytes.min(other.bytes);
-        (0..end.div_ceil(PAGE)).find_map(|number| {
-            let (one, two) = (
-                self.pages[number as usize].get(),
-                other.pages[number as usize].get(),
-            );
+        self.touched_in_either(other, end).find_map(|number| {
+            let (one, two) = (self.existing(number), other.existing(number));
             let made;
             let (one, two) = match (one, two) {
                 (None, None) => return None,
@@ -352,6 +383,28 @@ fn written_bits(offset: u64, size: u32) -> (usize, u64) {
     ((offset % PAGE / 64) as usize, bits << (offset % 64))
 }
 
+impl Default for Book {
+    fn default() -> Book {
+        Book {
+            pages: [const { OnceLock::new() }; BOOK as usize],
+            reads: [const { AtomicU32::new(0) }; BOOK as usize],
+        }
+    }
+}
+
+impl Book {
+    /// The same contents, read by nobody yet.
+    fn copy(&self) -> Box<Book> {
+        let mut book = Box::<Book>::default();
+        for (own, copy) in self.pages.iter().zip(&mut book.pages) {
+            if let Some(page) = own.get() {
+                *copy = page.copy().into();
+            }
+        }
+        book
+    }
+}
+
 impl Page {
     /// Whether it holds the same, and as much of it was written.
     fn is_same(&self, other: &Page) -> bool {
@@ -408,7 +461,10 @@ impl Page {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::device::Pattern;
 
     #[test]
     fn a_gigabyte_of_pattern_costs_nothing_until_written() {
@@ -472,6 +528,27 @@ mod tests {
         assert!(one.is_same(&other));
         let ones = BufferMemory::new(Type::I32, 1 << 16, Fill::Pattern(Pattern::Constant(1)));
         assert!(!ones.expect("fits").is_same(&zeros()), "other fills");
+        let filled = |pattern: &Pattern| {
+            BufferMemory::new(Type::F32, 1 << 16, Fill::Pattern(pattern.clone())).expect("fits")
+        };
+        let patterns = [
+            Pattern::Steps { first: 0, step: 1 },
+            Pattern::Steps { first: 0, step: 2 },
+            Pattern::Below { bound: 9, seed: 1 },
+            Pattern::Below { bound: 9, seed: 2 },
+            Pattern::Fractions { low: 1.0 },
+            Pattern::Bits { seed: 1 },
+            Pattern::Function(Arc::new(|index| index)),
+        ];
+        for (number, one) in patterns.iter().enumerate() {
+            for (index, other) in patterns.iter().enumerate() {
+                assert_eq!(
+                    filled(one).is_same(&filled(other)),
+                    number == index,
+                    "{one:?} {other:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -2,19 +2,27 @@
 
 use std::fmt::Write;
 
-use crate::ir::{Kernel, Type, Value};
+use crate::ir::{Kernel, OpKind, Type, Value};
 use crate::names;
 
 /// Elements of a buffer whose length the kernel does not say.
 const LENGTH: u64 = 1 << 20;
 
+/// Work-items of a work-group of a kernel that requires none.
+const GROUP: u64 = 128;
+
+/// Work-groups of a kernel that goes through its data in a loop.
+const GROUPS: u64 = 4;
+
 /// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as
 /// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
+    let groups = groups(kernel);
     let mut text = format!(
-        "# How `{}` is launched.\nkernel = {:?}\ngroups = 4                    # or [4, 1, 1]; with `group` as many work-items as the kernel has work for\n",
+        "# How `{}` is launched.\nkernel = {:?}\n{:<30}# or [{groups}, 1, 1]; with `group` as many work-items as the kernel has work for\n",
         names::shown(&kernel.name),
         kernel.name,
+        format!("groups = {groups}"),
     );
     match kernel.group_size {
         Some([x, y, z]) => {
@@ -23,7 +31,9 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                 "group = [{x}, {y}, {z}]            # the kernel requires it"
             );
         }
-        None => text.push_str("group = 128                   # or [16, 8, 1]\n"),
+        None => {
+            let _ = writeln!(text, "group = {GROUP}                   # or [16, 8, 1]");
+        }
     }
     if let Some(bytes) = shared_bytes {
         let _ = writeln!(
@@ -113,6 +123,25 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         }
     }
     text
+}
+
+/// Work-groups for all of the work: one work-item for each element where no loop goes through a buffer.
+fn groups(kernel: &Kernel) -> u64 {
+    let mut has_loop = false;
+    kernel
+        .body
+        .walk(&mut |op| has_loop |= matches!(op.kind, OpKind::Loop { .. }));
+    let facts = kernel.params.iter().filter_map(|param| param.facts);
+    let lengths = facts.filter(|facts| !facts.is_constant).map(|facts| {
+        let known = facts.length.and_then(|length| kernel.as_constant(length));
+        known.unwrap_or(LENGTH)
+    });
+    let size = |[x, y, z]: [u32; 3]| u64::from(x) * u64::from(y) * u64::from(z);
+    let group = kernel.group_size.map_or(GROUP, size).max(1);
+    match (has_loop, lengths.max()) {
+        (false, Some(elements)) => elements.div_ceil(group).max(1),
+        _ => GROUPS,
+    }
 }
 
 /// The structure that a parameter is a member of, by its name, and where the member starts: `param_1_8` at byte 8.
@@ -210,5 +239,14 @@ mod tests {
             template.contains("# a scalar `i32`\nvalue = 1024\n"),
             "{template}"
         );
+        // Without a loop each element has a work-item of its own.
+        assert!(template.contains("\ngroups = 8192 "), "{template}");
+        let in_a_loop = text.replace(
+            "return\n",
+            "%r = loop 'l (%j = 0:i64) -> i64 {\nbreak %j\n}\nreturn\n",
+        );
+        let kernel = crate::ir::parse(&in_a_loop, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let template = launch_template(&kernel, None);
+        assert!(template.contains("\ngroups = 4 "), "{template}");
     }
 }

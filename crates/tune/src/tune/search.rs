@@ -193,6 +193,7 @@ pub fn search(
     let is_told = told.is_some();
     tell(told.unwrap_or_default());
     let workload = subject.workload()?;
+    workload.check_fits(bench.device().description())?;
     if !is_told {
         tell(overview(&workload.kernel));
     }

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
+use crate::report::number;
 
 /// A kernel, its geometry, and what each of its parameters gets.
 #[derive(Clone, Debug)]
@@ -253,6 +254,23 @@ impl Workload {
         Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)
     }
 
+    /// Whether a device has memory for all buffers together.
+    ///
+    /// # Errors
+    /// It has less.
+    pub fn check_fits(&self, device: &Description) -> Result<()> {
+        let (bytes, room) = (self.bytes(), device.memory_bytes);
+        if bytes <= room {
+            return Ok(());
+        }
+        let [bytes, room] = [bytes, room].map(|bytes| number::bytes(bytes as f64));
+        Err(Error::device(format!(
+            "the buffers of the launch take {bytes}, and {} has {room}",
+            device.name
+        ))
+        .accepted("a launch with less data, or a device with more memory"))
+    }
+
     /// Bytes of all buffers; saturates.
     pub fn bytes(&self) -> u64 {
         let bytes = self.given.iter().map(|given| match given {
@@ -261,7 +279,9 @@ impl Workload {
                 length.saturating_mul(u64::from(element.bytes()))
             }
         });
-        bytes.fold(0, u64::saturating_add)
+        let placed = self.placed.iter().flat_map(|placed| &placed.memory);
+        let placed = placed.map(|own| own.bytes.len() as u64);
+        bytes.chain(placed).fold(0, u64::saturating_add)
     }
 }
 

@@ -70,6 +70,7 @@ impl SimulatedBench {
     }
 
     fn prepared(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Launch, Code)> {
+        bound.workload().check_fits(self.device.description())?;
         let launch = bound.prepare(&self.device)?.launch;
         launch.check(kernel, self.device.description())?;
         let code = self.timer.compile(kernel, &launch)?;

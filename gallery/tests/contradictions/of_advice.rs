@@ -1,79 +1,11 @@
-//! What one advice says does not contradict itself: bounds and gains, distances and trip counts, answers and verdict.
-//!
-//! A few cases each time, others with each seed; `HEADSTART_CONTRADICTIONS=1000` takes all.
+//! What contradicts something else in one advice: bounds and gains, distances and trip counts, answers and verdict.
 
-use std::fs;
-use std::path::Path;
-
-use headstart::advise::{self, Advice, Answer, advise};
-use headstart::device::model;
-use headstart::front::ptx;
+use headstart::advise::{self, Advice, Answer};
+use headstart::report::Verdict;
 use headstart::report::columns::Columns;
-use headstart::report::{Trial, Verdict};
-use headstart::tune::{FileSubject, LaunchFile, Progress, SimulatedBench, Subject};
-use headstart_gallery::kernels;
-use headstart_testing::{Random, base_seed, count};
-
-struct Silent;
-
-impl Progress for Silent {
-    fn begin(&self, _plans: usize) {}
-    fn done(&self, _trial: &Trial) {}
-}
-
-/// A kernel with its data, by name.
-type Case = (String, Box<dyn Subject>);
-
-/// The corpus with its launches on few work-groups.
-fn corpus() -> Vec<Case> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-    let mut cases = Vec::new();
-    for entry in fs::read_dir(&folder).expect("the corpus is there") {
-        let path = entry.expect("it can be read").path();
-        if path.extension().is_none_or(|extension| extension != "ptx") {
-            continue;
-        }
-        let text = fs::read_to_string(&path).expect("readable");
-        for entry in ptx::entries(&text).expect("a module") {
-            let place = folder.join(format!("launch/{entry}.toml"));
-            let launch = fs::read_to_string(&place).expect("its launch");
-            let few = |line: &str| match line.split_once(" = ") {
-                Some(("groups", groups)) if groups != "1" => "groups = 8".to_owned(),
-                _ => line.to_owned(),
-            };
-            let launch: Vec<String> = launch.lines().map(few).collect();
-            let launch = LaunchFile::parse(&launch.join("\n"), &place.to_string_lossy());
-            let launch = launch.unwrap_or_else(|error| panic!("{error}"));
-            let file = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let imported = ptx::import(&text, &file, Some(&entry), &launch.facts());
-            let imported = imported.unwrap_or_else(|error| panic!("{file}:{entry}: {error}"));
-            cases.push((
-                format!("{file}:{entry}"),
-                Box::new(FileSubject::of_module(imported, launch)) as Box<dyn Subject>,
-            ));
-        }
-    }
-    cases.sort_by(|(one, _), (other, _)| one.cmp(other));
-    cases
-}
-
-/// The gallery's kernels, in launches of a few dozen iterations.
-fn gallery() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for kernel in kernels::all() {
-        let chosen = kernel.with(&[], None).expect("its defaults fit");
-        let small = chosen.small(24).expect("a small launch");
-        cases.extend(small.map(|small| (kernel.name.to_owned(), Box::new(small) as Box<dyn Subject>)));
-    }
-    cases
-}
 
 /// What contradicts something else in an advice.
-fn contradictions(advice: &Advice) -> Vec<String> {
+pub fn contradictions(advice: &Advice) -> Vec<String> {
     let mut found = Vec::new();
     let mut check = |holds: bool, what: String| found.extend((!holds).then_some(what));
     let text = advise::text(advice, Columns::UNLIMITED);
@@ -176,42 +108,4 @@ fn contradictions(advice: &Advice) -> Vec<String> {
         }
     }
     found
-}
-
-#[test]
-fn no_advice_contradicts_itself() {
-    let mut cases = corpus();
-    cases.extend(gallery());
-    assert!(cases.len() > 100, "{} cases", cases.len());
-    let mut random = Random::new(base_seed());
-    let tried = count("HEADSTART_CONTRADICTIONS", 16).min(cases.len() as u64);
-    let mut wrong = Vec::new();
-    for _ in 0..tried {
-        let at = random.below(cases.len() as u64) as usize;
-        let (name, subject) = cases.swap_remove(at);
-        let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
-        let advice = match advise(subject.as_ref(), &bench, &Silent) {
-            Ok(advice) => advice,
-            // A launch that the device cannot take, say.
-            Err(error) => {
-                assert_ne!(error.fault(), headstart::Fault::Bug, "{name}: {error}");
-                println!("{name}: {error}");
-                continue;
-            }
-        };
-        let found = contradictions(&advice);
-        if !found.is_empty() {
-            wrong.push(format!(
-                "{name}:\n  {}\n{}",
-                found.join("\n  "),
-                advise::text(&advice, Columns::UNLIMITED)
-            ));
-        }
-    }
-    assert!(
-        wrong.is_empty(),
-        "{} of {tried}:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
 }

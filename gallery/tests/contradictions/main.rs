@@ -1,0 +1,186 @@
+//! What one advice says does not contradict itself: bounds and gains, distances and trip counts, answers and verdict.
+//!
+//! The same holds for the report of a search.
+//!
+//! A few cases each time, others with each seed; `HEADSTART_CONTRADICTIONS=1000` takes all.
+
+mod of_advice;
+mod of_report;
+
+use std::fs;
+use std::path::Path;
+
+use headstart::advise::{self, advise};
+use headstart::device::model;
+use headstart::error::Result;
+use headstart::front::ptx;
+use headstart::prefetch::Plan;
+use headstart::report::columns::Columns;
+use headstart::report::{Report, Trial, Verdict, table};
+use headstart::tune::{self, Asked, FileSubject, LaunchFile, Progress, SimulatedBench, Subject};
+use headstart_gallery::kernels;
+use headstart_testing::{Random, base_seed, count};
+
+struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
+}
+
+/// A kernel with its data, by name.
+type Case = (String, Box<dyn Subject>);
+
+/// The corpus with its launches on few work-groups.
+fn corpus() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    let mut cases = Vec::new();
+    for entry in fs::read_dir(&folder).expect("the corpus is there") {
+        let path = entry.expect("it can be read").path();
+        if path.extension().is_none_or(|extension| extension != "ptx") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable");
+        for entry in ptx::entries(&text).expect("a module") {
+            let place = folder.join(format!("launch/{entry}.toml"));
+            let launch = fs::read_to_string(&place).expect("its launch");
+            let few = |line: &str| match line.split_once(" = ") {
+                Some(("groups", groups)) if groups != "1" => "groups = 8".to_owned(),
+                _ => line.to_owned(),
+            };
+            let launch: Vec<String> = launch.lines().map(few).collect();
+            let launch = LaunchFile::parse(&launch.join("\n"), &place.to_string_lossy());
+            let launch = launch.unwrap_or_else(|error| panic!("{error}"));
+            let file = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            let imported = ptx::import(&text, &file, Some(&entry), &launch.facts());
+            let imported = imported.unwrap_or_else(|error| panic!("{file}:{entry}: {error}"));
+            cases.push((
+                format!("{file}:{entry}"),
+                Box::new(FileSubject::of_module(imported, launch)) as Box<dyn Subject>,
+            ));
+        }
+    }
+    cases.sort_by(|(one, _), (other, _)| one.cmp(other));
+    cases
+}
+
+/// The gallery's kernels, in launches of a few dozen iterations.
+fn gallery() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kernel in kernels::all() {
+        let chosen = kernel.with(&[], None).expect("its defaults fit");
+        let small = chosen.small(24).expect("a small launch");
+        cases.extend(small.map(|small| (kernel.name.to_owned(), Box::new(small) as Box<dyn Subject>)));
+    }
+    cases
+}
+
+/// Looks at some of the cases, `few` of them without `HEADSTART_CONTRADICTIONS`. `look` gives what contradicts something else
+/// in what is said of a case, and the text.
+fn look_at(few: u64, look: impl Fn(&dyn Subject, &SimulatedBench) -> Result<(Vec<String>, String)>) {
+    let mut cases = corpus();
+    cases.extend(gallery());
+    assert!(cases.len() > 100, "{} cases", cases.len());
+    let mut random = Random::new(base_seed());
+    let tried = count("HEADSTART_CONTRADICTIONS", few).min(cases.len() as u64);
+    let mut wrong = Vec::new();
+    for _ in 0..tried {
+        let at = random.below(cases.len() as u64) as usize;
+        let (name, subject) = cases.swap_remove(at);
+        let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+        match look(subject.as_ref(), &bench) {
+            Ok((found, _)) if found.is_empty() => {}
+            Ok((found, text)) => wrong.push(format!("{name}:\n  {}\n{text}", found.join("\n  "))),
+            // A launch that the device cannot take, say.
+            Err(error) => {
+                assert_ne!(error.fault(), headstart::Fault::Bug, "{name}: {error}");
+                println!("{name}: {error}");
+            }
+        }
+    }
+    let (count, texts) = (wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{count} of {tried}:\n{texts}");
+}
+
+#[test]
+fn no_advice_contradicts_itself() {
+    look_at(12, |subject, bench| {
+        let advice = advise(subject, bench, &Silent)?;
+        let text = advise::text(&advice, Columns::UNLIMITED);
+        Ok((of_advice::contradictions(&advice), text))
+    });
+}
+
+#[test]
+fn no_report_contradicts_itself() {
+    look_at(4, |subject, bench| {
+        let likely = tune::likely(subject, bench)?;
+        let asked = Asked {
+            plans: Some(&likely),
+            ..Asked::default()
+        };
+        let found = tune::search(subject, bench, &asked, &Silent)?;
+        let text = table::text(&found.report, Columns::UNLIMITED);
+        Ok((
+            of_report::contradictions(&found.report, &found.baseline.evidence),
+            text,
+        ))
+    });
+}
+
+/// What is looked for is found: each statement is changed in turn.
+#[test]
+fn a_contradiction_is_found() {
+    let gather = kernels::find("gather").expect("in the gallery").with(&[], None);
+    let gather = gather
+        .expect("its defaults fit")
+        .small(24)
+        .expect("a small launch");
+    let gather = gather.expect("it is small");
+    let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+    let plans: Vec<Plan> = ["unroll:4", "values=cache:L2:4", "values=rolling-registers:4"]
+        .map(|plan| plan.parse().expect("a plan"))
+        .into();
+    let asked = Asked {
+        plans: Some(&plans),
+        ..Asked::default()
+    };
+    let found = tune::search(&gather, &bench, &asked, &Silent).expect("a report");
+    let evidence = &found.baseline.evidence;
+    let none: [String; 0] = [];
+    assert_eq!(of_report::contradictions(&found.report, evidence), none);
+    let changes: [fn(&mut Report); 7] = [
+        |report| report.verdict = Verdict::LeaveIt,
+        |report| report.best.speedup *= 0.9,
+        |report| report.trials.retain(|trial| trial.plan.loads().is_empty()),
+        |report| {
+            if let Some(bounds) = &mut report.bounds {
+                bounds.best_speedup = 1.0;
+            }
+        },
+        |report| {
+            for roof in report.bounds.iter_mut().flat_map(|bounds| &mut bounds.roofs) {
+                roof.least_ns = report.baseline_ns;
+            }
+        },
+        |report| {
+            let plan = report.best.plan.clone();
+            report.reasons.push(format!("`{plan}` reaches 99.00×."));
+        },
+        |report| {
+            report
+                .reasons
+                .push("Here no prefetching plan was tried.".to_owned())
+        },
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut report = found.report.clone();
+        change(&mut report);
+        let contradictions = of_report::contradictions(&report, evidence);
+        assert!(!contradictions.is_empty(), "change {number} is not noticed");
+    }
+}

@@ -1,0 +1,167 @@
+//! What contradicts something else in the report of one search: verdict, plans, bounds and the sentences that give the reasons.
+
+use headstart::evidence::Evidence;
+use headstart::prefetch::Plan;
+use headstart::report::{Report, Trial, Verdict, number};
+
+/// A dearer answer must be this much faster than a cheaper one, as the documentation says.
+const WORTH_IT: f64 = 1.03;
+
+/// What contradicts something else in a report. `evidence` is that of the plain kernel's run.
+pub fn contradictions(report: &Report, evidence: &Evidence) -> Vec<String> {
+    let mut found = choice(report);
+    found.extend(limits(report));
+    found.extend(sentences(report, evidence));
+    found
+}
+
+/// Verdict, best plan and trials.
+fn choice(report: &Report) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |holds: bool, what: String| found.extend((!holds).then_some(what));
+    let (verdict, best) = (report.verdict, &report.best);
+    let plan = &best.plan;
+    let fits = match verdict {
+        Verdict::LeaveIt => plan.is_none() && best.speedup == 1.0,
+        Verdict::MoreWorkGroups => plan.is_none() && report.plain_best_geometry.is_some(),
+        Verdict::Unroll => plan.loads().is_empty() && plan.unroll().is_some(),
+        Verdict::Prefetch => !plan.loads().is_empty(),
+    };
+    check(fits, format!("{verdict:?} with `{plan}`, {}", best.speedup));
+    let own = report.trials.iter().find(|trial| trial.plan == *plan);
+    check(
+        own.and_then(Trial::measured) == Some((best.time_ns, best.speedup)),
+        format!("`{plan}` is the best, and its trial is {own:?}"),
+    );
+    let fastest = fastest(report);
+    for trial in &report.trials {
+        if let (Some((_, at_most)), true) = (trial.dropped(), fastest > 1.0) {
+            check(
+                at_most <= fastest * 1.001,
+                format!(
+                    "`{}` was dropped at {at_most}, and the fastest has {fastest}",
+                    trial.plan
+                ),
+            );
+        }
+    }
+    // A dearer answer is passed over only where it gains too little.
+    if verdict != Verdict::MoreWorkGroups {
+        check(
+            fastest < best.speedup * WORTH_IT,
+            format!("{fastest} was reached, and {} chosen", best.speedup),
+        );
+    }
+    let conclusion = report.conclusion();
+    check(
+        conclusion.contains("no plan is worth it") == (verdict == Verdict::LeaveIt),
+        format!("{verdict:?}: {conclusion}"),
+    );
+    found
+}
+
+/// What no plan can pass, and what no plan may be chosen for.
+fn limits(report: &Report) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |holds: bool, what: String| found.extend((!holds).then_some(what));
+    let fastest = fastest(report);
+    if let Some(bounds) = &report.bounds {
+        check(
+            fastest <= bounds.best_speedup * 1.001,
+            format!("at most {}, and a plan with {fastest}", bounds.best_speedup),
+        );
+        for roof in &bounds.roofs {
+            check(
+                roof.least_ns <= report.baseline_ns / fastest * 1.001,
+                format!("{} takes {} ns, and a plan less", roof.name, roof.least_ns),
+            );
+        }
+    }
+    if let Some(roofline) = &report.roofline {
+        for point in &roofline.points {
+            // A little more than the roof: times come from a sample, and the roof from rates.
+            let memory = point.rate / point.intensity;
+            check(
+                !memory.is_finite() || memory <= 1.02 * roofline.bandwidth,
+                format!("`{}` takes {memory} of {} GB/s", point.plan, roofline.bandwidth),
+            );
+        }
+    }
+    found
+}
+
+/// The reasons: each number beside a plan is that plan's, and nothing is said that the trials refute.
+fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |holds: bool, what: String| found.extend((!holds).then_some(what));
+    let text = report.reasons.join("\n");
+    let measured = |accept: &dyn Fn(&Plan) -> bool| {
+        let trials = report.trials.iter().filter(|trial| accept(&trial.plan));
+        let factors = trials.filter_map(Trial::measured).map(|(_, factor)| factor);
+        factors.fold(f64::NEG_INFINITY, f64::max)
+    };
+    for reason in &report.reasons {
+        for word in reason.split('`').skip(1).step_by(2) {
+            let Ok(plan) = word.parse::<Plan>() else { continue };
+            let here = report.trials.iter().find(|trial| trial.plan == plan);
+            let here = here.and_then(|trial| Some(trial.measured().or(trial.dropped())?.1));
+            let elsewhere = report.best_elsewhere.as_ref().filter(|there| there.plan == plan);
+            let factors = here.into_iter().chain(elsewhere.map(|there| there.speedup));
+            check(
+                factors
+                    .map(number::speedup)
+                    .any(|factor| reason.contains(&factor)),
+                format!("the number of `{plan}` is another one: {reason}"),
+            );
+        }
+    }
+    let prefetches = |plan: &Plan| !plan.loads().is_empty();
+    let tried = report.trials.iter().any(|trial| prefetches(&trial.plan));
+    check(
+        !text.contains("no prefetching plan was tried") || !tried,
+        "prefetching plans were tried".to_owned(),
+    );
+    let hints = |plan: &Plan| {
+        plan.unroll().is_none()
+            && plan
+                .loads()
+                .first()
+                .is_some_and(|(_, strategy)| strategy.is_hint())
+    };
+    check(
+        !text.contains("Cache hints would slow it down") || measured(&hints) < 1.0,
+        format!("hints slow it down, and one has {}", measured(&hints)),
+    );
+    let unrolls = |plan: &Plan| plan.loads().is_empty() && plan.unroll().is_some();
+    check(
+        !text.contains("Unrolling alone reaches") || measured(&unrolls) <= report.best.speedup,
+        format!("unrolling has {}", measured(&unrolls)),
+    );
+    let more = report.best_elsewhere.as_ref().map(|there| there.speedup);
+    let more = more.or(report.plain_best_geometry.as_ref().map(|there| there.speedup));
+    let more = more.unwrap_or(1.0);
+    check(
+        !text.contains("would do better still") || more >= report.best.speedup,
+        format!(
+            "more work-groups are better still: {more} and {}",
+            report.best.speedup
+        ),
+    );
+    check(
+        !text.contains("would not help") || (more < WORTH_IT && report.verdict != Verdict::MoreWorkGroups),
+        format!("more work-groups would not help, and reach {more}"),
+    );
+    if let Some(waiting) = evidence.waiting_for_loads {
+        check(
+            waiting >= 0.1 || !text.contains("starved"),
+            format!("starved where {waiting} of the time is waiting"),
+        );
+    }
+    found
+}
+
+/// How fast the fastest plan is, the plain kernel included.
+fn fastest(report: &Report) -> f64 {
+    let factors = report.trials.iter().filter_map(Trial::measured);
+    factors.map(|(_, factor)| factor).fold(1.0, f64::max)
+}

@@ -19,6 +19,7 @@ def tune_cache(words: list[str]) -> int:
     parser.add_argument("folder", nargs="?", help="the cache; HEADSTART_PYTHON_CACHE or the user's without it")
     parser.add_argument("--device", default="cuda:0", help="the GPU to measure on")
     parser.add_argument("--budget", type=float, default=120.0, help="seconds for each launch")
+    parser.add_argument("--plans", default="likely", help="which plans are tried, as `headstart tune` spells them")
     options = parser.parse_args(words)
     cache = Cache(options.folder)
     status = 0
@@ -28,7 +29,7 @@ def tune_cache(words: list[str]) -> int:
         try:
             with cache.lock(device, key):
                 if cache.get(device, key) is None:
-                    answer = _search.search_in(folder, device, options.device, options.budget, note)
+                    answer = _search.search_in(folder, device, options.device, options.budget, note, options.plans)
                     cache.put(device, key, answer)
                     print(f"{answer.kernel}: {answer.plan or 'left as it is'}, {answer.speedup:.2f}×")
             shutil.rmtree(folder.parent)

@@ -27,10 +27,12 @@ def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, as
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
+def search_in(
+    folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str], plans: str = "likely"
+) -> Answer:
     """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
     output = folder / "report.json"
-    words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
+    words = ["tune", str(folder), "--device", ordinal, "--plans", plans]
     words += ["--budget", str(budget), "--json", str(output)]
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
     # A launch that was collected elsewhere names an assembler of that machine.

@@ -38,7 +38,7 @@ def search_in(
     # A launch that was collected elsewhere names an assembler of that machine.
     if not os.access(environment.get("HEADSTART_PTXAS", ""), os.X_OK):
         environment.pop("HEADSTART_PTXAS", None)
-        # Without one the driver compiles, for as long as it likes.
+        # Without one the driver compiles, which cannot be stopped but with the process that measures.
         if program := _cuda.assembler():
             environment["HEADSTART_PTXAS"] = program
     # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.

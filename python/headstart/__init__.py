@@ -11,6 +11,7 @@ from __future__ import annotations
 from headstart._advise import advise
 from headstart._answers import left_alone, reports
 from headstart._command import command
+from headstart._trace import import_trace
 from headstart._tuned import install, tuned, uninstall
 from headstart.cache import Answer, Cache
 from headstart.data import Pattern, indices, shape
@@ -43,6 +44,7 @@ __all__ = [
     "UsageError",
     "advise",
     "command",
+    "import_trace",
     "indices",
     "install",
     "left_alone",

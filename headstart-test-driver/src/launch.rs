@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use headstart::Fault;
-use headstart::device::{Argument, Command, Launch};
+use headstart::device::{Argument, Command, Fill, Launch};
 use headstart::front::ptx::Origin;
 use headstart::ir::Type;
 use headstart::ir::line::PrintLimits;
@@ -76,6 +76,8 @@ pub fn launch(
         return failed;
     }
     let mut arguments = Vec::with_capacity(kernel.params.len());
+    // Memory that this launch alone has.
+    let mut structures = Vec::new();
     for (param, origin) in kernel.params.iter().zip(&loaded.imported.original.parameters) {
         let ty = kernel.ty(param.value);
         let bits = match origin {
@@ -88,8 +90,23 @@ pub fn launch(
                     .rev()
                     .fold(0, |bits: u64, &byte| bits << 8 | u64::from(byte))
             }
-            // It would need memory of its own for each launch.
-            Origin::Structure { .. } => return NOT_SUPPORTED,
+            Origin::Structure {
+                position,
+                bytes: length,
+                ..
+            } => {
+                let own = bytes
+                    .get(*position as usize..)
+                    .and_then(|rest| rest.get(..*length as usize));
+                let Some(own) = own else { return INVALID_VALUE };
+                match state.allocate_filled(*length, Fill::Bytes(own.into())) {
+                    Ok(address) => {
+                        structures.push(address);
+                        address
+                    }
+                    Err(error) => return error,
+                }
+            }
             Origin::Variable {
                 name,
                 bytes,
@@ -129,7 +146,11 @@ pub fn launch(
         memory: state.all_memory(),
         print_limits: PrintLimits::default(),
     };
-    match state.run(Command::Launch(loaded.program.clone(), launch)) {
+    let ran = state.run(Command::Launch(loaded.program.clone(), launch));
+    for address in structures {
+        state.free(address);
+    }
+    match ran {
         Ok(outcome) => {
             print!("{}", outcome.printed);
             SUCCESS

@@ -113,9 +113,13 @@ pub(super) fn slots<'t>(
                 from: From::Structure(param.name, length),
                 pointer: Some(("global", param.align)),
             });
-            continue;
         }
-        for (offset, ty) in members(body, param.name, length)? {
+        let found = match members(body, param.name, length) {
+            // As memory it can be read in any way.
+            Err(_) if taken.contains(param.name) => Vec::new(),
+            found => found?,
+        };
+        for (offset, ty) in found {
             slots.all.push(Slot {
                 name: format!("{name}_{offset}"),
                 ty,

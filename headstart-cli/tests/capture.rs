@@ -820,6 +820,11 @@ fn structures_that_are_indexed_go_all_the_way() {
 }
 
 #[test]
+fn cooperative_launches_go_all_the_way() {
+    goes_all_the_way(&["cooperative"], &[], &["both"]);
+}
+
+#[test]
 fn linked_lists_go_all_the_way() {
     goes_all_the_way(&["list"], &[], &["find"]);
 }

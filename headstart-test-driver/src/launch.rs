@@ -4,10 +4,11 @@ use std::ffi::c_void;
 
 use headstart::Fault;
 use headstart::device::{Argument, Command, Fill, Launch};
-use headstart::front::ptx::Origin;
+use headstart::front::ptx::{Origin, WORKSPACE_BYTES};
 use headstart::ir::Type;
 use headstart::ir::line::PrintLimits;
 
+use crate::memory::zeros;
 use crate::modules::Function;
 use crate::state::{
     CUresult, ILLEGAL_ADDRESS, INVALID_VALUE, LAUNCH_FAILED, NOT_SUPPORTED, SUCCESS, say, state,
@@ -90,6 +91,14 @@ pub fn launch(
                     .rev()
                     .fold(0, |bits: u64, &byte| bits << 8 | u64::from(byte))
             }
+            // Of this launch alone, as for a structure.
+            Origin::Workspace => match state.allocate_filled(WORKSPACE_BYTES, zeros()) {
+                Ok(address) => {
+                    structures.push(address);
+                    address
+                }
+                Err(error) => return error,
+            },
             Origin::Structure {
                 position,
                 bytes: length,

@@ -187,7 +187,7 @@ fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>
         Ok(imported) => {
             let variable = |origin: &Origin| match origin {
                 Origin::Variable { name, .. } => Some(name.clone()),
-                Origin::Parameter { .. } | Origin::Structure { .. } => None,
+                Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
             };
             Ptx::Text {
                 text: text.clone(),

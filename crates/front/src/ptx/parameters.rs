@@ -124,7 +124,7 @@ fn pointer_facts(
     let slot = &source.slots.all[number];
     let variable = match slot.from {
         From::Variable(name) => source.variables.get(name).copied(),
-        From::Parameter(..) | From::Structure(..) => None,
+        From::Parameter(..) | From::Structure(..) | From::Workspace => None,
     };
     let mut elements: HashMap<Type, usize> = HashMap::new();
     // One such load says nothing of what others read or write.
@@ -176,6 +176,8 @@ fn pointer_facts(
         given.length = Some(bytes / u64::from(element.bytes()).max(1));
         (given.read_only, given.unaliased) = (true, true);
     }
+    // Nothing but the code that waits for all work-groups reaches it.
+    given.unaliased |= matches!(slot.from, From::Workspace);
     let stated = slot
         .pointer
         .map_or(0, |(_, align)| align.min(u64::from(limits::ALIGNMENT)) as u32);

@@ -23,7 +23,7 @@ use crate::analysis::{messages, roots};
 use crate::capture::{Allocation, Captured, Contraction, Difference};
 use crate::device::{Device, Fill};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, import};
+use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, WORKSPACE_BYTES, import};
 use crate::ir::{Fused, Kernel, OpKind, Param, Space};
 use crate::prefetch;
 use crate::suggest::quoted;
@@ -54,7 +54,12 @@ enum Value {
     /// Memory that is no allocation of the program's, and holds these bytes: a variable that was not captured, as the module
     /// says, or a structure as the launch passes it.
     Constant(Arc<[u8]>),
+    /// A cooperative launch's workspace, which is the driver's.
+    Workspace,
 }
+
+/// Where a cooperative launch's workspace is where the launch runs in its own address space. No allocation of a program's is there.
+const WORKSPACE: u64 = 0x0f_0000_0000;
 
 impl PartialEq for CapturedData {
     fn eq(&self, other: &CapturedData) -> bool {
@@ -75,7 +80,9 @@ impl CapturedData {
             };
         };
         let size = u64::from(facts.element.bytes()).max(1);
+        let workspace: Arc<[u8]> = vec![0; WORKSPACE_BYTES as usize].into();
         let (bytes, offset) = match value {
+            Value::Workspace => (&workspace, 0),
             Value::Inside(number, offset) => (&self.captured.memory[*number].before, *offset),
             Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
             Value::Constant(bytes) => (bytes, 0),
@@ -222,6 +229,7 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                     }
                 }
             }
+            Origin::Workspace => Value::Workspace,
             Origin::Structure { position, bytes, .. } => {
                 let passed = captured.passed(*position, *bytes);
                 Value::Constant(passed.ok_or_else(|| too_few(captured, *position + bytes))?.into())
@@ -290,10 +298,18 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
         bytes: Arc::clone(&own.before),
     };
     let mut memory: Vec<_> = captured.memory.iter().chain(used).map(contents).collect();
+    if values.values().any(|value| matches!(value, Value::Workspace)) {
+        memory.push(PlacedMemory {
+            name: "the workspace of a cooperative launch".to_owned(),
+            address: WORKSPACE,
+            bytes: vec![0; WORKSPACE_BYTES as usize].into(),
+        });
+    }
     memory.sort_by_key(|own| own.address);
     let pointer = |param: &Param| match values.get(&param.name)? {
         Value::Inside(number, offset) => Some(captured.memory[*number].address + offset),
         Value::Nowhere(address) => Some(*address),
+        Value::Workspace => Some(WORKSPACE),
         Value::Variable(number) => Some(variable(*number).address),
         // No memory of the program's leads there: any address will do.
         Value::Scalar(_) | Value::Constant(_) => None,
@@ -371,6 +387,10 @@ fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Re
         differences: Vec::new(),
     };
     for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
+        // What is left in the driver's own memory is nobody's business.
+        if *address == WORKSPACE {
+            continue;
+        }
         let own = all().find(|own| own.address == *address);
         let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
         replay.bytes += now.len() as u64;
@@ -436,7 +456,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         let number = kernel.params.iter().position(|param| param.name == name)?;
         match &original.parameters[number] {
             Origin::Parameter { position, .. } => captured.place_of(*position),
-            Origin::Structure { .. } | Origin::Variable { .. } => None,
+            Origin::Structure { .. } | Origin::Variable { .. } | Origin::Workspace => None,
         }
     };
     let place =
@@ -476,12 +496,13 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         match granted {
             Granted::Unaliased(name) => {
                 let (index, inside) = place(name)?;
-                let is_structure = |other: &Param| {
+                let is_of_launch = |other: &Param| {
                     let number = kernel.params.iter().position(|param| param.name == other.name);
-                    number.is_some_and(|at| matches!(original.parameters[at], Origin::Structure { .. }))
+                    let origin = number.map(|at| &original.parameters[at]);
+                    matches!(origin, Some(Origin::Structure { .. } | Origin::Workspace))
                 };
-                // No pointer of a program's leads into what a launch passes.
-                let others = pointers().filter(|other| other.name != *name && !is_structure(other));
+                // No pointer of a program's leads into what a launch passes, nor into a workspace.
+                let others = pointers().filter(|other| other.name != *name && !is_of_launch(other));
                 for other in others {
                     if variables.iter().any(|variable| variable.name == other.name) {
                         add(

@@ -407,7 +407,8 @@ pub fn as_it_was(original: &Original) -> Ptx {
 }
 
 /// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
-/// module's variables, so these must hold what the text says, and be only read.
+/// module's variables, so these must hold what the text says, and be only read. Nor is its launch a cooperative one: a kernel that
+/// waits for its grid is measured in a module of our own, where the workspace is a buffer as any other.
 pub fn in_its_module(workload: &Workload) -> Option<&Original> {
     let original = workload.original.as_deref()?;
     let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {

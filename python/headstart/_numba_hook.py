@@ -11,6 +11,7 @@ import copy
 import ctypes
 import inspect
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -248,7 +249,7 @@ def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
     if name == "Array":
         shape, strides, size, address = _placed(value)
         reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         start = end = address
         if count:
             start += sum(own for own in reach if own < 0)

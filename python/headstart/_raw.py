@@ -43,7 +43,7 @@ class Call:
     @classmethod
     def of(cls, grid: Geometry, group: Geometry, shared_bytes: int, values: Sequence[Array | int | bytes]) -> Call:
         """A launch with these arguments."""
-        token = (grid, group, shared_bytes, *(own for own in values if not isinstance(own, bytes)))
+        token = (grid, group, shared_bytes, *[own for own in values if own.__class__ is not bytes])
         return cls(group, shared_bytes, tuple(values), token)
 
 
@@ -176,6 +176,8 @@ class RawLauncher(_answers.Launcher):
 
 def three(numbers: int | Sequence[int]) -> Geometry:
     """Three extents of one to three."""
+    if type(numbers) is tuple and len(numbers) == 3:
+        return numbers
     own = (numbers,) if isinstance(numbers, int) else tuple(int(number) for number in numbers)
     x, y, z = (*own, 1, 1)[:3]
     return x, y, z

@@ -1,7 +1,7 @@
-"""What a decorated launch takes longer on the host than Triton's own.
+"""What a launch that is looked at takes longer on the host: of Triton's, Inductor's, Numba's and CuPy's kernels.
 
-    python overhead.py            whole launches, on a GPU
-    python overhead.py --driver   the launcher alone, over a driver that does nothing; needs PyTorch and a C compiler, no GPU
+    python overhead.py            whole launches, on a GPU; of the libraries that are installed
+    python overhead.py --driver   Triton's launcher alone, over a driver that does nothing; needs PyTorch and a C compiler, no GPU
 
 The kernel has five arguments and next to nothing to do. The better kernel is the original's own PTX, resting on the ends and
 the distance of two tensors: what is looked at for each launch is as much as for a kernel that was tuned.
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -25,13 +25,23 @@ from headstart.cache import Answer
 from kernels import gather_reduce
 
 import headstart
-from headstart import _hook, _launches
+from headstart import _answers, _hook, _launches
 
 N, VALUES = 128, 1024
 
 
 def search(launch, device, *_):
-    facts = ("group 128 1 1", f"ends 1 0 {VALUES} 4", f"ends 0 0 {N} 4", "apart 1 0 2 0")
+    return found(launch, device, 0, 1, 2)
+
+
+def found(launch, device, indices: int, values: int, out: int) -> Answer:
+    """An answer that rests on the memory of these parameters."""
+    facts = (
+        "group 128 1 1",
+        f"ends {values} 0 {VALUES} 4",
+        f"ends {indices} 0 {N} 4",
+        f"apart {values} 0 {out} 0",
+    )
     return Answer(launch.kernel, device, "unroll:2", 2.0, launch.ptx, facts, "", "")
 
 
@@ -46,17 +56,17 @@ CASES = {"Triton's own": None, "tuned": search, "nothing to gain": nothing}
 def looked_at(answer: Callable[..., Answer] | None) -> None:
     """What is compiled from now on gets this answer."""
     if answer is not None:
-        _hook.search = answer
+        _answers.search = answer
         headstart.install(mode="now", cache=tempfile.mkdtemp())
 
 
-def compare(series: Callable[[str], float], rounds: int) -> None:
-    """Prints the median of each case; series of one and the other alternate."""
-    found: dict[str, list[float]] = {name: [] for name in CASES}
+def compare(series: Callable[[str], float], rounds: int, cases: Sequence[str] = tuple(CASES)) -> None:
+    """Prints the median of each case, beside the first; series of one and the other alternate."""
+    found: dict[str, list[float]] = {name: [] for name in cases}
     for _ in range(rounds):
-        for name in CASES:
+        for name in cases:
             found[name].append(series(name))
-    own = statistics.median(found["Triton's own"])
+    own = statistics.median(found[cases[0]])
     for name, times in found.items():
         middle = statistics.median(times)
         print(f"{name}: {middle:.2f} µs a launch ({middle - own:+.2f} µs), at least {min(times):.2f} µs")
@@ -75,11 +85,7 @@ def on_a_gpu() -> None:
     def series(name: str) -> float:
         """Microseconds of the host per launch."""
         gather_reduce.device_caches = compiled[name]
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(200):
-            run()
-        return (time.perf_counter() - start) * 5e3
+        return timed(run)
 
     for name, answer in CASES.items():
         looked_at(answer)
@@ -87,6 +93,92 @@ def on_a_gpu() -> None:
         run()
         compiled[name] = gather_reduce.device_caches
     compare(series, 200)
+    of_inductor()
+    for others in (of_numba, of_cupy):
+        try:
+            others()
+        except ImportError as missing:
+            print(f"{others.__name__.removeprefix('of_')}: {missing}")
+
+
+def timed(run: Callable[[], object]) -> float:
+    """Microseconds of the host per launch, of 200 that the GPU has room for."""
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(200):
+        run()
+    return (time.perf_counter() - start) * 5e3
+
+
+def of_inductor() -> None:
+    """Calls of a compiled function with one kernel: what is called around it costs the same in all cases."""
+    indices = torch.zeros(N, dtype=torch.int64, device="cuda")
+    data = torch.zeros(VALUES, device="cuda")
+    compiled = {}
+    for name, answer in (("Inductor's own", None), ("with install(), nothing to gain", nothing)):
+        headstart.uninstall()
+        looked_at(answer)
+        torch._dynamo.reset()
+
+        def gathers(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+            return table[index] + 1
+
+        compiled[name] = torch.compile(gathers)
+        compiled[name](data, indices)
+    compare(lambda name: timed(lambda: compiled[name](data, indices)), 200, tuple(compiled))
+    headstart.uninstall()
+
+
+def of_numba() -> None:
+    """The same kernel as one of Numba's: seven parameters for an array."""
+    from numba import cuda, int32
+
+    def gather(indices, values, out, n, count):
+        item = cuda.grid(1)
+        if item < n:
+            total = values[0] - values[0]
+            for step in range(int32(count)):
+                total += values[indices[item] + step]
+            out[item] = total
+
+    arrays = [
+        cuda.to_device(array.cpu().numpy())
+        for array in (torch.zeros(N).int(), torch.zeros(VALUES), torch.zeros(N))
+    ]
+    kernels = {"Numba's own": cuda.jit(gather)}
+    kernels["Numba's own"][1, 128](*arrays, N, 2)
+    own = type(gather)(gather.__code__, gather.__globals__, "gather", None, gather.__closure__)
+    _answers.search = lambda launch, device, *_: found(launch, device, 4, 11, 18)
+    kernels["tuned, of Numba's"] = headstart.tuned(cuda.jit(own), cache=tempfile.mkdtemp())
+    for kernel in kernels.values():
+        for _ in range(24):
+            kernel[1, 128](*arrays, N, 2)
+    configured = {name: kernel[1, 128] for name, kernel in kernels.items()}
+    compare(lambda name: timed(lambda: configured[name](*arrays, N, 2)), 100, tuple(kernels))
+    headstart.uninstall()
+
+
+def of_cupy() -> None:
+    """The same kernel as one of CuPy's."""
+    import cupy
+
+    source = """
+    extern "C" __global__ void gather(const int* indices, const float* values, float* out, int n, int count) {
+        int item = blockIdx.x * blockDim.x + threadIdx.x;
+        float total = 0;
+        for (int step = 0; step < count; ++step) total += values[indices[item] + step];
+        if (item < n) out[item] = total;
+    }
+    """
+    arrays = cupy.zeros(N, cupy.int32), cupy.zeros(VALUES, cupy.float32), cupy.zeros(N, cupy.float32)
+    arguments = (*arrays, cupy.int32(N), cupy.int32(2))
+    kernels = {"CuPy's own": cupy.RawKernel(source, "gather")}
+    _answers.search = search
+    kernels["tuned, of CuPy's"] = headstart.tuned(cupy.RawKernel(source, "gather"), cache=tempfile.mkdtemp())
+    for kernel in kernels.values():
+        for _ in range(24):
+            kernel((1,), (128,), arguments)
+    compare(lambda name: timed(lambda: kernels[name]((1,), (128,), arguments)), 100, tuple(kernels))
 
 
 DRIVER = """

@@ -246,7 +246,7 @@ pub struct Capture {
     /// Capture the kernels whose name matches [default: those that take 1 % of the time]
     #[arg(long, value_name = "REGEX")]
     pub kernel: Option<String>,
-    /// Capture this launch of each kernel, counted from 0 [default: the longest]
+    /// Capture this launch of each kernel, counted from 0 [default: one that takes as long as those in which its time is spent]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
     /// Skip a launch that reaches more than this much memory, in bytes

@@ -111,6 +111,41 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// Makes a folder with a driver in front of the test driver, which has these functions of its own.
+    fn driver_in_front(&self, folder: &str, functions: &str) -> PathBuf {
+        let folder = self.at(folder);
+        fs::create_dir(&folder).expect("a folder");
+        let source = folder.join("front.c");
+        fs::write(&source, functions).expect("a file");
+        let behind = "libheadstart_test_driver.so";
+        symlink(library(behind), folder.join(behind)).expect("a link");
+        let mut compiler = Command::new("cc");
+        compiler.args([
+            "-O1",
+            "-w",
+            "-shared",
+            "-fPIC",
+            "-Wl,--no-as-needed",
+            "-Wl,-soname,libcuda.so.1",
+        ]);
+        compiler.arg("-o").arg(folder.join("libcuda.so.1")).arg(&source);
+        compiler
+            .arg("-L")
+            .arg(&folder)
+            .args(["-l:libheadstart_test_driver.so", "-ldl"]);
+        let done = compiler.output().expect("a C compiler");
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        folder
+    }
+
+    /// The same, with the driver in that folder.
+    fn behind(&self, folder: &Path, command: Command) -> Command {
+        let mut command = self.in_place(command);
+        let path = format!("{}:{}", folder.display(), self.folder.path().display());
+        command.env("LD_LIBRARY_PATH", path);
+        command
+    }
+
     fn in_place(&self, mut command: Command) -> Command {
         command
             .env("LD_LIBRARY_PATH", self.folder.path())
@@ -247,6 +282,94 @@ fn becomes_a_better_one(kernel: &str, way: u32) -> Place {
         "{told}"
     );
     place
+}
+
+/// Instructions of the host for each launch of `gather`, of 256 and of 1,280, over a driver whose launches do nothing. The better
+/// kernel's time is known after the first 64.
+fn instructions_of_a_launch(place: &Place, valgrind: &Path, first: &[&str]) -> f64 {
+    let instructions = |launches: u32| -> f64 {
+        let out = place.at("callgrind.out");
+        let counts = format!("--callgrind-out-file={}", out.display());
+        let mut command = match first {
+            [] => Command::new(valgrind),
+            words => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+                command.args(words).arg("--").arg(valgrind);
+                command
+            }
+        };
+        command
+            .args(["--tool=callgrind", "--quiet", "--trace-children=no", &counts])
+            .args(["./gather", &ptx("gather"), "1024", "64", &launches.to_string()]);
+        let mut command = place.in_place(command);
+        let path = format!(
+            "{}:{}",
+            place.at("nothing").display(),
+            place.folder.path().display()
+        );
+        let output = command.env("LD_LIBRARY_PATH", path).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        if !first.is_empty() {
+            // All but those in turns, and one of 256, took the better kernel.
+            let told = text(&output.stderr);
+            let taken = launches - 16 - (launches / 256 - 1);
+            let taken = format!("headstart: gather: {taken} of {launches} launches");
+            assert!(told.contains(&taken), "{told}");
+        }
+        let found = fs::read_to_string(&out).expect("callgrind has counted");
+        let line = found.lines().find_map(|line| line.strip_prefix("totals: "));
+        line.and_then(|total| total.trim().parse().ok()).expect("a sum")
+    };
+    (instructions(1280) - instructions(256)) / 1024.0
+}
+
+/// The bar is 200 ns; cores run at least three such instructions in a nanosecond.
+#[test]
+fn a_launch_costs_few_instructions_more() {
+    let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|folder| folder.join("valgrind"))
+        .find(|path| path.is_file());
+    let Some(valgrind) = found else {
+        tools::skip("valgrind", "no valgrind on the path");
+        return;
+    };
+    let place = becomes_a_better_one("gather", 1);
+    // Launches are not made, events say that all take as long, and no stream is captured: what is counted is not the driver's.
+    place.driver_in_front(
+        "nothing",
+        "int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *t, \
+         void **p, void **x) { return 0; }\nint cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return 0; }\n\
+         int cuStreamIsCapturing(void *s, int *is) { *is = 0; return 0; }\n",
+    );
+    let alone = instructions_of_a_launch(&place, &valgrind, &[]);
+    let exec = instructions_of_a_launch(&place, &valgrind, &["exec", "--with", "cap"]);
+    println!("{alone:.0} instructions a launch, {exec:.0} with `exec`");
+    assert!(alone > 0.0 && exec - alone < 600.0, "{alone} and {exec}");
+}
+
+/// A better kernel may need more registers or shared memory: the launch is the original's then, and the program notices nothing.
+#[test]
+fn what_the_driver_does_not_launch_is_launched_as_it_was() {
+    let place = becomes_a_better_one("gather", 1);
+    let program = ["./gather", &ptx("gather"), "1024", "64", "5"];
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    // The first handle that is launched is the better kernel's.
+    let front = place.driver_in_front(
+        "strict",
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\nstatic void *first;\n\
+         int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *t, \
+         void **p, void **x) {\n    int (*real)() = dlsym(RTLD_NEXT, \"cuLaunchKernel\");\n    if (!first) first = f;\n    \
+         return f == first ? 701 : real(f, a, b, c, d, e, g, s, t, p, x);\n}\n",
+    );
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command.args(["exec", "--with", "cap", "--"]).args(program);
+    let exec = place.behind(&front, command).output().expect("it runs");
+    let told = text(&exec.stderr);
+    assert_eq!(text(&exec.stdout), alone, "{told}");
+    assert!(exec.status.success(), "{told}");
+    assert!(told.contains("headstart: gather: 0 of 5 launches"), "{told}");
+    let said = "gather: the driver did not launch the better kernel where it launches the original, which is taken again: 8×1×1";
+    assert!(told.contains(said), "{told}");
 }
 
 #[test]
@@ -689,6 +812,16 @@ fn launches_beside_a_graph_go_all_the_way() {
 #[test]
 fn structures_with_pointers_go_all_the_way() {
     goes_all_the_way(&["structs"], &[], &["spmv"]);
+}
+
+#[test]
+fn structures_that_are_indexed_go_all_the_way() {
+    goes_all_the_way(&["taps"], &[], &["passed", "copied"]);
+}
+
+#[test]
+fn cooperative_launches_go_all_the_way() {
+    goes_all_the_way(&["cooperative"], &[], &["both"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::abi::{
 };
 use crate::functions::{self, Function};
 use crate::settings::{self, Mode};
-use crate::{events, replace, snapshot};
+use crate::{events, record, replace, snapshot};
 
 /// A launch that the program makes.
 pub struct Launch {
@@ -114,7 +114,7 @@ impl Launch {
 /// # Safety
 /// It is one that the driver takes.
 #[inline]
-pub unsafe fn launch(launch: &Launch, run: impl FnOnce(Handle) -> CUresult) -> CUresult {
+pub unsafe fn launch(launch: &Launch, run: impl Fn(Handle) -> CUresult) -> CUresult {
     let mode = settings::mode();
     if mode == Mode::Off {
         return run(launch.handle);
@@ -163,6 +163,10 @@ unsafe fn listed(
     let told = move |ns: u64| {
         counts.timed.fetch_add(1, Ordering::Relaxed);
         counts.total_ns.fetch_add(ns, Ordering::Relaxed);
+        let class = &counts.classes[record::class_of(ns)];
+        if class.total_ns.fetch_add(ns.max(1), Ordering::Relaxed) == 0 {
+            class.launch.store(number, Ordering::Relaxed);
+        }
         if counts.longest_ns.fetch_max(ns, Ordering::Relaxed) < ns {
             counts.longest.store(number, Ordering::Relaxed);
             set_geometry(function, grid, block, shared_bytes);

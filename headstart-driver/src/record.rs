@@ -22,6 +22,27 @@ use crate::settings;
 /// Kernels that are counted apart; what comes later is counted together in the last one.
 const MOST_FUNCTIONS: usize = 4096;
 
+/// Classes of launches by their time, an octave each.
+pub const CLASSES: usize = 24;
+/// Launches of the first class take less nanoseconds than 2 to this power; each class after it twice as many.
+const FIRST_CLASS: u32 = 10;
+
+/// Launches that take about as long.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Class {
+    /// Their times, in nanoseconds.
+    pub total_ns: AtomicU64,
+    /// Which launch was the first of them, from 0.
+    pub launch: AtomicU64,
+}
+
+/// The class of a launch that takes so long.
+pub fn class_of(ns: u64) -> usize {
+    let octave = (ns.max(1).ilog2() + 1).saturating_sub(FIRST_CLASS);
+    (octave as usize).min(CLASSES - 1)
+}
+
 /// What is counted of a kernel, as the file has it.
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -58,12 +79,12 @@ pub struct Counts {
     pub original_ns: AtomicU64,
     /// 1 once it was switched back.
     pub switched_back: AtomicU64,
-    /// Room for more.
-    pub reserved: [AtomicU64; 16],
+    /// Launches whose time is known, by that.
+    pub classes: [Class; CLASSES],
 }
 
 // Whoever reads the file counts on it.
-const _: () = assert!(size_of::<Counts>() == 256);
+const _: () = assert!(size_of::<Counts>() == 512);
 
 /// Where it is counted if there is no file.
 static NOWHERE: Counts = Counts {
@@ -83,7 +104,12 @@ static NOWHERE: Counts = Counts {
     original_timed: AtomicU64::new(0),
     original_ns: AtomicU64::new(0),
     switched_back: AtomicU64::new(0),
-    reserved: [const { AtomicU64::new(0) }; 16],
+    classes: [const {
+        Class {
+            total_ns: AtomicU64::new(0),
+            launch: AtomicU64::new(0),
+        }
+    }; CLASSES],
 };
 
 struct Process {

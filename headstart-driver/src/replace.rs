@@ -398,7 +398,7 @@ pub unsafe fn attribute(known: Option<Known>, set: impl FnOnce(Handle)) {
 ///
 /// # Safety
 /// It is one that the driver takes.
-pub unsafe fn launched(launch: &Launch, known: Known, run: impl FnOnce(Handle) -> CUresult) -> CUresult {
+pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CUresult) -> CUresult {
     let counts = known.function.counts;
     counts.launches.fetch_add(1, Ordering::Relaxed);
     let Some(replacement) = known.replacement() else {
@@ -435,7 +435,16 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl FnOnce(Handle) -
         false => None,
     };
     let result = run(handle);
-    if takes_better && result == SUCCESS {
+    if takes_better && result != SUCCESS {
+        // More registers or shared memory than the launch leaves, or than fits where all work-groups must be resident. What the
+        // program has done wrong before the driver says of the original as well.
+        let result = run(launch.handle);
+        if result == SUCCESS {
+            replacement.refused(known, launch);
+        }
+        return result;
+    }
+    if takes_better {
         counts.replaced.fetch_add(1, Ordering::Relaxed);
     }
     if let Some(running) = running.filter(|_| result == SUCCESS) {
@@ -447,6 +456,17 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl FnOnce(Handle) -
 }
 
 impl Replacement {
+    /// The driver does not launch the better kernel where it launches the original, which is taken from now on.
+    fn refused(&self, known: Known, launch: &Launch) {
+        if self.is_off.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let [x, y, z] = launch.grid;
+        let geometry = format!("{x}×{y}×{z} work-groups");
+        let what = "the driver did not launch the better kernel where it launches the original, which is taken again";
+        record::line(&["trouble", &known.function.name, what, &geometry]);
+    }
+
     /// A launch took so long. Where the better kernel is slower, the original is taken from now on.
     fn timed(&self, is_better: bool, ns: u64) {
         let counts = self.counts;

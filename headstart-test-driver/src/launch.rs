@@ -3,11 +3,12 @@
 use std::ffi::c_void;
 
 use headstart::Fault;
-use headstart::device::{Argument, Command, Launch};
-use headstart::front::ptx::Origin;
+use headstart::device::{Argument, Command, Fill, Launch};
+use headstart::front::ptx::{Origin, WORKSPACE_BYTES};
 use headstart::ir::Type;
 use headstart::ir::line::PrintLimits;
 
+use crate::memory::zeros;
 use crate::modules::Function;
 use crate::state::{
     CUresult, ILLEGAL_ADDRESS, INVALID_VALUE, LAUNCH_FAILED, NOT_SUPPORTED, SUCCESS, say, state,
@@ -76,6 +77,8 @@ pub fn launch(
         return failed;
     }
     let mut arguments = Vec::with_capacity(kernel.params.len());
+    // Memory that this launch alone has.
+    let mut structures = Vec::new();
     for (param, origin) in kernel.params.iter().zip(&loaded.imported.original.parameters) {
         let ty = kernel.ty(param.value);
         let bits = match origin {
@@ -88,8 +91,31 @@ pub fn launch(
                     .rev()
                     .fold(0, |bits: u64, &byte| bits << 8 | u64::from(byte))
             }
-            // It would need memory of its own for each launch.
-            Origin::Structure { .. } => return NOT_SUPPORTED,
+            // Of this launch alone, as for a structure.
+            Origin::Workspace => match state.allocate_filled(WORKSPACE_BYTES, zeros()) {
+                Ok(address) => {
+                    structures.push(address);
+                    address
+                }
+                Err(error) => return error,
+            },
+            Origin::Structure {
+                position,
+                bytes: length,
+                ..
+            } => {
+                let own = bytes
+                    .get(*position as usize..)
+                    .and_then(|rest| rest.get(..*length as usize));
+                let Some(own) = own else { return INVALID_VALUE };
+                match state.allocate_filled(*length, Fill::Bytes(own.into())) {
+                    Ok(address) => {
+                        structures.push(address);
+                        address
+                    }
+                    Err(error) => return error,
+                }
+            }
             Origin::Variable {
                 name,
                 bytes,
@@ -129,7 +155,11 @@ pub fn launch(
         memory: state.all_memory(),
         print_limits: PrintLimits::default(),
     };
-    match state.run(Command::Launch(loaded.program.clone(), launch)) {
+    let ran = state.run(Command::Launch(loaded.program.clone(), launch));
+    for address in structures {
+        state.free(address);
+    }
+    match ran {
         Ok(outcome) => {
             print!("{}", outcome.printed);
             SUCCESS

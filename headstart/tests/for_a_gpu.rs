@@ -81,6 +81,7 @@ fn cases_are_written() {
                     Origin::Parameter { position, .. } => (*position, "pointer"),
                     Origin::Structure { position, .. } => (*position, "structure"),
                     Origin::Variable { .. } => (0, "variable"),
+                    Origin::Workspace => (0, "workspace"),
                 };
                 let compared = matches!(given, Given::Output { .. });
                 params.push(match given {

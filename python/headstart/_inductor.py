@@ -139,5 +139,5 @@ def _wrapped(result: Any) -> Callable[..., None] | None:
         better.function = function
         return better.run
 
-    launcher.adapted = adapted
+    launcher.adapt = adapted
     return launcher.fast.launch

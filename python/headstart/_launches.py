@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstart import _ptx
+from headstart._answers import Unsuitable
 from headstart._capture import Launch, Memory
 from headstart._facts import Pointer
 
@@ -21,10 +22,6 @@ _INTEGERS = {"i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "
 
 #: Where tensors lie whose launches are looked at.
 DEVICES = ("cuda",)
-
-
-class Unsuitable(Exception):
-    """A launch that is left as it is: why."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,10 @@ class Shape:
         group = entry.group or (32 * int(metadata.num_warps), 1, 1)
         digest = hashlib.sha256(ptx.encode()).hexdigest()
         return cls(ptx, digest, entry, tuple(arguments), int(metadata.shared), group)
+
+    def geometry(self, args: Sequence[Any]) -> tuple[tuple[int, int, int], int]:
+        """Work-items of a work-group, and bytes of dynamic shared memory: the same for all launches."""
+        return self.group, self.shared_bytes
 
     def coarse(self, needed: frozenset[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
         """A function of grid and arguments: equal results mean launches of one answer that are alike in what facts are about.

@@ -44,8 +44,7 @@ def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, li
             kind, parameters = _array(value, number, memory)
             signature.append(kind)
             values += parameters
-            names += [f"{name}_{part}" for part in ("owner", "parent", "items", "item_bytes")] + [name]
-            names += [f"{name}_{part}{index}" for part in ("extent", "stride") for index in range(kind.ndim)]
+            names += of_array(name, kind.ndim)
         else:
             signature.append(_number(value, number))
             values.append(value)
@@ -62,6 +61,12 @@ def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, li
     # The entry's name has all types in it, in some hundred letters.
     ptx, name = _ptx.shortened(ptx, _ptx.entry(ptx).name, kernel.py_func.__name__)
     return _ptx.renamed(ptx, name, names), name, values
+
+
+def of_array(name: str, dimensions: int) -> list[str]:
+    """Names of the parameters that Numba makes of an array."""
+    names = [f"{name}_{part}" for part in ("owner", "parent", "items", "item_bytes")] + [name]
+    return names + [f"{name}_{part}{index}" for part in ("extent", "stride") for index in range(dimensions)]
 
 
 def _array(value: Any, number: int, memory: dict[int, Any]) -> tuple[Any, list[Any]]:

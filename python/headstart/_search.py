@@ -27,16 +27,18 @@ def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, as
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def search_in(folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
+def search_in(
+    folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str], plans: str = "likely"
+) -> Answer:
     """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
     output = folder / "report.json"
-    words = ["tune", str(folder), "--device", ordinal, "--plans", "likely"]
+    words = ["tune", str(folder), "--device", ordinal, "--plans", plans]
     words += ["--budget", str(budget), "--json", str(output)]
     environment = {name: value for name, value in assembler.items() if name.startswith("HEADSTART_")}
     # A launch that was collected elsewhere names an assembler of that machine.
     if not os.access(environment.get("HEADSTART_PTXAS", ""), os.X_OK):
         environment.pop("HEADSTART_PTXAS", None)
-        # Without one the driver compiles, for as long as it likes.
+        # Without one the driver compiles, which cannot be stopped but with the process that measures.
         if program := _cuda.assembler():
             environment["HEADSTART_PTXAS"] = program
     # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.

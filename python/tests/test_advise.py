@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from needed import needs, needs_numba
 
 import headstart
 from headstart import _arguments, _command, _ptx
@@ -23,13 +24,6 @@ extern "C" __global__ void gather(const int* indices, const float* values, float
     out[item] = total;
 }
 """
-
-
-def needs(what: str, there: bool, name: str) -> pytest.MarkDecorator:
-    """Skips a test without an outside tool; fails where HEADSTART_NEED asks for it."""
-    is_asked_for = what in os.environ.get("HEADSTART_NEED", "").split()
-    assert there or not is_asked_for, f"{name} is not there; HEADSTART_NEED asks for {what}"
-    return pytest.mark.skipif(not there, reason=f"needs {name}")
 
 
 def gathers(**more):
@@ -245,19 +239,6 @@ def test_kernels_of_cupy_s() -> None:
     assert headstart.advise(module, name="gather", **gathers(block=64)).time_ns == report.time_ns
     with pytest.raises(headstart.KernelError, match="SCALE"):
         headstart.advise(cupy.RawKernel(scaled, "gather"), **gathers(block=64))
-
-
-def numba() -> bool:
-    try:
-        from numba import cuda, types
-
-        cuda.compile_ptx(lambda out: None, types.void(types.float32[::1]), cc=(9, 0))
-    except Exception:
-        return False
-    return True
-
-
-needs_numba = needs("python-cuda", numba(), "Numba with its CUDA target and NVVM")
 
 
 @needs_numba

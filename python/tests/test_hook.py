@@ -20,7 +20,7 @@ import kernels  # noqa: E402
 
 import headstart  # noqa: E402
 from headstart import __main__ as main  # noqa: E402
-from headstart import _capture, _hook, _inductor, _launches, _search  # noqa: E402
+from headstart import _answers, _assembled, _capture, _hook, _inductor, _launches, _search  # noqa: E402
 from headstart.cache import Answer, Cache  # noqa: E402
 
 DEVICE = "A GPU 9000"
@@ -142,7 +142,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, *facts: str, speedup: float = 1.5) 
         seen.append(launch)
         return Answer(launch.kernel, device, "unroll:2", speedup, "ptx", facts, "because", "")
 
-    monkeypatch.setattr(_hook, "search", search)
+    monkeypatch.setattr(_answers, "search", search)
     return seen
 
 
@@ -475,7 +475,7 @@ def test_a_search_names_an_assembler_and_its_time(compiled, monkeypatch, tmp_pat
     monkeypatch.setenv("HEADSTART_COMMAND", str(program))
     launch = _capture.Launch("bag", PTX_OF_A_BAG, (1, 1, 1), (32, 1, 1), b"", ())
     folder = launch.write(tmp_path / "launch")
-    own = _hook.assembler(compiled)
+    own = _assembled.assembler(compiled)
     assert "ptxas" in Path(own["HEADSTART_PTXAS"]).name
     answer = _search.search_in(folder, "a GPU", "cuda:0", 8.0, own)
     assert (answer.kernel, answer.plan, answer.why) == ("bag", None, "no GPU")
@@ -512,7 +512,7 @@ def test_interpreted_functions_and_strangers(monkeypatch) -> None:
 
     own = InterpretedFunction()
     assert headstart.tuned(own) is own
-    with pytest.raises(headstart.UsageError, match=r"above `@triton\.jit`"):
+    with pytest.raises(headstart.UsageError, match=r"above `@triton\.jit` or `@cuda\.jit`"):
         headstart.tuned(len)
     with pytest.raises(headstart.UsageError, match="no mode 'soon'"):
         headstart.install(mode="soon")

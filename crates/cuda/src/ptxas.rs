@@ -2,8 +2,8 @@
 //!
 //! Who loads kernels that another `ptxas` has assembled wants times of the code that this one makes; and a driver may be too
 //! old for the PTX of a newer compiler. `HEADSTART_PTXAS` names the program, `HEADSTART_PTXAS_OPTIONS` has words for it, and
-//! `HEADSTART_PTXAS_LIMIT` says how many seconds it may take: thousands of instructions in one loop can keep it busy for minutes,
-//! and a search waits for the slowest of its kernels.
+//! `HEADSTART_PTXAS_LIMIT` says how many seconds it may take, or the driver's compiler where none is named: thousands of
+//! instructions in one loop can keep either busy for minutes, and a search waits for the slowest of its kernels.
 
 use std::env;
 use std::fs::File;
@@ -14,8 +14,17 @@ use std::time::{Duration, Instant};
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 
-/// Seconds that the assembler may take where nothing is said.
+/// Seconds that a kernel may take where nothing is said.
 const LIMIT: f64 = 120.0;
+
+/// How long one kernel may be compiled.
+pub fn limit() -> Duration {
+    let limit = env::var("HEADSTART_PTXAS_LIMIT").ok();
+    let limit = limit
+        .and_then(|text| text.parse().ok())
+        .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    Duration::from_secs_f64(limit.unwrap_or(LIMIT).min(1e6))
+}
 
 /// Machine code of a text for this GPU; nothing where no assembler is named.
 ///
@@ -51,13 +60,10 @@ pub fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
         .stderr(output)
         .spawn()
         .map_err(|error| failed(&format!("cannot be started: {error}")))?;
-    let limit = env::var("HEADSTART_PTXAS_LIMIT").ok();
-    let limit = limit
-        .and_then(|text| text.parse().ok())
-        .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
-    let seconds = limit.unwrap_or(LIMIT).min(1e6);
-    let ended = wait(child, Duration::from_secs_f64(seconds)).map_err(|error| failed(&error.to_string()))?;
+    let limit = limit();
+    let ended = wait(child, limit).map_err(|error| failed(&error.to_string()))?;
     let Some(status) = ended else {
+        let seconds = limit.as_secs_f64();
         let what = format!("the assembler was not done with a kernel after {seconds} s");
         return Err(Failure::new(FailureKind::Resources, what));
     };

@@ -84,10 +84,10 @@ pub fn run(options: &Capture) -> Result<()> {
         program.run("capture", &folder, false)?;
         captured = outcome(&folder, &kernels, &chosen)?;
     }
-    let whole = whole(options, &kernels, &processes);
+    let whole = whole(options, &kernels, &processes, total);
     fs::write(folder.join(WHOLE), whole).map_err(|error| unwritable(&folder, &error))?;
     print(&table(&kernels, total, &captured))?;
-    print(&closing(&folder, &processes, status, &captured))
+    print(&closing(&folder, &kernels, &processes, status, &captured))
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
@@ -129,15 +129,7 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
             continue;
         }
         let own = all.entry((seen.name.clone(), seen.image.clone())).or_default();
-        let (one, other) = (*own, seen.counts);
-        *own = match one.longest_ns >= other.longest_ns && one.launches > 0 {
-            true => one,
-            false => other,
-        };
-        own.launches = one.launches + other.launches;
-        own.timed = one.timed + other.timed;
-        own.total_ns = one.total_ns + other.total_ns;
-        own.in_graphs = one.in_graphs + other.in_graphs;
+        own.add(&seen.counts);
     }
     let mut images: HashMap<String, Vec<Text>> = HashMap::new();
     let capability = processes.iter().find_map(|process| process.capability);
@@ -195,7 +187,7 @@ fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>
         Ok(imported) => {
             let variable = |origin: &Origin| match origin {
                 Origin::Variable { name, .. } => Some(name.clone()),
-                Origin::Parameter { .. } | Origin::Structure { .. } => None,
+                Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
             };
             Ptx::Text {
                 text: text.clone(),
@@ -230,7 +222,7 @@ fn chosen(
             1 => name,
             count => format!("{name}-{count}"),
         };
-        chosen.push((index, launch.unwrap_or(kernel.counts.longest), name));
+        chosen.push((index, launch.unwrap_or(kernel.counts.typical().0), name));
     }
     chosen
 }

@@ -9,6 +9,7 @@ pub mod corpus;
 pub mod devices;
 pub mod emit;
 pub mod exec;
+mod expected;
 pub mod kernels;
 pub mod kit;
 pub mod launch_template;

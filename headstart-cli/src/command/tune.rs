@@ -16,6 +16,7 @@ use headstart::{Error, Result};
 use crate::arguments::{AtFullSize, KernelOptions, Tune};
 use crate::command::capture::toml_string;
 use crate::command::exec::{TUNED, TUNED_MODULE};
+use crate::command::expected;
 use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::launched::Launches;
@@ -390,6 +391,7 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
     for sentence in &exchange.sentences {
         said.push_str(&format!("  {sentence}\n"));
     }
+    said.push_str(&expected::sentence(captured, report.best.speedup).unwrap_or_default());
     let parent = captured
         .folder
         .parent()

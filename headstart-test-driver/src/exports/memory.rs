@@ -2,10 +2,14 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Export, answer, answered, bytes_of};
 use crate::graphs::{self, Work};
 use crate::state::{CUresult, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, state};
+
+/// What the pool is asked to keep. It keeps nothing, and answers as it was told.
+static RELEASE_THRESHOLD: AtomicU64 = AtomicU64::new(0);
 
 unsafe fn read_to(to: *mut c_void, from: u64, length: usize) -> CUresult {
     let bytes = state().read(from, length as u64);
@@ -70,6 +74,28 @@ exported! {
     cuMemAllocFromPoolAsync(address: *mut u64, bytes: usize, pool: Handle, stream: Handle) {
         let _ = (pool, stream);
         cuMemAlloc_v2(address, bytes)
+    }
+    cuMemPoolGetAttribute(pool: Handle, which: c_int, value: *mut c_void) {
+        let _ = pool;
+        match which {
+            // Which memory may be used again: none waits.
+            1..=3 => answer(value.cast::<c_int>(), 1),
+            4 => answer(value.cast::<u64>(), RELEASE_THRESHOLD.load(Ordering::Relaxed)),
+            5..=8 => answer(value.cast::<u64>(), 0),
+            _ => INVALID_VALUE,
+        }
+    }
+    cuMemPoolSetAttribute(pool: Handle, which: c_int, value: *const c_void) {
+        let _ = pool;
+        match which {
+            _ if value.is_null() => INVALID_VALUE,
+            1..=3 | 6 | 8 => SUCCESS,
+            4 => {
+                RELEASE_THRESHOLD.store(value.cast::<u64>().read_unaligned(), Ordering::Relaxed);
+                SUCCESS
+            }
+            _ => INVALID_VALUE,
+        }
     }
     cuMemFreeAsync(address: u64, stream: Handle) {
         let _ = stream;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `device` | devices and contexts |
 //! | `modules` | modules, libraries, functions and kernels |
+//! | `links` | linking |
 //! | `memory` | allocations, copies, fills |
 //! | `streams` | streams, graphs, events, launches |
 
@@ -30,6 +31,7 @@ macro_rules! exported {
 }
 
 mod device;
+mod links;
 mod memory;
 mod modules;
 mod streams;
@@ -99,6 +101,7 @@ fn find_export(name: &str) -> Option<&'static Export> {
         EXPORTS,
         device::EXPORTS,
         modules::EXPORTS,
+        links::EXPORTS,
         memory::EXPORTS,
         streams::EXPORTS,
     ];

@@ -66,6 +66,8 @@ pub enum Handed {
         /// The variable's name in the text.
         name: String,
     },
+    /// It is the address of a cooperative launch's workspace.
+    Workspace,
 }
 
 /// A kernel's text inside a module.
@@ -167,6 +169,15 @@ impl Emitter<'_> {
                 if self.uses.contains_key(&value) {
                     let r = self.register(value);
                     self.ins(format!("mov.u64 {r}, {name}"));
+                }
+            }
+            Handed::Workspace => {
+                if self.uses.contains_key(&value) {
+                    let r = self.register(value);
+                    self.line(&format!(
+                        "{{ .reg .b32 %headstart_h, %headstart_l; mov.u32 %headstart_h, %envreg1; mov.u32 %headstart_l, %envreg2; \
+                         mov.b64 {r}, {{%headstart_l, %headstart_h}}; }}"
+                    ));
                 }
             }
             Handed::Kept { name } => {

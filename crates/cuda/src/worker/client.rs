@@ -20,6 +20,7 @@ use crate::Result;
 use crate::failure::{Failure, FailureKind};
 use crate::gpu::GpuFacts;
 use crate::ir::Type;
+use crate::ptxas;
 use crate::timing::{Timing, TimingOptions};
 use headstart_device::{Fill, Pattern};
 
@@ -264,22 +265,26 @@ impl Worker {
     /// # Errors
     /// The worker was lost.
     pub fn load(&mut self, modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
-        match self.request(
-            &Request::Load {
-                modules: modules.clone(),
-            },
-            PATIENCE,
-        )? {
-            Reply::Loaded(loaded) => {
-                let kept = modules
-                    .into_iter()
-                    .zip(&loaded)
-                    .filter(|(_, loaded)| loaded.is_ok());
-                self.modules.extend(kept.map(|(module, _)| module));
-                Ok(loaded)
-            }
-            other => Err(unexpected(&other)),
+        let request = Request::Load {
+            modules: modules.clone(),
+        };
+        // At worst each is late, one after the other.
+        let limit = PATIENCE.saturating_add(ptxas::limit().saturating_mul(modules.len() as u32));
+        let reply = self.request(&request, limit)?;
+        let is_busy = matches!(reply, Reply::LoadedInPart(_));
+        let (Reply::Loaded(loaded) | Reply::LoadedInPart(loaded)) = reply else {
+            return Err(unexpected(&reply));
+        };
+        let kept = modules
+            .into_iter()
+            .zip(&loaded)
+            .filter(|(_, loaded)| loaded.is_ok());
+        self.modules.extend(kept.map(|(module, _)| module));
+        // The compiler can be stopped only with its process. The driver's cache has what it finished.
+        if is_busy && let Some(process) = self.process.take() {
+            process.end();
         }
+        Ok(loaded)
     }
 
     /// Compiles a module so many times, one after the other: how long each took, from PTX to a loaded module.

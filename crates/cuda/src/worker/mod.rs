@@ -25,6 +25,7 @@
 //! ```
 
 mod client;
+mod compile;
 mod output;
 mod reference;
 mod serve;
@@ -160,6 +161,8 @@ pub enum Reply {
     Expected,
     /// To [`Request::Load`]: what came of each module, in order.
     Loaded(Vec<Result<Loaded, Failure>>),
+    /// The same, where the compiler is still busy with some that it did not finish in time: this worker is to be replaced.
+    LoadedInPart(Vec<Result<Loaded, Failure>>),
     /// To [`Request::Compile`]: from PTX to a loaded module, each time.
     Compiled(Vec<Duration>),
     /// To [`Request::Check`].

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use super::compile;
 use super::reference::{Fills, Ran, Reference, Referred};
 use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::Target;
@@ -20,6 +20,7 @@ use crate::ir::Type;
 use crate::launch::{Arguments, Geometry};
 use crate::memory::Buffer;
 use crate::module::Function;
+use crate::ptxas;
 use crate::timing::{Candidate, time};
 use crate::{Error, Result};
 use headstart_device::{Fill, Pattern};
@@ -56,6 +57,9 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     }
     Ok(())
 }
+
+/// How much longer a kernel may take to be loaded than to be compiled: an assembler that is stopped says so itself.
+const SLACK: Duration = Duration::from_secs(2);
 
 /// How often a worker looks whether it is still wanted.
 const LOOKS: Duration = Duration::from_millis(200);
@@ -172,7 +176,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 .collect::<Result<_, _>>()?;
             Ok(Reply::Expected)
         }
-        Request::Load { modules } => Ok(Reply::Loaded(state.load(&modules))),
+        Request::Load { modules } => Ok(state.load(modules)),
         Request::Compile { module, times } => (0..times)
             .map(|_| Ok(state.gpu.load(&module.ptx, &module.entry)?.compiled().load_time))
             .collect::<Result<_, Failure>>()
@@ -460,57 +464,40 @@ impl State {
 
     /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
     /// time, and it compiles in parallel.
-    fn load(&mut self, modules: &[Module]) -> Vec<Result<Loaded, Failure>> {
-        let next = AtomicUsize::new(0);
-        let compiled: Vec<Mutex<Option<Result<Function, Failure>>>> =
-            modules.iter().map(|_| Mutex::new(None)).collect();
-        let threads = thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(modules.len());
-        let work = || {
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let (Some(module), Some(slot)) = (modules.get(index), compiled.get(index)) else {
-                    break;
-                };
-                let function = self.gpu.load(&module.ptx, &module.entry);
-                *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(function);
+    fn load(&mut self, modules: Vec<Module>) -> Reply {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (gpu, modules) = (self.gpu.clone(), Arc::new(modules));
+        let given = Arc::clone(&modules);
+        let limit = ptxas::limit() + SLACK;
+        let compiled = compile::all(modules.len(), threads, limit, move |index| {
+            let module: &Module = &given[index];
+            let function = gpu.load(&module.ptx, &module.entry)?;
+            let Geometry {
+                group,
+                dynamic_shared_bytes,
+                ..
+            } = module.geometry;
+            if dynamic_shared_bytes > 0 {
+                function.allow_shared_bytes(dynamic_shared_bytes)?;
             }
-        };
-        // The compiler takes milliseconds longer the first time on a thread.
-        if threads <= 1 {
-            work();
-        } else {
-            thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-        }
-        let compiled = compiled
-            .into_iter()
-            .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-        modules
-            .iter()
-            .zip(compiled)
-            .map(|(module, function)| {
-                let lost = || Err(Failure::new(FailureKind::Driver, "the compiler gave no answer"));
-                let function = function.unwrap_or_else(lost)?;
-                let Geometry {
-                    group,
-                    dynamic_shared_bytes,
-                    ..
-                } = module.geometry;
-                if dynamic_shared_bytes > 0 {
-                    function.allow_shared_bytes(dynamic_shared_bytes)?;
-                }
-                let groups_per_core =
-                    function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
-                let compiled = function.compiled().clone();
-                self.modules
-                    .insert(module.name.clone(), (function, module.geometry));
-                Ok(Loaded {
-                    compiled,
-                    groups_per_core,
-                })
+            let groups_per_core = function.groups_per_core(group.iter().product(), dynamic_shared_bytes)?;
+            Ok((function, groups_per_core))
+        });
+        let kept = |(module, result): (&Module, Result<(Function, u32), Failure>)| {
+            let (function, groups_per_core) = result?;
+            let compiled = function.compiled().clone();
+            self.modules
+                .insert(module.name.clone(), (function, module.geometry));
+            Ok(Loaded {
+                compiled,
+                groups_per_core,
             })
-            .collect()
+        };
+        let loaded = modules.iter().zip(compiled.results).map(kept).collect();
+        match compiled.is_busy {
+            true => Reply::LoadedInPart(loaded),
+            false => Reply::Loaded(loaded),
+        }
     }
 }
 

@@ -50,9 +50,10 @@ mod taken;
 mod together;
 mod tree;
 mod values;
+mod workspace;
 
 pub use super::middle::facts::{Facts, ParameterFacts};
-pub use original::{Origin, Original, OriginalArray};
+pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -250,6 +251,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     asynchronous::name_groups(&mut body).map_err(about)?;
     carry::name_flag(&mut body);
     taken::name_places(&mut body, function);
+    workspace::name(&mut body);
     let variables = used_variables(module, &body);
     let flow = flow::flow(&body).map_err(about)?;
     let slots = slots::slots(function, &body, &variables).map_err(about)?;

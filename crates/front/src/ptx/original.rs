@@ -96,7 +96,12 @@ pub enum Origin {
         /// Its size as it is declared here, in bytes; nothing for `[]`.
         declared: Option<u64>,
     },
+    /// The address of a cooperative launch's workspace, of [`WORKSPACE_BYTES`] zeros before the first meeting.
+    Workspace,
 }
+
+/// Bytes of a cooperative launch's workspace that are followed here: its size, and who has come to a meeting.
+pub const WORKSPACE_BYTES: u64 = 8;
 
 /// A variable of the shared or local space.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,6 +170,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
                 position: positions.get(name).copied().unwrap_or(0),
                 bytes: length,
             },
+            From::Workspace => Origin::Workspace,
             From::Variable(name) => {
                 let variable = variables.get(name);
                 let bytes = variable

@@ -124,7 +124,7 @@ fn pointer_facts(
     let slot = &source.slots.all[number];
     let variable = match slot.from {
         From::Variable(name) => source.variables.get(name).copied(),
-        From::Parameter(..) | From::Structure(..) => None,
+        From::Parameter(..) | From::Structure(..) | From::Workspace => None,
     };
     let mut elements: HashMap<Type, usize> = HashMap::new();
     // One such load says nothing of what others read or write.
@@ -139,7 +139,10 @@ fn pointer_facts(
             };
             let reached = match **base {
                 Operand::Register(base) => reaches(translator, base, number),
-                Operand::Symbol(name) => source.slots.variable(name) == Some(number),
+                // What is read at a place that the text names is a member.
+                Operand::Symbol(name) => {
+                    source.slots.variable(name) == Some(number) && !instruction.has("param")
+                }
                 _ => false,
             };
             if !reached || instruction.opcode == "mov" {
@@ -173,6 +176,8 @@ fn pointer_facts(
         given.length = Some(bytes / u64::from(element.bytes()).max(1));
         (given.read_only, given.unaliased) = (true, true);
     }
+    // Nothing but the code that waits for all work-groups reaches it.
+    given.unaliased |= matches!(slot.from, From::Workspace);
     let stated = slot
         .pointer
         .map_or(0, |(_, align)| align.min(u64::from(limits::ALIGNMENT)) as u32);
@@ -269,6 +274,20 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
+    /// Whether members of a structure hold all that a read of so many bytes a value takes.
+    fn reads_members(&self, to: &Operand<'t>, from: &Operand<'t>, bytes: u32) -> bool {
+        let Operand::Address(base, offset) = from else {
+            return false;
+        };
+        let Operand::Symbol(name) = **base else {
+            return false;
+        };
+        (0..parts(to).len()).all(|position| {
+            let offset = offset.wrapping_add((bytes as usize * position) as i64);
+            self.source.slots.read(name, offset, bytes).is_some()
+        })
+    }
+
     /// `ld.param.u32 d, [p+4]`, also of several at once.
     pub fn load_parameter(
         &mut self,
@@ -279,7 +298,7 @@ impl<'t> Translator<'_, 't> {
         from: &Operand<'t>,
     ) -> Result<()> {
         let numeric = last_type(instruction)?;
-        if self.leads_into_structure(from) {
+        if self.leads_into_structure(from) && !self.reads_members(to, from, numeric.ty.bytes()) {
             return self.load_memory(b, values, instruction, to, from);
         }
         let (name, offset) = match from {

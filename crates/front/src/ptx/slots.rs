@@ -16,6 +16,7 @@ use super::kinds::type_of;
 use super::parameters::parameter_name;
 use super::taken::taken;
 use super::tree::{Body, Function, Instruction, Operand, Statement, Variable};
+use super::workspace::{self, WORKSPACE};
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
@@ -42,6 +43,8 @@ pub(super) enum From<'t> {
     Variable(&'t str),
     /// The address of a structure that is passed by value as this parameter, of so many bytes.
     Structure(&'t str, u64),
+    /// The address of a cooperative launch's workspace.
+    Workspace,
 }
 
 /// The slots of an entry, in the order of the kernel's parameters.
@@ -61,7 +64,7 @@ impl<'t> Slots<'t> {
             From::Parameter(name, at) => {
                 name == parameter && at <= start && end <= at + u64::from(slot.bytes())
             }
-            From::Variable(_) | From::Structure(..) => false,
+            From::Variable(_) | From::Structure(..) | From::Workspace => false,
         })?;
         let From::Parameter(_, at) = self.all[position].from else {
             return None;
@@ -113,9 +116,13 @@ pub(super) fn slots<'t>(
                 from: From::Structure(param.name, length),
                 pointer: Some(("global", param.align)),
             });
-            continue;
         }
-        for (offset, ty) in members(body, param.name, length)? {
+        let found = match members(body, param.name, length) {
+            // As memory it can be read in any way.
+            Err(_) if taken.contains(param.name) => Vec::new(),
+            found => found?,
+        };
+        for (offset, ty) in found {
             slots.all.push(Slot {
                 name: format!("{name}_{offset}"),
                 ty,
@@ -137,6 +144,15 @@ pub(super) fn slots<'t>(
             ty: "u64",
             from: From::Variable(variable.name),
             pointer: Some(("global", variable.align)),
+        });
+    }
+    if workspace::is_named(body) {
+        slots.variables.insert(WORKSPACE, slots.all.len());
+        slots.all.push(Slot {
+            name: "grid_workspace".to_owned(),
+            ty: "u64",
+            from: From::Workspace,
+            pointer: Some(("global", 8)),
         });
     }
     // Two things of one name would be one thing in plans and launch files.

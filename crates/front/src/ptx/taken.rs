@@ -7,8 +7,8 @@
 //! ld.param.u32 %r1, [%rd2+4];                  ld.param.u32 %r1, [k_param_1+20];
 //! ```
 //!
-//! Where the place follows from the text the read names it. Where only the run tells, the structure is memory that nothing
-//! writes: the kernel gets a hidden pointer to it, as to a constant variable of the module, and all reads go through that.
+//! Where the place follows from the text the read names it, and reads a member. Where only the run tells, the structure is
+//! memory that nothing writes: the kernel gets a hidden pointer to it, as to a constant variable of the module.
 
 use std::collections::{HashMap, HashSet};
 

@@ -240,10 +240,16 @@ impl Captured {
         sizes.fold(1, |product, &size| product.saturating_mul(u64::from(size)))
     }
 
-    /// So many bytes of the parameters from a position on, as a number.
-    pub fn parameter(&self, position: u64, bytes: u64) -> Option<u64> {
+    /// So many bytes of the parameters from a position on.
+    pub(crate) fn passed(&self, position: u64, bytes: u64) -> Option<&[u8]> {
         let start = usize::try_from(position).ok()?;
-        let own = self.parameters.get(start..start.checked_add(bytes as usize)?)?;
+        self.parameters
+            .get(start..start.checked_add(usize::try_from(bytes).ok()?)?)
+    }
+
+    /// The same, as a number.
+    pub fn parameter(&self, position: u64, bytes: u64) -> Option<u64> {
+        let own = self.passed(position, bytes)?;
         Some(
             own.iter()
                 .rev()

@@ -23,7 +23,7 @@ mod stored;
 
 pub use fat_binary::{Text, texts};
 pub use launch::{Allocation, Captured, Contraction, Difference, Variable};
-pub use process::{Counts, Process, Seen};
+pub use process::{Class, Counts, Process, Seen};
 
 /// The manifest of a captured launch, in its folder.
 pub const LAUNCH: &str = "launch.toml";

@@ -8,7 +8,9 @@ use crate::files;
 use crate::suggest::quoted;
 
 /// Bytes of a kernel's counts in the file.
-const SIZE: usize = 256;
+const SIZE: usize = 512;
+/// Classes of launches by their time, an octave each.
+const CLASSES: usize = 24;
 /// The longest file of lines.
 const MOST_BYTES: u64 = 256 << 20;
 
@@ -81,6 +83,17 @@ pub struct Counts {
     pub original_timed: (u64, u64),
     /// Whether the original was taken again, since it was faster.
     pub is_switched_back: bool,
+    /// Launches whose time is known, by that: an octave of times each.
+    pub classes: [Class; CLASSES],
+}
+
+/// Launches that take about as long: no launch of a class takes twice as long as another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// Their times, in nanoseconds.
+    pub total_ns: u64,
+    /// Which launch was the first of them, from 0.
+    pub launch: u64,
 }
 
 impl Counts {
@@ -89,6 +102,43 @@ impl Counts {
         match self.timed {
             0 => 0.0,
             timed => self.total_ns as f64 * (self.launches.max(timed) as f64 / timed as f64),
+        }
+    }
+
+    /// The launch that says most of the kernel, and the share of its time that launches of about that length take.
+    ///
+    /// Half of the time is in launches that take at least as long, half in those that take at most as long: what a better
+    /// kernel gains for it, it gains where the time is. The longest launch may be one of a kind.
+    pub fn typical(&self) -> (u64, f64) {
+        let total: u64 = self.classes.iter().map(|class| class.total_ns).sum();
+        let mut before = 0;
+        for class in &self.classes {
+            before += class.total_ns;
+            if class.total_ns > 0 && 2 * before >= total {
+                return (class.launch, class.total_ns as f64 / total as f64);
+            }
+        }
+        (self.longest, 1.0)
+    }
+
+    /// Counts the same kernel's launches of another process, too. Which launch is which is said of one of them.
+    pub fn add(&mut self, other: &Counts) {
+        let is_longer = other.longest_ns > self.longest_ns || self.launches == 0;
+        let (longest, rest) = match is_longer {
+            true => (*other, *self),
+            false => (*self, *other),
+        };
+        *self = longest;
+        self.launches += rest.launches;
+        self.timed += rest.timed;
+        self.total_ns += rest.total_ns;
+        self.in_graphs += rest.in_graphs;
+        for (own, class) in self.classes.iter_mut().zip(rest.classes) {
+            own.launch = match class.total_ns > own.total_ns {
+                true => class.launch,
+                false => own.launch,
+            };
+            own.total_ns += class.total_ns;
         }
     }
 }
@@ -204,12 +254,46 @@ fn counts_at(file: &[u8], slot: usize) -> Counts {
         replaced_timed: (long(88), long(96)),
         original_timed: (long(104), long(112)),
         is_switched_back: long(120) != 0,
+        classes: std::array::from_fn(|number| Class {
+            total_ns: long(128 + 16 * number),
+            launch: long(136 + 16 * number),
+        }),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn counts(classes: &[(usize, u64, u64)]) -> Counts {
+        let mut counts = Counts {
+            launches: 9,
+            longest: 8,
+            ..Counts::default()
+        };
+        for &(number, total_ns, launch) in classes {
+            counts.classes[number] = Class { total_ns, launch };
+        }
+        counts
+    }
+
+    #[test]
+    fn the_typical_launch_is_where_the_time_is() {
+        assert_eq!(Counts::default().typical(), (0, 1.0));
+        assert_eq!(counts(&[]).typical(), (8, 1.0), "no time is known");
+        assert_eq!(counts(&[(4, 100, 0)]).typical(), (0, 1.0));
+        // One long launch beside many short ones; and a long one that is most of it.
+        assert_eq!(counts(&[(3, 600, 1), (9, 400, 5)]).typical(), (1, 0.6));
+        assert_eq!(counts(&[(3, 300, 1), (9, 700, 5)]).typical(), (5, 0.7));
+        assert_eq!(
+            counts(&[(2, 300, 1), (3, 300, 2), (9, 400, 5)]).typical(),
+            (2, 0.3)
+        );
+        // Over two processes; the second one's launch of the class is where more of it is.
+        let mut both = counts(&[(3, 300, 1), (9, 400, 5)]);
+        both.add(&counts(&[(3, 310, 7)]));
+        assert_eq!((both.launches, both.typical()), (18, (7, 610.0 / 1010.0)));
+    }
 
     #[test]
     fn a_process_that_was_cut_off_has_what_it_counted() {
@@ -218,10 +302,13 @@ mod tests {
         let mut counts = vec![0u8; 2 * SIZE];
         counts[SIZE] = 7;
         counts[SIZE + 40] = 3;
+        counts[SIZE + 128 + 16 * 23] = 5;
+        counts[SIZE + 136 + 16 * 23] = 6;
         let process = Process::parse(12, text, &counts).expect("a process");
         assert!(!process.has_ended && process.driver == 13000 && process.command == "./program 3");
         assert_eq!(process.kernels[0].counts.launches, 7);
         assert_eq!(process.kernels[0].counts.groups, [3, 0, 0]);
+        assert_eq!(process.kernels[0].counts.typical(), (6, 1.0));
         assert_eq!(process.kernels[1].image, None);
         assert_eq!(process.linked["cd"], ["ab", "ef"]);
         assert_eq!(process.skipped, [("one".to_owned(), "busy".to_owned())]);

@@ -23,7 +23,7 @@ use crate::analysis::{messages, roots};
 use crate::capture::{Allocation, Captured, Contraction, Difference};
 use crate::device::{Device, Fill};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, import};
+use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, WORKSPACE_BYTES, import};
 use crate::ir::{Fused, Kernel, OpKind, Param, Space};
 use crate::prefetch;
 use crate::suggest::quoted;
@@ -51,9 +51,15 @@ enum Value {
     Nowhere(u64),
     /// The variable of this number.
     Variable(usize),
-    /// A variable that was not captured, and holds these bytes, as the module says.
-    Declared(Arc<[u8]>),
+    /// Memory that is no allocation of the program's, and holds these bytes: a variable that was not captured, as the module
+    /// says, or a structure as the launch passes it.
+    Constant(Arc<[u8]>),
+    /// A cooperative launch's workspace, which is the driver's.
+    Workspace,
 }
+
+/// Where a cooperative launch's workspace is where the launch runs in its own address space. No allocation of a program's is there.
+const WORKSPACE: u64 = 0x0f_0000_0000;
 
 impl PartialEq for CapturedData {
     fn eq(&self, other: &CapturedData) -> bool {
@@ -74,10 +80,12 @@ impl CapturedData {
             };
         };
         let size = u64::from(facts.element.bytes()).max(1);
+        let workspace: Arc<[u8]> = vec![0; WORKSPACE_BYTES as usize].into();
         let (bytes, offset) = match value {
+            Value::Workspace => (&workspace, 0),
             Value::Inside(number, offset) => (&self.captured.memory[*number].before, *offset),
             Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
-            Value::Declared(bytes) => (bytes, 0),
+            Value::Constant(bytes) => (bytes, 0),
             Value::Nowhere(_) | Value::Scalar(_) => {
                 let nothing = Given::Input {
                     element: facts.element,
@@ -211,7 +219,7 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                     (Some(number), _) => Value::Variable(number),
                     // Nobody can have changed a text that the kernel only hands to the driver.
                     (None, Some(bytes)) if messages::is_message(&imported.kernel, param.value) => {
-                        Value::Declared(Arc::clone(bytes))
+                        Value::Constant(Arc::clone(bytes))
                     }
                     (None, _) => {
                         return Err(Error::input(format!(
@@ -221,20 +229,15 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                     }
                 }
             }
-            Origin::Structure { name, .. } => {
-                return Err(Error::input(format!(
-                    "`{name}` is a structure that is passed by value and whose address the kernel takes: such launches are not replayed yet"
-                )));
+            Origin::Workspace => Value::Workspace,
+            Origin::Structure { position, bytes, .. } => {
+                let passed = captured.passed(*position, *bytes);
+                Value::Constant(passed.ok_or_else(|| too_few(captured, *position + bytes))?.into())
             }
             Origin::Parameter { position, .. } => {
                 let bits = captured
                     .parameter(*position, u64::from(ty.bytes()))
-                    .ok_or_else(|| {
-                        Error::input(format!(
-                            "the captured parameters have {} bytes, and the kernel reads byte {position}",
-                            captured.parameters.len()
-                        ))
-                    })?;
+                    .ok_or_else(|| too_few(captured, *position))?;
                 let is_pointer = param.facts.is_some();
                 let size = param
                     .facts
@@ -255,6 +258,13 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
         values.insert(param.name.clone(), value);
     }
     Ok(values)
+}
+
+fn too_few(captured: &Captured, wanted: u64) -> Error {
+    Error::input(format!(
+        "the captured parameters have {} bytes, and the kernel reads byte {wanted}",
+        captured.parameters.len()
+    ))
 }
 
 /// Whether a kernel follows numbers as addresses: those that it loads, or is given among others.
@@ -288,13 +298,21 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
         bytes: Arc::clone(&own.before),
     };
     let mut memory: Vec<_> = captured.memory.iter().chain(used).map(contents).collect();
+    if values.values().any(|value| matches!(value, Value::Workspace)) {
+        memory.push(PlacedMemory {
+            name: "the workspace of a cooperative launch".to_owned(),
+            address: WORKSPACE,
+            bytes: vec![0; WORKSPACE_BYTES as usize].into(),
+        });
+    }
     memory.sort_by_key(|own| own.address);
     let pointer = |param: &Param| match values.get(&param.name)? {
         Value::Inside(number, offset) => Some(captured.memory[*number].address + offset),
         Value::Nowhere(address) => Some(*address),
+        Value::Workspace => Some(WORKSPACE),
         Value::Variable(number) => Some(variable(*number).address),
         // No memory of the program's leads there: any address will do.
-        Value::Scalar(_) | Value::Declared(_) => None,
+        Value::Scalar(_) | Value::Constant(_) => None,
     };
     Placed {
         memory,
@@ -369,6 +387,10 @@ fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Re
         differences: Vec::new(),
     };
     for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
+        // What is left in the driver's own memory is nobody's business.
+        if *address == WORKSPACE {
+            continue;
+        }
         let own = all().find(|own| own.address == *address);
         let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
         replay.bytes += now.len() as u64;
@@ -434,7 +456,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         let number = kernel.params.iter().position(|param| param.name == name)?;
         match &original.parameters[number] {
             Origin::Parameter { position, .. } => captured.place_of(*position),
-            Origin::Structure { .. } | Origin::Variable { .. } => None,
+            Origin::Structure { .. } | Origin::Variable { .. } | Origin::Workspace => None,
         }
     };
     let place =
@@ -474,7 +496,14 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         match granted {
             Granted::Unaliased(name) => {
                 let (index, inside) = place(name)?;
-                for other in pointers().filter(|other| other.name != *name) {
+                let is_of_launch = |other: &Param| {
+                    let number = kernel.params.iter().position(|param| param.name == other.name);
+                    let origin = number.map(|at| &original.parameters[at]);
+                    matches!(origin, Some(Origin::Structure { .. } | Origin::Workspace))
+                };
+                // No pointer of a program's leads into what a launch passes, nor into a workspace.
+                let others = pointers().filter(|other| other.name != *name && !is_of_launch(other));
+                for other in others {
                     if variables.iter().any(|variable| variable.name == other.name) {
                         add(
                             format!("known {index} {inside}"),
@@ -684,6 +713,48 @@ pub(super) mod tests {
                 .to_string()
                 .contains("only machine code")
         );
+    }
+
+    /// `for (i = 0; i < n; i++) out[tid] = s += taps.of[i] * table[i];`, with `taps` passed by value and indexed.
+    const TAPS: &str = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .align 4 .b8 taps[160], \
+        .param .u64 table, .param .u64 out, .param .u32 n)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<12>;\n.reg .b64 %rd<16>;\n\
+        mov.b64 %rd1, taps;\nld.param.u64 %rd2, [out];\nld.param.u32 %r1, [n];\nld.param.u64 %rd3, [table];\n\
+        mov.u32 %r6, %tid.x;\nmul.wide.u32 %rd8, %r6, 4;\nadd.s64 %rd9, %rd2, %rd8;\nmov.u32 %r2, 0;\nmov.u32 %r3, 0;\nL:\n\
+        setp.ge.s32 %p1, %r2, %r1;\n@%p1 bra D;\nmul.wide.s32 %rd4, %r2, 4;\nadd.s64 %rd5, %rd3, %rd4;\nadd.s64 %rd6, %rd1, %rd4;\n\
+        ld.global.u32 %r4, [%rd5];\nld.param.u32 %r5, [%rd6];\nmad.lo.s32 %r3, %r4, %r5, %r3;\nst.global.u32 [%rd9], %r3;\nadd.s32 %r2, %r2, 1;\nbra L;\nD:\n\
+        ret;\n}\n";
+
+    #[test]
+    fn a_structure_whose_address_is_taken_is_memory_of_the_launch() {
+        let table: Vec<u32> = (1..=40).collect();
+        let sum: u32 = table.iter().map(|value| value * (value + 5)).sum();
+        let taps: Vec<u32> = table.iter().map(|value| value + 5).collect();
+        let memory = vec![
+            allocation(TABLE, words(&table), None),
+            allocation(OUT, vec![0; 128], Some(words(&[sum; 32]))),
+        ];
+        let mut passed = words(&taps);
+        passed.extend([TABLE, OUT, 40].iter().flat_map(|word: &u64| word.to_le_bytes()));
+        let own = Captured {
+            parameters: passed,
+            layout: vec![(0, 160), (160, 8), (168, 8), (176, 4)],
+            ..captured("k", TAPS, &[], memory)
+        };
+        let ran = replay(own.clone(), &Simulator::untimed()).expect("it runs");
+        assert_eq!((ran.differences, ran.changed), (vec![], 64));
+        // The better kernel rests on nothing about the structure: no pointer leads there.
+        let subject = captured_subject(own.clone()).expect("a subject");
+        let plan = "table=rolling-registers:3".parse().expect("a plan");
+        let planned = planned_module(TAPS, "k.ptx", Some("k"), subject.launch(), &plan, None);
+        let planned = planned.unwrap_or_else(|error| panic!("{error}"));
+        let exchange = exchange(&own, &subject, &planned).expect("all of it can be looked at");
+        assert_eq!(exchange.facts, ["group 32 1 1", "apart 1 0 2 0"]);
+        let short = Captured {
+            parameters: vec![0; 100],
+            ..own
+        };
+        let refused = captured_subject(short).expect_err("bytes are missing");
+        assert!(refused.to_string().contains("have 100 bytes"), "{refused}");
     }
 
     #[test]

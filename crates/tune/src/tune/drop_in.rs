@@ -274,6 +274,7 @@ fn block(
             offset: *offset,
         },
         Origin::Structure { name, .. } => Handed::Structure { name: name.clone() },
+        Origin::Workspace => Handed::Workspace,
         Origin::Variable {
             name, is_constant, ..
         } => Handed::Variable {

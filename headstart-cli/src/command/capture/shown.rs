@@ -15,7 +15,7 @@ use crate::arguments::Capture;
 const MOST_ROWS: usize = 40;
 
 /// The manifest of the whole capture.
-pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process]) -> String {
+pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process], total: f64) -> String {
     let quoted = |text: &str| toml_string(text);
     let mut text = String::from("# What `headstart capture` saw of a program.\nformat = 1\n");
     let words: Vec<String> = options
@@ -37,7 +37,7 @@ pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process]
         let _ = writeln!(
             text,
             "\n[[kernels]]\nname = {}\nimage = {}\nlaunches = {}\ntimed = {}\ntotal_ns = {}\nlongest_ns = {}\nlongest = {}\n\
-             in_graphs = {}\nptx = {}",
+             typical = {}\nin_graphs = {}\nptx = {}",
             quoted(&kernel.name),
             quoted(kernel.image.as_deref().unwrap_or("-")),
             counts.launches,
@@ -45,9 +45,18 @@ pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process]
             counts.total_ns,
             counts.longest_ns,
             counts.longest,
+            counts.typical().0,
             counts.in_graphs,
             quoted(&ptx)
         );
+        if counts.timed > 0 && total > 0.0 {
+            let _ = writeln!(
+                text,
+                "share = {:.4}\nshare_of_typical = {:.4}",
+                counts.estimated_ns() / total,
+                counts.typical().1
+            );
+        }
     }
     text
 }
@@ -146,8 +155,12 @@ pub(super) fn table(
     text
 }
 
+/// The launches of a kernel differ where fewer than this share of its time is in those that take about as long.
+const SPREAD: f64 = 0.75;
+
 pub(super) fn closing(
     folder: &Path,
+    kernels: &[Kernel],
     processes: &[Process],
     status: ExitStatus,
     captured: &HashMap<usize, std::result::Result<String, String>>,
@@ -175,6 +188,17 @@ pub(super) fn closing(
         .filter_map(|found| found.as_ref().ok())
         .collect();
     names.sort();
+    for (index, kernel) in kernels.iter().enumerate() {
+        let (launch, share) = kernel.counts.typical();
+        if let (Some(Ok(name)), true) = (captured.get(&index), share < SPREAD) {
+            let _ = writeln!(
+                text,
+                "{name}: its launches differ. Launch {launch} was captured, half of its time is in shorter and longer ones; {:.0} % of \
+                 it is in launches that take about as long.",
+                100.0 * share
+            );
+        }
+    }
     if let Some(name) = names.first() {
         let _ = writeln!(text, "Next: headstart tune {shown}/{name}");
     }

@@ -1,6 +1,8 @@
 //! The parent's side against workers that are shell scripts.
 
 use super::*;
+use crate::launch::Geometry;
+use crate::module::Compiled;
 use crate::worker::output::MOST_PRINTED;
 
 /// A worker that is a shell script.
@@ -96,6 +98,59 @@ fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
     assert_eq!(check().expect("it answers").outputs, [Found::Expected]);
     assert!(check().is_err(), "it died");
     assert_eq!(check().expect("it is told again").outputs, [Found::Expected]);
+    assert_eq!(worker.started(), 2);
+}
+
+#[test]
+fn a_worker_whose_compiler_is_busy_is_replaced() {
+    let compiled = Compiled {
+        registers: 8,
+        local_bytes: 0,
+        static_shared_bytes: 0,
+        max_group: 1024,
+        load_time: Duration::ZERO,
+        log: String::new(),
+    };
+    let loaded = Loaded {
+        compiled,
+        groups_per_core: 4,
+    };
+    let late = Failure::new(FailureKind::Resources, "not done after 2 s");
+    let answer = |reply_of: &Reply| reply(&serde_json::to_string(reply_of).expect("plain data"));
+    // The first process is late with one of two modules; the second is given the other one again.
+    let script = [
+        "read a".to_owned(),
+        answer(&serde_json::from_str(&opened()).expect("plain data")),
+        "read b".to_owned(),
+        "case $b in *slow*)".to_owned(),
+        answer(&Reply::LoadedInPart(vec![Ok(loaded.clone()), Err(late.clone())])),
+        ";; *)".to_owned(),
+        answer(&Reply::Loaded(vec![Ok(loaded.clone())])),
+        ";; esac".to_owned(),
+        "read c".to_owned(),
+        reply(r#"{"checked":{"elapsed_ns":5.0}}"#),
+        "sleep 60".to_owned(),
+    ];
+    let mut worker = scripted(&script.join("\n")).expect("it opens");
+    let module = |name: &str| Module {
+        name: name.into(),
+        ptx: String::new(),
+        entry: name.into(),
+        geometry: Geometry {
+            groups: [1; 3],
+            group: [32, 1, 1],
+            dynamic_shared_bytes: 0,
+        },
+    };
+    let found = worker
+        .load(vec![module("quick"), module("slow")])
+        .expect("it answers");
+    assert_eq!(found, [Ok(loaded), Err(late)]);
+    assert_eq!(worker.started(), 1);
+    let checked = worker
+        .check("quick", Duration::from_secs(5), None)
+        .expect("it answers");
+    assert_eq!(checked.elapsed_ns, 5.0);
     assert_eq!(worker.started(), 2);
 }
 

@@ -38,7 +38,7 @@ impl LaunchFile {
     pub fn workload_in(&self, kernel: &Arc<Kernel>, original: Option<&Arc<Original>>) -> Result<Workload> {
         let variable = |number: usize| match original?.parameters.get(number)? {
             Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), *declared)),
-            Origin::Parameter { .. } | Origin::Structure { .. } => None,
+            Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
         };
         Ok(Workload {
             original: original.cloned(),

@@ -407,11 +407,19 @@ pub fn as_it_was(original: &Original) -> Ptx {
 }
 
 /// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
-/// module's variables, so these must hold what the text says, and be only read.
+/// module's variables, so these must hold what the text says, and be only read. Nor is its launch a cooperative one: a kernel that
+/// waits for its grid is measured in a module of our own, where the workspace is a buffer as any other.
 pub fn in_its_module(workload: &Workload) -> Option<&Original> {
     let original = workload.original.as_deref()?;
     let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
         (Origin::Parameter { .. }, _) => true,
+        (
+            Origin::Structure { bytes: size, .. },
+            Given::Input {
+                fill: Fill::Bytes(bytes),
+                ..
+            },
+        ) => bytes.len() as u64 == *size,
         (
             Origin::Variable {
                 bytes: Some(said), ..
@@ -436,7 +444,6 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
 
 /// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
-    let padding = Argument::Scalar(Type::I8, 0);
     let params = params_of_arguments(workload);
     let part = |of: usize, start: u64| {
         let size = match &workload.given[of] {
@@ -445,17 +452,20 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
         };
         Argument::Part {
             // Whose memory it is was checked when the launch was described.
-            of: params.iter().position(|other| *other == Some(of)).unwrap_or(0),
+            of: params
+                .iter()
+                .position(|other| *other == Passed::Param(of))
+                .unwrap_or(0),
             bytes: start.saturating_mul(u64::from(size)),
         }
     };
-    let of = |param: &Option<usize>| match *param {
-        Some(param) => match (workload.pointer(param), &workload.given[param]) {
+    let of = |passed: &Passed| match *passed {
+        Passed::Param(param) => match (workload.pointer(param), &workload.given[param]) {
             (Some(address), _) => Argument::Scalar(Type::I64, address),
             (None, Given::Part { of, start }) => part(*of, *start),
             (None, given) => argument(given, workload.kernel.params.get(param)),
         },
-        None => padding.clone(),
+        Passed::Byte(byte) => Argument::Scalar(Type::I8, u64::from(byte)),
     };
     let placed = workload.placed.iter().flat_map(|placed| &placed.memory);
     let placed = placed.map(|own| Argument::Placed {
@@ -465,31 +475,57 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     params.iter().map(of).chain(placed).collect()
 }
 
-/// The parameter that each argument is for, by its number; none for a byte between two.
-fn params_of_arguments(workload: &Workload) -> Vec<Option<usize>> {
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    /// What the parameter of this number gets.
+    Param(usize),
+    /// A byte between two, or of a structure.
+    Byte(u8),
+}
+
+/// The arguments of a launch, in order.
+fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
     let Some(original) = in_its_module(workload) else {
-        return (0..workload.given.len()).map(Some).collect();
+        return (0..workload.given.len()).map(Passed::Param).collect();
     };
-    let mut params = Vec::new();
-    let mut end = 0;
-    let fill_up_to = |position: u64, end: &mut u64, params: &mut Vec<Option<usize>>| {
-        let missing = position.saturating_sub(*end) as usize;
-        params.extend(std::iter::repeat_n(None, missing));
-        *end += missing as u64;
-    };
-    for (param, (origin, given)) in original.parameters.iter().zip(&workload.given).enumerate() {
-        let Origin::Parameter { position, .. } = origin else {
-            continue;
-        };
-        fill_up_to(*position, &mut end, &mut params);
-        params.push(Some(param));
-        end += match given {
-            Given::Scalar(ty, _) => u64::from(ty.bytes()),
-            _ => 8,
-        };
+    // The bytes of structures come first, so that members that are parameters as well take their place.
+    let mut passed = vec![Passed::Byte(0); original.parameter_bytes as usize];
+    let all = || original.parameters.iter().zip(&workload.given).enumerate();
+    for (_, (origin, given)) in all() {
+        if let Origin::Structure { position, .. } = origin
+            && let Given::Input {
+                fill: Fill::Bytes(bytes),
+                ..
+            } = given
+        {
+            let places = passed.iter_mut().skip(*position as usize);
+            places
+                .zip(bytes.iter())
+                .for_each(|(place, byte)| *place = Passed::Byte(*byte));
+        }
     }
-    fill_up_to(original.parameter_bytes, &mut end, &mut params);
-    params
+    // What each parameter takes, from the last one on, so that places of those before stay where they are.
+    let mut params: Vec<(usize, usize, usize)> = all()
+        .filter_map(|(param, (origin, given))| {
+            let Origin::Parameter { position, .. } = origin else {
+                return None;
+            };
+            let bytes = match given {
+                Given::Scalar(ty, _) => ty.bytes() as usize,
+                _ => 8,
+            };
+            Some((*position as usize, bytes, param))
+        })
+        .collect();
+    params.sort_unstable_by_key(|own| std::cmp::Reverse(own.0));
+    for (start, bytes, param) in params {
+        let end = (start + bytes).min(passed.len());
+        if start < end {
+            passed.splice(start..end, [Passed::Param(param)]);
+        }
+    }
+    passed
 }
 
 /// What a launch passes for a parameter.

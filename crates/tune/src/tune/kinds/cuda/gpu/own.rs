@@ -14,7 +14,8 @@ use data::{check_host_memory, holds_the_same};
 use rayon::prelude::*;
 
 use super::{
-    Compilation, GpuBench, Measured, arguments, emit, in_its_module, params_of_arguments, take_the_faster,
+    Compilation, GpuBench, Measured, Passed, arguments, emit, in_its_module, params_of_arguments,
+    take_the_faster,
 };
 use crate::back::ptx::Ptx;
 use crate::device::Fill;
@@ -481,8 +482,10 @@ impl GpuBench {
     /// The name of an input among arguments that were written.
     fn written_input<'w>(&self, workload: &'w Workload, wrote: &[usize]) -> Option<&'w str> {
         let params = params_of_arguments(workload);
-        let param = params.get(*wrote.first()?).copied().flatten()?;
-        Some(&workload.kernel.params.get(param)?.name)
+        match *params.get(*wrote.first()?)? {
+            Passed::Param(param) => Some(&workload.kernel.params.get(param)?.name),
+            Passed::Byte(_) => None,
+        }
     }
 }
 

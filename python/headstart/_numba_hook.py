@@ -1,0 +1,294 @@
+"""Numba's CUDA kernels, looked at as they are launched.
+
+`@cuda.jit` gives a dispatcher, which compiles a kernel for each combination of argument types; that has `launch`. It is wrapped
+for the dispatchers that were marked: for a launch that meets what a better kernel rests on, a copy of the kernel is launched
+whose code library has the better PTX. Numba links and loads that as its own, and its caches see nothing of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+import inspect
+import logging
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headstart import _ptx
+from headstart._answers import Settings, Unsuitable
+from headstart._numba import of_array
+from headstart._raw import Array, Call, Parameters, RawLauncher, three
+from headstart._trial import Trial, Turn
+from headstart.errors import HeadstartError, UsageError
+
+log = logging.getLogger("headstart")
+
+_Value = Array | int | bytes
+
+
+class _State:
+    def __init__(self) -> None:
+        self.marked: dict[int, tuple[Settings, Any]] = {}
+        """By the `id` of a Python function: how its kernels are looked at, and the dispatcher, which keeps it."""
+        self.original: tuple[type, Any] | None = None
+
+
+_state = _State()
+
+
+def is_simulated(value: Any) -> bool:
+    """Whether a value is a kernel of Numba's simulator, which has no GPU."""
+    kind = type(value)
+    return kind.__name__ == "FakeCUDAKernel" and kind.__module__.startswith("numba")
+
+
+def mark(dispatcher: Any, settings: Settings) -> Any:
+    """Has a dispatcher's kernels looked at; returns it.
+
+    Raises:
+        UsageError: this Numba is not known.
+    """
+    from numba.cuda.dispatcher import _Kernel  # pyright: ignore[reportMissingImports]
+
+    if not hasattr(_Kernel, "launch") or not hasattr(_Kernel, "_prepare_args"):
+        raise UsageError("this Numba is not known: its compiled kernels have no `launch`; numba-cuda 0.30 is")
+    _state.marked[id(dispatcher.py_func)] = (settings, dispatcher)
+    if _state.original is None:
+        original = _Kernel.launch
+        _state.original = (_Kernel, original)
+
+        def launch(self: Any, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0) -> None:
+            launcher = _launcher_of(self)
+            if launcher is None:
+                return original(self, args, griddim, blockdim, stream, sharedmem)
+            better = launcher.for_launch(args, griddim, blockdim, stream, sharedmem)
+            if isinstance(better, Turn):
+                with better:
+                    return original(better.function or self, args, griddim, blockdim, stream, sharedmem)
+            return original(better or self, args, griddim, blockdim, stream, sharedmem)
+
+        _Kernel.launch = launch
+    return dispatcher
+
+
+def uninstall() -> None:
+    """Leaves Numba as it was."""
+    _state.marked.clear()
+    if _state.original is not None:
+        owner, original = _state.original
+        owner.launch = original
+        _state.original = None
+
+
+def _launcher_of(kernel: Any) -> NumbaLauncher | None:
+    """What decides for a compiled kernel's launches; nothing where it is left as it is."""
+    function = getattr(kernel, "py_func", None)
+    if id(function) not in _state.marked:
+        return None
+    settings, dispatcher = _state.marked[id(function)]
+    known = vars(kernel).get("_headstart")
+    if known is not None and known[0] is settings:
+        return known[1]
+    launcher = None
+    if settings.mode != "off":
+        try:
+            launcher = NumbaLauncher(kernel, settings, dispatcher)
+        except (Unsuitable, HeadstartError) as why:
+            log.info("kernel %s is left as it is: %s", getattr(function, "__name__", "?"), why)
+    kernel._headstart = (settings, launcher)
+    return launcher
+
+
+class _Event:
+    """An event of Numba's on a stream."""
+
+    def __init__(self, stream: Any) -> None:
+        from numba import cuda  # pyright: ignore[reportMissingImports]
+
+        self.cuda, self.stream = cuda, stream
+        self.own = cuda.event(timing=True)
+
+    def record(self) -> None:
+        self.own.record(self.stream)
+
+    def query(self) -> bool:
+        return self.own.query()
+
+    def elapsed_time(self, end: _Event) -> float:
+        return self.cuda.event_elapsed_time(self.own, end.own)
+
+
+class _Gpu:
+    """The GPU as Numba reaches it, for a compiled kernel."""
+
+    def __init__(self, kernel: Any) -> None:
+        from numba import cuda  # pyright: ignore[reportMissingImports]
+
+        self.cuda = cuda
+        device = cuda.get_current_device()
+        name = device.name
+        self.name = name.decode() if isinstance(name, bytes) else str(name)
+        self.number = int(device.id)
+        major, minor = device.compute_capability[:2]
+        self.capability = 10 * major + minor
+        self.kernel = kernel
+        self.launch = threading.local()
+        """Of the thread that launches: `stream`."""
+
+    def assembler(self) -> dict[str, str]:
+        """Numba links by the driver or nvJitLink, of which there is no program."""
+        return {}
+
+    def loaded(self, ptx: str) -> Any:
+        library = copy.copy(self.kernel._codelibrary)
+        for cache in ("_cubin_cache", "_cufunc_cache", "_linkerinfo_cache"):
+            setattr(library, cache, {})
+        library._ptx_cache = _Always([ptx])
+        library._lto = False
+        library._entry_name = _ptx.entry(ptx).name
+        better = copy.copy(self.kernel)
+        better._codelibrary = library
+        better.bind()
+        return better
+
+    def is_capturing(self) -> bool:
+        from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
+
+        handle = getattr(self.launch.stream, "handle", self.launch.stream) or 0
+        error, status = driver.cuStreamIsCapturing(driver.CUstream(int(handle)))
+        return int(error) != 0 or int(status) != 0
+
+    def trial(self) -> Trial | None:
+        return Trial(lambda enable_timing: _Event(self.launch.stream))
+
+    def read(self, start: int, size: int) -> memoryview:
+        """A copy of memory."""
+        from numba.cuda.cudadrv import driver  # pyright: ignore[reportMissingImports]
+
+        self.cuda.synchronize()
+        contents = np.empty(size, np.uint8)
+        driver.driver.cuMemcpyDtoH(contents.ctypes.data, start, size)
+        return memoryview(contents)
+
+
+class _Always(dict[Any, Any]):
+    """A cache that has the same for every key."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return self.value
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.value
+
+
+class NumbaLauncher(RawLauncher):
+    """Decides for launches of a compiled kernel of Numba's."""
+
+    gpu: _Gpu
+
+    def __init__(self, kernel: Any, settings: Settings, dispatcher: Any) -> None:
+        library = kernel._codelibrary
+        if kernel.cooperative:
+            raise Unsuitable("its work-groups wait for each other")
+        if kernel.debug:
+            raise Unsuitable("it is compiled for debugging, and keeps its errors in variables of its module")
+        if kernel.extensions:
+            raise Unsuitable("extensions change its arguments")
+        if library._linking_files or getattr(library, "needs_cudadevrt", False):
+            raise Unsuitable("other code is linked to it")
+        # What nvJitLink optimizes comes as a whole; what the driver links, as it was compiled.
+        texts = [library.get_lto_ptx()] if getattr(library, "_lto", False) else library.get_asm_strs()
+        if len(texts) != 1:
+            raise Unsuitable(f"it consists of {len(texts)} modules")
+        # The entry's name has all types in it, in some hundred letters.
+        text, name = _ptx.shortened(texts[0], kernel.entry_name, kernel.py_func.__name__)
+        text = _ptx.renamed(text, name, _names(kernel))
+        gpu = _Gpu(kernel)
+        super().__init__(Parameters(text, _ptx.entry(text, name), gpu.read), settings, gpu, dispatcher)
+        self.kinds = kernel.argument_types
+
+    def for_launch(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Any:
+        """The better kernel for a launch, or its turn in a trial; nothing for the original."""
+        grid, group = three(griddim), three(blockdim)
+        values: list[_Value] = []
+        try:
+            for kind, value in zip(self.kinds, args, strict=True):
+                _flatten(kind, value, values)
+        except Unsuitable as why:
+            log.info("a launch of %s is left as it is: %s", self.name, why)
+            return None
+        self.gpu.launch.stream = stream
+        return self.better(grid, Call.of(grid, group, sharedmem, values))
+
+
+def _names(kernel: Any) -> list[str]:
+    """Names of the entry's parameters, as far as each argument is one or an array."""
+    names: list[str] = []
+    for name, kind in zip(inspect.signature(kernel.py_func).parameters, kernel.argument_types, strict=False):
+        if type(kind).__name__ in ("UniTuple", "Tuple", "NamedTuple", "NamedUniTuple", "Complex"):
+            break
+        names += of_array(name, kind.ndim) if type(kind).__name__ == "Array" else [name]
+    return names
+
+
+def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
+    """Adds the parameters that Numba makes of an argument.
+
+    Raises:
+        Unsuitable: it is of a kind that is not understood, or does not lie on the GPU.
+    """
+    name = type(kind).__name__
+    if name == "Array":
+        shape, strides, size, address = _placed(value)
+        reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+        count = math.prod(shape)
+        start = end = address
+        if count:
+            start += sum(own for own in reach if own < 0)
+            end += sum(own for own in reach if own > 0) + size
+        # Two pointers that kernels do not use: who owns the memory, and what it is a part of.
+        values += [0, 0, count, size, Array(address, start, end), *shape, *strides]
+    elif name in ("Integer", "IntegerLiteral", "Boolean"):
+        values.append(int(value))
+    elif name == "Float":
+        values.append({16: np.float16, 32: np.float32, 64: np.float64}[kind.bitwidth](value).tobytes())
+    elif name == "Complex":
+        part = np.float32 if kind.bitwidth == 64 else np.float64
+        values += [part(value.real).tobytes(), part(value.imag).tobytes()]
+    elif name in ("UniTuple", "Tuple", "NamedTuple", "NamedUniTuple"):
+        for own_kind, own in zip(kind, value, strict=True):
+            _flatten(own_kind, own, values)
+    else:
+        raise Unsuitable(f"it has an argument of type {kind}")
+
+
+def _placed(value: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
+    """Shape, strides and size of an element in bytes, and the address of an array on the GPU.
+
+    Raises:
+        Unsuitable: it lies on the host; Numba copies it there and back with each launch.
+    """
+    if hasattr(value, "__cuda_ndarray__"):
+        address = value.device_ctypes_pointer
+        address = address.value if isinstance(address, ctypes._SimpleCData) else int(address)
+        return value.shape, value.strides, value.dtype.itemsize, address or 0
+    interface = getattr(value, "__cuda_array_interface__", None)
+    if interface is None:
+        raise Unsuitable("an array lies on the host, and is copied with each launch; `cuda.to_device` puts it on the GPU")
+    shape = tuple(interface["shape"])
+    size = np.dtype(interface["typestr"]).itemsize
+    strides = interface.get("strides")
+    if strides is None:
+        steps = [size]
+        for extent in reversed(shape[1:]):
+            steps.append(steps[-1] * extent)
+        strides = tuple(reversed(steps[: len(shape)]))
+    return shape, tuple(strides), size, int(interface["data"][0])

@@ -375,3 +375,52 @@ fn what_ocloc_makes_of_them_for_bmg_is_shown() {
     } = summary(&compared);
     assert!(10 * same >= 8 * all, "{same} of {all} loops");
 }
+
+/// Bytes that a work-item stores for want of registers, an instruction counting once.
+fn spilled(program: &MachineProgram) -> u32 {
+    let bytes = |instruction: &Instruction| match instruction.class {
+        Class::Store {
+            space: Space::Private,
+            bytes,
+        } => u32::from(bytes),
+        _ => 0,
+    };
+    program.instructions.iter().map(bytes).sum()
+}
+
+/// Where the compiler has too few registers for a sub-group of 32, so have we; half as wide, neither has.
+#[test]
+fn values_are_spilled_where_the_compiler_spills_them() {
+    let Some(ocloc) = Ocloc::newest() else { return };
+    let model = model::built_in("pvc-1550", &[]).expect("the model is there");
+    let chosen = kernels::find("article").and_then(|kernel| kernel.with(&[], None)).expect("there");
+    let workload = chosen.workload().expect("the defaults are right");
+    let target = prefetch::Target {
+        group_size: Some(workload.group),
+        line: 64,
+    };
+    let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
+    for (plan, sub_group) in [
+        ("unroll:4", 32),
+        ("unroll:8", 32),
+        ("unroll:16", 32),
+        ("unroll:16", 16),
+        ("unroll:32", 16),
+    ] {
+        let plan: Plan = plan.parse().expect("a plan");
+        let mut kernel = prefetch::apply(&plain, &plan, &target).expect("legal").kernel;
+        kernel.sub_group_size = Some(sub_group);
+        let options = spirv::Options {
+            lines: false,
+            ..spirv::Options::new(spirv::Target::IntelLsc)
+        };
+        let spirv = spirv::emit(&kernel, &options).expect("it is emitted");
+        let theirs = ocloc.compile(&spirv, "pvc").unwrap_or_else(|said| panic!("{plan}: {said}")).spills;
+        let program = machine::lower(&kernel, &machine::Target::of(&model, sub_group));
+        println!(
+            "{plan} in sub-groups of {sub_group}: {} bytes of a work-item stored, {} beyond the registers; ocloc says {theirs}",
+            spilled(&program),
+            program.register_estimate.spilled_bytes
+        );
+    }
+}

@@ -221,7 +221,10 @@ mod tests {
     #[test]
     fn every_function_is_written_out() {
         for ty in ["f16", "f32", "f64"] {
-            let own = Type::ALL.into_iter().find(|one| one.name() == ty).expect("a type");
+            let own = Type::ALL
+                .into_iter()
+                .find(|one| one.name() == ty)
+                .expect("a type");
             let mut text = format!("hsir 1\nkernel @k(%p: ptr.global {ty}[] align 8, %v0: {ty}) {{\n");
             let (unary, binary) = (UnaryOp::ALL.iter(), BinaryOp::ALL.iter());
             let unary = unary

@@ -10,7 +10,8 @@ use syn::{Expr, LitStr, Macro, Token};
 use super::{Lowering, record_path};
 
 /// What can stand between braces, in words for messages.
-const PLACES: &str = "accepted: `{}`, `{:x}`, `{name}`, `{name:x}`, `{:?}` and `{:x?}` for vectors, and `{{`, `}}` for braces";
+const PLACES: &str =
+    "accepted: `{}`, `{:x}`, `{name}`, `{name:x}`, `{:?}` and `{:x?}` for vectors, and `{{`, `}}` for braces";
 
 /// A text, and the values after it.
 struct Line {

@@ -82,11 +82,18 @@ fn a_work_group_divides_its_work() {
         let geometry = in_rows(ROWS as u32);
         let event = compiled.launch(&*queue, geometry, arguments);
         event.wait().unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(sorted.read(&*queue).expect("written"), expected(&rows), "{}", device.description().name);
+        assert_eq!(
+            sorted.read(&*queue).expect("written"),
+            expected(&rows),
+            "{}",
+            device.description().name
+        );
     }
     let kernel = ranks::kernel().expect("a kernel");
     let mut barriers = 0;
-    kernel.body.walk(&mut |op| barriers += u32::from(matches!(op.kind, OpKind::Barrier)));
+    kernel
+        .body
+        .walk(&mut |op| barriers += u32::from(matches!(op.kind, OpKind::Barrier)));
     // Before the first loop and after each; between the second and the third the work-group reads what was found.
     assert_eq!(barriers, 1 + 4 + 1, "{}", headstart::ir::print(&kernel));
     lowers(Ok(kernel));
@@ -115,19 +122,17 @@ fn a_work_item_that_leaves_is_missed() {
     let compiled = leaves::compile(&device).expect("compiles");
     let event = compiled.launch(&*queue, Geometry::new(1, 64), arguments);
     let error = event.wait().expect_err("element 3 is missing").to_string();
-    assert!(error.contains("tile") && error.contains("group_work.rs:"), "{error}");
+    assert!(
+        error.contains("tile") && error.contains("group_work.rs:"),
+        "{error}"
+    );
 }
 
 /// On the CPU one work-item runs after the other: a kernel whose work-items wait for each other is refused there.
 #[test]
 fn the_ordinary_function_says_that_it_needs_others() {
     let mut sorted = [0; WIDTH];
-    let error = ranks::reference(
-        in_rows(1),
-        &[0; WIDTH],
-        &mut sorted,
-        WIDTH as u32,
-    );
+    let error = ranks::reference(in_rows(1), &[0; WIDTH], &mut sorted, WIDTH as u32);
     assert!(error.is_err());
 }
 

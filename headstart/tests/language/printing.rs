@@ -80,7 +80,10 @@ fn vectors_are_printed_part_by_part() {
         says_all::arguments(&values, &wide),
     );
     let printed = event.wait().expect("runs").printed.clone();
-    assert_eq!(printed, "[0.5, -2, 10000000000, 0.1] of [[255, 7], [7, 255]], [ff, 7]\n");
+    assert_eq!(
+        printed,
+        "[0.5, -2, 10000000000, 0.1] of [[255, 7], [7, 255]], [ff, 7]\n"
+    );
     lowers(says_all::kernel());
 }
 

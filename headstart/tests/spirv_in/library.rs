@@ -60,7 +60,8 @@ fn every_function_stays_what_it_is() {
 
 /// What a kernel computes of numbers, through PTX: there the functions are written out.
 fn through_ptx(kernel: &Kernel, x: f64, y: f64) -> f64 {
-    let written = ptx::emit(kernel, &ptx::Options::new(ptx::Target::Sm80)).unwrap_or_else(|error| panic!("{error}"));
+    let written =
+        ptx::emit(kernel, &ptx::Options::new(ptx::Target::Sm80)).unwrap_or_else(|error| panic!("{error}"));
     let scalar = |number: f64| format!("{number:?}");
     let file = format!(
         "groups = 1\ngroup = 1\n[parameters.p]\nlength = 1\noutput = \"bits\"\n[parameters.x]\nvalue = {}\n[parameters.y]\n\
@@ -84,7 +85,9 @@ fn through_ptx(kernel: &Kernel, x: f64, y: f64) -> f64 {
 /// Where a device has no such library, the functions are near to what they are called.
 #[test]
 fn functions_are_near_the_right_result_elsewhere() {
-    let arguments = [-0.999, -0.5, -1e-3, -1e-9, 0.0, 1e-30, 1e-7, 0.3, 0.5, 1.0, 1.75, 4.0];
+    let arguments = [
+        -0.999, -0.5, -1e-3, -1e-9, 0.0, 1e-30, 1e-7, 0.3, 0.5, 1.0, 1.75, 4.0,
+    ];
     let near = |found: f64, right: f64, error: f64| {
         found == right || found.is_nan() && right.is_nan() || (found - right).abs() <= error * right.abs()
     };
@@ -93,7 +96,10 @@ fn functions_are_near_the_right_result_elsewhere() {
             let x = if ty == Type::F32 { f64::from(x as f32) } else { x };
             for (name, right) in [("library.log1p", x.ln_1p()), ("library.expm1", x.exp_m1())] {
                 let found = through_ptx(&kernel(name, 1, ty), x, 0.0);
-                assert!(near(found, right, 6.0 * last), "{name} of {x}: {found:e}, not {right:e}");
+                assert!(
+                    near(found, right, 6.0 * last),
+                    "{name} of {x}: {found:e}, not {right:e}"
+                );
             }
         }
     }
@@ -111,7 +117,10 @@ fn functions_are_near_the_right_result_elsewhere() {
     ] {
         let operands = if y == 0.0 { 1 } else { 2 };
         let found = through_ptx(&kernel(name, operands, Type::F32), x, y);
-        assert!(near(found, right, 1e-5), "{name} of {x} and {y}: {found}, not {right}");
+        assert!(
+            near(found, right, 1e-5),
+            "{name} of {x} and {y}: {found}, not {right}"
+        );
     }
 }
 
@@ -123,15 +132,34 @@ fn lines_are_printed_as_they_were() {
     let subject = |bytes: &[u8]| {
         let module = Module::new(bytes, "copies.spv").expect("a module");
         let imported = module.import(Some("lines"), &launch.facts()).expect("an entry");
-        (imported.original.clone(), FileSubject::of_spirv(imported, launch.clone()))
+        (
+            imported.original.clone(),
+            FileSubject::of_spirv(imported, launch.clone()),
+        )
     };
     let (original, before) = subject(&bytes);
     let workload = before.workload().expect("a workload");
     let outcome = simulated_outcome(&workload, &workload.kernel);
     let first = outcome.printed.lines().next().unwrap_or_default();
     // largest at  27: {+00983} 0x3d7 245.75 27,983,0,-1 100%
-    let numbers: Vec<&str> = first.split([' ', ':', '{', '}', ',', '%']).filter(|one| !one.is_empty()).collect();
-    let [_, _, k, most, bits, quarter, k_again, most_again, "0", "-1", "100"] = numbers[..] else {
+    let numbers: Vec<&str> = first
+        .split([' ', ':', '{', '}', ',', '%'])
+        .filter(|one| !one.is_empty())
+        .collect();
+    let [
+        _,
+        _,
+        k,
+        most,
+        bits,
+        quarter,
+        k_again,
+        most_again,
+        "0",
+        "-1",
+        "100",
+    ] = numbers[..]
+    else {
         panic!("{first}");
     };
     let value: i32 = most_again.parse().expect("a number");
@@ -148,7 +176,10 @@ fn lines_are_printed_as_they_were() {
     // The text is a constant of one byte after the other: each is a constant that the module has once.
     let module = rspirv::dr::load_words(&words).expect("a module");
     let number = |id: u32| {
-        let own = module.types_global_values.iter().find(|one| one.result_id == Some(id))?;
+        let own = module
+            .types_global_values
+            .iter()
+            .find(|one| one.result_id == Some(id))?;
         match own.operands.first() {
             Some(rspirv::dr::Operand::LiteralBit32(number)) => Some(*number),
             None => Some(0),
@@ -158,7 +189,8 @@ fn lines_are_printed_as_they_were() {
     let expected: Vec<Option<u32>> = text.iter().map(|&byte| Some(word_of(byte))).collect();
     let has = module.types_global_values.iter().any(|one| {
         let parts = one.operands.iter().filter_map(|operand| operand.id_ref_any());
-        one.class.opcode == rspirv::spirv::Op::ConstantComposite && parts.map(number).eq(expected.iter().copied())
+        one.class.opcode == rspirv::spirv::Op::ConstantComposite
+            && parts.map(number).eq(expected.iter().copied())
     });
     assert!(has, "no text `{}`", String::from_utf8_lossy(text));
     let after = subject(&again).1.workload().expect("a workload");
@@ -180,16 +212,25 @@ fn a_copy_that_nobody_waits_for_is_told() {
     }
     let written = |module: &rspirv::dr::Module| -> Vec<u8> {
         use rspirv::binary::Assemble;
-        module.assemble().iter().flat_map(|word| word.to_le_bytes()).collect()
+        module
+            .assemble()
+            .iter()
+            .flat_map(|word| word.to_le_bytes())
+            .collect()
     };
     let launch = launch("columns");
     let ran = |bytes: &[u8]| {
         let module = Module::new(bytes, "copies.spv").expect("a module");
         let imported = module.import(Some("columns"), &launch.facts()).expect("an entry");
-        let workload = FileSubject::of_spirv(imported, launch.clone()).workload().expect("a workload");
+        let workload = FileSubject::of_spirv(imported, launch.clone())
+            .workload()
+            .expect("a workload");
         testing::run(&workload, &workload.kernel, functional::Options::CHECKING)
     };
     assert!(ran(&written(&module)).is_ok());
     let error = ran(&written(&without)).expect_err("it is told").to_string();
-    assert!(error.contains("`columns_right[") && error.contains("never written"), "{error}");
+    assert!(
+        error.contains("`columns_right[") && error.contains("never written"),
+        "{error}"
+    );
 }

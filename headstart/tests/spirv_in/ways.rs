@@ -55,9 +55,15 @@ fn report(subject: &FileSubject, plan: &str, way: Way) -> Report {
 fn required(words: &[u32]) -> Vec<u32> {
     let module = rspirv::dr::load_words(words).expect("a module");
     let capability = Operand::Capability(Capability::SubgroupDispatch);
-    let has = module.capabilities.iter().any(|one| one.operands[0] == capability);
+    let has = module
+        .capabilities
+        .iter()
+        .any(|one| one.operands[0] == capability);
     let mode = Operand::ExecutionMode(ExecutionMode::SubgroupSize);
-    let modes = module.execution_modes.iter().filter(|one| one.operands[1] == mode);
+    let modes = module
+        .execution_modes
+        .iter()
+        .filter(|one| one.operands[1] == mode);
     let sizes: Vec<u32> = modes
         .filter_map(|one| match one.operands[2] {
             Operand::LiteralBit32(size) => Some(size),
@@ -88,7 +94,9 @@ fn the_module_requires_the_sub_group_size_that_was_chosen() {
             panic!("{plan}: {said}");
         }
         let module = Module::new(&best.bytes(), "better.spv").expect("a module");
-        let again = module.import(Some("gather"), &subject.launch().facts()).expect("an entry");
+        let again = module
+            .import(Some("gather"), &subject.launch().facts())
+            .expect("an entry");
         assert_eq!(again.kernel.sub_group_size, Some(16), "{plan}");
         if plan == "none" {
             // The mode, three words and a header; the capability, two.
@@ -135,9 +143,14 @@ fn the_compiler_makes_code_for_that_size() {
                 entry: "gather".to_owned(),
                 hints: Vec::new(),
             };
-            let assembly = ocloc.compile(&spirv, "pvc").unwrap_or_else(|said| panic!("{said}"));
+            let assembly = ocloc
+                .compile(&spirv, "pvc")
+                .unwrap_or_else(|said| panic!("{said}"));
             let own = format!("({size}|M0)");
-            let loads = assembly.text.lines().filter(|line| line.contains("load.ugm.d32.a64"));
+            let loads = assembly
+                .text
+                .lines()
+                .filter(|line| line.contains("load.ugm.d32.a64"));
             let widths: Vec<&str> = loads.collect();
             assert!(
                 !widths.is_empty() && widths.iter().all(|line| line.contains(&own)),
@@ -160,7 +173,9 @@ fn a_device_computes_the_same_with_it() {
     let original = subject.spirv().expect("a module").clone();
     let bytes = fs::read(folder().join("memory.spv")).expect("readable");
     let module = Module::new(&bytes, "memory.spv").expect("a module");
-    let imported = module.import(Some("gather"), &subject.launch().facts()).expect("an entry");
+    let imported = module
+        .import(Some("gather"), &subject.launch().facts())
+        .expect("an entry");
     let right = run(&device, &workload, &imported, &original.words).expect("it runs");
     let simulator = simulator();
     let bound = workload.bind(&simulator).expect("bound");

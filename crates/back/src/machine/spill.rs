@@ -11,7 +11,7 @@
 //! instruction in a loop counting eight times one outside. What they are is computed as before: only time and registers change.
 //! A compiler also computes some values again, and has other orders; the tests hold the number of stores to its own.
 
-use cranelift_entity::{EntityRef, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 
 use super::draft::{Draft, Virtual, VirtualData, Virtuals};
 use super::liveness::visit_live;
@@ -64,7 +64,7 @@ fn choose(
             there = live.iter().collect();
         }
     });
-    let weights = weights(drafts, virtuals);
+    let weights = weights(drafts);
     let mut candidates: Vec<(f64, Virtual)> = there
         .into_iter()
         .filter(|&register| width(register) > 0 && !virtuals[register].is_token && !settled[register])
@@ -84,7 +84,7 @@ fn choose(
 }
 
 /// How often each register is written and read; none for those that cannot be stored.
-fn weights(drafts: &[Draft], virtuals: &Virtuals) -> SecondaryMap<Virtual, Option<f64>> {
+fn weights(drafts: &[Draft]) -> SecondaryMap<Virtual, Option<f64>> {
     let mut weights: SecondaryMap<Virtual, Option<f64>> = SecondaryMap::with_default(Some(0.0));
     let mut is_loop: Vec<bool> = Vec::new();
     for draft in drafts {
@@ -111,7 +111,6 @@ fn weights(drafts: &[Draft], virtuals: &Virtuals) -> SecondaryMap<Virtual, Optio
             weights[register] = known.filter(|_| !stays).map(|known| known + weight);
         }
     }
-    debug_assert!(virtuals.keys().all(|register| register.index() < virtuals.len()));
     weights
 }
 
@@ -141,7 +140,13 @@ fn rewritten(
                 let bytes = virtuals[to].width * 4;
                 let load = Draft {
                     defines: vec![to],
-                    ..Draft::new(Class::Load { space: Space::Private, bytes }, draft.place)
+                    ..Draft::new(
+                        Class::Load {
+                            space: Space::Private,
+                            bytes,
+                        },
+                        draft.place,
+                    )
                 };
                 made.push(load);
                 loaded.push((*used, to));
@@ -158,7 +163,13 @@ fn rewritten(
             let bytes = virtuals[from].width * 4;
             stores.push(Draft {
                 uses: vec![from],
-                ..Draft::new(Class::Store { space: Space::Private, bytes }, draft.place)
+                ..Draft::new(
+                    Class::Store {
+                        space: Space::Private,
+                        bytes,
+                    },
+                    draft.place,
+                )
             });
             *defined = from;
         }
@@ -215,7 +226,9 @@ mod tests {
 
     fn most(drafts: &[Draft], virtuals: &Virtuals) -> usize {
         let mut most = 0;
-        visit_live(drafts, virtuals.len(), |_, live| most = most.max(live.iter().count()));
+        visit_live(drafts, virtuals.len(), |_, live| {
+            most = most.max(live.iter().count())
+        });
         most
     }
 
@@ -236,7 +249,11 @@ mod tests {
             .iter()
             .skip_while(|draft| !matches!(draft.control, Control::Loop { .. }))
             .take_while(|draft| !matches!(draft.control, Control::EndLoop { .. }));
-        assert!(in_loop.into_iter().all(|draft| !matches!(draft.class, Class::Load { .. })));
+        assert!(
+            in_loop
+                .into_iter()
+                .all(|draft| !matches!(draft.class, Class::Load { .. }))
+        );
     }
 
     #[test]

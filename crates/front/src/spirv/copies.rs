@@ -19,7 +19,12 @@ use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// `OpGroupAsyncCopy`.
-    pub fn group_copy(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub fn group_copy(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         self.of_the_work_group(at, 2)?;
         let (to, from) = (at.operand(3)?, at.operand(4)?);
         let (class, ty) = self.module.pointer(self.type_of(to)?)?;
@@ -33,7 +38,9 @@ impl Translator<'_, '_> {
             (false, true) => true,
             (true, false) => false,
             _ => {
-                return Err(Error::input("a copy is between memory of the work-group and global memory"));
+                return Err(Error::input(
+                    "a copy is between memory of the work-group and global memory",
+                ));
             }
         };
         if self.module.parts(source)? != self.module.parts(ty)? {
@@ -56,19 +63,26 @@ impl Translator<'_, '_> {
         let own = b.convert(ConvertOp::ExtendU, Type::I64, own);
         let items = b.convert(ConvertOp::ExtendU, Type::I64, items);
         let mut result = Ok(());
-        b.loop_(Some("copy".to_owned()), vec![own], &[], LoopWishes::default(), |b, label, index| {
-            let index = index[0];
-            let done = b.compare(CompareOp::LeU, count, index);
-            b.break_if(done, label, Vec::new());
-            let far = b.mul(index, stride);
-            let [to_index, from_index] = if into_shared { [index, far] } else { [far, index] };
-            let place = b.address(from, from_index, bytes, 0);
-            let moved = self.load_parts(b, place, ty, align, CacheUse::Default);
-            let place = b.address(to, to_index, bytes, 0);
-            result = moved.and_then(|moved| self.store_parts(b, place, ty, &moved, align, CacheUse::Default));
-            let next = b.add(index, items);
-            b.continue_(label, vec![next]);
-        });
+        b.loop_(
+            Some("copy".to_owned()),
+            vec![own],
+            &[],
+            LoopWishes::default(),
+            |b, label, index| {
+                let index = index[0];
+                let done = b.compare(CompareOp::LeU, count, index);
+                b.break_if(done, label, Vec::new());
+                let far = b.mul(index, stride);
+                let [to_index, from_index] = if into_shared { [index, far] } else { [far, index] };
+                let place = b.address(from, from_index, bytes, 0);
+                let moved = self.load_parts(b, place, ty, align, CacheUse::Default);
+                let place = b.address(to, to_index, bytes, 0);
+                result =
+                    moved.and_then(|moved| self.store_parts(b, place, ty, &moved, align, CacheUse::Default));
+                let next = b.add(index, items);
+                b.continue_(label, vec![next]);
+            },
+        );
         result?;
         Ok(vec![b.i32(0)])
     }

@@ -193,13 +193,7 @@ impl Translator<'_, '_> {
         })
     }
 
-    fn of_two(
-        &mut self,
-        b: &mut Builder<'_>,
-        std: Std,
-        x: Value,
-        y: Value,
-    ) -> Result<Option<Value>> {
+    fn of_two(&mut self, b: &mut Builder<'_>, std: Std, x: Value, y: Value) -> Result<Option<Value>> {
         let ty = b.kernel.ty(x);
         let exact = match std {
             Std::fmax | Std::fmax_common => Some(BinaryOp::FMax),
@@ -472,7 +466,9 @@ impl Translator<'_, '_> {
                     (b.binary(BinaryOp::CopySign, rest, x), whole)
                 }
                 _ if ty == Type::Bf16 => {
-                    return Err(Error::input("`OpExtInst sincos` of bfloat16 numbers is not supported"));
+                    return Err(Error::input(
+                        "`OpExtInst sincos` of bfloat16 numbers is not supported",
+                    ));
                 }
                 _ => (
                     b.unary(UnaryOp::LibrarySinOfBoth, x),

@@ -43,7 +43,8 @@ pub(super) fn prints(module: &Module<'_>, instruction: &Instruction<'_>) -> bool
 
 /// Takes out the addresses that are for lines alone, and says where they lead.
 pub(super) fn take_texts(module: &Module<'_>, body: &mut Body<'_>) {
-    let is_line = |what: &What<'_>| matches!(what, What::Plain(instruction, _) if prints(module, instruction));
+    let is_line =
+        |what: &What<'_>| matches!(what, What::Plain(instruction, _) if prints(module, instruction));
     if !body.steps().any(|step| is_line(&step.what)) {
         return;
     }
@@ -68,19 +69,26 @@ pub(super) fn take_texts(module: &Module<'_>, body: &mut Body<'_>) {
     while before != needed.len() {
         before = needed.len();
         for step in body.steps() {
-            let makes_text = step.writes.iter().any(|to| texts.contains_key(to) && !needed.contains(to));
+            let makes_text = step
+                .writes
+                .iter()
+                .any(|to| texts.contains_key(to) && !needed.contains(to));
             if !is_line(&step.what) && !makes_text {
                 needed.extend(step.reads.iter().filter(|from| texts.contains_key(from)));
             }
         }
     }
     for block in &mut body.blocks {
-        block
-            .instructions
-            .retain(|step| !step.writes.iter().any(|to| texts.contains_key(to) && !needed.contains(to)));
+        block.instructions.retain(|step| {
+            !step
+                .writes
+                .iter()
+                .any(|to| texts.contains_key(to) && !needed.contains(to))
+        });
         for step in &mut block.instructions {
             if is_line(&step.what) {
-                step.reads.retain(|from| !texts.contains_key(from) || needed.contains(from));
+                step.reads
+                    .retain(|from| !texts.contains_key(from) || needed.contains(from));
             }
         }
     }
@@ -163,7 +171,9 @@ impl Translator<'_, '_> {
                 continue;
             }
             let Some((conversion, length, vector, behind)) = Conversion::take(rest) else {
-                let end = rest.find(|c: char| c.is_ascii_alphabetic()).map_or(rest.len(), |end| end + 1);
+                let end = rest
+                    .find(|c: char| c.is_ascii_alphabetic())
+                    .map_or(rest.len(), |end| end + 1);
                 return Err(Error::input(format!("`printf` has a place `%{}`", &rest[..end])).accepted(
                     "conversions of integers and floats with a width and a precision in the text, `%c`, and `%s` of constant \
                      texts",
@@ -234,7 +244,9 @@ impl Translator<'_, '_> {
             Op::ConstantNull => Some(vec![0]),
             Op::ConstantComposite => {
                 let bytes = constant.rest(2).iter();
-                bytes.map(|&byte| Some(self.module.number(byte).ok()? as u8)).collect()
+                bytes
+                    .map(|&byte| Some(self.module.number(byte).ok()? as u8))
+                    .collect()
             }
             _ => None,
         }

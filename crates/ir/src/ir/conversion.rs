@@ -55,7 +55,10 @@ impl Conversion {
         let length = LENGTHS.into_iter().find(|length| rest.starts_with(length));
         let length = length.unwrap_or_default();
         let rest = &rest[length.len()..];
-        let letter = rest.chars().next().filter(|letter| "diuoxXcfFeEgGaA".contains(*letter))?;
+        let letter = rest
+            .chars()
+            .next()
+            .filter(|letter| "diuoxXcfFeEgGaA".contains(*letter))?;
         let conversion = Conversion {
             left: flags.contains('-'),
             sign: flags.contains('+'),
@@ -63,7 +66,9 @@ impl Conversion {
             alternative: flags.contains('#'),
             zeros: flags.contains('0'),
             width: number(width)?,
-            precision: precision.map(number).map_or(Some(None), |found| found.map(Some))?,
+            precision: precision
+                .map(number)
+                .map_or(Some(None), |found| found.map(Some))?,
             bits: match length {
                 "hh" => Some(8),
                 "h" => Some(16),
@@ -138,7 +143,9 @@ impl Conversion {
             (_, true) if self.space => " ",
             _ => "",
         };
-        let missing = self.width.saturating_sub(sign.len() + prefix.len() + body.chars().count());
+        let missing = self
+            .width
+            .saturating_sub(sign.len() + prefix.len() + body.chars().count());
         match (self.left, self.zeros && may_fill) {
             (true, _) => format!("{sign}{prefix}{body}{:missing$}", ""),
             (_, true) => format!("{sign}{prefix}{}{body}", "0".repeat(missing)),
@@ -206,13 +213,21 @@ impl Conversion {
     }
 
     fn pointed(&self, magnitude: f64, precision: usize) -> String {
-        let point = if self.alternative && precision == 0 { "." } else { "" };
+        let point = if self.alternative && precision == 0 {
+            "."
+        } else {
+            ""
+        };
         format!("{magnitude:.precision$}{point}")
     }
 
     fn with_exponent(&self, magnitude: f64, precision: usize) -> String {
         let (digits, exponent) = decimal(magnitude, precision);
-        let point = if self.alternative && precision == 0 { "." } else { "" };
+        let point = if self.alternative && precision == 0 {
+            "."
+        } else {
+            ""
+        };
         let sign = if exponent < 0 { '-' } else { '+' };
         format!("{digits}{point}e{sign}{:02}", exponent.unsigned_abs())
     }
@@ -267,7 +282,11 @@ impl Conversion {
             }
             None => behind.truncate(behind.trim_end_matches('0').len()),
         }
-        let point = if behind.is_empty() && !self.alternative { "" } else { "." };
+        let point = if behind.is_empty() && !self.alternative {
+            ""
+        } else {
+            "."
+        };
         format!("{whole:x}{point}{behind}p{exponent:+}")
     }
 }
@@ -369,18 +388,27 @@ mod tests {
             ("%06f", f64::NEG_INFINITY, "  -inf"),
             ("%E", f64::NAN, "NAN"),
         ] {
-            assert_eq!(shown(conversion, Type::F64, number.to_bits()), expected, "{conversion} of {number}");
+            assert_eq!(
+                shown(conversion, Type::F64, number.to_bits()),
+                expected,
+                "{conversion} of {number}"
+            );
         }
         assert_eq!(shown("%.3f", Type::F32, u64::from(0.1f32.to_bits())), "0.100");
     }
 
     #[test]
     fn what_is_no_conversion_of_a_number_is_refused() {
-        for wrong in ["d", "%", "%s", "%p", "%n", "%*d", "%.*f", "%999d", "%.300f", "%ld", "%v4d", "%dd", "%5", "%-"] {
+        for wrong in [
+            "d", "%", "%s", "%p", "%n", "%*d", "%.*f", "%999d", "%.300f", "%ld", "%v4d", "%dd", "%5", "%-",
+        ] {
             assert_eq!(Conversion::parse(wrong), None, "{wrong}");
         }
         let (conversion, length, vector, rest) = Conversion::take("5.2v4hlf;").expect("one of a vector");
-        assert_eq!((conversion.to_string().as_str(), length, vector, rest), ("%5.2f", "hl", Some(4), ";"));
+        assert_eq!(
+            (conversion.to_string().as_str(), length, vector, rest),
+            ("%5.2f", "hl", Some(4), ";")
+        );
         let (conversion, length, ..) = Conversion::take("lld").expect("one of a long");
         assert_eq!((conversion.letter(), length), ('d', "ll"));
     }

@@ -214,7 +214,9 @@ mod tests {
         let line = "{i%5d}|{f%.3e}|{u%c}";
         let values = [(Type::I32, 7), (Type::F64, 0.5f64.to_bits()), (Type::I32, 65)];
         assert_eq!(written(line, &values), "    7|5.000e-01|A");
-        for wrong in ["{", "}", "{y}", "{i", "a}b", "{}", "{i%}", "{i%u}", "{f%s}", "{b%d}", "{é}"] {
+        for wrong in [
+            "{", "}", "{y}", "{i", "a}b", "{}", "{i%}", "{i%u}", "{f%s}", "{b%d}", "{é}",
+        ] {
             assert_eq!(pieces(wrong), None, "{wrong}");
         }
     }

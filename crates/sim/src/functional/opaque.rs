@@ -220,7 +220,11 @@ impl WorkGroup<'_> {
                 b'p' => format!("{bits:#x}"),
                 _ => bits.to_string(),
             };
-            let width = options.trim_start_matches('-').parse::<usize>().unwrap_or(0).min(256);
+            let width = options
+                .trim_start_matches('-')
+                .parse::<usize>()
+                .unwrap_or(0)
+                .min(256);
             line.push_str(&match options.starts_with('-') {
                 true => format!("{shown:<width$}"),
                 false => format!("{shown:>width$}"),

@@ -412,7 +412,13 @@ fn action(
             let loads = find(|kind| matches!(kind, LaneOpKind::Load { .. }));
             match (loads, class) {
                 (Some(step), _) => Some(Action::Load { space, step }),
-                (None, Class::Load { space: Space::Private, bytes }) => Some(Action::Fill { bytes }),
+                (
+                    None,
+                    Class::Load {
+                        space: Space::Private,
+                        bytes,
+                    },
+                ) => Some(Action::Fill { bytes }),
                 (None, _) => None,
             }
         }
@@ -420,7 +426,13 @@ fn action(
             let stores = find(|kind| matches!(kind, LaneOpKind::Store { .. }));
             match (stores, class) {
                 (Some(step), _) => Some(Action::Store { space, step }),
-                (None, Class::Store { space: Space::Private, bytes }) => Some(Action::Spill { bytes }),
+                (
+                    None,
+                    Class::Store {
+                        space: Space::Private,
+                        bytes,
+                    },
+                ) => Some(Action::Spill { bytes }),
                 (None, _) => None,
             }
         }

@@ -47,10 +47,16 @@ pub fn planned_spirv(
     target: Target,
     settings: Settings,
 ) -> Result<PlannedSpirv> {
-    planned(subject, plan, target, Way::default(), |plain, group, plan, derived| {
-        let engine = Engine::of_no_device(group);
-        perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
-    })
+    planned(
+        subject,
+        plan,
+        target,
+        Way::default(),
+        |plain, group, plan, derived| {
+            let engine = Engine::of_no_device(group);
+            perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
+        },
+    )
 }
 
 /// The module with what a report found best: the plan, and the sub-group size where that is part of the answer. It is as it was
@@ -106,7 +112,9 @@ fn asked(way: Way) -> Vec<String> {
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.
 pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<String>> {
-    let planned = planned(subject, plan, Target::Portable, Way::default(), |_, _, _, _| Ok(()))?;
+    let planned = planned(subject, plan, Target::Portable, Way::default(), |_, _, _, _| {
+        Ok(())
+    })?;
     Ok(planned.granted)
 }
 
@@ -126,7 +134,9 @@ fn planned(
     let mut workload = subject.workload()?;
     if let Some(size) = way.group {
         let shapes = subject.regrouped()?.into_iter();
-        let shape = shapes.map(|shape| shape.workload).find(|shape| shape.geometry().group == size);
+        let shape = shapes
+            .map(|shape| shape.workload)
+            .find(|shape| shape.geometry().group == size);
         workload = shape.ok_or_else(|| Error::bug("a work-group size that was tried is lost"))?;
     }
     let sized = |kernel: &Kernel| Kernel {

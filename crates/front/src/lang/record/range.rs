@@ -64,8 +64,10 @@ pub fn work_items(at: At, count: Recorded<usize>) -> Range<usize> {
         recorder.build(at, |b| {
             let [x, y, z] = [0, 1, 2].map(|dimension| b.id(Id::Local(dimension)));
             let [width, height, depth] = [0, 1, 2].map(|dimension| b.id(Id::GroupSize(dimension)));
-            let product = |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Mul, Wrap::NotUnsigned, one, other);
-            let sum = |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, one, other);
+            let product =
+                |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Mul, Wrap::NotUnsigned, one, other);
+            let sum =
+                |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, one, other);
             // A work-group has fewer than 2³² work-items.
             let plane = product(b, height, z);
             let rows = sum(b, y, plane);

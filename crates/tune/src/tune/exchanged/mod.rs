@@ -510,7 +510,13 @@ impl Writer<'_> {
         if uses("GroupNonUniform") {
             out[VERSION] = out[VERSION].max(NON_UNIFORM);
         }
-        if self.new.module.execution_modes.iter().any(modes::is_sub_group_size) {
+        if self
+            .new
+            .module
+            .execution_modes
+            .iter()
+            .any(modes::is_sub_group_size)
+        {
             out[VERSION] = out[VERSION].max(modes::SUB_GROUP_SIZES);
         }
         let mut at = 5;

@@ -24,7 +24,9 @@ pub(super) fn is_sub_group_size(instruction: &Instruction) -> bool {
 pub(in crate::tune) fn in_sub_groups(original: &Original, size: u32) -> Result<Vec<u32>> {
     let old = Module::of(original)?;
     if old.has_sub_group {
-        return Err(Error::bug("an entry that requires a sub-group size is given another"));
+        return Err(Error::bug(
+            "an entry that requires a sub-group size is given another",
+        ));
     }
     let mut capability = Vec::new();
     if !old.capabilities.contains(&(Capability::SubgroupDispatch as u32)) {

@@ -97,7 +97,11 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     }
     let estimate = registers::estimate(target, &drafts, &virtuals);
     if estimate.spilled_bytes > 0 {
-        spill::spill(&mut drafts, &mut virtuals, registers::room(target));
+        let counts: fn(&draft::Draft) -> bool = match target.family {
+            Family::Nvidia => |_| true,
+            Family::Intel => |draft| draft.fixed,
+        };
+        spill::spill(&mut drafts, &mut virtuals, registers::room(target), counts);
     }
     layout::lay_out(kernel, drafts, &virtuals, estimate)
 }

@@ -139,14 +139,11 @@ impl Recorder {
 
     /// Whether the work-group meets right before, with nothing between that touches memory.
     pub fn has_just_met(&self) -> bool {
-        let before = self.nodes.iter().rev();
-        let last = before
-            .filter(|node| match node {
-                Node::Op(op) => !op.kind.is_pure(),
-                Node::Read { .. } | Node::Write { .. } => false,
-                _ => true,
-            })
-            .next();
+        let last = self.nodes.iter().rev().find(|node| match node {
+            Node::Op(op) => !op.kind.is_pure(),
+            Node::Read { .. } | Node::Write { .. } => false,
+            _ => true,
+        });
         matches!(last, Some(Node::Op(op)) if matches!(op.kind, OpKind::Barrier))
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use headstart::back::machine;
 use headstart::back::ptx::{Options, Target, emit};
 use headstart::device::model;
-use headstart::ir::CacheLevel;
+use headstart::ir::{CacheLevel, Space};
 use headstart::prefetch::{self, Plan};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
@@ -158,4 +158,71 @@ fn plans_of_the_workloads_are_assembled() {
             made.unwrap_or_else(|said| panic!("{name}: {said}"));
         }
     }
+}
+
+/// Rings that no register file has room for.
+const SPILLING: [(&str, &str); 4] = [
+    ("triad", "unroll:16,b=rolling-registers:16,c=rolling-registers:16"),
+    ("triad", "b=rolling-registers:32,c=rolling-registers:32"),
+    ("triad", "b=batched-registers:32,c=batched-registers:32"),
+    ("article", "arr=batched-registers:64"),
+];
+
+/// Bytes that a work-item stores for want of registers, an instruction counting once.
+fn spilled(program: &machine::MachineProgram) -> u32 {
+    let bytes = |instruction: &machine::Instruction| match instruction.class {
+        machine::Class::Store {
+            space: Space::Private,
+            bytes,
+        } => u32::from(bytes),
+        _ => 0,
+    };
+    program.instructions.iter().map(bytes).sum()
+}
+
+/// What does not fit is stored about as often as the assembler stores it.
+#[test]
+fn spills_are_near_those_of_the_assembler() {
+    let Some(ptxas) = &Ptxas::find() else { return };
+    let model = model::built_in("h200", &[]).expect("the model is there");
+    let mut complaints = Vec::new();
+    for (name, plan) in SPILLING {
+        let kernel = KERNELS
+            .iter()
+            .find(|kernel| kernel.name == name)
+            .expect("a kernel");
+        let workload = kernel
+            .with(&[], None)
+            .and_then(|chosen| chosen.workload())
+            .expect("the defaults are right");
+        let target = prefetch::Target {
+            group_size: Some(workload.group),
+            ..prefetch::Target::default()
+        };
+        let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
+        let plan: Plan = plan.parse().expect("a plan");
+        let derived = prefetch::apply(&plain, &plan, &target)
+            .unwrap_or_else(|error| panic!("{name} {plan}: {error}"))
+            .kernel;
+        let options = Options {
+            groups_per_core: Some(1),
+            lines: false,
+            ..Options::new(Target::Sm90)
+        };
+        let made = emit(&derived, &options).map_err(|error| error.to_string());
+        let made = made.and_then(|ptx| ptxas.assemble(&ptx, Target::Sm90));
+        let theirs = made
+            .unwrap_or_else(|said| panic!("{name} {plan}: {said}"))
+            .spilled_bytes;
+        let program = machine::lower(&derived, &machine::Target::of(&model, 32));
+        let ours = spilled(&program);
+        println!(
+            "{name} {plan}: {ours} bytes stored, {theirs} by ptxas; {} beyond the registers",
+            program.register_estimate.spilled_bytes
+        );
+        if theirs > 0 && !(theirs / 2..=2 * theirs).contains(&ours) || theirs == 0 && ours > 64 {
+            complaints.push(format!("{name} {plan}: {ours} and {theirs}"));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }

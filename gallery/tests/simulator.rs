@@ -59,6 +59,22 @@ fn timed(model: &Arc<DeviceModel>, cores: Cores, (workload, kernel): &(Workload,
     timer.run(&code, &launch).expect("it runs")
 }
 
+/// Rings that no register file has room for take the time of their stores and loads.
+#[test]
+fn what_is_spilled_takes_its_time() {
+    let device = model("h200", &[]);
+    let time = |plan: &str| {
+        let planned = planned("triad", "quads=2^18 items=4 group=256", plan);
+        timed(&device, Cores::Sampled, &planned).nanoseconds
+    };
+    let (fits, spilled) = (
+        time("unroll:4,b=rolling-registers:4,c=rolling-registers:4"),
+        time("unroll:16,b=rolling-registers:16,c=rolling-registers:16"),
+    );
+    println!("{fits:.0} ns where all fits, {spilled:.0} ns with spills");
+    assert!(spilled > 1.5 * fits, "{fits} and {spilled}");
+}
+
 /// The table of Intel's guide, chapter on the memory system. The arithmetic of the chain is taken off: it is what is left
 /// where memory takes no time, or, of shared memory, a known one.
 #[test]

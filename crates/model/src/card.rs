@@ -30,7 +30,7 @@ numbers! {
     };
         /// From the touch of a shared page that is elsewhere until it starts to move.
         page_fault: Quantity<Cycles> = {
-        nvidia: 39600 because "Zheng et al., Towards High Performance Paged Memory for GPUs (HPCA 2016): 20 to 50 microseconds a fault; the least",
+        nvidia: 39600 because "20 microseconds, assumed: tens of microseconds a fault (Zheng et al., Towards High Performance Paged Memory for GPUs, HPCA 2016, as later work cites it); parallelArchitect's pascal-um-benchmark (GTX 1080) has 386.6 ms for 31774 faults, 12.2 each where many are on their way",
         intel: 32000 because "assumed: as NVIDIA's, 20 microseconds",
     };
         /// What that adds to a load's latency.

@@ -206,11 +206,14 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         _ => None,
     };
     if let Some((module, destination)) = &module {
-        let (bytes, granted) = module.best(&report)?;
+        let (bytes, granted, asked) = module.best(&report)?;
         destination.write_bytes(&bytes)?;
         clock.over("module written");
         for sentence in granted {
             eprintln!("headstart: taken for granted: {sentence}");
+        }
+        for sentence in asked {
+            eprintln!("headstart: to be asked for by the program: {sentence}");
         }
     }
     // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
@@ -260,13 +263,13 @@ enum Rewritten {
 }
 
 impl Rewritten {
-    /// The module's bytes, and what it takes for granted, where it does not say so itself.
-    fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>)> {
+    /// The module's bytes, what it takes for granted, where it does not say so itself, and what the program must ask for.
+    fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>, Vec<String>)> {
         match self {
-            Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new())),
+            Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new(), Vec::new())),
             Rewritten::Spirv(module, target) => {
                 let best = module.best(report, *target)?;
-                Ok((best.bytes(), best.granted))
+                Ok((best.bytes(), best.granted, best.asked))
             }
         }
     }

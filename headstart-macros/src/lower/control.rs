@@ -1,6 +1,6 @@
 //! `if`, loops, labelled blocks, and the ways out of them.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
@@ -15,7 +15,7 @@ use crate::scope::Binding;
 
 /// What a `for` loop can run over, in words for messages.
 const RANGES: &str = "a `for` loop in a kernel runs over a range; accepted: `a..b`, `a..=b`, `(a..b).step_by(s)`, \
-                      `(a..b).rev()`, `(a..b).rev().step_by(s)`";
+                      `(a..b).rev()`, `(a..b).rev().step_by(s)`, `work_items(n)`";
 
 /// A range after `for … in`, taken apart.
 struct Range<'a> {
@@ -146,22 +146,22 @@ impl Lowering {
         let Some(wishes) = self.wishes(&counted.attrs) else {
             return quote!(());
         };
-        let Some(range) = take_apart(&counted.expr) else {
+        let work = work_of_group(&counted.expr);
+        let range = take_apart(&counted.expr);
+        if work.is_none() && range.is_none() {
             return self.refuse(counted.expr.span(), RANGES);
-        };
+        }
         let label = counted.label.as_ref();
         let range_span = counted.expr.span();
         let (at, range_at) = (self.at(span), self.at(range_span));
-        let (start, end) = (self.value(range.start), self.value(range.end));
-        let inclusive = range.inclusive;
-        let mut tokens = quote_spanned!(range_span=> #record::range(#range_at, #start, #end, #inclusive));
-        if range.reversed {
-            tokens.extend(quote_spanned!(range_span=> .rev()));
-        }
-        if let Some(step) = range.step {
-            let step = self.value(step);
-            tokens.extend(quote_spanned!(range_span=> .step_by(#step)));
-        }
+        let tokens = match (work, range) {
+            (Some(count), _) => {
+                let count = self.value(count);
+                quote_spanned!(range_span=> #record::work_items(#range_at, #count))
+            }
+            (None, Some(range)) => self.range(range_span, &range),
+            (None, None) => return quote!(()),
+        };
         let tokens = self.if_types_fit(range_span, tokens);
         let (counter, binding) = match &*counted.pat {
             Pat::Wild(_) => (None, Binding::Value),
@@ -189,12 +189,31 @@ impl Lowering {
         let body = self.block(&counted.body);
         self.scopes.leave();
         self.targets.leave();
+        let after = work.map(|_| quote_spanned!(range_span=> #record::after_work_items(#range_at);));
         quote_spanned!(span=> {
             let #scope = #record::begin_for(#at, #name, #wishes, #tokens);
             #declaration
             #body;
-            #record::end_loop(#scope)
+            #record::end_loop(#scope);
+            #after
         })
+    }
+
+    /// A range of numbers.
+    fn range(&mut self, span: Span, range: &Range<'_>) -> TokenStream {
+        let record = record_path(span);
+        let at = self.at(span);
+        let (start, end) = (self.value(range.start), self.value(range.end));
+        let inclusive = range.inclusive;
+        let mut tokens = quote_spanned!(span=> #record::range(#at, #start, #end, #inclusive));
+        if range.reversed {
+            tokens.extend(quote_spanned!(span=> .rev()));
+        }
+        if let Some(step) = range.step {
+            let step = self.value(step);
+            tokens.extend(quote_spanned!(span=> .step_by(#step)));
+        }
+        tokens
     }
 
     /// What plans call a loop: its label, or else the name of its counter.
@@ -281,6 +300,19 @@ impl Lowering {
         } else {
             quote!(#tokens;)
         })
+    }
+}
+
+/// The count of `work_items(count)`.
+fn work_of_group(expression: &Expr) -> Option<&Expr> {
+    match expression {
+        Expr::Paren(inner) => work_of_group(&inner.expr),
+        Expr::Group(inner) => work_of_group(&inner.expr),
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) if path.path.is_ident("work_items") && call.args.len() == 1 => call.args.first(),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

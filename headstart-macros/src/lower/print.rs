@@ -10,7 +10,8 @@ use syn::{Expr, LitStr, Macro, Token};
 use super::{Lowering, record_path};
 
 /// What can stand between braces, in words for messages.
-const PLACES: &str = "accepted: `{}`, `{:x}`, `{name}`, `{name:x}`, and `{{`, `}}` for braces";
+const PLACES: &str =
+    "accepted: `{}`, `{:x}`, `{name}`, `{name:x}`, `{:?}` and `{:x?}` for vectors, and `{{`, `}}` for braces";
 
 /// A text, and the values after it.
 struct Line {
@@ -57,12 +58,12 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
         };
         let (name, how) = place.split_once(':').unwrap_or((place, ""));
         let is_name = name.is_empty() || syn::parse_str::<syn::Ident>(name).is_ok();
-        if !is_name || !matches!(how, "" | "x") {
+        if !is_name || !matches!(how, "" | "x" | "?" | "x?") {
             return Err(format!("a kernel cannot print `{{{place}}}`; {PLACES}"));
         }
         pieces.push(Piece::Text(std::mem::take(&mut plain)));
         let name = (!name.is_empty()).then(|| name.to_owned());
-        pieces.push(Piece::Value(name, how == "x"));
+        pieces.push(Piece::Value(name, how.starts_with('x')));
         rest = behind;
     }
     plain.push_str(rest);

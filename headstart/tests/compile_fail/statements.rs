@@ -4,7 +4,7 @@ use headstart::prelude::*;
 
 #[kernel]
 fn prints_a_list(out: &mut [f32]) {
-    println!("{:?}", out[0]); //~ macro 14
+    println!("{:e}", out[0]); //~ macro 14
     eprintln!("{}", out[0]); //~ macro 5
 }
 

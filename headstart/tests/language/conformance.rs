@@ -47,6 +47,7 @@ const ALL: &[&[Feature]] = &[
     crate::blocks::FEATURES,
     crate::pipeline::FEATURES,
     crate::meeting::FEATURES,
+    crate::group_work::FEATURES,
     crate::printing::FEATURES,
     crate::host::FEATURES,
     crate::allocations::FEATURES,

@@ -17,6 +17,7 @@ mod blocks;
 mod conformance;
 mod control_flow;
 mod functions;
+mod group_work;
 mod host;
 mod joint;
 mod kept;

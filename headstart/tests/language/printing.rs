@@ -61,6 +61,32 @@ twice 2000000000000000000000000000000 0 1 2
     }
 }
 
+/// Vectors, and vectors of them: their parts in brackets.
+#[test]
+fn vectors_are_printed_part_by_part() {
+    #[kernel]
+    fn says_all(values: &[[f32; 4]], wide: &[[u16; 2]]) {
+        let (v, w) = (values[global_id()], wide[global_id()]);
+        let both = [w, [w[1], w[0]]];
+        println!("{v:?} of {both:?}, {:x?}", w);
+    }
+    let device = Simulator::untimed();
+    let queue = device.queue().expect("a queue");
+    let values = TypedBuffer::from_slice(&device, &[0.5f32, -2.0, 1e10, 0.1]).expect("fits");
+    let wide = TypedBuffer::from_slice(&device, &[255u16, 7]).expect("fits");
+    let event = says_all::compile(&device).expect("compiles").launch(
+        &*queue,
+        Geometry::new(1, 1),
+        says_all::arguments(&values, &wide),
+    );
+    let printed = event.wait().expect("runs").printed.clone();
+    assert_eq!(
+        printed,
+        "[0.5, -2, 10000000000, 0.1] of [[255, 7], [7, 255]], [ff, 7]\n"
+    );
+    lowers(says_all::kernel());
+}
+
 /// As by SYCL's `stream(64, 16, …)`.
 #[test]
 fn a_launch_says_how_much_is_kept() {

@@ -2,6 +2,8 @@
 
 mod corpus;
 mod fuzz;
+mod library;
 mod read;
 #[path = "../common/spirv_modules.rs"]
 mod spirv_modules;
+mod ways;

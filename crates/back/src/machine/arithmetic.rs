@@ -396,7 +396,15 @@ fn binary_recipe(
         | BinaryOp::FMinimum
         | BinaryOp::FMaximum => single(float_class(ty)),
         // Written out before.
-        BinaryOp::LibraryPow | BinaryOp::LibraryAtan2 | BinaryOp::LibraryHypot => single(float_class(ty)),
+        BinaryOp::LibraryPow
+        | BinaryOp::LibraryAtan2
+        | BinaryOp::LibraryHypot
+        | BinaryOp::LibraryPowr
+        | BinaryOp::LibraryPown
+        | BinaryOp::NativePowr
+        | BinaryOp::NativeDivide
+        | BinaryOp::HalfPowr
+        | BinaryOp::HalfDivide => single(float_class(ty)),
     }
 }
 

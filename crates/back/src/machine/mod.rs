@@ -30,6 +30,7 @@ mod registers;
 mod schedule;
 mod select;
 mod spaced;
+mod spill;
 #[doc(hidden)]
 pub mod target;
 mod window;
@@ -95,6 +96,13 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
         isa::intel::join_once(&mut drafts);
     }
     let estimate = registers::estimate(target, &drafts, &virtuals);
+    if estimate.spilled_bytes > 0 {
+        let counts: fn(&draft::Draft) -> bool = match target.family {
+            Family::Nvidia => |_| true,
+            Family::Intel => |draft| draft.fixed,
+        };
+        spill::spill(&mut drafts, &mut virtuals, registers::room(target), counts);
+    }
     layout::lay_out(kernel, drafts, &virtuals, estimate)
 }
 

@@ -52,6 +52,15 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
     }
 }
 
+/// How many 32-bit registers values can be in at one time.
+pub fn room(target: &Target) -> u32 {
+    let overhead = match target.family {
+        Family::Nvidia => OVERHEAD,
+        Family::Intel => isa::intel::OVERHEAD,
+    };
+    target.max_registers.saturating_sub(overhead)
+}
+
 /// A number for each register but tokens: two that are never in use at the same time may have the same
 /// one.
 pub fn number(drafts: &[Draft], virtuals: &Virtuals) -> (SecondaryMap<Virtual, Option<Register>>, u32) {

@@ -83,11 +83,17 @@ impl Emitter<'_> {
                     spelled.push_str(&text.replace('%', "%%"));
                     continue;
                 }
-                Piece::Value(shown) => shown,
+                Piece::Value(_) | Piece::Converted(..) => piece,
             };
             let Some(&value) = given.next() else { break };
             let ty = self.ty(value);
-            spelled.push_str(place(shown, ty));
+            match shown {
+                Piece::Value(shown) => spelled.push_str(place(shown, ty)),
+                Piece::Converted(_, conversion) => {
+                    spelled.push_str(&conversion.spelled(if ty == Type::I64 { "ll" } else { "" }));
+                }
+                Piece::Text(_) => {}
+            }
             let (kind, bytes, operand) = self.line_value(value, ty);
             let offset = end.next_multiple_of(bytes);
             end = offset + bytes;

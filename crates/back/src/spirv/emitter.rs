@@ -41,6 +41,8 @@ pub(super) struct Emitter<'k> {
     pub blocks: Blocks<'k>,
     /// The operation that defines a value.
     pub definitions: SecondaryMap<Value, Option<&'k Op>>,
+    /// Where functions with two results leave the second, by its type.
+    pub second_results: HashMap<Word, Word>,
     ids: HashMap<Value, Word>,
     files: HashMap<String, Word>,
     last_line: Option<(Word, Place)>,
@@ -63,6 +65,7 @@ impl<'k> Emitter<'k> {
             loads: Vec::new(),
             blocks: side_by_side::blocks(kernel, options),
             definitions: kernel.body.makers(),
+            second_results: HashMap::new(),
             ids: HashMap::new(),
             files: HashMap::new(),
             last_line: None,

@@ -15,6 +15,81 @@ fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::Bf16)
 }
 
+/// Which result of a function an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Its only one.
+    Whole,
+    /// The one that it gives back.
+    First,
+    /// The one that it stores.
+    Second,
+}
+
+/// OpenCL's function that an operation of one number is.
+fn of_library(op: UnaryOp) -> Option<(Std, Part)> {
+    let function = match op {
+        UnaryOp::LibraryExp => Std::exp,
+        UnaryOp::LibraryExp2 => Std::exp2,
+        UnaryOp::LibraryExp10 => Std::exp10,
+        UnaryOp::LibraryLog => Std::log,
+        UnaryOp::LibraryLog2 => Std::log2,
+        UnaryOp::LibraryLog10 => Std::log10,
+        UnaryOp::LibrarySin => Std::sin,
+        UnaryOp::LibraryCos => Std::cos,
+        UnaryOp::LibraryTan => Std::tan,
+        UnaryOp::LibraryAsin => Std::asin,
+        UnaryOp::LibraryAcos => Std::acos,
+        UnaryOp::LibraryAtan => Std::atan,
+        UnaryOp::LibrarySinh => Std::sinh,
+        UnaryOp::LibraryCosh => Std::cosh,
+        UnaryOp::LibraryTanh => Std::tanh,
+        UnaryOp::LibraryErf => Std::erf,
+        UnaryOp::LibraryCbrt => Std::cbrt,
+        UnaryOp::LibraryRsqrt => Std::rsqrt,
+        UnaryOp::LibraryLog1p => Std::log1p,
+        UnaryOp::LibraryExpm1 => Std::expm1,
+        UnaryOp::LibraryErfc => Std::erfc,
+        UnaryOp::LibrarySinOfBoth => return Some((Std::sincos, Part::First)),
+        UnaryOp::LibraryCosOfBoth => return Some((Std::sincos, Part::Second)),
+        UnaryOp::NativeExp => Std::native_exp,
+        UnaryOp::NativeExp10 => Std::native_exp10,
+        UnaryOp::NativeLog => Std::native_log,
+        UnaryOp::NativeLog10 => Std::native_log10,
+        UnaryOp::NativeTan => Std::native_tan,
+        UnaryOp::HalfExp => Std::half_exp,
+        UnaryOp::HalfExp2 => Std::half_exp2,
+        UnaryOp::HalfExp10 => Std::half_exp10,
+        UnaryOp::HalfLog => Std::half_log,
+        UnaryOp::HalfLog2 => Std::half_log2,
+        UnaryOp::HalfLog10 => Std::half_log10,
+        UnaryOp::HalfSin => Std::half_sin,
+        UnaryOp::HalfCos => Std::half_cos,
+        UnaryOp::HalfTan => Std::half_tan,
+        UnaryOp::HalfReciprocal => Std::half_recip,
+        UnaryOp::HalfRsqrt => Std::half_rsqrt,
+        UnaryOp::HalfSqrt => Std::half_sqrt,
+        _ => return None,
+    };
+    Some((function, Part::Whole))
+}
+
+/// OpenCL's function that an operation of two numbers is.
+fn of_library_of_two(op: BinaryOp) -> Option<Std> {
+    Some(match op {
+        BinaryOp::LibraryPow => Std::pow,
+        BinaryOp::LibraryAtan2 => Std::atan2,
+        BinaryOp::LibraryHypot => Std::hypot,
+        BinaryOp::LibraryPowr => Std::powr,
+        BinaryOp::LibraryPown => Std::pown,
+        BinaryOp::NativePowr => Std::native_powr,
+        BinaryOp::NativeDivide => Std::native_divide,
+        BinaryOp::HalfPowr => Std::half_powr,
+        BinaryOp::HalfDivide => Std::half_divide,
+        _ => return None,
+    })
+}
+
 impl Emitter<'_> {
     pub(super) fn float_unary(&mut self, op: UnaryOp, a: Value) -> Word {
         let ty = self.ty(a);
@@ -26,6 +101,15 @@ impl Emitter<'_> {
                 true => self.one_nan(made),
                 false => made,
             };
+        }
+        if let (Some(function), Type::F16) = (of_library(op), ty) {
+            let x = self.flushed(ty, x);
+            let half = self.module.float(16);
+            let x = self.module.ins(Code::Bitcast, half, &[x]);
+            let made = self.of_library(function, half, x);
+            let id = self.ty_id(ty);
+            let made = self.module.ins(Code::Bitcast, id, &[made]);
+            return self.flushed(ty, made);
         }
         if is_half(ty) {
             let x = self.flushed(ty, x);
@@ -75,6 +159,10 @@ impl Emitter<'_> {
             let made = self.module.ins(Code::FDiv, id, &[one, x]);
             return self.flushed(ty, made);
         }
+        if let Some(function) = of_library(op) {
+            let made = self.of_library(function, id, x);
+            return self.flushed(ty, made);
+        }
         let function = match op {
             UnaryOp::ApproximateRsqrt if ty == Type::F64 => Std::rsqrt,
             UnaryOp::Sqrt => Std::sqrt,
@@ -91,28 +179,30 @@ impl Emitter<'_> {
             UnaryOp::ApproximateCos => Std::native_cos,
             // OpenCL has no faster one.
             UnaryOp::ApproximateTanh => Std::tanh,
-            UnaryOp::LibraryExp => Std::exp,
-            UnaryOp::LibraryExp2 => Std::exp2,
-            UnaryOp::LibraryExp10 => Std::exp10,
-            UnaryOp::LibraryLog => Std::log,
-            UnaryOp::LibraryLog2 => Std::log2,
-            UnaryOp::LibraryLog10 => Std::log10,
-            UnaryOp::LibrarySin => Std::sin,
-            UnaryOp::LibraryCos => Std::cos,
-            UnaryOp::LibraryTan => Std::tan,
-            UnaryOp::LibraryAsin => Std::asin,
-            UnaryOp::LibraryAcos => Std::acos,
-            UnaryOp::LibraryAtan => Std::atan,
-            UnaryOp::LibrarySinh => Std::sinh,
-            UnaryOp::LibraryCosh => Std::cosh,
-            UnaryOp::LibraryTanh => Std::tanh,
-            UnaryOp::LibraryErf => Std::erf,
-            UnaryOp::LibraryCbrt => Std::cbrt,
-            UnaryOp::LibraryRsqrt => Std::rsqrt,
             _ => unreachable!("the verifier keeps integer operations away from floats"),
         };
         let made = self.module.opencl(id, function, &[x]);
         self.flushed(ty, made)
+    }
+
+    /// A function of the device's library.
+    fn of_library(&mut self, (function, part): (Std, Part), id: Word, x: Word) -> Word {
+        if part == Part::Whole {
+            return self.module.opencl(id, function, &[x]);
+        }
+        let second = match self.second_results.get(&id) {
+            Some(&known) => known,
+            None => {
+                let made = self.module.private_variable(id);
+                self.second_results.insert(id, made);
+                made
+            }
+        };
+        let first = self.module.opencl(id, function, &[x, second]);
+        match part {
+            Part::Second => self.module.ins(Code::Load, id, &[second]),
+            _ => first,
+        }
     }
 
     /// `F32`: 1/x or √x, where x is in the range of the operation, and what the IR wants elsewhere.
@@ -154,6 +244,17 @@ impl Emitter<'_> {
         if op == BinaryOp::CopySign {
             return self.copy_sign(ty, x, y);
         }
+        if let (Some(function), Type::F16) = (of_library_of_two(op), ty) {
+            let half = self.module.float(16);
+            let [x, y] = [x, y].map(|own| {
+                let own = self.flushed(ty, own);
+                self.module.ins(Code::Bitcast, half, &[own])
+            });
+            let made = self.module.opencl(half, function, &[x, y]);
+            let id = self.ty_id(ty);
+            let made = self.module.ins(Code::Bitcast, id, &[made]);
+            return self.flushed(ty, made);
+        }
         if is_half(ty) {
             let [x, y] = [x, y].map(|half| {
                 let half = self.flushed(ty, half);
@@ -180,15 +281,20 @@ impl Emitter<'_> {
     pub(super) fn rounded_binary(&mut self, op: BinaryOp, ty: Type, x: Word, y: Word) -> Word {
         let (x, y) = (self.flushed(ty, x), self.flushed(ty, y));
         let id = self.ty_id(ty);
+        if let Some(function) = of_library_of_two(op) {
+            let y = match op {
+                BinaryOp::LibraryPown => self.integer_of(ty, y),
+                _ => y,
+            };
+            let made = self.module.opencl(id, function, &[x, y]);
+            return self.flushed(ty, made);
+        }
         let code = match op {
             BinaryOp::FAdd => Code::FAdd,
             BinaryOp::FSub => Code::FSub,
             BinaryOp::FMul => Code::FMul,
             // OpenCL's `native_divide` promises nothing; a division by the instruction is as fast.
             BinaryOp::FDiv | BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => Code::FDiv,
-            BinaryOp::LibraryPow => return self.module.opencl(id, Std::pow, &[x, y]),
-            BinaryOp::LibraryAtan2 => return self.module.opencl(id, Std::atan2, &[x, y]),
-            BinaryOp::LibraryHypot => return self.module.opencl(id, Std::hypot, &[x, y]),
             _ => return self.least_or_most(op, ty, x, y),
         };
         let made = self.module.ins(code, id, &[x, y]);
@@ -202,6 +308,17 @@ impl Emitter<'_> {
         };
         let scaled = self.module.ins(code, id, &[x, y]);
         self.tiny_flushed(made, scaled)
+    }
+
+    /// The integer of 32 bits whose bits a number has.
+    fn integer_of(&mut self, ty: Type, number: Word) -> Word {
+        let int = self.module.int(32);
+        let own = self.module.int(ty.bits());
+        let bits = self.module.ins(Code::Bitcast, own, &[number]);
+        match ty {
+            Type::F32 => bits,
+            _ => self.module.ins(Code::UConvert, int, &[bits]),
+        }
     }
 
     /// A single that is 2⁶⁴ times as large.

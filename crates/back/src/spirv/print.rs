@@ -52,7 +52,7 @@ impl Emitter<'_> {
                     spelled.push_str(&text.replace('%', "%%"));
                     continue;
                 }
-                Piece::Value(shown) => *shown,
+                Piece::Value(_) | Piece::Converted(..) => piece,
             };
             let Some((&value, rest)) = values.split_first() else {
                 break;
@@ -60,6 +60,12 @@ impl Emitter<'_> {
             values = rest;
             let ty = self.ty(value);
             let id = self.seen(value);
+            if let Piece::Converted(_, conversion) = shown {
+                spelled.push_str(&conversion.spelled(if ty == Type::I64 { "l" } else { "" }));
+                given.push(self.argument(ty, id));
+                continue;
+            }
+            let shown = shown.shown().unwrap_or(Shown::Unsigned);
             if shown == Shown::Truth && branches > 0 {
                 let [yes, no, done] = [(); 3].map(|()| self.module.new_id());
                 let operands = [id, yes, no].map(Operand::IdRef).to_vec();

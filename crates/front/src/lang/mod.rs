@@ -73,7 +73,9 @@
 //! - **Sub-groups and work-groups together:** shuffles, votes, reductions and scans of [`sub_group`],
 //!   `sub_group_barrier()` and [`named_barrier::<1, 2>()`](fn@work_item::named_barrier). [`block`] loads and stores:
 //!   `sub_group_load(&values[first..])`, `let [a, b, c, d] = sub_group_load_block(&values[first..]);`.
-//! - **Printing:** `print!("{x} {:x}", y)` and `println!`, of scalars. The simulator hands the lines over with the
+//! - **A work-group's work:** `for i in work_items(count) { … }` divides it among the work-items, with a barrier before and after:
+//!   see [`work_items`](fn@work_item::work_items).
+//! - **Printing:** `print!("{x} {:x}", y)` and `println!`, of scalars, and `{v:?}` of vectors. The simulator hands the lines over with the
 //!   launch's `Outcome`, in the order of the work-items; NVIDIA's driver writes them to the
 //!   standard output. Each keeps about a megabyte of a launch.
 //! - **Loops** take `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]` (keep the loop) and `#[prefetch("PLAN")]`.
@@ -168,7 +170,7 @@ pub mod prelude {
         barrier, global_id, global_id_y, global_id_z, global_size, group_count, group_count_y, group_count_z,
         group_id, group_id_y, group_id_z, group_size, group_size_y, group_size_z, local_id, local_id_y,
         local_id_z, max_sub_group_size, named_barrier, sub_group_count, sub_group_id, sub_group_local_id,
-        sub_group_size,
+        sub_group_size, work_items,
     };
     pub use half::{bf16, f16};
     pub use headstart_macros::{Data, device_fn, kernel};

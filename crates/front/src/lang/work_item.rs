@@ -168,6 +168,60 @@ impl barrier {
     }
 }
 
+/// What a `for` loop over the work of a work-group runs over: `for i in work_items(count) { … }` divides the numbers below `count`
+/// among the work-items, the first of which takes 0, and again as many further. All work-items wait for each other before the
+/// loop and after it.
+///
+/// So a kernel can be written as a work-group sees it, with no barrier of its own, as SYCL's hierarchical dispatch has it
+/// (`parallel_for_work_group`, `parallel_for_work_item`):
+///
+/// ```
+/// use headstart::device::sim::Simulator;
+/// use headstart::device::{Device, TypedBuffer};
+/// use headstart::prelude::*;
+///
+/// /// The largest of each row, and how far each element is below it.
+/// #[kernel(work_group = 64)]
+/// fn below_most(rows: &[f32], result: &mut [f32], width: u32) {
+///     let mut tile = shared::<f32, 256>();
+///     let mut most = shared::<f32, 1>();
+///     let (width, row) = (width as usize, group_id());
+///     for x in work_items(width) {
+///         tile[x] = rows[row * width + x];
+///     }
+///     for _ in work_items(1) {
+///         let mut largest = tile[0];
+///         for x in 1..width {
+///             largest = largest.max(tile[x]);
+///         }
+///         most[0] = largest;
+///     }
+///     let largest = most[0];
+///     for x in work_items(width) {
+///         result[row * width + x] = largest - tile[x];
+///     }
+/// }
+///
+/// let device = Simulator::untimed();
+/// let queue = device.queue()?;
+/// let rows: Vec<f32> = (0..600).map(|i| (i * 7 % 100) as f32).collect();
+/// let source = TypedBuffer::from_slice(&device, &rows)?;
+/// let mut result = TypedBuffer::<f32>::uninitialized(&device, 600)?;
+/// let arguments = below_most::arguments(&source, &mut result, 200);
+/// below_most::compile(&device)?.launch(&*queue, Geometry::new(3, 64), arguments).wait()?;
+/// let expected: Vec<f32> = rows.iter().map(|x| 99.0 - x).collect();
+/// assert_eq!(result.read(&*queue)?, expected);
+/// # Ok::<(), headstart::Error>(())
+/// ```
+/// Outside of such loops every work-item computes the same: values there are the work-group's. What is to be stored there once is
+/// stored in a loop over `work_items(1)`. A variable that a loop assigns to belongs to the work-item (SYCL's `private_memory`).
+/// All work-items must come to the loop, as to a barrier; the simulator reports it if one does not.
+pub fn work_items(count: usize) -> impl Iterator<Item = usize> {
+    meet_others();
+    let item = CURRENT.get();
+    (item.linear() as usize..count).step_by(item.group_items().max(1) as usize)
+}
+
 /// `SUB_GROUPS` sub-groups of the work-group wait here for each other, at one of 15 barriers with the numbers 1 to 15;
 /// what they wrote before, they can read after. The others go on.
 ///

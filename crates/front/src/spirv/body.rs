@@ -106,6 +106,8 @@ pub(super) struct Body<'w> {
     pub blocks: Vec<Block<'w, Step<'w>>>,
     /// What the entry is given.
     pub parameters: Vec<Parameter>,
+    /// Where registers lead that are addresses of texts for lines: the variable's id, and how many bytes from its start.
+    pub texts: HashMap<Register, (u32, u64)>,
 }
 
 impl<'w> Body<'w> {

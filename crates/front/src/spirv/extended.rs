@@ -63,6 +63,7 @@ impl Translator<'_, '_> {
                 return Ok(Vec::new());
             }
             Std::fract | Std::modf | Std::sincos => return self.in_two(b, values, at, std),
+            Std::printf => return self.printed(b, values, at),
             _ => {}
         }
         let count = at.instruction.rest(4).len();
@@ -101,8 +102,8 @@ impl Translator<'_, '_> {
         let [x, y, z] = [0, 1, 2].map(|number| own.get(number).copied());
         let x = x.ok_or_else(few)?;
         check_type(std, b.kernel.ty(x))?;
-        // Functions that devices approximate are those of `f32`, rounded once more.
-        if b.kernel.ty(x) == Type::F16 && (is_left_to_devices(std) || function_of(std).is_some()) {
+        // What the IR has of `f32` alone is rounded once more.
+        if b.kernel.ty(x) == Type::F16 && is_of_singles(std) {
             let mut wide = Vec::with_capacity(own.len());
             for &one in own {
                 wide.push(match b.kernel.ty(one) {
@@ -116,8 +117,8 @@ impl Translator<'_, '_> {
         }
         let made = match (y, z) {
             (Some(y), Some(z)) => self.of_three(b, at, std, x, y, z)?,
-            (Some(y), None) => self.of_two(b, at, std, x, y)?,
-            _ => self.of_one(b, at, std, x, to)?,
+            (Some(y), None) => self.of_two(b, std, x, y)?,
+            _ => self.of_one(b, std, x),
         };
         made.ok_or_else(|| {
             Error::input(format!("`OpExtInst {std:?}` is not supported")).accepted(
@@ -127,14 +128,7 @@ impl Translator<'_, '_> {
         })
     }
 
-    fn of_one(
-        &mut self,
-        b: &mut Builder<'_>,
-        at: &At<'_, '_>,
-        std: Std,
-        x: Value,
-        to: Type,
-    ) -> Result<Option<Value>> {
+    fn of_one(&mut self, b: &mut Builder<'_>, std: Std, x: Value) -> Option<Value> {
         let ty = b.kernel.ty(x);
         let exact = match std {
             Std::fabs => Some(UnaryOp::FAbs),
@@ -148,7 +142,7 @@ impl Translator<'_, '_> {
             _ => None,
         };
         if let Some(op) = exact {
-            return Ok(Some(b.unary(op, x)));
+            return Some(b.unary(op, x));
         }
         if ty == Type::F32 {
             let approximate = match std {
@@ -162,10 +156,10 @@ impl Translator<'_, '_> {
                 _ => None,
             };
             if let Some(op) = approximate {
-                return Ok(Some(b.unary(op, x)));
+                return Some(b.unary(op, x));
             }
         }
-        Ok(Some(match std {
+        Some(match std {
             Std::round if matches!(ty, Type::F32 | Type::F64) => {
                 self.is_exact = true;
                 Function::Round.emit(b, &[x])
@@ -193,62 +187,13 @@ impl Translator<'_, '_> {
                 b.unary(UnaryOp::CountLeadingZeros, reversed)
             }
             _ => match function_of(std) {
-                Some((function, is_very_one)) if matches!(ty, Type::F32 | Type::F64) => {
-                    if !is_very_one {
-                        self.left_to_devices(at, std);
-                    }
-                    b.unary(function, x)
-                }
-                _ => {
-                    let _ = to;
-                    return self.of_one_by_others(b, at, std, x);
-                }
+                Some(function) if function.operands().fit(ty) => b.unary(function, x),
+                _ => return None,
             },
-        }))
+        })
     }
 
-    /// Functions that are made of others.
-    fn of_one_by_others(
-        &mut self,
-        b: &mut Builder<'_>,
-        at: &At<'_, '_>,
-        std: Std,
-        x: Value,
-    ) -> Result<Option<Value>> {
-        let ty = b.kernel.ty(x);
-        if !matches!(ty, Type::F32 | Type::F64) {
-            return Ok(None);
-        }
-        let one = number(b, ty, 1.0);
-        let made = match std {
-            Std::half_sqrt | Std::native_sqrt => b.unary(UnaryOp::Sqrt, x),
-            Std::half_recip | Std::native_recip => b.binary(BinaryOp::FDiv, one, x),
-            Std::log1p => {
-                let sum = b.binary(BinaryOp::FAdd, one, x);
-                b.unary(UnaryOp::LibraryLog, sum)
-            }
-            Std::expm1 => {
-                let power = b.unary(UnaryOp::LibraryExp, x);
-                b.binary(BinaryOp::FSub, power, one)
-            }
-            Std::erfc => {
-                let own = b.unary(UnaryOp::LibraryErf, x);
-                b.binary(BinaryOp::FSub, one, own)
-            }
-            _ => return Ok(None),
-        };
-        self.left_to_devices(at, std);
-        Ok(Some(made))
-    }
-
-    fn of_two(
-        &mut self,
-        b: &mut Builder<'_>,
-        at: &At<'_, '_>,
-        std: Std,
-        x: Value,
-        y: Value,
-    ) -> Result<Option<Value>> {
+    fn of_two(&mut self, b: &mut Builder<'_>, std: Std, x: Value, y: Value) -> Result<Option<Value>> {
         let ty = b.kernel.ty(x);
         let exact = match std {
             Std::fmax | Std::fmax_common => Some(BinaryOp::FMax),
@@ -261,8 +206,7 @@ impl Translator<'_, '_> {
             Std::s_mul_hi => Some(BinaryOp::MulHighS),
             Std::u_mul_hi => Some(BinaryOp::MulHighU),
             Std::s_mul24 | Std::u_mul24 => Some(BinaryOp::Mul),
-            Std::native_divide | Std::half_divide => Some(BinaryOp::FDiv),
-            _ => None,
+            _ => function_of_two(std).filter(|op| op.operands().fit(ty)),
         };
         if let Some(op) = exact {
             return Ok(Some(b.binary(op, x, y)));
@@ -273,17 +217,13 @@ impl Translator<'_, '_> {
                 self.is_exact = true;
                 Function::Rem.emit(b, &[x, y])
             }
-            Std::atan2 if is_wide => b.binary(BinaryOp::LibraryAtan2, x, y),
-            Std::hypot if is_wide => b.binary(BinaryOp::LibraryHypot, x, y),
-            Std::pow if is_wide => b.binary(BinaryOp::LibraryPow, x, y),
-            Std::powr | Std::half_powr | Std::native_powr if is_wide => {
-                self.left_to_devices(at, std);
-                b.binary(BinaryOp::LibraryPow, x, y)
-            }
-            Std::pown if is_wide => {
-                self.left_to_devices(at, std);
-                let power = b.convert(ConvertOp::SignedToFloat, ty, y);
-                b.binary(BinaryOp::LibraryPow, x, power)
+            Std::pown if is_wide && b.kernel.ty(y) == Type::I32 => {
+                let power = match ty {
+                    Type::F64 => b.convert(ConvertOp::ExtendS, Type::I64, y),
+                    _ => y,
+                };
+                let power = b.convert(ConvertOp::Bits, ty, power);
+                b.binary(BinaryOp::LibraryPown, x, power)
             }
             Std::fdim => {
                 let difference = b.binary(BinaryOp::FSub, x, y);
@@ -525,10 +465,15 @@ impl Translator<'_, '_> {
                     let rest = b.select(is_whole, zero, magnitude);
                     (b.binary(BinaryOp::CopySign, rest, x), whole)
                 }
-                _ => {
-                    self.left_to_devices(at, std);
-                    (b.unary(UnaryOp::LibrarySin, x), b.unary(UnaryOp::LibraryCos, x))
+                _ if ty == Type::Bf16 => {
+                    return Err(Error::input(
+                        "`OpExtInst sincos` of bfloat16 numbers is not supported",
+                    ));
                 }
+                _ => (
+                    b.unary(UnaryOp::LibrarySinOfBoth, x),
+                    b.unary(UnaryOp::LibraryCosOfBoth, x),
+                ),
             };
             made.push(own);
             stored.push(other);
@@ -585,28 +530,14 @@ fn check_type(std: Std, ty: Type) -> Result<()> {
     }
 }
 
-/// Functions beside those of [`function_of`] whose last bits OpenCL leaves to devices.
-fn is_left_to_devices(std: Std) -> bool {
-    matches!(
-        std,
-        Std::log1p
-            | Std::expm1
-            | Std::erfc
-            | Std::atan2
-            | Std::pow
-            | Std::powr
-            | Std::pown
-            | Std::hypot
-            | Std::fmod
-            | Std::ldexp
-            | Std::round
-    )
+/// Functions of floats that the IR has for `f32` and `f64` alone.
+fn is_of_singles(std: Std) -> bool {
+    matches!(std, Std::pown | Std::fmod | Std::ldexp | Std::round)
 }
 
-/// The function of the device's library that an instruction is, and whether it is that very one: the faster forms have other
-/// bits.
-fn function_of(std: Std) -> Option<(UnaryOp, bool)> {
-    let very = match std {
+/// The function of the device's library that an instruction of one number is.
+fn function_of(std: Std) -> Option<UnaryOp> {
+    Some(match std {
         Std::exp => UnaryOp::LibraryExp,
         Std::exp2 => UnaryOp::LibraryExp2,
         Std::exp10 => UnaryOp::LibraryExp10,
@@ -625,22 +556,41 @@ fn function_of(std: Std) -> Option<(UnaryOp, bool)> {
         Std::erf => UnaryOp::LibraryErf,
         Std::cbrt => UnaryOp::LibraryCbrt,
         Std::rsqrt => UnaryOp::LibraryRsqrt,
-        _ => {
-            let near = match std {
-                Std::half_exp | Std::native_exp => UnaryOp::LibraryExp,
-                Std::half_exp2 | Std::native_exp2 => UnaryOp::LibraryExp2,
-                Std::half_exp10 | Std::native_exp10 => UnaryOp::LibraryExp10,
-                Std::half_log | Std::native_log => UnaryOp::LibraryLog,
-                Std::half_log2 | Std::native_log2 => UnaryOp::LibraryLog2,
-                Std::half_log10 | Std::native_log10 => UnaryOp::LibraryLog10,
-                Std::half_sin | Std::native_sin => UnaryOp::LibrarySin,
-                Std::half_cos | Std::native_cos => UnaryOp::LibraryCos,
-                Std::half_tan | Std::native_tan => UnaryOp::LibraryTan,
-                Std::half_rsqrt | Std::native_rsqrt => UnaryOp::LibraryRsqrt,
-                _ => return None,
-            };
-            return Some((near, false));
-        }
-    };
-    Some((very, true))
+        Std::log1p => UnaryOp::LibraryLog1p,
+        Std::expm1 => UnaryOp::LibraryExpm1,
+        Std::erfc => UnaryOp::LibraryErfc,
+        Std::native_exp => UnaryOp::NativeExp,
+        Std::native_exp10 => UnaryOp::NativeExp10,
+        Std::native_log => UnaryOp::NativeLog,
+        Std::native_log10 => UnaryOp::NativeLog10,
+        Std::native_tan => UnaryOp::NativeTan,
+        Std::half_exp => UnaryOp::HalfExp,
+        Std::half_exp2 => UnaryOp::HalfExp2,
+        Std::half_exp10 => UnaryOp::HalfExp10,
+        Std::half_log => UnaryOp::HalfLog,
+        Std::half_log2 => UnaryOp::HalfLog2,
+        Std::half_log10 => UnaryOp::HalfLog10,
+        Std::half_sin => UnaryOp::HalfSin,
+        Std::half_cos => UnaryOp::HalfCos,
+        Std::half_tan => UnaryOp::HalfTan,
+        Std::half_recip => UnaryOp::HalfReciprocal,
+        Std::half_rsqrt => UnaryOp::HalfRsqrt,
+        Std::half_sqrt => UnaryOp::HalfSqrt,
+        _ => return None,
+    })
+}
+
+/// The function of the device's library that an instruction of two numbers is.
+fn function_of_two(std: Std) -> Option<BinaryOp> {
+    Some(match std {
+        Std::atan2 => BinaryOp::LibraryAtan2,
+        Std::hypot => BinaryOp::LibraryHypot,
+        Std::pow => BinaryOp::LibraryPow,
+        Std::powr => BinaryOp::LibraryPowr,
+        Std::native_powr => BinaryOp::NativePowr,
+        Std::native_divide => BinaryOp::NativeDivide,
+        Std::half_powr => BinaryOp::HalfPowr,
+        Std::half_divide => BinaryOp::HalfDivide,
+        _ => return None,
+    })
 }

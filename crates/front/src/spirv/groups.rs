@@ -36,6 +36,14 @@ impl Translator<'_, '_> {
             || name.starts_with("Subgroup") && !name.contains("Image") && !name.contains("Avc")
     }
 
+    /// Refuses what is not of the whole work-group.
+    pub fn of_the_work_group(&self, at: &At<'_, '_>, number: usize) -> Result<()> {
+        match self.who(at, number)? {
+            Who::WorkGroup => Ok(()),
+            Who::SubGroup => Err(refused(&at.instruction).accepted("the scope of a work-group")),
+        }
+    }
+
     fn who(&self, at: &At<'_, '_>, number: usize) -> Result<Who> {
         let scope = self.number(at.operand(number)?)?;
         match u32::try_from(scope).ok().and_then(Scope::from_u32) {
@@ -478,7 +486,8 @@ pub(super) fn linear(b: &mut Builder<'_>) -> Value {
     b.add(row, x)
 }
 
-fn group_items(b: &mut Builder<'_>) -> Value {
+/// How many work-items the work-group has.
+pub(super) fn group_items(b: &mut Builder<'_>) -> Value {
     let [x, y, z] = [0, 1, 2].map(|dimension| b.id(Id::GroupSize(dimension)));
     let plane = b.mul(x, y);
     b.mul(plane, z)

@@ -23,6 +23,7 @@ mod atomics;
 mod body;
 mod composite;
 mod convert;
+mod copies;
 mod expand;
 mod extended;
 mod groups;
@@ -33,6 +34,7 @@ mod operands;
 mod parameters;
 mod places;
 mod pointers;
+mod printed;
 mod steps;
 mod translate;
 mod types;
@@ -48,7 +50,7 @@ use rspirv::spirv::ExecutionMode;
 
 use super::middle::flow::Flow;
 use super::middle::regions;
-use super::middle::{copies, countdown, counters};
+use super::middle::{copies as alike, countdown, counters};
 pub use super::ptx::{Facts, ParameterFacts};
 use crate::cleanup;
 use crate::error::{Error, Result};
@@ -185,6 +187,7 @@ impl Module {
     fn translate(&self, function: u32, name: &str, facts: &Facts) -> Result<Imported> {
         let module = module::Module::new(&self.words)?;
         let mut body = expand::body(&module, function)?;
+        printed::take_texts(&module, &mut body);
         let structures = places::to_registers(&module, &mut body)?;
         pointers::find_spaces(&module, &mut body)?;
         let flow = Flow::new(std::mem::take(&mut body.blocks), "byte")?;
@@ -212,7 +215,7 @@ impl Module {
         }
         counters::prepare(&mut kernel, facts.no_overflow);
         cleanup::tidy(&mut kernel);
-        copies::merge(&mut kernel, &self.file);
+        alike::merge(&mut kernel, &self.file);
         verify(&kernel)?;
         Ok(Imported {
             kernel,

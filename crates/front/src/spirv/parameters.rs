@@ -223,7 +223,9 @@ impl Translator<'_, '_> {
         let mut work: Vec<u32> = Vec::new();
         for step in self.body.steps() {
             match &step.what {
-                super::body::What::Plain(instruction, _) => work.extend(super::operands::ids(instruction)),
+                super::body::What::Plain(instruction, _) => {
+                    work.extend(super::printed::mentions(self.module, instruction))
+                }
                 super::body::What::Copy(copies) => {
                     work.extend(copies.iter().filter_map(|(_, source)| match source {
                         super::body::Source::Part(operand, _) => Some(operand.id),

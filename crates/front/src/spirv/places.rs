@@ -212,6 +212,8 @@ impl Finder {
                             && self.parts(root, start, module.parts(ty)?).is_some()
                     }
                     (Some(Op::LifetimeStart | Op::LifetimeStop), 0) => true,
+                    // What events hold is not looked at.
+                    (Some(Op::GroupWaitEvents), _) => true,
                     (Some(_), 0) => derived(module, body, instruction, *frame).is_some(),
                     _ => false,
                 };

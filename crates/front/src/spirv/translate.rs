@@ -403,6 +403,8 @@ impl<'a, 'w> Translator<'a, 'w> {
                 self.bit_field(b, values, at, op)?
             }
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(b, at, op),
+            Op::GroupAsyncCopy => self.group_copy(b, values, at)?,
+            Op::GroupWaitEvents => return self.wait_for_copies(b, at),
             Op::FunctionCall => return self.builtin(b, values, at),
             Op::ExtInst => return self.extended_instruction(b, values, at),
             Op::Bitcast => self.bitcast(b, values, at)?,

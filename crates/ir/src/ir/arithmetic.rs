@@ -78,41 +78,86 @@ family! {
         ApproximateTanh = "approximate.tanh": F16Bf16OrF32;
         /// eˣ by the device's own library, in imported kernels: within a few units in the last place, and which bits it has
         /// depends on the device. So are those below.
-        LibraryExp = "library.exp": F32OrF64;
+        LibraryExp = "library.exp": F16F32OrF64;
         /// 2ˣ.
-        LibraryExp2 = "library.exp2": F32OrF64;
+        LibraryExp2 = "library.exp2": F16F32OrF64;
         /// 10ˣ.
-        LibraryExp10 = "library.exp10": F32OrF64;
+        LibraryExp10 = "library.exp10": F16F32OrF64;
         /// The natural logarithm.
-        LibraryLog = "library.log": F32OrF64;
+        LibraryLog = "library.log": F16F32OrF64;
         /// The logarithm to base 2.
-        LibraryLog2 = "library.log2": F32OrF64;
+        LibraryLog2 = "library.log2": F16F32OrF64;
         /// The logarithm to base 10.
-        LibraryLog10 = "library.log10": F32OrF64;
+        LibraryLog10 = "library.log10": F16F32OrF64;
         /// The sine.
-        LibrarySin = "library.sin": F32OrF64;
+        LibrarySin = "library.sin": F16F32OrF64;
         /// The cosine.
-        LibraryCos = "library.cos": F32OrF64;
+        LibraryCos = "library.cos": F16F32OrF64;
         /// The tangent.
-        LibraryTan = "library.tan": F32OrF64;
+        LibraryTan = "library.tan": F16F32OrF64;
         /// The arc sine.
-        LibraryAsin = "library.asin": F32OrF64;
+        LibraryAsin = "library.asin": F16F32OrF64;
         /// The arc cosine.
-        LibraryAcos = "library.acos": F32OrF64;
+        LibraryAcos = "library.acos": F16F32OrF64;
         /// The arc tangent.
-        LibraryAtan = "library.atan": F32OrF64;
+        LibraryAtan = "library.atan": F16F32OrF64;
         /// The hyperbolic sine.
-        LibrarySinh = "library.sinh": F32OrF64;
+        LibrarySinh = "library.sinh": F16F32OrF64;
         /// The hyperbolic cosine.
-        LibraryCosh = "library.cosh": F32OrF64;
+        LibraryCosh = "library.cosh": F16F32OrF64;
         /// The hyperbolic tangent.
-        LibraryTanh = "library.tanh": F32OrF64;
+        LibraryTanh = "library.tanh": F16F32OrF64;
         /// The error function.
-        LibraryErf = "library.erf": F32OrF64;
+        LibraryErf = "library.erf": F16F32OrF64;
         /// The cube root.
-        LibraryCbrt = "library.cbrt": F32OrF64;
+        LibraryCbrt = "library.cbrt": F16F32OrF64;
         /// 1 / √x.
-        LibraryRsqrt = "library.rsqrt": F32OrF64;
+        LibraryRsqrt = "library.rsqrt": F16F32OrF64;
+        /// The natural logarithm of 1 + x.
+        LibraryLog1p = "library.log1p": F16F32OrF64;
+        /// eˣ − 1.
+        LibraryExpm1 = "library.expm1": F16F32OrF64;
+        /// 1 less the error function.
+        LibraryErfc = "library.erfc": F16F32OrF64;
+        /// The sine, as the function that computes both has it.
+        LibrarySinOfBoth = "library.sincos.sin": F16F32OrF64;
+        /// The cosine, as the function that computes both has it.
+        LibraryCosOfBoth = "library.sincos.cos": F16F32OrF64;
+        /// eˣ by OpenCL's function of this name, whose error is up to the device. So are those below.
+        NativeExp = "native.exp": F32;
+        /// 10ˣ.
+        NativeExp10 = "native.exp10": F32;
+        /// The natural logarithm.
+        NativeLog = "native.log": F32;
+        /// The logarithm to base 10.
+        NativeLog10 = "native.log10": F32;
+        /// The tangent.
+        NativeTan = "native.tan": F32;
+        /// eˣ by OpenCL's function of this name: within 8192 units in the last place. So are those below; angles are at most
+        /// 2¹⁶.
+        HalfExp = "half.exp": F32;
+        /// 2ˣ.
+        HalfExp2 = "half.exp2": F32;
+        /// 10ˣ.
+        HalfExp10 = "half.exp10": F32;
+        /// The natural logarithm.
+        HalfLog = "half.log": F32;
+        /// The logarithm to base 2.
+        HalfLog2 = "half.log2": F32;
+        /// The logarithm to base 10.
+        HalfLog10 = "half.log10": F32;
+        /// The sine.
+        HalfSin = "half.sin": F32;
+        /// The cosine.
+        HalfCos = "half.cos": F32;
+        /// The tangent.
+        HalfTan = "half.tan": F32;
+        /// 1 / x.
+        HalfReciprocal = "half.recip": F32;
+        /// 1 / √x.
+        HalfRsqrt = "half.rsqrt": F32;
+        /// √x.
+        HalfSqrt = "half.sqrt": F32;
     }
 }
 
@@ -194,11 +239,23 @@ family! {
         /// `F32`: a quotient within 2 ulp for divisors from 2⁻¹²⁶ to 2¹²⁶; beyond, devices may give 0 or NaN.
         ApproximateDivInRange = "approximate.div_in_range": F32, flushes F32;
         /// The first to the power of the second by the device's own library, as [`UnaryOp::LibraryExp`]. So are those below.
-        LibraryPow = "library.pow": F32OrF64;
+        LibraryPow = "library.pow": F16F32OrF64;
         /// The angle of the point whose ordinate comes first.
-        LibraryAtan2 = "library.atan2": F32OrF64;
+        LibraryAtan2 = "library.atan2": F16F32OrF64;
         /// The length of a vector with these coordinates.
-        LibraryHypot = "library.hypot": F32OrF64;
+        LibraryHypot = "library.hypot": F16F32OrF64;
+        /// The first, which is not negative, to the power of the second.
+        LibraryPowr = "library.powr": F16F32OrF64;
+        /// The first to the power of an integer: that whose bits the second has.
+        LibraryPown = "library.pown": F32OrF64;
+        /// The first to the power of the second by OpenCL's function of this name, whose error is up to the device.
+        NativePowr = "native.powr": F32;
+        /// The quotient, likewise.
+        NativeDivide = "native.divide": F32;
+        /// The first to the power of the second, as [`UnaryOp::HalfExp`].
+        HalfPowr = "half.powr": F32;
+        /// The quotient, likewise.
+        HalfDivide = "half.divide": F32;
     }
 }
 

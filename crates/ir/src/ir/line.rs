@@ -1,9 +1,11 @@
 //! What a [`Print`](super::OpKind::Print) writes: text with places for values.
 //!
 //! A place is `{i}` (a signed integer), `{u}` (an unsigned one), `{x}` (its bits in base 16), `{f}` (a float) or `{b}`
-//! (a truth value). `{{` and `}}` are braces.
+//! (a truth value). `{{` and `}}` are braces. A place of a kernel from another language has the conversion of C's `printf` that
+//! stood there: `{f%8.3f}`.
 
 use super::Type;
+use super::conversion::Conversion;
 use super::eval;
 
 /// How much of what a launch prints is kept: the two numbers of SYCL's `stream(BufferSize, MaxStatementSize, …)`.
@@ -69,6 +71,18 @@ pub enum Piece {
     Text(String),
     /// The next value.
     Value(Shown),
+    /// The next value, shown as C's `printf` does.
+    Converted(Shown, Conversion),
+}
+
+impl Piece {
+    /// How the value is shown that has its place here.
+    pub fn shown(&self) -> Option<Shown> {
+        match self {
+            Piece::Text(_) => None,
+            Piece::Value(shown) | Piece::Converted(shown, _) => Some(*shown),
+        }
+    }
 }
 
 impl Shown {
@@ -92,6 +106,16 @@ impl Shown {
             "b" => Shown::Truth,
             _ => return None,
         })
+    }
+
+    /// How a conversion of C's shows values.
+    pub fn by(conversion: &Conversion) -> Shown {
+        match conversion.letter() {
+            'd' | 'i' => Shown::Signed,
+            'x' | 'X' => Shown::Hexadecimal,
+            _ if conversion.is_of_floats() => Shown::Float,
+            _ => Shown::Unsigned,
+        }
     }
 
     /// Whether it can show values of this type.
@@ -124,7 +148,14 @@ pub fn pieces(text: &str) -> Option<Vec<Piece>> {
         if !plain.is_empty() {
             pieces.push(Piece::Text(std::mem::take(&mut plain)));
         }
-        pieces.push(Piece::Value(Shown::of(letter)?));
+        pieces.push(match letter.split_at_checked(1)? {
+            (letter, "") => Piece::Value(Shown::of(letter)?),
+            (letter, conversion) => {
+                let conversion = Conversion::parse(conversion)?;
+                let shown = Shown::of(letter).filter(|&shown| shown == Shown::by(&conversion))?;
+                Piece::Converted(shown, conversion)
+            }
+        });
         rest = behind;
     }
     plain.push_str(rest);
@@ -139,14 +170,19 @@ pub fn written(text: &str, values: &[(Type, u64)]) -> String {
     let mut line = String::new();
     let mut values = values.iter();
     for piece in pieces(text).unwrap_or_default() {
+        if let Piece::Text(text) = piece {
+            line.push_str(&text);
+            continue;
+        }
+        let Some(&(ty, bits)) = values.next() else { break };
         let shown = match piece {
-            Piece::Text(text) => {
-                line.push_str(&text);
+            Piece::Converted(_, conversion) => {
+                line.push_str(&conversion.shown(ty, bits));
                 continue;
             }
             Piece::Value(shown) => shown,
+            Piece::Text(_) => continue,
         };
-        let Some(&(ty, bits)) = values.next() else { break };
         line.push_str(&match (shown, ty) {
             (Shown::Signed, _) => eval::signed(ty, bits).to_string(),
             (Shown::Unsigned, _) => bits.to_string(),
@@ -175,7 +211,12 @@ mod tests {
             (Type::Bool, 1),
         ];
         assert_eq!(written(line, &values), "{-2} of 7: 0.1 ff true\n");
-        for wrong in ["{", "}", "{y}", "{i", "a}b"] {
+        let line = "{i%5d}|{f%.3e}|{u%c}";
+        let values = [(Type::I32, 7), (Type::F64, 0.5f64.to_bits()), (Type::I32, 65)];
+        assert_eq!(written(line, &values), "    7|5.000e-01|A");
+        for wrong in [
+            "{", "}", "{y}", "{i", "a}b", "{}", "{i%}", "{i%u}", "{f%s}", "{b%d}", "{é}",
+        ] {
             assert_eq!(pieces(wrong), None, "{wrong}");
         }
     }

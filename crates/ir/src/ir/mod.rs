@@ -105,6 +105,8 @@ mod arithmetic;
 mod builder;
 mod compare;
 #[doc(hidden)]
+pub mod conversion;
+#[doc(hidden)]
 pub mod copy;
 mod element;
 pub mod eval;

@@ -119,6 +119,8 @@ pub enum Operands {
     F16Bf16OrF32,
     /// The floats that every device has.
     F32OrF64,
+    /// Those and `F16`.
+    F16F32OrF64,
     /// `F32`.
     F32,
     /// `I32`.
@@ -138,6 +140,7 @@ impl Operands {
             Operands::Float => ty.is_float(),
             Operands::F16Bf16OrF32 => ty.is_float() && ty != Type::F64,
             Operands::F32OrF64 => matches!(ty, Type::F32 | Type::F64),
+            Operands::F16F32OrF64 => matches!(ty, Type::F16 | Type::F32 | Type::F64),
             Operands::F32 => ty == Type::F32,
             Operands::I32 => ty == Type::I32,
             Operands::I64 => ty == Type::I64,
@@ -154,6 +157,7 @@ impl Operands {
             Operands::Float => ["a float", "floats"],
             Operands::F16Bf16OrF32 => ["an f16, bf16 or f32", "f16s, bf16s or f32s"],
             Operands::F32OrF64 => ["an f32 or an f64", "f32s or f64s"],
+            Operands::F16F32OrF64 => ["an f16, f32 or f64", "f16s, f32s or f64s"],
             Operands::F32 => ["an f32", "f32s"],
             Operands::I32 => ["an i32", "i32s"],
             Operands::I64 => ["an i64", "i64s"],

@@ -10,6 +10,7 @@ use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
 use super::matrix::{Matrix, Run};
 use super::work_group::{SubGroup, WorkGroup};
+use crate::ir::conversion::Conversion;
 use crate::ir::{Opaque, Place, Space, Type};
 use crate::{Error, Result};
 
@@ -186,55 +187,48 @@ impl WorkGroup<'_> {
         let mut rest = format.as_str();
         while let Some(at) = rest.find('%') {
             line.push_str(&rest[..at]);
-            let behind = &rest[at + 1..];
-            let end = behind.find(|c: char| c.is_ascii_alphabetic() && !"hljztL".contains(c) || c == '%');
-            let Some(end) = end else { break };
-            let (options, letter) = (&behind[..end], behind.as_bytes()[end]);
-            rest = &behind[end + 1..];
-            if letter == b'%' {
+            rest = &rest[at + 1..];
+            if let Some(behind) = rest.strip_prefix('%') {
                 line.push('%');
+                rest = behind;
                 continue;
             }
-            let is_long = options.contains(['l', 'j', 'z', 't'])
-                || b"sp".contains(&letter)
-                || b"aAeEfFgG".contains(&letter);
-            let size = if is_long { 8 } else { 4 };
-            offset = offset.next_multiple_of(size);
-            let bits = self.given(values.wrapping_add(offset), size as u32, item, place)?;
-            offset += size;
-            let precision = options.split_once('.').and_then(|(_, digits)| {
-                digits
-                    .trim_end_matches(|c: char| !c.is_ascii_digit())
-                    .parse::<usize>()
-                    .ok()
-            });
+            let mut given = |size: u64| {
+                let at = offset.next_multiple_of(size);
+                offset = at + size;
+                self.given(values.wrapping_add(at), size as u32, item, place)
+            };
+            if let Some((conversion, length, None, behind)) = Conversion::take(rest) {
+                rest = behind;
+                let ty = match (conversion.is_of_floats(), length) {
+                    (true, _) => Type::F64,
+                    (false, "l" | "ll" | "j" | "z") => Type::I64,
+                    _ => Type::I32,
+                };
+                let bits = given(u64::from(ty.bytes()))?;
+                line.push_str(&conversion.shown(ty, bits));
+                continue;
+            }
+            // A text or an address: wide, perhaps, and no more.
+            let end = rest.find(|c: char| c.is_ascii_alphabetic());
+            let Some(end) = end else { break };
+            let (options, letter) = (&rest[..end], rest.as_bytes()[end]);
+            rest = &rest[end + 1..];
+            let bits = given(8)?;
             let shown = match letter {
                 b's' => self.text(bits, item, place)?,
-                b'c' => char::from(bits as u8).to_string(),
-                b'd' | b'i' if is_long => (bits as i64).to_string(),
-                b'd' | b'i' => (bits as u32 as i32).to_string(),
-                b'x' => format!("{bits:x}"),
-                b'X' => format!("{bits:X}"),
-                b'o' => format!("{bits:o}"),
                 b'p' => format!("{bits:#x}"),
-                b'f' | b'F' => format!("{:.*}", precision.unwrap_or(6), f64::from_bits(bits)),
-                b'e' | b'E' => format!("{:.*e}", precision.unwrap_or(6), f64::from_bits(bits)),
-                b'a' | b'A' | b'g' | b'G' => f64::from_bits(bits).to_string(),
                 _ => bits.to_string(),
             };
-            let flags: String = options.chars().take_while(|c| "-+ #0".contains(*c)).collect();
-            let width = options[flags.len()..].split(|c: char| !c.is_ascii_digit()).next();
-            let width = width
-                .and_then(|width| width.parse::<usize>().ok())
+            let width = options
+                .trim_start_matches('-')
+                .parse::<usize>()
                 .unwrap_or(0)
                 .min(256);
-            line.push_str(
-                &match (flags.contains('-'), flags.contains('0') && letter != b's') {
-                    (true, _) => format!("{shown:<width$}"),
-                    (_, true) => format!("{shown:0>width$}"),
-                    _ => format!("{shown:>width$}"),
-                },
-            );
+            line.push_str(&match options.starts_with('-') {
+                true => format!("{shown:<width$}"),
+                false => format!("{shown:>width$}"),
+            });
         }
         line.push_str(rest);
         Ok(line)

@@ -80,6 +80,10 @@ pub(super) enum Action {
     Load { space: Space, step: u32 },
     /// To memory.
     Store { space: Space, step: u32 },
+    /// A value that did not fit the registers is loaded from private memory, so many bytes of each work-item.
+    Fill { bytes: u8 },
+    /// It is stored there.
+    Spill { bytes: u8 },
     /// To memory and back: the result is there when memory answers. What `acquires` goes on only then.
     Atomic {
         space: Space,
@@ -405,10 +409,32 @@ fn action(
     let found = match class {
         Class::None => Some(Action::Mark),
         Class::Load { space, .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Load { .. })).map(|step| Action::Load { space, step })
+            let loads = find(|kind| matches!(kind, LaneOpKind::Load { .. }));
+            match (loads, class) {
+                (Some(step), _) => Some(Action::Load { space, step }),
+                (
+                    None,
+                    Class::Load {
+                        space: Space::Private,
+                        bytes,
+                    },
+                ) => Some(Action::Fill { bytes }),
+                (None, _) => None,
+            }
         }
         Class::Store { space, .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Store { .. })).map(|step| Action::Store { space, step })
+            let stores = find(|kind| matches!(kind, LaneOpKind::Store { .. }));
+            match (stores, class) {
+                (Some(step), _) => Some(Action::Store { space, step }),
+                (
+                    None,
+                    Class::Store {
+                        space: Space::Private,
+                        bytes,
+                    },
+                ) => Some(Action::Spill { bytes }),
+                (None, _) => None,
+            }
         }
         Class::Atomic { space, .. } => {
             find(|kind| matches!(kind, LaneOpKind::Atomic { .. })).map(|step| atomic(steps, step, space))

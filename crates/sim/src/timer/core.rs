@@ -21,7 +21,7 @@ use super::needed::Need;
 use super::profile::Traffic;
 use super::stalls::{InstructionProfile, Issue, StallReason, WATCHED, Watch};
 use super::sub_group::{Resident, State};
-use crate::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
+use crate::functional::{LANES, LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
 use crate::memory::{Access, MemorySystem};
 use crate::model::DeviceModel;
 use crate::{Error, Result};
@@ -422,6 +422,18 @@ impl<'l> Core<'l> {
                     done = done.max(resident.last_copy());
                 }
                 resident.define(instruction, done, answer.cause);
+            }
+            Action::Fill { bytes } | Action::Spill { bytes } => {
+                let access = Access {
+                    addresses: &[0; LANES],
+                    mask: mask.0,
+                    bytes: u32::from(bytes),
+                };
+                let done = memory.private(self.number, now as f64, &access).ceil() as u64;
+                if let Action::Fill { .. } = instruction.action {
+                    let done = done + u64::from(instruction.latency);
+                    resident.define(instruction, done, StallReason::LongScoreboard);
+                }
             }
             Action::Atomic {
                 space,

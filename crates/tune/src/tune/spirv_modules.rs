@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::exchanged::exchanged;
+use super::exchanged::{exchanged, in_sub_groups};
 use super::file_subject::FileSubject;
 use super::granted::Granted;
 use super::perturb::{self, Engine, Settings};
@@ -13,7 +13,7 @@ use crate::front::ptx::Facts;
 use crate::front::spirv::Original;
 use crate::ir::{BinaryOp, Kernel, OpKind};
 use crate::prefetch::{self, Plan};
-use crate::report::Report;
+use crate::report::{Report, Way};
 
 /// A module of SPIR-V with a plan carried out on one of its entries.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct PlannedSpirv {
     pub plan: Plan,
     /// What every launch must fulfil: a sentence each.
     pub granted: Vec<String>,
+    /// What the host must ask for beside it, because a module cannot: build options, the work-group's size. A sentence each.
+    pub asked: Vec<String>,
 }
 
 impl PlannedSpirv {
@@ -45,30 +47,64 @@ pub fn planned_spirv(
     target: Target,
     settings: Settings,
 ) -> Result<PlannedSpirv> {
-    planned(subject, plan, target, |plain, group, plan, derived| {
-        let engine = Engine::of_no_device(group);
-        perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
-    })
+    planned(
+        subject,
+        plan,
+        target,
+        Way::default(),
+        |plain, group, plan, derived| {
+            let engine = Engine::of_no_device(group);
+            perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
+        },
+    )
 }
 
-/// The module with the plan that a report found best; as it was where that is none.
+/// The module with what a report found best: the plan, and the sub-group size where that is part of the answer. It is as it was
+/// where nothing is better. The large register file and the work-group's size are for the host to ask for.
 ///
 /// # Errors
 /// As for [`planned_spirv`].
 pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Result<PlannedSpirv> {
-    let plan = &report.best.plan;
+    let best = report.ways.as_ref().and_then(|ways| ways.best.as_ref());
+    let (plan, way) = match best {
+        Some(best) => (&best.plan, best.way),
+        None => (&report.best.plan, Way::default()),
+    };
     if plan.is_none() {
+        let original = original(subject)?;
         return Ok(PlannedSpirv {
-            words: original(subject)?.words.to_vec(),
+            words: match way.sub_group {
+                Some(size) => in_sub_groups(original, size)?,
+                None => original.words.to_vec(),
+            },
             plan: plan.clone(),
             granted: Vec::new(),
+            asked: asked(way),
         });
     }
-    planned(subject, plan, target, |plain, group, plan, derived| {
+    planned(subject, plan, target, way, |plain, group, plan, derived| {
         let engine = Engine::of_no_device(group);
         let known = report.perturbed.as_ref();
         perturb::check_unless_known(subject, plain, engine, plan, derived, known).map(drop)
     })
+}
+
+/// What a host asks for beside a module.
+fn asked(way: Way) -> Vec<String> {
+    let mut asked = Vec::new();
+    if way.large_registers {
+        asked.push(
+            "the large register file, which a module cannot ask for: build it with `-cl-intel-256-GRF-per-thread` for OpenCL, \
+             `-ze-opt-large-register-file` for Level Zero"
+                .to_owned(),
+        );
+    }
+    if let Some(size) = way.group {
+        asked.push(format!(
+            "work-groups of {size}: the local range of the launch, with the same global range"
+        ));
+    }
+    asked
 }
 
 /// What every launch of an entry with a plan must fulfil.
@@ -76,7 +112,9 @@ pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Res
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.
 pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<String>> {
-    let planned = planned(subject, plan, Target::Portable, |_, _, _, _| Ok(()))?;
+    let planned = planned(subject, plan, Target::Portable, Way::default(), |_, _, _, _| {
+        Ok(())
+    })?;
     Ok(planned.granted)
 }
 
@@ -89,10 +127,23 @@ fn planned(
     subject: &FileSubject,
     plan: &Plan,
     target: Target,
+    way: Way,
     check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<()>,
 ) -> Result<PlannedSpirv> {
     let original = original(subject)?;
-    let workload = subject.workload()?;
+    let mut workload = subject.workload()?;
+    if let Some(size) = way.group {
+        let shapes = subject.regrouped()?.into_iter();
+        let shape = shapes
+            .map(|shape| shape.workload)
+            .find(|shape| shape.geometry().group == size);
+        workload = shape.ok_or_else(|| Error::bug("a work-group size that was tried is lost"))?;
+    }
+    let sized = |kernel: &Kernel| Kernel {
+        sub_group_size: way.sub_group.or(kernel.sub_group_size),
+        ..kernel.clone()
+    };
+    workload.kernel = Arc::new(sized(&workload.kernel));
     let group = workload.group;
     let options = Options::new(target);
     let for_group = prefetch::Target {
@@ -111,7 +162,7 @@ fn planned(
     let words = exchanged(original, &applied.kernel, &options)?;
     let with = |facts: &Facts| -> Result<Vec<u32>> {
         let imported = original.again(facts)?;
-        let applied = prefetch::apply(&imported.kernel, plan, &for_group)?;
+        let applied = prefetch::apply(&sized(&imported.kernel), plan, &for_group)?;
         exchanged(&imported.original, &applied.kernel, &options)
     };
     let mut granted = granted(&subject.launch().facts(), &words, with);
@@ -128,6 +179,7 @@ fn planned(
         words,
         plan: applied.plan,
         granted,
+        asked: asked(way),
     })
 }
 

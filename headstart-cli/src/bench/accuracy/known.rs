@@ -28,7 +28,7 @@ pub const OFF: &[Off] = &[
         models: &["h200", "h100"],
         case: "triad quads=2^24 items=4 group=256",
         plan: "unroll:16,b=rolling-registers:16,c=rolling-registers:16",
-        cause: "ptxas spills most of the rings, and that costs nothing here",
+        cause: "ptxas spills most of the rings, and that cost nothing here when these times were predicted",
     },
     Off {
         models: &["h200", "h100"],

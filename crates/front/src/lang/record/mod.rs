@@ -54,7 +54,7 @@ pub use memory::{
     whole,
 };
 pub use placed::{AtomicElement, Place, fields, item, item_of, place, read, set_item, write};
-pub use range::{Range, begin_for, counter, range};
+pub use range::{Range, after_work_items, begin_for, counter, range, work_items};
 pub use types_fit::{Same, TypesFit, if_types_fit};
 pub use values::{
     Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,

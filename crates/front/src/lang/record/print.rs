@@ -32,9 +32,14 @@ impl Line {
         self
     }
 
-    /// Adds a value: `{}`, or `{:x}` in base 16.
+    /// Adds a value: `{}`, or `{:x}` in base 16. A vector is its parts in brackets, with commas between.
     #[must_use]
-    pub fn value<T: Scalar>(mut self, value: Recorded<T>, hexadecimal: bool) -> Line {
+    pub fn value<V: Shows>(self, value: V, hexadecimal: bool) -> Line {
+        value.shown(self, hexadecimal)
+    }
+
+    /// Adds a scalar.
+    fn scalar<T: Scalar>(mut self, value: Recorded<T>, hexadecimal: bool) -> Line {
         let at = self.at;
         let (shown, value) = match T::TYPE {
             Type::Bool => (Shown::Truth, value.value),
@@ -72,6 +77,33 @@ impl Line {
             }
             recorder.build(at, |b| b.print(text, values));
         });
+    }
+}
+
+/// What a line can show.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot print values of this type",
+    note = "accepted: scalars with `{{}}`, and vectors of them with `{{:?}}`"
+)]
+pub trait Shows {
+    /// Adds it to a line.
+    fn shown(self, line: Line, hexadecimal: bool) -> Line;
+}
+
+impl<T: Scalar> Shows for Recorded<T> {
+    fn shown(self, line: Line, hexadecimal: bool) -> Line {
+        line.scalar(self, hexadecimal)
+    }
+}
+
+impl<V: Shows, const N: usize> Shows for [V; N] {
+    fn shown(self, line: Line, hexadecimal: bool) -> Line {
+        let mut line = line.text("[");
+        for (number, part) in self.into_iter().enumerate() {
+            let before = if number == 0 { line } else { line.text(", ") };
+            line = part.shown(before, hexadecimal);
+        }
+        line.text("]")
     }
 }
 

@@ -16,7 +16,7 @@ use super::state::recorder;
 use super::tree::VariableId;
 use super::{At, Recorded, Wishes};
 use crate::Error;
-use crate::ir::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, Type, Value, Wrap, eval};
+use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Element, Id, NoWrapOp, Type, Value, Wrap, eval};
 use crate::lang::scalar::Integer;
 
 /// A range that a `for` loop runs over.
@@ -51,6 +51,39 @@ pub fn range<T: Integer>(at: At, start: Recorded<T>, end: Recorded<T>, inclusive
         reversed: false,
         step: None,
     }
+}
+
+/// `work_items(count)`: the own ones of the numbers below; the work-group meets first.
+pub fn work_items(at: At, count: Recorded<usize>) -> Range<usize> {
+    recorder(|recorder| {
+        if !recorder.has_just_met() {
+            recorder.build(at, |b| b.barrier());
+        }
+    });
+    let [own, all] = recorder(|recorder| {
+        recorder.build(at, |b| {
+            let [x, y, z] = [0, 1, 2].map(|dimension| b.id(Id::Local(dimension)));
+            let [width, height, depth] = [0, 1, 2].map(|dimension| b.id(Id::GroupSize(dimension)));
+            let product =
+                |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Mul, Wrap::NotUnsigned, one, other);
+            let sum =
+                |b: &mut Builder<'_>, one, other| b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, one, other);
+            // A work-group has fewer than 2³² work-items.
+            let plane = product(b, height, z);
+            let rows = sum(b, y, plane);
+            let before = product(b, width, rows);
+            let own = sum(b, x, before);
+            let layer = product(b, width, height);
+            let all = product(b, layer, depth);
+            [own, all].map(|number| b.convert(ConvertOp::ExtendU, usize::TYPE, number))
+        })
+    });
+    range(at, Recorded::new(own), count, false).step_by(Recorded::new(all))
+}
+
+/// The end of a loop over `work_items(count)`: the work-group meets.
+pub fn after_work_items(at: At) {
+    recorder(|recorder| recorder.build(at, |b| b.barrier()));
 }
 
 impl<T: Integer> Range<T> {

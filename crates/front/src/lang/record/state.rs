@@ -137,6 +137,16 @@ impl Recorder {
         result
     }
 
+    /// Whether the work-group meets right before, with nothing between that touches memory.
+    pub fn has_just_met(&self) -> bool {
+        let last = self.nodes.iter().rev().find(|node| match node {
+            Node::Op(op) => !op.kind.is_pure(),
+            Node::Read { .. } | Node::Write { .. } => false,
+            _ => true,
+        });
+        matches!(last, Some(Node::Op(op)) if matches!(op.kind, OpKind::Barrier))
+    }
+
     /// Appends a step.
     pub fn push(&mut self, node: Node) {
         self.nodes.push(node);

@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 
-use super::table;
+use super::{signed, table};
 use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, UnaryOp};
 use crate::ir::types::Type;
 
@@ -202,7 +202,21 @@ pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
             UnaryOp::LibraryTanh => libm::tanh(x),
             UnaryOp::LibraryErf => libm::erf(x),
             UnaryOp::LibraryCbrt => libm::cbrt(x),
-            UnaryOp::LibraryRsqrt => 1.0 / x.sqrt(),
+            UnaryOp::LibraryRsqrt | UnaryOp::HalfRsqrt => 1.0 / x.sqrt(),
+            UnaryOp::LibraryLog1p => libm::log1p(x),
+            UnaryOp::LibraryExpm1 => libm::expm1(x),
+            UnaryOp::LibraryErfc => libm::erfc(x),
+            UnaryOp::LibrarySinOfBoth | UnaryOp::HalfSin => libm::sin(x),
+            UnaryOp::LibraryCosOfBoth | UnaryOp::HalfCos => libm::cos(x),
+            UnaryOp::NativeExp | UnaryOp::HalfExp => libm::exp(x),
+            UnaryOp::HalfExp2 => libm::exp2(x),
+            UnaryOp::NativeExp10 | UnaryOp::HalfExp10 => libm::exp10(x),
+            UnaryOp::NativeLog | UnaryOp::HalfLog => libm::log(x),
+            UnaryOp::HalfLog2 => libm::log2(x),
+            UnaryOp::NativeLog10 | UnaryOp::HalfLog10 => libm::log10(x),
+            UnaryOp::NativeTan | UnaryOp::HalfTan => libm::tan(x),
+            UnaryOp::HalfReciprocal => 1.0 / x,
+            UnaryOp::HalfSqrt => x.sqrt(),
             _ => 0.0,
         },
     )
@@ -216,9 +230,23 @@ pub(super) fn library_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         match op {
             BinaryOp::LibraryPow => libm::pow(x, y),
             BinaryOp::LibraryAtan2 => libm::atan2(x, y),
-            _ => libm::hypot(x, y),
+            BinaryOp::LibraryHypot => libm::hypot(x, y),
+            BinaryOp::LibraryPown => to_the_integer(x, signed(ty, b)),
+            BinaryOp::NativeDivide | BinaryOp::HalfDivide => x / y,
+            // Where the base is negative `powr` is not defined.
+            _ if x < 0.0 => f64::NAN,
+            _ => libm::pow(x, y),
         },
     )
+}
+
+/// A power. Integers that a binary64 does not have are so large that they alone decide the result, apart from their last bit.
+fn to_the_integer(x: f64, power: i64) -> f64 {
+    let result = libm::pow(x.abs(), power as f64);
+    match x.is_sign_negative() && power % 2 != 0 {
+        true => -result,
+        false => result,
+    }
 }
 
 /// The approximations in binary64 of which NVIDIA's GPUs compute the upper 32 bits, from the upper 32 bits.

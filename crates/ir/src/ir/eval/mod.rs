@@ -94,9 +94,15 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         | BinaryOp::FMinimum
         | BinaryOp::FMaximum => float::binary(op, ty, a, b),
         BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => float::binary(BinaryOp::FDiv, ty, a, b),
-        BinaryOp::LibraryPow | BinaryOp::LibraryAtan2 | BinaryOp::LibraryHypot => {
-            float::library_binary(op, ty, a, b)
-        }
+        BinaryOp::LibraryPow
+        | BinaryOp::LibraryAtan2
+        | BinaryOp::LibraryHypot
+        | BinaryOp::LibraryPowr
+        | BinaryOp::LibraryPown
+        | BinaryOp::NativePowr
+        | BinaryOp::NativeDivide
+        | BinaryOp::HalfPowr
+        | BinaryOp::HalfDivide => float::library_binary(op, ty, a, b),
     };
     result & ty.mask()
 }

@@ -393,12 +393,7 @@ fn meet(number: u32, sub_groups: u32) -> Check<()> {
 
 fn print(text: &str, types: &[Type]) -> Check<()> {
     let pieces = line::pieces(text).ok_or_else(|| Rule::Print.broken("a brace in a line is out of place"))?;
-    let shown = || {
-        pieces.iter().filter_map(|piece| match piece {
-            Piece::Value(shown) => Some(*shown),
-            Piece::Text(_) => None,
-        })
-    };
+    let shown = || pieces.iter().filter_map(Piece::shown);
     let small = text.len() <= limits::LINE_BYTES && types.len() <= limits::LINE_VALUES;
     Rule::Print.check(small, || {
         format!(

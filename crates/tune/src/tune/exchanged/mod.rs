@@ -15,6 +15,7 @@
 //! said of the ids of the old body goes with it; everything else stays word for word. Types are looked for among those
 //! that are there, for a module has each once.
 
+mod modes;
 mod old;
 
 use std::collections::{HashMap, HashSet};
@@ -28,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::front::spirv::words;
 use crate::front::spirv::{Origin, Original};
 use crate::ir::Kernel;
+pub(super) use modes::in_sub_groups;
 use old::Module;
 
 /// The word of the header that has the version.
@@ -507,6 +509,15 @@ impl Writer<'_> {
         };
         if uses("GroupNonUniform") {
             out[VERSION] = out[VERSION].max(NON_UNIFORM);
+        }
+        if self
+            .new
+            .module
+            .execution_modes
+            .iter()
+            .any(modes::is_sub_group_size)
+        {
+            out[VERSION] = out[VERSION].max(modes::SUB_GROUP_SIZES);
         }
         let mut at = 5;
         let mut copy_to = |out: &mut Vec<u32>, end: usize| {

@@ -52,6 +52,7 @@ fn arithmetic_takes_its_types() {
     let single = vec![Type::F32];
     let longs = vec![Type::I64];
     let machine = vec![Type::F32, Type::F64];
+    let with_halves = vec![Type::F16, Type::F32, Type::F64];
     let half_or_single = vec![Type::F16, Type::F32];
     let at_most_single = vec![Type::F16, Type::Bf16, Type::F32];
     let floats = vec![Type::F16, Type::Bf16, Type::F32, Type::F64];
@@ -64,7 +65,8 @@ fn arithmetic_takes_its_types() {
             "approximate.rsqrt" => &machine,
             "approximate.exp2" => &half_or_single,
             "approximate.tanh" => &at_most_single,
-            _ if name.starts_with("library.") => &machine,
+            "library.pown" => &machine,
+            _ if name.starts_with("library.") => &with_halves,
             _ if op.is_approximation() => &single,
             "normal.rcp" | "normal.sqrt" | "table.exp2" | "table.log2" | "table.rcp" => &single,
             "table.row" => &longs,
@@ -80,7 +82,8 @@ fn arithmetic_takes_its_types() {
             "fadd" | "fsub" | "fmul" | "fdiv" | "fmin" | "fmax" | "fminimum" | "fmaximum" | "copysign" => {
                 &floats
             }
-            _ if name.starts_with("library.") => &machine,
+            "library.pown" => &machine,
+            _ if name.starts_with("library.") => &with_halves,
             _ if op.is_approximation() => &single,
             "dot4.s" | "dot4.u" | "dot4.su" => &words,
             _ => &integers,

@@ -155,7 +155,7 @@ fn an_unknown_parameter() {
     refused(
         &["tune", "gather", "--set", "items=many"],
         2,
-        &["`many` is no value for `items`", "1 to 1,048,576"],
+        &["`many` is not a value for `items`", "1 to 1,048,576"],
     );
     refused(
         &["run", "gather", "--set", "group=100"],
@@ -255,17 +255,17 @@ fn a_program_that_cannot_be_started_from_nothing() {
             &[&format!("`{name}`"), "a letter, then", similar],
         );
     }
-    refused(&["new", ".."], 2, &["`..` ends in no name", "`my-kernel`"]);
+    refused(&["new", ".."], 2, &["`..` does not end in a name", "`my-kernel`"]);
     refused(
         &["new", &inside("no/such")],
         2,
-        &["there is no folder", "a path in a folder that exists"],
+        &["there is no folder", "a path whose parent folder exists"],
     );
     write(folder.path(), "taken", "");
     refused(
         &["new", &inside("taken")],
         2,
-        &["exists and is no folder", "an empty folder"],
+        &["exists and is not a folder", "an empty folder"],
     );
     fs::create_dir(folder.path().join("full")).expect("a folder");
     write(&folder.path().join("full"), "notes", "");
@@ -649,7 +649,7 @@ fn advice_from_what_is_no_profile() {
     refused(
         &["advise", "--ncu", &format!("{bare}#x")],
         2,
-        &["no launch of a profile"],
+        &["not a launch of a profile"],
     );
     refused(
         &["advise", "--ncu", &format!("{bare}#7")],
@@ -890,12 +890,12 @@ fn what_cannot_be_compared() {
     refused(
         &["compare", &list, &list, "--device", "sim:h200"],
         2,
-        &["`--device` is for kernels that are run", "leave it out"],
+        &["`--device` applies to kernels that are run", "leave it out"],
     );
     refused(
         &["compare", "none", "unroll:4"],
         2,
-        &["`none` is a plan, and of no kernel", "--kernel KERNEL"],
+        &["`none` is a plan, and no kernel is given", "--kernel KERNEL"],
     );
     refused(
         &["compare", "gather", "gathr"],
@@ -999,13 +999,13 @@ fn programs_that_leave_no_launch() {
     refused(
         &["tune", "--bin", &idle],
         1,
-        &["launched no kernel of `#[kernel]`", "headstart capture"],
+        &["launched no `#[kernel]`", "headstart capture"],
     );
     refused(&["kernels", "--bin", &failing], 1, &["failed, exit status: 3"]);
     refused(
         &["tune", "--bin", "no/such"],
         2,
-        &["`no/such` cannot be run", "a program that was built"],
+        &["`no/such` cannot be run", "a built program"],
     );
     // A kernel whose launch was kept, and one whose launch could not be.
     let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
@@ -1030,7 +1030,10 @@ fn programs_that_leave_no_launch() {
         listed,
         "half  2 work-groups of 128 work-items, 512 bytes of data\n"
     );
-    assert!(said.contains("no launch of `other` was kept: inside"), "{said}");
+    assert!(
+        said.contains("no launch of `other` was recorded: inside"),
+        "{said}"
+    );
     refused(
         &["tune", "hafl", "--bin", &two],
         2,

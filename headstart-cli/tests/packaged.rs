@@ -318,6 +318,21 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
         .env("HEADSTART_CACHE", outside.path().join("answers")),
     );
     assert!(tuned.contains("Verdict: "), "{tuned}");
+    // The answer is the program's own: with it, and without a search, it launches the same plan.
+    let shipped = outside.path().join("shipped");
+    let mut ship = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    succeeds(
+        ship.args(["tune", "--quiet", "--device", "sim:h200", "--ship"])
+            .arg(&shipped)
+            .args(["--plans", "unroll:2", "--bin"])
+            .arg(&program)
+            .env("HEADSTART_CACHE", outside.path().join("answers")),
+    );
+    let said = succeeds(Command::new(&program).env("HEADSTART_CACHE", &shipped));
+    assert!(
+        said.contains(" with unroll:2\n") && said.contains("verdict: unroll\n"),
+        "{said}"
+    );
     let tested = succeeds(registry.cargo(&demo).args(["test", "--quiet"]));
     assert!(tested.contains("1 passed; 0 failed"), "{tested}");
 

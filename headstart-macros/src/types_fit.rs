@@ -3,7 +3,9 @@
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::visit::{self, Visit};
-use syn::{ExprBreak, ExprContinue, ExprForLoop, ExprLoop, ExprWhile, GenericParam, Generics, ItemFn, ReturnType};
+use syn::{
+    ExprBreak, ExprContinue, ExprForLoop, ExprLoop, ExprWhile, GenericParam, Generics, ItemFn, ReturnType,
+};
 
 use crate::verbatim::verbatim;
 
@@ -64,7 +66,11 @@ fn generic(generics: &Generics, body: &TokenStream) -> Option<TokenStream> {
             GenericParam::Type(parameter) => {
                 let name = &parameter.ident;
                 used.push(quote!(#name));
-                vec![quote!(u32), quote!(f32), quote!(::headstart::facade::lang::prelude::F16)]
+                vec![
+                    quote!(u32),
+                    quote!(f32),
+                    quote!(::headstart::facade::lang::prelude::F16),
+                ]
             }
             GenericParam::Const(parameter) => {
                 let ty = &parameter.ty;

@@ -21,7 +21,7 @@ pub enum FileError {
     #[error("it is a folder")]
     Folder,
     /// It is a device, a pipe or a socket.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotRegular,
     /// Text was asked for.
     #[error("byte {valid} is not UTF-8")]

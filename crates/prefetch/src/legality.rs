@@ -165,7 +165,7 @@ pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &Lo
         return Ok(());
     }
     let name = &kernel.loads[site.id].name;
-    let why = "is in constant memory, which has a cache of its own that nothing fills ahead";
+    let why = "is in constant memory, whose cache no instruction can prefetch into";
     Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
 }
 

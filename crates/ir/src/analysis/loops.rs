@@ -159,7 +159,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
             params: Vec::new(),
             steps: Vec::new(),
             inside: HashMap::new(),
-            exit: Err("this is no loop".to_owned()),
+            exit: Err("this is not a loop".to_owned()),
             other_exits: Vec::new(),
             loads: Vec::new(),
             effects: Vec::new(),

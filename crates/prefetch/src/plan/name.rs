@@ -52,7 +52,7 @@ impl LoadName {
             LoadPlace::Loop(name) => {
                 check(name, "a loop's name")?;
                 if name.contains(':') {
-                    return Err(Error::usage(format!("{} is no loop's name", quoted(name)))
+                    return Err(Error::usage(format!("{} is not a loop name", quoted(name)))
                         .accepted("`LOAD@LOOP` or `LOAD@FILE:LINE`"));
                 }
             }

@@ -191,8 +191,7 @@ fn larger_sub_groups(case: &Case<'_>) -> Option<String> {
     let (own, largest) = case.profile?.sub_group?;
     (own < largest).then(|| {
         format!(
-            "Sub-groups have {own} work-items, the device can have {largest}: a larger one asks for more with each \
-             access, and needs fewer instructions."
+            "Sub-groups have {own} work-items, the device can have {largest}: a larger one requests more with each access and needs fewer instructions."
         )
     })
 }

@@ -322,7 +322,7 @@ impl Bound {
             |(number, argument): (usize, &Option<Argument>)| match (argument, &self.workload.given[number]) {
                 (None, &Given::Part { of, start }) => match arguments.get(of) {
                     Some(Some(Argument::Buffer(buffer))) => Ok(Argument::Part(buffer.clone(), start)),
-                    _ => Err(Error::bug("a pointer into what is no buffer")),
+                    _ => Err(Error::bug("a pointer into something other than a buffer")),
                 },
                 (Some(argument), _) => Ok(argument.clone()),
                 (None, _) => Err(Error::bug("an argument that was not bound")),

@@ -443,7 +443,7 @@ fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
     match bytes {
         1..=limits::PREFETCH_BYTES => Ok(()),
         other => Err(Rule::Prefetch.broken(format!(
-            "`prefetch` asks for 1 to {} bytes, not {other}",
+            "`prefetch` takes 1 to {} bytes, not {other}",
             limits::PREFETCH_BYTES
         ))),
     }

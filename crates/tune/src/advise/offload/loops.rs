@@ -75,7 +75,7 @@ pub fn loops_of(text: &str) -> Result<Vec<HostLoop>> {
                 .number(text)
                 .filter(|number| number.is_finite() && *number >= 0.0)
                 .ok_or_else(|| {
-                    Error::input(format!("`{text}` is no number of {}", named[0]))
+                    Error::input(format!("`{text}` is not a number of {}", named[0]))
                         .at(format!("row {}", position + 1))
                         .accepted("0 or more")
                 })
@@ -125,7 +125,7 @@ mod tests {
             .expect_err("refused")
             .to_string();
         assert!(
-            error.contains("`fast` is no number of seconds") && error.contains("row 2"),
+            error.contains("`fast` is not a number of seconds") && error.contains("row 2"),
             "{error}"
         );
         let error = loops_of("hello").expect_err("refused").to_string();

@@ -352,7 +352,7 @@ impl Writer<'_> {
             .find(|(_, found)| **found == own)
             .and_then(|(key, _)| known(key));
         let Some([element, _]) = vector.as_deref() else {
-            return Err(Error::input("a parameter that is passed by value is no vector"));
+            return Err(Error::input("a parameter passed by value is not a vector"));
         };
         let element = *element;
         let bytes = self

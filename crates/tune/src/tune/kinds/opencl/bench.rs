@@ -239,7 +239,7 @@ impl OpenClBench {
         let facts = self.facts();
         let warning = match facts.kind {
             Kind::Gpu => "",
-            _ => " This is no GPU: its times say nothing about one.",
+            _ => " This is not a GPU, and its times say nothing about one.",
         };
         format!(
             "Measured on {}, driver {}: medians of {} launches in turns, after a warm-up. Outputs at full size are \

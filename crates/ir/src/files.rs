@@ -1,4 +1,4 @@
-//! Files that users name: read with a limit, and only what is a regular file.
+//! Files named by users: only regular files are read, up to a size limit.
 //!
 //! `/dev/zero` never ends, and opening a pipe waits for whoever writes into it.
 

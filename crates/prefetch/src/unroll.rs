@@ -1,4 +1,4 @@
-//! `unroll:full`, and the author's wishes on loops.
+//! `unroll:full`, and the attributes that the author put on loops.
 //!
 //! ```text
 //! before                      after

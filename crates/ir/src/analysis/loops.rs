@@ -1,4 +1,4 @@
-//! Loops: what their parameters do from one iteration to the next, and how they end.
+//! Loops: how their parameters change from one iteration to the next, and how they end.
 //!
 //! A counted loop is *recognised*, never declared: a carried value with a constant or invariant step, a
 //! test of it against an invariant bound, and a reason why it does not wrap. A kernel that came from a

@@ -1,4 +1,4 @@
-//! The name of a load in a plan: the parameter that it reads and, where that is not enough, the place of the load.
+//! The name of a load in a plan: the parameter that it reads and, if that is ambiguous, the place of the load.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! The advice on one kernel: the procedure's answers, what would help, the cheapest first, and how much there is to gain.
+//! The advice on one kernel: the checklist's answers, remedies with the cheapest first, and the possible gain.
 
 use serde::Serialize;
 

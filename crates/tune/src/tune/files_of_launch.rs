@@ -1,4 +1,4 @@
-//! Files that a launch file fills buffers with: NumPy's, and raw bytes.
+//! Files as contents of a launch file's buffers: NumPy's formats, and raw bytes.
 
 use std::fs::File;
 use std::io::Read;

@@ -1,5 +1,4 @@
-//! What a launch file fills buffers with: patterns, graphs; [files](super::files_of_launch) and
-//! [hash tables](super::hashed).
+//! Fills of a launch file's buffers: patterns, graphs; [files](super::files_of_launch) and [hash tables](super::hashed).
 
 use std::collections::BTreeMap;
 use std::path::Path;

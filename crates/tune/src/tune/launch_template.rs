@@ -1,4 +1,4 @@
-//! A launch file to start from: what a kernel takes, with the defaults written out.
+//! A launch file to edit: a kernel's parameters, with the defaults written out.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! The best form of a kernel for a launch with real arguments: what `NAME::tuned` of a `#[kernel]` calls.
+//! The best form of a kernel for a launch with real arguments, for `NAME::tuned` of a `#[kernel]`.
 //!
 //! ```no_run
 //! use headstart::device::{TypedBuffer, sim::Simulator, Device};

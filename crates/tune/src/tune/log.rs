@@ -1,4 +1,4 @@
-//! The tuner's log: what was tried is not tried again.
+//! The tuner's log: trials are not repeated.
 //!
 //! A line of JSON a trial, written when the trial ends, so that a search that was killed goes on where it stopped, and a
 //! search that is asked for again is answered at once:

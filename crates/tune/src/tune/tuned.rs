@@ -1,4 +1,4 @@
-//! The best form of a kernel at program start: found once, remembered after.
+//! The best form of a kernel at program start: searched once, then cached.
 //!
 //! ```no_run
 //! use std::sync::Arc;

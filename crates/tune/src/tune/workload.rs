@@ -1,4 +1,4 @@
-//! A kernel with everything that a launch needs, before there is a device.
+//! A kernel with its geometry and arguments, independent of a device.
 //!
 //! A workload says what each parameter gets, and which buffers hold results. [`Workload::bind`] allocates it on a
 //! device; the inputs are allocated once, the outputs anew for every launch, so that no launch sees what another wrote.

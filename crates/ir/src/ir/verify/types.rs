@@ -1,4 +1,4 @@
-//! The types that operations take and make. The parser infers results with it, the verifier checks them.
+//! The types of operands and results. The parser infers results with it, the verifier checks them.
 
 use super::rule;
 use super::violation::{Check, Rule, Violation};

@@ -1,4 +1,4 @@
-//! What the lines of a sweep say, in sentences.
+//! The findings of a sweep, in sentences.
 
 use super::lines::{Layout, Line};
 use super::{Point, Sweep};

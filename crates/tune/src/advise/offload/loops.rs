@@ -1,4 +1,4 @@
-//! A program's loops as a profile on the host has them.
+//! A program's loops, from a profile on the host.
 //!
 //! A CSV with a header, which begins with `loop`; the other columns stand in any order, and most may be missing:
 //!

@@ -1,4 +1,4 @@
-//! A better kernel in the place of the old one in its SPIR-V module.
+//! Replacing a kernel in its SPIR-V module.
 //!
 //! ```text
 //! before                                   after

@@ -1,4 +1,4 @@
-//! The kinds of devices, in one registry: how each is written, found and opened, and what it can do.
+//! The registry of device kinds: how each is named, found and opened, and its capabilities.
 //!
 //! | folder | is written | plans are |
 //! |---|---|---|

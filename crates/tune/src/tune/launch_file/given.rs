@@ -1,4 +1,4 @@
-//! What a kernel's parameters get by a launch file.
+//! The arguments of a kernel's parameters in a launch file.
 
 use std::sync::Arc;
 

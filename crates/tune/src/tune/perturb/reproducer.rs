@@ -1,4 +1,4 @@
-//! A difference between the plain and a derived kernel, as a folder that repeats it.
+//! A difference between the plain and a derived kernel, as a folder that reproduces it.
 //!
 //! ```text
 //! headstart-bug-gather-0123456789abcdef/

@@ -1,4 +1,4 @@
-//! Devices of OpenCL, Intel's GPUs among them: `opencl:N`.
+//! OpenCL devices, including Intel's GPUs: `opencl:N`.
 
 pub mod bench;
 

@@ -226,7 +226,7 @@ fn what_a_device_does_not_have() {
     refused(
         &with(&["--registers", "300"]),
         3,
-        &["no 300 registers", "at most 255"],
+        &["300 registers", "at most 255"],
     );
     refused(
         &with(&["--shared", "300000"]),
@@ -236,7 +236,7 @@ fn what_a_device_does_not_have() {
     refused(
         &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
         2,
-        &["`--measure 3`", "sim:h200 is simulated", "`--plans`"],
+        &["`--measure 3`", "on the simulated sim:h200", "`--plans`"],
     );
 }
 
@@ -667,7 +667,7 @@ fn advice_from_what_is_no_profile() {
         2,
         &["--share 1.5", "at most 1"],
     );
-    refused(&["advise", "gather", "--share", "NaN"], 2, &["no share"]);
+    refused(&["advise", "gather", "--share", "NaN"], 2, &["not a share"]);
     refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
 }
 
@@ -787,7 +787,7 @@ fn what_is_no_regular_file_is_not_read() {
             matches!(output.status.code(), Some(1 | 2)),
             "{arguments:?}: {said}"
         );
-        assert!(said.contains("no regular file"), "{arguments:?}: {said}");
+        assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
     }
 }
 
@@ -879,9 +879,13 @@ fn what_cannot_be_compared() {
     refused(
         &["compare", &empty, &list],
         1,
-        &["empty.json", "no report", report],
+        &["empty.json", "not a report", report],
     );
-    refused(&["compare", &list, &list], 1, &["list.json", "no report", report]);
+    refused(
+        &["compare", &list, &list],
+        1,
+        &["list.json", "not a report", report],
+    );
     refused(
         &["compare", &list, "gather"],
         2,

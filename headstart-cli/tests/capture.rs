@@ -741,6 +741,7 @@ fn a_command_without_its_library_writes_the_copy_that_it_contains() {
     fs::copy(env!("CARGO_BIN_EXE_headstart"), &command).expect("copied");
     let caches = place.at("caches");
     let run = |set: &dyn Fn(&mut Command)| {
+        let _ = fs::remove_dir_all(place.at("cap"));
         let mut run = place.in_place(Command::new(&command));
         run.env_remove("HEADSTART_DRIVER_LIBRARY")
             .env("XDG_CACHE_HOME", &caches)

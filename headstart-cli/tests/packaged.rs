@@ -401,6 +401,17 @@ fn the_command_is_installed_from_the_packages_alone() {
     let told =
         succeeds(Command::new(&command).args(["run", "gather", "--device", "sim:h200", "--set", "items=8"]));
     assert!(told.contains("gather"), "{told}");
+    // The library that is preloaded came with it.
+    let caches = outside.path().join("caches");
+    let mut capture = Command::new(&command);
+    capture
+        .args(["capture", "--list", "-o", "capture", "--", "true"])
+        .current_dir(outside.path())
+        .env("XDG_CACHE_HOME", &caches);
+    let said = String::from_utf8_lossy(&run(&mut capture).stderr).into_owned();
+    assert!(said.contains("did not call the CUDA driver"), "{said}");
+    let library = format!("headstart/{}-libheadstart_driver.so", env!("CARGO_PKG_VERSION"));
+    assert!(caches.join(library).is_file(), "{said}");
     succeeds(
         Command::new(&command)
             .args(["new", "demo"])

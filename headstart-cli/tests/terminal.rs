@@ -187,7 +187,9 @@ fn commands() -> BTreeSet<String> {
 /// Every word of the widest output is in the others, and no line is too long but for one long word.
 fn fits(arguments: &[&str], status: Status, renewed: Option<&str>) {
     let words = |text: &str| -> Vec<String> {
-        let words = text.split_whitespace().filter(|word| !word.starts_with('─'));
+        // Lines of tables, and numbers that differ from run to run, are no words.
+        let is_word = |word: &&str| word.chars().any(char::is_alphabetic);
+        let words = text.split_whitespace().filter(is_word);
         words.map(str::to_owned).collect()
     };
     let mut known: Option<BTreeSet<String>> = None;

@@ -82,7 +82,10 @@ impl Files {
             (vec!["--help"], 0),
             (with(&["tune", "gather"], &["--plans", plans]), 0),
             (with(&["tune", "gather"], &[]), 0),
-            (with(&["tune", "gather"], &["--terms", "sycl"]), 0),
+            (
+                with(&["tune", "gather"], &["--terms", "sycl", "--plans", "unroll:2"]),
+                0,
+            ),
             (vec!["tune", "no-such-kernel-in-the-gallery"], 2),
             (with(&["advise", "gather"], &[]), 0),
             (vec!["advise", "--ncu", profile], 0),

@@ -158,15 +158,22 @@ impl Registry {
 
     /// Removes what was built from our crates: Cargo takes a crate of a registry for unchanged as long as its version is.
     fn forget_ours(&self, folder: &Path) {
+        let mut metadata = self.cargo(folder);
+        metadata.args(["metadata", "--format-version", "1"]);
+        let used: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
+        let used = used["packages"].as_array().expect("packages");
         let mut clean = self.cargo(folder);
-        clean.args([
-            "clean",
-            "--quiet",
-            "--package",
-            "headstart",
-            "--package",
-            "headstart-macros",
-        ]);
+        clean.args(["clean", "--quiet"]);
+        // A package that a program does not use cannot be cleaned there.
+        for package in used {
+            let text = |key: &str| package[key].as_str().unwrap_or_default();
+            if self
+                .packages
+                .contains(&format!("{}-{}", text("name"), text("version")))
+            {
+                clean.args(["--package", text("name")]);
+            }
+        }
         succeeds(&mut clean);
     }
 

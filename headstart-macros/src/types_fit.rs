@@ -51,7 +51,7 @@ pub fn types_fit(function: &ItemFn) -> Option<TokenStream> {
 /// The constant's value for a generic function.
 ///
 /// A constant has no generic parameters, but one of a generic type does. The compiler checks its types with the parameters as they
-/// are, and computes it for examples of them: `u32`, `f32`, `F16`. An example without the function's bounds finds the constant of a
+/// are, and computes it for examples of them: `u32`, `f32`, `f16`. An example without the function's bounds finds the constant of a
 /// trait instead, which is always there.
 fn generic(generics: &Generics, body: &TokenStream) -> Option<TokenStream> {
     let mut examples = vec![Vec::new()];
@@ -69,7 +69,7 @@ fn generic(generics: &Generics, body: &TokenStream) -> Option<TokenStream> {
                 vec![
                     quote!(u32),
                     quote!(f32),
-                    quote!(::headstart::facade::lang::prelude::F16),
+                    quote!(::headstart::facade::lang::prelude::f16),
                 ]
             }
             GenericParam::Const(parameter) => {

@@ -72,7 +72,12 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
     let mut captured = kernel::captured(which)?;
-    let mut subject = kernel::find_with(which, captured.as_ref(), Places::Filled)?;
+    // A program's own kernel stays as it is: its answers are found by its text.
+    let places = match options.program.bin {
+        Some(_) => Places::Kept,
+        None => Places::Filled,
+    };
+    let mut subject = kernel::find_with(which, captured.as_ref(), places)?;
     clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;

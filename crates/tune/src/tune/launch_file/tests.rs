@@ -88,10 +88,10 @@ fn pointers_need_no_buffer_of_their_own() {
             "end_of = \"frist\"",
             "did you mean `first`?",
         ),
-        ("end_of = \"first\"", "end_of = \"half\"", "no memory of its own"),
+        ("end_of = \"first\"", "end_of = \"half\"", "has no memory"),
         ("null = true", "null = true, fill = \"zero\"", "several places"),
         (", type = \"f16\"", "", "1 is not a `i16`; an integer, or `type"),
-        ("type = \"f16\"", "type = \"f32\"", "no type of 2 bytes"),
+        ("type = \"f16\"", "type = \"f32\"", "not a 2-byte type"),
     ] {
         let error = given(&text.replace(from, to)).expect_err(to).to_string();
         assert!(error.contains(expected), "{to}: {error}");

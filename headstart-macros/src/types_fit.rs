@@ -83,7 +83,11 @@ fn generic(generics: &Generics, body: &TokenStream) -> Option<TokenStream> {
         };
         examples = examples
             .iter()
-            .flat_map(|so_far| known.iter().map(|next| [&so_far[..], &[next.clone()]].concat()))
+            .flat_map(|so_far| {
+                known
+                    .iter()
+                    .map(|next| [so_far, std::slice::from_ref(next)].concat())
+            })
             .collect();
         if examples.len() > 27 {
             return None;

@@ -107,11 +107,8 @@ impl Settings {
             let word = parameter.words.iter().position(|word| *word == value);
             let Some(word) = word else {
                 return Err(
-                    Error::usage(format!("{} is no value for `{name}`", quoted(value))).accepted(accepted(
-                        value,
-                        "values",
-                        parameter.words.iter().copied(),
-                    )),
+                    Error::usage(format!("{} is not a value for `{name}`", quoted(value)))
+                        .accepted(accepted(value, "values", parameter.words.iter().copied())),
                 );
             };
             return self.put(position, word as u64);
@@ -122,7 +119,7 @@ impl Settings {
             grouped(*parameter.range.end())
         );
         let number = number(value).ok_or_else(|| {
-            Error::usage(format!("{} is no value for `{name}`", quoted(value)))
+            Error::usage(format!("{} is not a value for `{name}`", quoted(value)))
                 .accepted(format!("a whole number from {range}, such as 4096 or 2^12"))
         })?;
         if !parameter.range.contains(&number) {

@@ -93,9 +93,9 @@ fn page(results: &Value) -> String {
     let cases = cases(results);
     let copy = results["copy_bytes_per_s"].as_f64();
     let mut text = format!(
-        "# Workloads on an H200\n\n`{}` on an {}, driver {}, {}. Each plain kernel is reported at the grid and block where \
-         it is fastest; plans are derived there. Medians, the L2 cache flushed before each launch; the programs beside ran \
-         in the same run, on the same data. A plan that does not win by 3 % is not chosen. This page is made from \
+        "# Workloads on an H200\n\n`{}` on an {}, driver {}, {}. Each plain kernel is reported for its fastest geometry, and \
+         plans are derived there. Times are medians with L2 flushed before each launch; the other programs ran \
+         in the same run, on the same data. A plan that gains less than 3 % is not chosen. This page is generated from \
          `results/workloads-h200.json`, which has every plan and every geometry.\n",
         results["command"].as_str().unwrap_or("?"),
         results["device"]["name"].as_str().unwrap_or("?"),
@@ -108,7 +108,7 @@ fn page(results: &Value) -> String {
     if let Some(copy) = copy {
         let _ = writeln!(
             text,
-            "\nA copy within the GPU's memory reads and writes {:.0} GB/s.",
+            "\nA copy within the GPU's memory reads and writes {:.0} GB/s in total.",
             copy / 1e9
         );
     }
@@ -121,8 +121,8 @@ fn page(results: &Value) -> String {
     if let Some((mean, count)) = geometric_mean(starved().map(Case::speedup)) {
         let _ = writeln!(
             text,
-            "- Over the {count} cases with at most a quarter of the sub-groups that a core holds: {mean:.2}×, the geometric \
-             mean of the chosen plans over the plain kernels."
+            "- In the {count} cases with at most 25 % occupancy, the chosen plans are {mean:.2}× as fast as the plain kernels \
+             (geometric mean)."
         );
     }
     if let Some((mean, count)) = geometric_mean(
@@ -136,7 +136,7 @@ fn page(results: &Value) -> String {
             .count();
         let _ = writeln!(
             text,
-            "- Against the fastest program beside: {mean:.2}× over {count} cases, at or ahead of it in {ahead}."
+            "- Compared with the fastest other program: {mean:.2}× over {count} cases, equal or faster in {ahead}."
         );
     }
     let products: Vec<&Case<'_>> = cases
@@ -149,19 +149,19 @@ fn page(results: &Value) -> String {
         .count();
     let _ = writeln!(
         text,
-        "- Sparse products: at or ahead of cuSPARSE on {ahead} of {} matrices.",
+        "- Sparse products: as fast as cuSPARSE or faster on {ahead} of {} matrices.",
         products.len()
     );
     let told = cases
         .iter()
         .filter(|case| case.is_control() && case.plan != "none")
         .count();
-    let _ = writeln!(text, "- Controls for which a plan is chosen: {told}.");
+    let _ = writeln!(text, "- Control cases for which a plan is chosen: {told}.");
     let _ = writeln!(
         text,
         "\n![Time of the fastest program over ours](workloads.svg)\n\n## Every case\n\nBytes are those of all \
-         buffers. Occupancy is the share of a core's sub-groups that are resident. `peer / ours` is how many times as long \
-         the program takes.\n\n| case | bytes | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | over plain | beside, ms | \
+         buffers. Occupancy is the share of a core's sub-groups that are resident. `peer / ours` is the other program's time \
+         divided by ours.\n\n| case | bytes | kernel, work-groups × work-items | occupancy | plain, ms | chosen plan | ms | speedup | other programs, ms | \
          peer / ours | GB/s, share of a copy |\n|---|---|---|---|---|---|---|---|---|---|---|"
     );
     for case in &cases {
@@ -220,7 +220,7 @@ fn not_measured(results: &Value) -> String {
         .filter(|case| !measured(&case.name))
         .collect();
     let mut text = String::from(
-        "\n## Sizes\n\nEach workload has a small case of at most 16 MB, one of 30 to 80 MB, about as much as the L2 cache holds, \
+        "\n## Sizes\n\nEach workload has a small case of at most 16 MB, one of 30 to 80 MB, about the capacity of L2, \
          and one of 2 GB or more. ",
     );
     if left.is_empty() {
@@ -259,8 +259,8 @@ fn not_measured(results: &Value) -> String {
     let _ = writeln!(
         text,
         "\nThe embedding bag has {COMBINATIONS} combinations of mode, dimension, element, skew, bags and lengths. The benchmark \
-         takes {by_default} of them, those chosen by hand and as many more as it takes until any two settings meet; \
-         `--all-bags` takes all. {known} are measured here."
+         runs {by_default} of them, a hand-picked set extended to cover all pairs of settings; \
+         `--all-bags` runs all. {known} are measured here."
     );
     text
 }
@@ -323,9 +323,9 @@ fn made_up() -> Value {
 fn a_page_says_what_was_chosen_and_what_was_not() {
     let text = page(&made_up());
     for line in [
-        "Over the 1 cases with at most a quarter of the sub-groups that a core holds: 2.00×",
-        "at or ahead of cuSPARSE on 1 of 1 matrices",
-        "Controls for which a plan is chosen: 0.",
+        "In the 1 cases with at most 25 % occupancy, the chosen plans are 2.00×",
+        "as fast as cuSPARSE or faster on 1 of 1 matrices",
+        "Control cases for which a plan is chosen: 0.",
         "| spmv, one | 3 GB | k, 10 × 64 | 20 % | 2.000 | `unroll:8` | 1.000 | 2.00 | cuSPARSE 3.000 | 3.00 | 1000, 25 % |",
         "| control: two | 3 GB | k, 10 × 64 | 100 % | 2.000 | `none` | 2.000 | 1.00 | – | – | 500, 12 % |",
         "| spmv, banded, middle | ",

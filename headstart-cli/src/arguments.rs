@@ -18,25 +18,30 @@ pub struct Arguments {
     /// Colour headings, verdicts and warnings
     #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
     pub color: Colour,
-    /// Whose words to use for threads and cores [default: those of the device's maker]
+    /// Terms for threads and cores: CUDA's or SYCL's [default: by the device's vendor]
     #[arg(long, value_enum, value_name = "WHOSE", global = true)]
     pub terms: Option<Words>,
-    /// Say nothing on standard error but errors
+    /// Print nothing but errors to standard error
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Say on standard error what became of each plan and why, which programs are started, and how long each phase takes
+    /// Print to standard error the fate of each plan and the reason, the programs started, and the time of each phase
     #[arg(long, short, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
 }
 
 const AFTER_HELP: &str = "\
-Exit status: 0 done, 1 the kernel or its input is at fault, 2 usage, 3 the device or this machine cannot, 4 a bug of ours,\n130 stopped by Ctrl-C, with a report of what was tried.";
+Examples:
+  headstart tune gather
+  headstart new my-kernel && cd my-kernel && cargo run
+  headstart help tune
+
+Exit status: 0 success, 1 an error in the kernel or its input, 2 usage, 3 the device or this machine failed, 4 a bug in\nHeadstart, 130 stopped by Ctrl-C, with a report on the plans tried so far.";
 
 /// Which kernel, and its data.
 #[derive(Args, Clone, Debug)]
 pub struct KernelOptions {
-    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a
-    /// captured launch
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder
+    /// of a captured launch
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
     #[command(flatten)]
@@ -46,16 +51,16 @@ pub struct KernelOptions {
 /// The data that a kernel runs on.
 #[derive(Args, Clone, Debug)]
 pub struct DataOptions {
-    /// Set a parameter of a gallery kernel; may be repeated
+    /// Set a parameter of a gallery kernel; repeatable
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Take the indices from an application's trace in Spatter's JSON, entry N
+    /// Take the indices from entry N of an application trace in Spatter's JSON format
     #[arg(long, value_name = "FILE[#N]")]
     pub trace: Option<String>,
-    /// For a kernel from a file: its geometry and arguments
+    /// The launch file of a kernel from a file: its geometry and arguments
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
-    /// For a kernel in PTX: carry unknown instructions as text, assuming nothing about them
+    /// For PTX kernels: carry unknown instructions through as text, assuming nothing about them
     #[arg(long)]
     pub as_opaque: bool,
 }
@@ -63,11 +68,11 @@ pub struct DataOptions {
 /// On which device.
 #[derive(Args, Clone, Debug)]
 pub struct DeviceOptions {
-    /// The device, as `headstart devices` lists them, or a model file; for `tune` also `cuda:all`, all GPUs of this machine at
-    /// once [default: the first GPU, or else sim:h200]
+    /// A device from `headstart devices`, or a model file; `tune` also accepts `cuda:all`, every GPU of this machine
+    /// [default: the first GPU, or sim:h200 without one]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
+    /// Override a number of the simulated device's model, in the model's unit; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]
@@ -79,7 +84,7 @@ pub struct DeviceOptions {
 /// When a kernel counts as endless.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct WatchdogOptions {
-    /// On a simulated device: stop a kernel with an error once a sub-group has run N operations and has not ended
+    /// On a simulated device: fail a kernel as endless after a sub-group has run N operations
     /// [default: 268435456]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub max_steps: Option<u64>,
@@ -88,8 +93,8 @@ pub struct WatchdogOptions {
 /// What a timed launch finds in the L2 cache.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CacheOptions {
-    /// What each timed launch finds in L2: what the same launch before it left there (a kernel in a loop), or nothing (a kernel
-    /// whose data other kernels have displaced)
+    /// L2 contents at the start of each timed launch: left by the previous launch (a kernel in a loop), or flushed (other kernels
+    /// have evicted the data)
     #[arg(long, value_enum, default_value_t, value_name = "STATE")]
     pub l2: L2,
 }
@@ -114,7 +119,7 @@ impl From<L2> for CacheState {
 /// On what plans are checked besides the launch at hand.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckOptions {
-    /// Seed of the launches, derived from this one, that plans are also checked on; a report names its seed
+    /// Seed of the derived launches on which plans are also checked; each report names its seed
     #[arg(long, value_name = "N", default_value_t = Settings::SEED)]
     pub seed: u64,
 }
@@ -129,59 +134,59 @@ impl CheckOptions {
 /// What outputs of a whole launch on a GPU are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AtFullSize {
-    /// The plain kernel's outputs on the GPU, which are compared with the simulator's on some work-groups
+    /// The plain kernel's outputs on the GPU, themselves compared with the simulator's for some work-groups
     Own,
-    /// The simulator's outputs for the whole launch, however long that takes
+    /// The simulator's outputs for the whole launch, however long it takes
     Full,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Try the plans for a kernel, choose one, say why
+    /// Try the prefetching plans for a kernel, choose one, and explain why
     Tune(Tune),
-    /// Should this kernel be prefetched? NVIDIA's and Intel's checklist, with numbers
+    /// Should this kernel be prefetched? NVIDIA's and Intel's checklists, with numbers
     Advise(Advise),
-    /// Merge the logs of several searches, or of the shards of one
+    /// Merge the logs of several searches, or of one search's shards
     Merge(Merge),
     /// Run one plan: time, counters, a checksum of each output
     Run(Run),
-    /// Time a kernel at every combination of some settings: what if memory were slower, or the distance larger?
+    /// Time a kernel for every combination of settings: what if memory were slower, or the distance larger?
     Sweep(Sweep),
     /// Compare two plans, two reports or two versions of a kernel: time, counters, code
     Compare(Compare),
-    /// Print a kernel, plain or with a plan applied
+    /// Print a kernel, plain or transformed by a plan, in one of four languages
     Emit(Emit),
-    /// List the devices, real and simulated, and what a prefetch does on each
+    /// List the devices, real and simulated, and the effect of a prefetch on each
     Devices(Devices),
-    /// List the kernels of the gallery and their parameters, or the entries of a module
+    /// List the gallery kernels and their parameters, or a module's entries
     Kernels(Kernels),
-    /// Write a program with a kernel, a launch and a tune, to start from
+    /// Create a project with a kernel, a launch and a search for its best plan
     New(New),
-    /// Print a launch file to start from, for a kernel from a file
+    /// Print a launch file to edit, for a kernel from a file
     LaunchTemplate(LaunchTemplate),
-    /// Work-groups per core for a geometry, and what limits them
+    /// Compute the work-groups per core for a geometry, and the limiting resource
     Occupancy(Occupancy),
-    /// Run a CUDA program: list its kernels and their times, and copy the launches that matter
+    /// Run a CUDA program: list its kernels and their times, and copy the longest launches
     Capture(Capture),
     /// Run a CUDA program with the tuned kernels of a capture
     Exec(Exec),
     /// Measure the gallery on a GPU beside hand-written CUDA
     Bench(Bench),
-    /// Measure a device with microbenchmarks; write its model or compare one with it
+    /// Measure a device with microbenchmarks; write its model, or compare it with one
     Calibrate(Calibrate),
-    /// Measure a GPU for us: microbenchmarks and the accuracy suite, in one file to send back; make a model of such a file
+    /// Measure a device that nobody has modelled: microbenchmarks and accuracy suite in one file to share; make a model of the file
     Kit(Kit),
-    /// Say which loops of a program are worth a device, from a profile of it on the host
+    /// Find the loops of a host program that are worth offloading, from its profile
     Offload(Offload),
-    /// How a plan is written: the language of --plan, --plans and #[prefetch("…")]
+    /// Print the grammar of plans, as in --plan, --plans and #[prefetch("…")]
     #[command(long_about = PLANS)]
     Plans,
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(Completions),
-    /// Write the manual pages to a folder
+    /// Write the man pages to a folder
     Man(Man),
-    /// Measure a folder of PTX modules on a GPU: original, round trip, tuned
+    /// Measure a folder of PTX modules on a GPU: original, re-emitted, and tuned
     Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
@@ -193,66 +198,77 @@ pub enum Command {
 
 /// The options of `headstart completions`.
 #[derive(Args, Debug)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
 pub struct Completions {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
     pub shell: clap_complete::Shell,
 }
 
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  headstart completions bash > ~/.local/share/bash-completion/completions/headstart";
+
 /// The options of `headstart man`.
 #[derive(Args, Debug)]
+#[command(after_help = MAN_EXAMPLES)]
 pub struct Man {
-    /// The folder; it is made if it is not there
+    /// The folder, created if necessary
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
 
+const MAN_EXAMPLES: &str = "\
+Examples:
+  headstart man ~/.local/share/man/man1";
+
 /// The language of plans.
 pub const PLANS: &str = "\
-A plan says which load is fetched early, by which strategy, how many iterations ahead.
+A plan names the loads to fetch early, the strategy, and the distance in iterations.
 
   plan      none                          the kernel as it is
-            unroll:N  unroll:full         take N iterations at a time
-            [unroll:N,]LOAD=STRATEGY,…    fetch loads early, N iterations at a time
-  LOAD      values                        the parameter that it reads
-            values@row                    in the loop of this name
-            values@gather.rs:41           in this line
-  STRATEGY  batched-registers:D           a group of D iterations is loaded before it is used
-            rolling-registers:D           a ring of registers, loaded D iterations before the use
-            batched-shared:D[/LAYOUT]     the same two in shared memory
-            rolling-shared:D[/LAYOUT]
-            rolling-async:D[/LAYOUT]      copied asynchronously into a ring in shared memory
-            cache:LEVEL:D[/nt]            a hint to L1, L2, L3 or L4, D iterations before the use
-            joint:LEVEL:D[/nt][/group]    a hint that a sub-group or work-group shares
-            bulk:L2:D                     one hint for the line of a whole sub-group
+            unroll:N  unroll:full         unroll the loop N times
+            [unroll:N,]LOAD=STRATEGY,…    fetch loads early, optionally in an unrolled loop
+  LOAD      values                        all loads from this parameter
+            values@row                    those in the loop of this name
+            values@gather.rs:41           those in this source line
+  STRATEGY  batched-registers:D           load the values of D iterations, then use them
+            rolling-registers:D           a ring of registers, filled D iterations ahead
+            batched-shared:D[/LAYOUT]     like batched-registers, in shared memory
+            rolling-shared:D[/LAYOUT]     like rolling-registers, in shared memory
+            rolling-async:D[/LAYOUT]      asynchronous copies into a ring in shared memory
+            cache:LEVEL:D[/nt]            a prefetch hint to L1, L2, L3 or L4, D iterations ahead
+            joint:LEVEL:D[/nt][/group]    a hint shared by a sub-group or work-group
+            bulk:L2:D                     one hint for the cache line of a whole sub-group
   LAYOUT    interleaved (default), padded, plain
   D         the distance: 1 to 4096 iterations ahead of the use; with unroll:N a multiple of N
 
-What a plan does not name it carries as it must: the indices that lead to a load are fetched
-earlier than the load. Plans in a list are separated by semicolons.
+Index loads need not be named: those that a prefetched load depends on are fetched before it.
+Plans in a list are separated by semicolons.
 
   unroll:8,values=rolling-async:16/interleaved,indices=rolling-registers:24
 ";
 
 /// The options of `headstart capture`.
 #[derive(Args, Debug)]
+#[command(after_help = CAPTURE_EXAMPLES)]
 pub struct Capture {
-    /// Write the capture to this folder, which is new or empty
+    /// The capture's folder, new or empty
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Only list the kernels: the program runs once
+    /// Only list the kernels; runs the program once
     #[arg(long, conflicts_with_all = ["kernel", "launch"])]
     pub list: bool,
-    /// Capture the kernels whose name matches [default: those that take 1 % of the time]
+    /// Capture the kernels whose names match [default: those with at least 1 % of the time]
     #[arg(long, value_name = "REGEX")]
     pub kernel: Option<String>,
     /// Capture this launch of each kernel, counted from 0 [default: one that takes as long as those in which its time is spent]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
-    /// Skip a launch that reaches more than this much memory, in bytes
+    /// Skip launches that can reach more memory than this
     #[arg(long, value_name = "BYTES", default_value_t = 4 << 30)]
     pub max_bytes: u64,
-    /// Skip a launch that does not end within this time, or finds the device busy
+    /// Skip launches that take longer than this, or that find the device busy for so long
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
     /// The program and its arguments, after `--`
@@ -260,10 +276,17 @@ pub struct Capture {
     pub program: Vec<OsString>,
 }
 
+const CAPTURE_EXAMPLES: &str = "\
+Examples:
+  headstart capture -o cap -- ./program 4096
+  headstart tune cap/KERNEL
+  headstart exec --with cap -- ./program 4096";
+
 /// The options of `headstart exec`.
 #[derive(Args, Debug)]
+#[command(after_help = EXEC_EXAMPLES)]
 pub struct Exec {
-    /// A capture with tuned kernels, or one of its folders
+    /// A capture with tuned kernels, or one kernel's folder in it
     #[arg(long, value_name = "DIR")]
     pub with: PathBuf,
     /// The program and its arguments, after `--`
@@ -271,11 +294,15 @@ pub struct Exec {
     pub program: Vec<OsString>,
 }
 
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  headstart exec --with cap -- ./program 4096";
+
 /// A program that was built with Headstart.
 #[derive(Args, Clone, Debug)]
 pub struct BinOptions {
-    /// The kernels that this program launches, with the arguments of each one's largest launch. The program is built with the
-    /// crate `headstart`; it is run once
+    /// Take the kernels from this program, which is built with the `headstart` crate and runs once; each kernel gets the
+    /// arguments of its largest launch
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["set", "trace", "launch"])]
     pub bin: Option<PathBuf>,
     /// The program's arguments, after `--`
@@ -287,8 +314,8 @@ pub struct BinOptions {
 #[derive(Args, Debug)]
 #[command(after_help = TUNE_EXAMPLES)]
 pub struct Tune {
-    /// A kernel of the gallery (see `headstart kernels`), a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a
-    /// captured launch; with --bin the name of one of its kernels [default: all of them]
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder
+    /// of a captured launch; with --bin, one of the program's kernels [default: all of them]
     #[arg(value_name = "KERNEL", required_unless_present = "bin")]
     pub kernel: Option<String>,
     #[command(flatten)]
@@ -297,29 +324,29 @@ pub struct Tune {
     pub program: BinOptions,
     #[command(flatten)]
     pub on: DeviceOptions,
-    /// Try only these plans, separated by semicolons, or the few that are `likely` to help
+    /// Try only these plans, separated by semicolons; `likely` tries the few that are most likely to help
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
     /// On a GPU that has a model: measure only the N plans that the simulator ranks best, or `all`
     /// [default: 12, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
-    /// Simulate every plan to its end. Without it, a plan that is surely slower than the fastest so far is dropped early,
-    /// except those of --plans
+    /// Simulate every plan to the end, instead of dropping plans that are certain to be slower than the best so far (those of
+    /// --plans are never dropped)
     #[arg(long)]
     pub every_plan: bool,
-    /// Write each trial to FILE as it ends and skip trials already there, so an interrupted search resumes
+    /// Append each trial to FILE and skip trials already there, so an interrupted search resumes
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Try only part I of N of the plans, counted from 1; `headstart merge` puts the logs together
+    /// Try only part I of N of the plans, counted from 1; `headstart merge` merges the logs
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
-    /// Start no plan after this time, and report what was tried
+    /// Start no new plan after this time; report on the plans tried so far
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     #[command(flatten)]
     pub check: CheckOptions,
-    /// On a GPU: the reference for outputs of the whole launch
+    /// On a GPU: the reference that outputs of the whole launch are compared with
     #[arg(long = "check", value_enum, default_value_t = AtFullSize::Own, value_name = "HOW")]
     pub at_full_size: AtFullSize,
     /// Write the report as JSON to FILE, `-` for standard output
@@ -328,11 +355,10 @@ pub struct Tune {
     /// Write the report as one self-contained page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Add the answer to FILE, for a program to ship: `headstart::tune::tuned` reads it
+    /// Append the answer to FILE, for your program to ship; `tuned` reads it (see `headstart::tune::tuned`)
     #[arg(long, value_name = "FILE")]
     pub ship: Option<PathBuf>,
-    /// For a kernel from a module: write the module with the best plan applied, to load in place of the
-    /// old one; `-` for standard output
+    /// For a kernel from a module: write the module with the best plan applied, a drop-in replacement; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -347,7 +373,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = NEW_EXAMPLES)]
 pub struct New {
-    /// The folder to write, which is new or empty; its name is the program's
+    /// The project's folder, new or empty, and its name
     #[arg(value_name = "NAME")]
     pub folder: PathBuf,
     /// Depend on a checkout of Headstart instead of its published version
@@ -362,42 +388,48 @@ Examples:
 
 /// The options of `headstart launch-template`.
 #[derive(Args, Debug)]
+#[command(after_help = LAUNCH_TEMPLATE_EXAMPLES)]
 pub struct LaunchTemplate {
-    /// A file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`
+    /// A file: `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
 }
 
+const LAUNCH_TEMPLATE_EXAMPLES: &str = "\
+Examples:
+  headstart launch-template kernel.ptx:sum > launch.toml";
+
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]
+#[command(after_help = ADVISE_EXAMPLES)]
 pub struct Advise {
-    /// A gallery kernel (see `headstart kernels`) or a file, `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`; optional
+    /// A gallery kernel (see `headstart kernels`) or a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`); optional
     /// with a profile
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
     #[command(flatten)]
     pub data: DataOptions,
-    /// Take the evidence from Nsight Compute's CSV, raw or details page; launch N of it
+    /// Use launch N of a Nsight Compute CSV (raw or details page) as the evidence
     #[arg(long, value_name = "FILE.csv[#N]", conflicts_with = "vtune")]
     pub ncu: Option<String>,
-    /// Take the evidence from VTune's CSV of GPU compute tasks; task N of it
+    /// Use task N of a VTune CSV of GPU compute tasks as the evidence
     #[arg(long, value_name = "FILE.csv[#N]")]
     pub vtune: Option<String>,
-    /// The device, as `headstart devices` lists them, or a model file [default: the first GPU, or else
-    /// sim:h200; what a profile was made on, simulated]
+    /// A device from `headstart devices`, or a model file [default: the first GPU, or sim:h200 without one; for a profile,
+    /// the simulated device that it was taken on]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
+    /// Override a number of the simulated device's model, in the model's unit; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
     #[command(flatten)]
     pub cache: CacheOptions,
     #[command(flatten)]
     pub watchdog: WatchdogOptions,
-    /// The kernel's share of the program's time, above 0 and at most 1, to say what the program gains
+    /// The kernel's share of the program's time, above 0 and at most 1; the report then gives the program's speed-up
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Start no plan after this time, and report what was tried
+    /// Start no new plan after this time; report on the plans tried so far
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output
@@ -405,10 +437,17 @@ pub struct Advise {
     pub json: Option<PathBuf>,
 }
 
+const ADVISE_EXAMPLES: &str = "\
+Examples:
+  headstart advise gather --set items=64
+  headstart advise sum.ptx:sum --launch sum.toml --share 0.4
+  headstart advise --ncu profile.csv";
+
 /// The options of `headstart merge`.
 #[derive(Args, Debug)]
+#[command(after_help = MERGE_EXAMPLES)]
 pub struct Merge {
-    /// Logs of `headstart tune --log`; where several have a trial, the last one counts
+    /// Logs of `headstart tune --log`; if several contain a trial, the last one wins
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Write the merged log to FILE, `-` for standard output
@@ -416,8 +455,13 @@ pub struct Merge {
     pub log: PathBuf,
 }
 
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  headstart merge one.jsonl two.jsonl --log both.jsonl";
+
 /// The options of `headstart run`.
 #[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
 pub struct Run {
     #[command(flatten)]
     pub kernel: KernelOptions,
@@ -433,19 +477,24 @@ pub struct Run {
     pub json: Option<PathBuf>,
 }
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  headstart run gather --plan values=rolling-async:4
+  headstart run gather --device sim:pvc-1550 --set items=64 --model dram.latency=900";
+
 /// The options of `headstart sweep`.
 #[derive(Args, Debug)]
 #[command(after_help = SWEEP_EXAMPLES)]
 pub struct Sweep {
     #[command(flatten)]
     pub kernel: KernelOptions,
-    /// What to vary, and through which values: a number of the device's model (`dram.latency`), a parameter of the kernel
-    /// (`items`), `distance`, `strategy` or `plan`. A..B:N are N values from A to B, A..B doubles from A to B, A,B,C is a
-    /// list; plans are separated by semicolons. May be repeated
+    /// A setting to vary and its values. The setting is a number of the device's model (`dram.latency`), a parameter of the
+    /// kernel (`items`), `distance`, `strategy` or `plan`. A..B:N are N values from A to B, A..B doubles from A to B, A,B,C is
+    /// a list; plans are separated by semicolons. Repeatable
     #[arg(long, value_name = "NAME=VALUES", required = true)]
     pub over: Vec<String>,
-    /// The plan to run, or whose distance or strategy is varied: its first load gets the distance, the others keep their lead
-    /// over it [default: where a distance is varied, the fastest strategy alone]
+    /// The plan to run, or to vary in distance or strategy: its first load gets the distance, the others keep their lead over
+    /// it [default: if a distance is varied, the fastest single strategy]
     #[arg(long, value_name = "PLAN")]
     pub plan: Option<String>,
     #[command(flatten)]
@@ -473,11 +522,11 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct Compare {
-    /// A plan of the kernel of --kernel; or a report, `FILE.json` of `headstart tune --json`; or a version of a kernel: one of
-    /// the gallery, a file `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`, or the folder of a captured launch
+    /// A plan for the kernel of --kernel; or a report (`FILE.json` from `headstart tune --json`); or a version of a kernel: a
+    /// gallery name, a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder of a captured launch
     #[arg(value_name = "A")]
     pub a: String,
-    /// The same kind, which is compared with A
+    /// The same kind of thing, to compare with A
     #[arg(value_name = "B")]
     pub b: String,
     /// A and B are plans of this kernel
@@ -485,17 +534,17 @@ pub struct Compare {
     pub kernel: Option<String>,
     #[command(flatten)]
     pub data: DataOptions,
-    /// For two versions from files: B's geometry and arguments, where they are not those of --launch
+    /// For two versions from files: B's launch file, if it differs from --launch
     #[arg(long, value_name = "FILE.toml", conflicts_with = "kernel")]
     pub launch_b: Option<PathBuf>,
     #[command(flatten)]
     pub on: DeviceOptions,
     #[command(flatten)]
     pub check: CheckOptions,
-    /// The form of the code that is compared [default: the text of the entries where both are PTX, or else `ir`]
+    /// The form in which to compare the code [default: the modules' own text if both are PTX, otherwise `ir`]
     #[arg(long, value_enum, value_name = "FORM")]
     pub code: Option<CodeForm>,
-    /// Print the whole difference of the code, however long it is
+    /// Print the whole code difference, however long
     #[arg(long)]
     pub all_code: bool,
     /// Write the comparison as JSON to FILE, `-` for standard output
@@ -524,6 +573,7 @@ Examples:
 
 /// The options of `headstart emit`.
 #[derive(Args, Debug)]
+#[command(after_help = EMIT_EXAMPLES)]
 pub struct Emit {
     #[command(flatten)]
     pub kernel: KernelOptions,
@@ -536,11 +586,10 @@ pub struct Emit {
     /// The device to emit for [default: sim:h200, and sim:pvc-1550 for SPIR-V]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
+    /// Override a number of the simulated device's model, in the model's unit; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// In PTX, tell NVIDIA's compiler that a core is to hold N work-groups, and so how many registers it may use; the number of
-    /// the launch where that is small, unless told
+    /// In PTX, limit registers so that N work-groups fit on an SM (`.minnctapersm`) [default: the launch's number, if small]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
     pub groups_per_core: Option<u32>,
     #[command(flatten)]
@@ -550,6 +599,11 @@ pub struct Emit {
     pub output: Option<PathBuf>,
 }
 
+const EMIT_EXAMPLES: &str = "\
+Examples:
+  headstart emit gather --plan unroll:4 --target ptx
+  headstart emit gather --target spirv --device sim:pvc-1550 -o gather.spv";
+
 /// A language to print a kernel in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum EmitTarget {
@@ -557,7 +611,7 @@ pub enum EmitTarget {
     Ir,
     /// NVIDIA's assembly language
     Ptx,
-    /// The form in which OpenCL devices take kernels, Intel's GPUs among them
+    /// The binary form that OpenCL devices accept, including Intel's GPUs
     Spirv,
     /// The instructions that the simulator times
     Machine,
@@ -565,26 +619,27 @@ pub enum EmitTarget {
 
 /// The options of `headstart occupancy`.
 #[derive(Args, Debug)]
+#[command(after_help = OCCUPANCY_EXAMPLES)]
 pub struct Occupancy {
-    /// The device, as `headstart devices` lists them, or a model file
+    /// A device from `headstart devices`, or a model file
     #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
-    /// Change one number of the simulated device's model, in the model's unit; may be repeated
+    /// Override a number of the simulated device's model, in the model's unit; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// Work-items of a work-group
+    /// Work-items per work-group
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub group: u32,
-    /// Work-items of a sub-group [default: the device's]
+    /// Work-items per sub-group [default: the device's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub sub_group: Option<u32>,
-    /// 32-bit registers of a work-item
+    /// 32-bit registers per work-item
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 16))]
     pub registers: u32,
-    /// Bytes of shared memory of a work-group
+    /// Bytes of shared memory per work-group
     #[arg(long, value_name = "BYTES", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1 << 30))]
     pub shared: u32,
-    /// Threads get the large register file (Intel)
+    /// Use the large register file (Intel)
     #[arg(long)]
     pub large_grf: bool,
     /// The kernel has a work-group barrier
@@ -595,11 +650,15 @@ pub struct Occupancy {
     pub json: Option<PathBuf>,
 }
 
+const OCCUPANCY_EXAMPLES: &str = "\
+Examples:
+  headstart occupancy --group 256 --registers 64 --shared 49152";
+
 /// The options of `headstart devices`.
 #[derive(Args, Debug)]
+#[command(after_help = DEVICES_EXAMPLES)]
 pub struct Devices {
-    /// List the numbers of a simulated device's model, each with its unit, its source and what it is; NAME is `h200`, or a
-    /// model file
+    /// List the numbers of a simulated device's model with unit, source and meaning; NAME is `h200`, or a model file
     #[arg(long, value_name = "NAME")]
     pub model: Option<String>,
     /// Write the list as JSON to FILE, `-` for standard output
@@ -607,13 +666,19 @@ pub struct Devices {
     pub json: Option<PathBuf>,
 }
 
+const DEVICES_EXAMPLES: &str = "\
+Examples:
+  headstart devices
+  headstart devices --model pvc-1550";
+
 /// The options of `headstart kernels`.
 #[derive(Args, Debug)]
+#[command(after_help = KERNELS_EXAMPLES)]
 pub struct Kernels {
-    /// A module, `FILE.ptx` or `FILE.spv`; the gallery where it is left out
+    /// A module, `FILE.ptx` or `FILE.spv` [default: the gallery]
     #[arg(value_name = "FILE", conflicts_with = "bin")]
     pub file: Option<String>,
-    /// The kernels that this program launches. The program is built with the crate `headstart`; it is run once
+    /// List the kernels that this program launches; it is built with the `headstart` crate and runs once
     #[arg(long, value_name = "PROGRAM")]
     pub bin: Option<PathBuf>,
     /// The program's arguments, after `--`
@@ -624,40 +689,46 @@ pub struct Kernels {
     pub json: Option<PathBuf>,
 }
 
+const KERNELS_EXAMPLES: &str = "\
+Examples:
+  headstart kernels
+  headstart kernels kernel.ptx";
+
 /// What `headstart bench` measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Suite {
-    /// The documents' kernels.
+    /// The kernels of NVIDIA's article and Intel's guide.
     Documents,
     /// The workloads.
     Workloads,
-    /// The techniques, each as it is.
+    /// The techniques, without plans.
     Techniques,
-    /// The techniques of the host's side: queues, transfers, allocations, compilation; on `sim:NAME`, too.
+    /// The host's techniques: queues, transfers, allocations, compilation; also on `sim:NAME`.
     Host,
-    /// The simulator's answers held against the GPU's: measured on `cuda:N`, simulated on `sim:NAME`, in one file.
+    /// The simulator's answers compared with the GPU's: measured on `cuda:N`, simulated on `sim:NAME`, in one file.
     Accuracy,
-    /// The mathematical functions in single precision, each beside CUDA's own.
+    /// The mathematical functions in single precision, compared with CUDA's.
     Functions,
-    /// The simulator's own speed: the plain kernels of the accuracy suite on `sim:NAME`, no GPU.
+    /// The simulator's own speed on the accuracy suite's plain kernels (`sim:NAME`, no GPU).
     Timer,
-    /// All of them but the functions, the accuracy, the timer and the host's techniques.
+    /// Documents, workloads and techniques.
     All,
 }
 
 /// The options of `headstart corpus`.
 #[derive(Args, Debug)]
+#[command(after_help = CORPUS_EXAMPLES)]
 pub struct Corpus {
-    /// Modules `*.ptx`, and for each entry a launch file `launch/ENTRY.toml`
+    /// A folder with modules `*.ptx` and, for each entry, a launch file `launch/ENTRY.toml`
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// Only the entries whose `MODULE:ENTRY` contains this; may be repeated
+    /// Only entries whose `MODULE:ENTRY` contains this; repeatable
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
-    /// Measure the entries as they were and as they are written again; try no plans
+    /// Measure the entries as they were and re-emitted; try no plans
     #[arg(long)]
     pub without_tuning: bool,
     /// Write the results as JSON to FILE, `-` for standard output
@@ -665,52 +736,61 @@ pub struct Corpus {
     pub json: Option<PathBuf>,
 }
 
+const CORPUS_EXAMPLES: &str = "\
+Examples:
+  headstart corpus modules --case sum --json results.json";
+
 /// The options of `headstart calibrate`.
 #[derive(Args, Debug)]
+#[command(after_help = CALIBRATE_EXAMPLES)]
 pub struct Calibrate {
-    /// The device: a GPU, or a simulated one, which must give its own numbers back [default: the first GPU]
+    /// The device: a GPU, or a simulated one as a self-test [default: the first GPU]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Change one number of the simulated device's model; may be repeated
+    /// Override a number of the simulated device's model; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// Take what an earlier run measured, instead of measuring
+    /// Use the measurements of an earlier run instead of measuring
     #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "model"])]
     pub from: Option<PathBuf>,
     /// Write the device's model to FILE.toml
     #[arg(long, short, value_name = "FILE.toml")]
     pub output: Option<PathBuf>,
-    /// The model that the new one is made from, and that is compared without one [default: of the same device, or the
-    /// most similar one]
+    /// The model to start from, or to compare if none is written [default: the device's own, or the most similar one]
     #[arg(long, value_name = "MODEL")]
     pub base: Option<String>,
-    /// Print what the model gives beside what was measured, each row as it comes; beside `--output` only what the model's
-    /// changed numbers follow from, unless it is `--compare=all`
+    /// Print the model's times beside the measured ones, row by row; with `--output`, only the rows behind changed numbers
+    /// unless it is `--compare=all`
     #[arg(long, value_name = "all", num_args = 0..=1, require_equals = true, default_missing_value = "changed")]
     pub compare: Option<Rows>,
-    /// Only the microbenchmarks whose name and settings contain this; may be repeated
+    /// Only microbenchmarks whose name and settings contain this; repeatable
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
-    /// Write what was measured as JSON to FILE, after each microbenchmark, and what it was compared with; `-` for standard
-    /// output
+    /// Write measurements and comparison as JSON to FILE, updated after each microbenchmark; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
 
+const CALIBRATE_EXAMPLES: &str = "\
+Examples:
+  headstart calibrate --device cuda:0 -o my-gpu.toml --json measured.json
+  headstart calibrate --compare --case dram";
+
 /// The options of `headstart offload`.
 #[derive(Args, Debug)]
+#[command(after_help = OFFLOAD_EXAMPLES)]
 pub struct Offload {
-    /// The loops: a CSV with the columns loop, seconds (of all calls), calls, and of a call iterations, bytes in, bytes out, bytes,
-    /// flops, flops 64
+    /// The loops: a CSV with the columns loop, seconds (of all calls), calls, and per call iterations, bytes in, bytes out,
+    /// bytes, flops, flops 64
     #[arg(value_name = "FILE.csv")]
     pub profile: PathBuf,
-    /// The device, by its model
+    /// The device, a simulated one
     #[arg(long, value_name = "DEVICE", default_value = "sim:h200")]
     pub device: String,
-    /// Change one number of the device's model; may be repeated
+    /// Override a number of the device's model; repeatable
     #[arg(long, value_name = "PATH=NUMBER")]
     pub model: Vec<String>,
-    /// Seconds of the whole program on the host [default: those of its loops]
+    /// Run time of the whole program on the host [default: the sum of its loops]
     #[arg(long, value_name = "SECONDS")]
     pub program: Option<f64>,
     /// Write the answer as JSON to FILE, `-` for standard output
@@ -718,32 +798,42 @@ pub struct Offload {
     pub json: Option<PathBuf>,
 }
 
+const OFFLOAD_EXAMPLES: &str = "\
+Examples:
+  headstart offload loops.csv --device sim:pvc-1550";
+
 /// The options of `headstart kit`.
 #[derive(Args, Debug)]
+#[command(after_help = KIT_EXAMPLES)]
 pub struct Kit {
     /// The device to measure: `opencl:0`, `cuda:0`, or a simulated one to try it out
     #[arg(value_name = "DEVICE", conflicts_with = "from")]
     pub device: Option<String>,
-    /// Read what was measured, make a model of it, and hold that against the measured cases
+    /// Read measurements, make a model of them, and compare it with the measured cases
     #[arg(long, value_name = "FILE.json")]
     pub from: Option<PathBuf>,
-    /// Write what is measured to FILE.json, after each step; the same command goes on where it was stopped. With `--from` the
-    /// model's FILE.toml
+    /// Write measurements to FILE.json after each step; the same command resumes an interrupted run. With `--from`: the model's
+    /// FILE.toml
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How long it may take, in seconds: nothing is begun after that
+    /// Start nothing new after this time
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..=864_000))]
     pub budget: u64,
-    /// Only the microbenchmarks and cases whose names contain this; may be repeated
+    /// Only microbenchmarks and cases whose names contain this; repeatable
     #[arg(long, value_name = "TEXT", conflicts_with = "from")]
     pub case: Vec<String>,
-    /// With `--from`: the model that the new one is made from [default: the most similar one of the same maker]
+    /// With `--from`: the model to start from [default: the most similar one of the same vendor]
     #[arg(long, value_name = "MODEL", requires = "from")]
     pub base: Option<String>,
-    /// With `--from`: write the comparison as a page of Markdown to FILE
+    /// With `--from`: write the comparison as Markdown to FILE
     #[arg(long, value_name = "FILE", requires = "from")]
     pub page: Option<PathBuf>,
 }
+
+const KIT_EXAMPLES: &str = "\
+Examples:
+  headstart kit opencl:0 -o measured.json
+  headstart kit --from measured.json -o model.toml";
 
 /// Which rows `headstart calibrate` compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -770,59 +860,63 @@ pub struct HostTechnique {
 
 /// The options of `headstart bench`.
 #[derive(Args, Debug)]
+#[command(after_help = BENCH_EXAMPLES)]
 pub struct Bench {
     /// The GPU
     #[arg(long, value_name = "DEVICE", default_value = "cuda:0")]
     pub device: String,
-    /// The documents' kernels under many plans, the workloads beside PyTorch and CUDA, the techniques, all of these; the
-    /// techniques of the host; or the simulator's answers against the GPU's
+    /// What to measure
     #[arg(long, value_enum, default_value_t = Suite::All)]
     pub suite: Suite,
-    /// Only the cases whose names contain this; may be repeated
+    /// Only cases whose names contain this; repeatable
     #[arg(long, value_name = "TEXT")]
     pub case: Vec<String>,
-    /// Without the plans that contain this; may be repeated
+    /// Skip plans that contain this; repeatable
     #[arg(long, value_name = "TEXT")]
     pub except: Vec<String>,
-    /// A folder of CUDA programs to compare with: each .cu file is built and run, and the times that it prints
-    /// are kept
+    /// A folder of CUDA programs to compare with: each .cu file is built and run, and its printed times are recorded
     #[arg(long, value_name = "DIR")]
     pub peers: Option<PathBuf>,
-    /// The Python that has PyTorch, for the workloads
+    /// A Python with PyTorch, for the workloads
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     pub python: PathBuf,
-    /// Of the workloads: all combinations of the embedding bag's settings; otherwise those chosen by hand, and as many more
-    /// as it takes until any two values of two settings meet
+    /// For the workloads: all combinations of the embedding bag's settings [default: a hand-picked set, extended to cover all
+    /// pairs]
     #[arg(long)]
     pub all_bags: bool,
-    /// Workloads without PyTorch and CUDA beside them
+    /// Run the workloads without comparing with PyTorch and CUDA
     #[arg(long)]
     pub without_programs: bool,
     /// NVIDIA's compiler, for the peers
     #[arg(long, value_name = "PROGRAM", default_value = "nvcc")]
     pub nvcc: PathBuf,
-    /// Counted launches of each plan
+    /// Timed launches per plan
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
-    /// Of the accuracy suite and of the workloads: only part I of N of the cases, counted from 1
+    /// For the accuracy suite and the workloads: only part I of N of the cases, counted from 1
     #[arg(long, value_name = "I/N")]
     pub shard: Option<String>,
-    /// Of the accuracy suite and of the workloads: begin no case after this many seconds
+    /// For the accuracy suite and the workloads: start no case after this time
     #[arg(long, value_name = "SECONDS")]
     pub limit: Option<u64>,
-    /// Of the accuracy suite and of the workloads: take what these files have first; may be repeated
+    /// For the accuracy suite and the workloads: reuse the results in this file; repeatable
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
-    /// Of the accuracy suite: write what was found as a page of Markdown to FILE
+    /// For the accuracy suite: write the findings as Markdown to FILE
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// Two work-groups and few iterations: checks the kernels, for tools that slow them down
+    /// Use two work-groups and few iterations, to check kernels under slow tools such as sanitizers
     #[arg(long)]
     pub small: bool,
-    /// Do not compare outputs with the simulator's, only with the plain kernel's on the GPU
+    /// Compare outputs only with the plain kernel's on the GPU, not with the simulator's
     #[arg(long)]
     pub without_simulator: bool,
     /// Write the results as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 }
+
+const BENCH_EXAMPLES: &str = "\
+Examples:
+  headstart bench --suite workloads --case attention --json attention.json
+  headstart bench --suite timer --device sim:h200";

@@ -96,7 +96,7 @@ pub fn gpu(name: &str) -> Result<GpuFacts> {
     find(name, &[])?
         .gpu()
         .cloned()
-        .ok_or_else(|| Error::usage(format!("{} is no GPU", quoted(name))).accepted("`cuda:0`"))
+        .ok_or_else(|| Error::usage(format!("{} is not a GPU", quoted(name))).accepted("`cuda:0`"))
 }
 
 /// A GPU in a process of its own, which kernels are compared on.

@@ -44,10 +44,8 @@ pub fn find_with(
     }
     if is_file(&options.kernel) {
         if !data.set.is_empty() || data.trace.is_some() {
-            return Err(
-                Error::usage("`--set` and `--trace` are for kernels of the gallery")
-                    .accepted("for a file, `--launch FILE.toml` says what its parameters get"),
-            );
+            return Err(Error::usage("`--set` and `--trace` are for gallery kernels")
+                .accepted("for a file, `--launch FILE.toml` gives its arguments"));
         }
         let launch = launch_of(data)?;
         if let Some(module) = Module::of(options)? {
@@ -61,7 +59,7 @@ pub fn find_with(
     }
     if data.launch.is_some() {
         return Err(Error::usage("`--launch` is for kernels from a file")
-            .accepted("for a kernel of the gallery, `--set name=value`"));
+            .accepted("for a gallery kernel, `--set name=value`"));
     }
     let kernel = kernels::find(&options.kernel)?;
     let access = kernel.takes_trace.unwrap_or(Access::Gather);
@@ -99,10 +97,8 @@ pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
     }
     let data = &options.data;
     if !data.set.is_empty() || data.trace.is_some() || data.launch.is_some() {
-        return Err(
-            Error::usage("a captured launch says itself what its parameters get")
-                .accepted("no `--set`, `--trace` or `--launch`"),
-        );
+        return Err(Error::usage("a captured launch has its own arguments")
+            .accepted("no `--set`, `--trace` or `--launch`"));
     }
     Captured::read(folder).map(Some)
 }
@@ -245,7 +241,7 @@ pub fn entries(file: &str) -> Result<Vec<String>> {
         return Ok(module.entries().into_iter().map(str::to_owned).collect());
     }
     if !is_ptx(file) {
-        return Err(Error::usage("this file is no module")
+        return Err(Error::usage("this file is not a module")
             .at(quoted(file))
             .accepted("FILE.ptx or FILE.spv"));
     }
@@ -257,7 +253,7 @@ pub fn entries(file: &str) -> Result<Vec<String>> {
 /// it cannot do without.
 pub fn read_for_template(name: &str) -> Result<(Kernel, Option<u32>)> {
     if !is_file(name) {
-        return Err(Error::usage("kernels of the gallery need no launch file")
+        return Err(Error::usage("gallery kernels need no launch file")
             .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
     }
     let plain = from_file(name, Places::Filled, &LaunchFile::default());
@@ -297,7 +293,7 @@ fn read_trace(name: &str, access: Access) -> Result<Entry> {
             Ok(position) => (file, Some(position)),
             Err(_) => {
                 return Err(
-                    Error::usage(format!("{} is no entry of a trace", quoted(position)))
+                    Error::usage(format!("{} is not an entry of a trace", quoted(position)))
                         .accepted("`--trace FILE#N` with N from 0"),
                 );
             }
@@ -314,7 +310,7 @@ fn read_text(path: &Path) -> Result<String> {
         .extension()
         .is_some_and(|extension| extension != "hsir" && extension != "ptx")
     {
-        return Err(Error::usage("this kind of file is not read")
+        return Err(Error::usage("unknown kind of file")
             .at(&place)
             .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
     }
@@ -332,7 +328,7 @@ fn read_text(path: &Path) -> Result<String> {
         ))
         .at(&place)
         .accepted(
-            "a kernel of `headstart kernels`, or a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]",
+            "a gallery kernel (`headstart kernels`), or a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]",
         ),
     })
 }

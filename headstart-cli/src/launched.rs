@@ -30,7 +30,7 @@ impl Launches {
     pub fn of(program: &Path, options: &BinOptions) -> Result<Launches> {
         let shown = quoted(&program.to_string_lossy());
         let folder = tempfile::tempdir()
-            .map_err(|error| Error::device(format!("there is no place for the launches: {error}")))?;
+            .map_err(|error| Error::device(format!("cannot make a folder for the launches: {error}")))?;
         let mut command = Command::new(here(program));
         command
             .args(&options.arguments)
@@ -40,11 +40,11 @@ impl Launches {
         explain_command(&command);
         let status = command.status().map_err(|error| {
             Error::usage(format!("{shown} cannot be run: {error}"))
-                .accepted("a program that was built, such as `target/release/my-program`")
+                .accepted("a built program, such as `target/release/my-program`")
         })?;
         if !status.success() {
             return Err(Error::input(format!("{shown} failed, {status}"))
-                .accepted("a program that ends well; its arguments stand behind `--`"));
+                .accepted("a program that succeeds; put its arguments after `--`"));
         }
         let mut names = Vec::new();
         let entries = fs::read_dir(folder.path())
@@ -56,7 +56,7 @@ impl Launches {
                 (Some(name), Some("toml")) => names.push(name),
                 (Some(name), Some("refused")) => {
                     let reason = fs::read_to_string(&path).unwrap_or_default();
-                    tell(&format!("no launch of `{name}` was kept: {}", reason.trim()));
+                    tell(&format!("no launch of `{name}` was recorded: {}", reason.trim()));
                 }
                 _ => {}
             }
@@ -64,8 +64,8 @@ impl Launches {
         names.sort();
         match names.is_empty() {
             true => Err(
-                Error::input(format!("{shown} launched no kernel of `#[kernel]`")).accepted(
-                    "a program with this version of the crate `headstart` that launches one on any device; \
+                Error::input(format!("{shown} launched no `#[kernel]`")).accepted(
+                    "a program built with this version of the `headstart` crate that launches a kernel on any device; \
                  `headstart capture` is for CUDA programs",
                 ),
             ),

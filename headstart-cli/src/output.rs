@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use headstart::report::number::grouped;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
@@ -35,6 +36,12 @@ pub fn tell(sentence: &str) {
         let sentence = sentence.replace(char::is_control, "\u{fffd}");
         let _ = writeln!(io::stderr(), "{}", terminal::errors().fitted(&sentence));
     }
+}
+
+/// A number of things: `1 case`, `2,048 cases`.
+pub fn counted(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", grouped(count as u64))
 }
 
 /// Writes a sentence that only `--verbose` asks for to standard error.
@@ -187,7 +194,7 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
         _ => Path::new("."),
     };
     if path.file_name().is_none() {
-        return Err(io::Error::other("it is no file name"));
+        return Err(io::Error::other("it is not a file name"));
     }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".headstart-").suffix(".tmp");

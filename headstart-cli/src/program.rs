@@ -3,7 +3,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -15,6 +15,12 @@ use crate::output::explain_command;
 
 /// The library's file.
 const LIBRARY: &str = "libheadstart_driver.so";
+
+/// Its content; none where the build made no shared library.
+#[cfg(target_os = "linux")]
+const CONTAINED: Option<&[u8]> = headstart_embed::shared_library!(headstart_driver);
+#[cfg(not(target_os = "linux"))]
+const CONTAINED: Option<&[u8]> = None;
 
 /// The variable that says where the library is.
 const NAMED: &str = "HEADSTART_DRIVER_LIBRARY";
@@ -33,7 +39,7 @@ impl Program {
     /// There is none; this system has no preloading; the library is not there.
     pub fn new(words: &[OsString]) -> Result<Program> {
         if words.is_empty() {
-            return Err(Error::usage("which program?").accepted("`-- PROGRAM ARGUMENTS …` at the end"));
+            return Err(Error::usage("no program is given").accepted("`-- PROGRAM ARGUMENTS …` at the end"));
         }
         if !cfg!(target_os = "linux") {
             return Err(Error::device("programs are captured on Linux only"));
@@ -115,22 +121,23 @@ fn input() -> Option<File> {
     Some(again)
 }
 
-/// Where the library is: where the environment says, beside this program, or where the build put it.
+/// Where the library is: where the environment says, beside this program or where the build put it, or else a copy of the one
+/// that this program contains.
 ///
 /// # Errors
-/// It is in none of these places: which they are, and how to build it.
+/// It is in none of these places, or there is nowhere to write the copy.
 fn library() -> Result<PathBuf> {
     if let Some(named) = env::var_os(NAMED).filter(|named| !named.is_empty()) {
         let path = PathBuf::from(named);
         // The loader says nothing of a library that is not there, and runs the program without it.
-        return match path.is_file() {
-            true => Ok(path),
-            false => Err(Error::usage(format!(
+        if !path.is_file() {
+            return Err(Error::usage(format!(
                 "{NAMED} names {}, and there is no such file",
                 quoted(&path.to_string_lossy())
             ))
-            .accepted(format!("the path of `{LIBRARY}`"))),
-        };
+            .accepted(format!("the path of `{LIBRARY}`")));
+        }
+        return loadable(path);
     }
     let own = env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).unwrap_or(Path::new("."));
@@ -139,12 +146,69 @@ fn library() -> Result<PathBuf> {
         .iter()
         .map(|place| place.join(LIBRARY))
         .find(|path| path.is_file());
-    found
-        .and_then(|path| fs::canonicalize(path).ok())
-        .ok_or_else(|| missing(&places))
+    if let Some(path) = found.and_then(|path| fs::canonicalize(path).ok()) {
+        return loadable(path);
+    }
+    match CONTAINED {
+        Some(bytes) => copied(bytes, &caches()?),
+        None => Err(missing(&places)),
+    }
 }
 
-/// `cargo install` installs programs and no libraries: what to do about it.
+/// The path, if the loader can take it from `LD_PRELOAD`, where spaces and colons separate paths.
+fn loadable(path: PathBuf) -> Result<PathBuf> {
+    let shown = path.to_string_lossy();
+    if shown.contains([' ', ':', '\t', '\n']) {
+        return Err(Error::usage(format!(
+            "the loader takes no path with a space or a colon, such as {}",
+            quoted(&shown)
+        ))
+        .accepted(format!("a copy of `{LIBRARY}` elsewhere, which {NAMED} names")));
+    }
+    Ok(path)
+}
+
+/// The user's folder for caches.
+fn caches() -> Result<PathBuf> {
+    let of = |name: &str| {
+        env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    of("XDG_CACHE_HOME")
+        .or_else(|| of("HOME").map(|home| home.join(".cache")))
+        .ok_or_else(|| {
+            Error::usage(format!("there is no folder to write `{LIBRARY}` to"))
+                .accepted("HOME or XDG_CACHE_HOME in the environment")
+        })
+}
+
+/// The library that this program contains, as a file in the folder for caches.
+fn copied(bytes: &[u8], caches: &Path) -> Result<PathBuf> {
+    let folder = caches.join("headstart");
+    let path = loadable(folder.join(format!("{}-{LIBRARY}", env!("CARGO_PKG_VERSION"))))?;
+    // Another build of the same version may have written it.
+    if fs::read(&path).is_ok_and(|there| there == bytes) {
+        return Ok(path);
+    }
+    let written = fs::create_dir_all(&folder).and_then(|()| {
+        // Programs that have the old file open keep it.
+        let mut file = tempfile::NamedTempFile::new_in(&folder)?;
+        file.write_all(bytes)?;
+        file.persist(&path)?;
+        Ok(())
+    });
+    written.map_err(|error| {
+        Error::device(format!(
+            "cannot write {}: {error}",
+            quoted(&path.to_string_lossy())
+        ))
+        .accepted("a folder for caches (XDG_CACHE_HOME) that can be written")
+    })?;
+    Ok(path)
+}
+
+/// A build without the library: how to get it.
 fn missing(places: &[PathBuf]) -> Error {
     let looked: Vec<String> = places
         .iter()
@@ -154,9 +218,50 @@ fn missing(places: &[PathBuf]) -> Error {
         })
         .collect();
     let version = env!("CARGO_PKG_VERSION");
-    Error::usage(format!("`{LIBRARY}` is not there; it was looked for in {}", looked.join(", "))).accepted(format!(
+    Error::usage(format!(
+        "this build of `headstart` does not contain `{LIBRARY}`, and the file is not in {}",
+        looked.join(", ")
+    ))
+    .accepted(format!(
         "in a checkout of Headstart `cargo build --release -p headstart-driver` writes it to target/release; without one `cargo new \
          --lib preload && cd preload && cargo add headstart-driver@{version} && cargo build --release` writes it to \
          target/release/deps; then copy it beside `headstart`, or set {NAMED} to its path"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_written_once_and_replaced_by_another_build() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let first = copied(b"one", folder.path()).expect("written");
+        assert_eq!(fs::read(&first).expect("there"), b"one");
+        let when = |path: &Path| {
+            fs::metadata(path)
+                .and_then(|data| data.modified())
+                .expect("a time")
+        };
+        let written = when(&first);
+        assert_eq!(copied(b"one", folder.path()).expect("there"), first);
+        assert_eq!(when(&first), written);
+        assert_eq!(copied(b"two", folder.path()).expect("written"), first);
+        assert_eq!(fs::read(&first).expect("there"), b"two");
+        let spaced = folder.path().join("a b");
+        let refused = copied(b"one", &spaced)
+            .expect_err("the loader cannot take it")
+            .to_string();
+        assert!(refused.contains("no path with a space"), "{refused}");
+        assert!(!spaced.exists());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn this_build_contains_the_library() {
+        let bytes = CONTAINED.expect("it was built before the command");
+        assert!(bytes.starts_with(b"\x7fELF"));
+        let symbol = b"cuLaunchKernelEx";
+        assert!(bytes.windows(symbol.len()).any(|window| window == symbol));
+    }
 }

@@ -110,7 +110,7 @@ impl Bar {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED_STATUS.into());
             }
-            eprintln!("headstart: stopping when the plans at hand are done; Ctrl-C again ends at once");
+            eprintln!("headstart: stopping after the current plans; Ctrl-C again stops at once");
         });
         Bar {
             bar: bar(),

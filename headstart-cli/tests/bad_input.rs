@@ -155,7 +155,7 @@ fn an_unknown_parameter() {
     refused(
         &["tune", "gather", "--set", "items=many"],
         2,
-        &["`many` is no value for `items`", "1 to 1,048,576"],
+        &["`many` is not a value for `items`", "1 to 1,048,576"],
     );
     refused(
         &["run", "gather", "--set", "group=100"],
@@ -226,7 +226,7 @@ fn what_a_device_does_not_have() {
     refused(
         &with(&["--registers", "300"]),
         3,
-        &["no 300 registers", "at most 255"],
+        &["300 registers", "at most 255"],
     );
     refused(
         &with(&["--shared", "300000"]),
@@ -236,7 +236,7 @@ fn what_a_device_does_not_have() {
     refused(
         &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
         2,
-        &["`--measure 3`", "sim:h200 is simulated", "`--plans`"],
+        &["`--measure 3`", "on the simulated sim:h200", "`--plans`"],
     );
 }
 
@@ -255,17 +255,17 @@ fn a_program_that_cannot_be_started_from_nothing() {
             &[&format!("`{name}`"), "a letter, then", similar],
         );
     }
-    refused(&["new", ".."], 2, &["`..` ends in no name", "`my-kernel`"]);
+    refused(&["new", ".."], 2, &["`..` does not end in a name", "`my-kernel`"]);
     refused(
         &["new", &inside("no/such")],
         2,
-        &["there is no folder", "a path in a folder that exists"],
+        &["there is no folder", "a path whose parent folder exists"],
     );
     write(folder.path(), "taken", "");
     refused(
         &["new", &inside("taken")],
         2,
-        &["exists and is no folder", "an empty folder"],
+        &["exists and is not a folder", "an empty folder"],
     );
     fs::create_dir(folder.path().join("full")).expect("a folder");
     write(&folder.path().join("full"), "notes", "");
@@ -655,7 +655,7 @@ fn advice_from_what_is_no_profile() {
     refused(
         &["advise", "--ncu", &format!("{bare}#x")],
         2,
-        &["no launch of a profile"],
+        &["not a launch of a profile"],
     );
     refused(
         &["advise", "--ncu", &format!("{bare}#7")],
@@ -673,7 +673,7 @@ fn advice_from_what_is_no_profile() {
         2,
         &["--share 1.5", "at most 1"],
     );
-    refused(&["advise", "gather", "--share", "NaN"], 2, &["no share"]);
+    refused(&["advise", "gather", "--share", "NaN"], 2, &["not a share"]);
     refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
 }
 
@@ -793,7 +793,7 @@ fn what_is_no_regular_file_is_not_read() {
             matches!(output.status.code(), Some(1 | 2)),
             "{arguments:?}: {said}"
         );
-        assert!(said.contains("no regular file"), "{arguments:?}: {said}");
+        assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
     }
 }
 
@@ -885,9 +885,13 @@ fn what_cannot_be_compared() {
     refused(
         &["compare", &empty, &list],
         1,
-        &["empty.json", "no report", report],
+        &["empty.json", "not a report", report],
     );
-    refused(&["compare", &list, &list], 1, &["list.json", "no report", report]);
+    refused(
+        &["compare", &list, &list],
+        1,
+        &["list.json", "not a report", report],
+    );
     refused(
         &["compare", &list, "gather"],
         2,
@@ -896,12 +900,12 @@ fn what_cannot_be_compared() {
     refused(
         &["compare", &list, &list, "--device", "sim:h200"],
         2,
-        &["`--device` is for kernels that are run", "leave it out"],
+        &["`--device` applies to kernels that are run", "leave it out"],
     );
     refused(
         &["compare", "none", "unroll:4"],
         2,
-        &["`none` is a plan, and of no kernel", "--kernel KERNEL"],
+        &["`none` is a plan, and no kernel is given", "--kernel KERNEL"],
     );
     refused(
         &["compare", "gather", "gathr"],
@@ -1005,13 +1009,13 @@ fn programs_that_leave_no_launch() {
     refused(
         &["tune", "--bin", &idle],
         1,
-        &["launched no kernel of `#[kernel]`", "headstart capture"],
+        &["launched no `#[kernel]`", "headstart capture"],
     );
     refused(&["kernels", "--bin", &failing], 1, &["failed, exit status: 3"]);
     refused(
         &["tune", "--bin", "no/such"],
         2,
-        &["`no/such` cannot be run", "a program that was built"],
+        &["`no/such` cannot be run", "a built program"],
     );
     // A kernel whose launch was kept, and one whose launch could not be.
     let kernel = write(folder.path(), "half.hsir", HALF_A_BARRIER);
@@ -1036,7 +1040,10 @@ fn programs_that_leave_no_launch() {
         listed,
         "half  2 work-groups of 128 work-items, 512 bytes of data\n"
     );
-    assert!(said.contains("no launch of `other` was kept: inside"), "{said}");
+    assert!(
+        said.contains("no launch of `other` was recorded: inside"),
+        "{said}"
+    );
     refused(
         &["tune", "hafl", "--bin", &two],
         2,

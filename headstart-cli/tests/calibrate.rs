@@ -77,12 +77,12 @@ fn a_model_gets_its_own_numbers_back() {
     // Only what a changed number follows from is compared, of all that was measured.
     let rows = said(&ran)
         .lines()
-        .filter(|line| line.ends_with(" gives a number"))
+        .filter(|line| line.ends_with(" used for fitting"))
         .count();
     assert!(rows > 5, "{rows}: {}", said(&ran));
     let others = said(&ran)
         .lines()
-        .filter(|line| line.contains(" %") && !line.ends_with("gives a number"))
+        .filter(|line| line.contains(" %") && !line.ends_with("used for fitting"))
         .count();
     assert!(others <= 1, "{}", said(&ran));
     let found = model::read(Path::new(&output), &[]).expect("a model");
@@ -146,7 +146,7 @@ fn mistakes_are_named() {
     for (arguments, expected) in [
         (
             &["calibrate", "--device", "sim:h200", "--case", "no-such"][..],
-            "no microbenchmark has that",
+            "no microbenchmark's name or settings contain that",
         ),
         (
             &["calibrate", "--from", "/nowhere.json"],

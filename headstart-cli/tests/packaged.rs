@@ -158,15 +158,22 @@ impl Registry {
 
     /// Removes what was built from our crates: Cargo takes a crate of a registry for unchanged as long as its version is.
     fn forget_ours(&self, folder: &Path) {
+        let mut metadata = self.cargo(folder);
+        metadata.args(["metadata", "--format-version", "1"]);
+        let used: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
+        let used = used["packages"].as_array().expect("packages");
         let mut clean = self.cargo(folder);
-        clean.args([
-            "clean",
-            "--quiet",
-            "--package",
-            "headstart",
-            "--package",
-            "headstart-macros",
-        ]);
+        clean.args(["clean", "--quiet"]);
+        // A package that a program does not use cannot be cleaned there.
+        for package in used {
+            let text = |key: &str| package[key].as_str().unwrap_or_default();
+            if self
+                .packages
+                .contains(&format!("{}-{}", text("name"), text("version")))
+            {
+                clean.args(["--package", text("name")]);
+            }
+        }
         succeeds(&mut clean);
     }
 
@@ -318,6 +325,21 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
         .env("HEADSTART_CACHE", outside.path().join("answers")),
     );
     assert!(tuned.contains("Verdict: "), "{tuned}");
+    // The answer is the program's own: with it, and without a search, it launches the same plan.
+    let shipped = outside.path().join("shipped");
+    let mut ship = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    succeeds(
+        ship.args(["tune", "--quiet", "--device", "sim:h200", "--ship"])
+            .arg(&shipped)
+            .args(["--plans", "unroll:2", "--bin"])
+            .arg(&program)
+            .env("HEADSTART_CACHE", outside.path().join("answers")),
+    );
+    let said = succeeds(Command::new(&program).env("HEADSTART_CACHE", &shipped));
+    assert!(
+        said.contains(" with unroll:2\n") && said.contains("verdict: unroll\n"),
+        "{said}"
+    );
     let tested = succeeds(registry.cargo(&demo).args(["test", "--quiet"]));
     assert!(tested.contains("1 passed; 0 failed"), "{tested}");
 
@@ -386,6 +408,17 @@ fn the_command_is_installed_from_the_packages_alone() {
     let told =
         succeeds(Command::new(&command).args(["run", "gather", "--device", "sim:h200", "--set", "items=8"]));
     assert!(told.contains("gather"), "{told}");
+    // The library that is preloaded came with it.
+    let caches = outside.path().join("caches");
+    let mut capture = Command::new(&command);
+    capture
+        .args(["capture", "--list", "-o", "capture", "--", "true"])
+        .current_dir(outside.path())
+        .env("XDG_CACHE_HOME", &caches);
+    let said = String::from_utf8_lossy(&run(&mut capture).stderr).into_owned();
+    assert!(said.contains("did not call the CUDA driver"), "{said}");
+    let library = format!("headstart/{}-libheadstart_driver.so", env!("CARGO_PKG_VERSION"));
+    assert!(caches.join(library).is_file(), "{said}");
     succeeds(
         Command::new(&command)
             .args(["new", "demo"])

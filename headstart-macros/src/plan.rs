@@ -57,7 +57,7 @@ fn check_part(part: &str) -> std::result::Result<(), String> {
     let Some((_, strategy)) = split.filter(|(load, strategy)| !load.is_empty() && !strategy.is_empty())
     else {
         return Err(format!(
-            "`{part}` is no part of a plan; accepted: `none`, `unroll:N`, `LOAD=STRATEGY:DISTANCE`, joined by commas"
+            "`{part}` is not part of a plan; accepted: `none`, `unroll:N`, `LOAD=STRATEGY:DISTANCE`, joined by commas"
         ));
     };
     let mut settings = strategy.split(':').map(str::trim);
@@ -117,7 +117,7 @@ mod tests {
         assert!(refused("values=rolling-async").contains("invalid distance ``"));
         assert!(refused("values=cache:L1:0").contains("invalid distance `0`"));
         assert!(refused("unroll:1").contains("N from 2"));
-        assert!(refused("values").contains("is no part of a plan"));
+        assert!(refused("values").contains("is not part of a plan"));
         for right in [
             "none",
             "unroll:full",

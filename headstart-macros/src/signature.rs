@@ -127,7 +127,7 @@ fn parameter(input: &FnArg, is_kernel: bool) -> Result<Parameter> {
     let FnArg::Typed(typed) = input else {
         return Err(Error::new(
             input.span(),
-            format!("`self` is no kernel parameter; {accepted}"),
+            format!("`self` cannot be a kernel parameter; {accepted}"),
         ));
     };
     let Pat::Ident(pattern) = &*typed.pat else {

@@ -1,8 +1,8 @@
 //! Headstart: prefetching for GPU kernels. Say it, derive it, decide it, measure it.
 //!
-//! A GPU hides memory latency with spare warps. When it has too few, prefetching in software helps; when it has
-//! enough, it hurts. Headstart takes a plain kernel, derives every prefetching variant of it, checks that each computes
-//! the same bits, predicts or measures each, and says which to use, how far ahead, and why.
+//! A GPU hides memory latency with spare warps. If it has too few, software prefetching helps; if it has
+//! enough, it hurts. Headstart takes a plain kernel, derives every prefetching variant, checks that each computes
+//! the same bits, predicts or measures each, and reports which one to use, at what distance, and why.
 //!
 //! ```
 //! use headstart::back::ptx;
@@ -24,7 +24,7 @@
 //! let kernel = sum_through::kernel()?;
 //! let plan: Plan = "values=rolling-async:4".parse()?;
 //! let derived = prefetch::apply(&kernel, &plan, &Target::default())?;
-//! // What the plan did not name: the indices must be there before the values can be asked for.
+//! // The plan did not name the indices: they must be loaded before the values can be.
 //! assert_eq!(
 //!     derived.plan.to_string(),
 //!     "values=rolling-async:4/interleaved,indices=rolling-registers:5"
@@ -36,13 +36,14 @@
 //!
 //! # Where to start
 //!
-//! `headstart new NAME`, of the package `headstart-cli`, writes a program with a kernel, a launch and a tune. By hand:
+//! `headstart new NAME`, from the package `headstart-cli`, creates a project with a kernel, a launch and a search for the best
+//! plan. By hand:
 //!
 //! - **a kernel**: [`front::lang`] documents `#[kernel]` and what a kernel may contain
-//! - **a launch**: [`runtime::launch`], of arguments that the compiler checks; [`device::TypedBuffer`] holds their data
+//! - **a launch**: [`runtime::launch`], with arguments checked at compile time; [`device::TypedBuffer`] holds their data
 //! - **a device**: [`device::sim::Simulator`], [`device::cuda::CudaDevice`], [`device::opencl::OpenClDevice`]; the rest of a
 //!   program is the same on each
-//! - **the best plan**: `NAME::tuned(&device, geometry, arguments)` finds and remembers it; [`tune`] has the parts
+//! - **the best plan**: `NAME::tuned(&device, geometry, arguments)` finds and caches it; [`tune`] has the parts
 //!
 //! # The way of a kernel
 //!
@@ -62,15 +63,15 @@
 //!         advise why · tune which · report show
 //! ```
 //!
-//! Data flows one way. Read the modules in this order: [`ir`] for what a kernel means, [`prefetch`] for plans and the
-//! passes behind them, [`device::sim`] for how time is predicted, [`tune`] for how a plan is chosen. [`math`] expands
-//! exponentials and the like into IEEE operations, so that every device gives the same bits; `cleanup` tidies what
-//! passes leave behind.
+//! Data flows one way. Read the modules in this order: [`ir`] for the semantics of kernels, [`prefetch`] for plans and the
+//! passes behind them, [`device::sim`] for the prediction of times, [`tune`] for the choice of a plan. [`math`] expands
+//! exponentials and the like into IEEE operations, so that every device computes the same bits; `cleanup` tidies
+//! up after passes.
 //!
 //! # Layers
 //!
-//! The library is a crate a layer, and this crate, which is all of them under one name. Behind each stands what it uses,
-//! without what it reaches through another one that it uses. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report`
+//! The library has a crate per layer, and this crate, which re-exports all of them. Each line lists a crate's direct
+//! dependencies, without those that it reaches through another. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report`
 //! also [`evidence`], `tune` also [`advise`] and [`capture`]. The test `layers` draws this from the manifests.
 //!
 //! ```text

@@ -230,7 +230,7 @@ fn an_input_that_is_written_is_told() {
 fn a_read_beyond_the_end_faults() {
     refused(
         reads_beyond::kernel,
-        &["goes wrong at full size, where `own` as it is does not"],
+        &["fails at full size, and the plain `own` does not"],
     );
 }
 
@@ -259,7 +259,7 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
         (
             reads_beyond::kernel,
             &[
-                "`reads_beyond` itself goes wrong at full size",
+                "`reads_beyond` itself fails at full size",
                 "stays within its buffers",
             ],
         ),

@@ -103,7 +103,7 @@ impl Bundle {
         let size = line(&mut rest).and_then(|size| size.parse().ok());
         let text = size.and_then(|size| take(&mut rest, size));
         let text = text.ok_or_else(|| wrong("the library is shorter than its size"))?;
-        let text = std::str::from_utf8(text).map_err(|_| wrong("the library is no text"))?;
+        let text = std::str::from_utf8(text).map_err(|_| wrong("the library is not text"))?;
         let library = Library::parse(text)?;
         let mut images = Images::new();
         while !rest.is_empty() {
@@ -113,7 +113,9 @@ impl Bundle {
             let (size, key) = line(&mut rest)
                 .and_then(|line| line.split_once(' '))
                 .ok_or_else(|| wrong("an image's size and key are missing"))?;
-            let size = size.parse().map_err(|_| wrong("an image's size is no number"))?;
+            let size = size
+                .parse()
+                .map_err(|_| wrong("an image's size is not a number"))?;
             let code = take(&mut rest, size).ok_or_else(|| wrong("an image is shorter than its size"))?;
             images.insert(Image {
                 key: key.to_owned(),

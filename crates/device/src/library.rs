@@ -113,7 +113,9 @@ impl Library {
             let (size, behind) = rest
                 .split_once('\n')
                 .ok_or_else(|| wrong("a kernel's size is missing"))?;
-            let size: usize = size.parse().map_err(|_| wrong("a kernel's size is no number"))?;
+            let size: usize = size
+                .parse()
+                .map_err(|_| wrong("a kernel's size is not a number"))?;
             let kernel = behind
                 .get(..size)
                 .ok_or_else(|| wrong("a kernel is shorter than its size"))?;

@@ -1,4 +1,4 @@
-//! The one error type: whose fault it is, what went wrong, where, and what would be accepted.
+//! The error type: whose fault it is, the problem, its place, and the accepted alternatives.
 //!
 //! A message is one line. It names the thing that the user wrote, not the function that failed.
 

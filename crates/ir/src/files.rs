@@ -1,4 +1,4 @@
-//! Files that users name: read with a limit, and only what is a regular file.
+//! Files named by users: only regular files are read, up to a size limit.
 //!
 //! `/dev/zero` never ends, and opening a pipe waits for whoever writes into it.
 
@@ -21,7 +21,7 @@ pub enum FileError {
     #[error("it is a folder")]
     Folder,
     /// It is a device, a pipe or a socket.
-    #[error("it is no regular file")]
+    #[error("it is not a regular file")]
     NotRegular,
     /// Text was asked for.
     #[error("byte {valid} is not UTF-8")]

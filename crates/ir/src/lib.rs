@@ -1,4 +1,4 @@
-//! What all crates of Headstart work on: [`ir`], a kernel as typed SSA, with its [`analysis`] and `cleanup`, and [`math`],
+//! The common ground of Headstart's crates: [`ir`], a kernel as typed SSA, with its [`analysis`] and `cleanup`, and [`math`],
 //! which expands exponentials and the like into IEEE operations.
 //!
 //! ```

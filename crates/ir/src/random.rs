@@ -1,4 +1,4 @@
-//! Random numbers that follow from a seed: the same on every machine.
+//! Seeded random numbers, the same on every machine.
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]

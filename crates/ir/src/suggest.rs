@@ -1,4 +1,4 @@
-//! Words for messages: what the user wrote, shown safely on one line, and the accepted name nearest to it.
+//! Parts of messages: user input shown safely on one line, and the nearest accepted name.
 
 /// The longest piece of the user's text that a message repeats, in characters.
 const SHOWN: usize = 60;

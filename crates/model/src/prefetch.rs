@@ -125,7 +125,7 @@ impl DeviceModel {
             };
             let why = match source.fills() {
                 true => level.source.clone(),
-                false => "it asks for no level".to_owned(),
+                false => "it names no level".to_owned(),
             };
             let hint = HintReached {
                 place: kernel.describe_place(op.place),

@@ -113,7 +113,7 @@ impl OpenClDevice {
     /// The device is none of those, or its runtime does not take the option.
     pub fn enlarge_registers(&mut self) -> Result<()> {
         if !self.facts.is_intel_gpu() {
-            return Err(Error::device(format!("{} is no GPU of Intel's", self.facts.name)));
+            return Err(Error::device(format!("{} is not an Intel GPU", self.facts.name)));
         }
         self.build_options = format!("{} {LARGE_REGISTERS}", spirv::BUILD_OPTIONS);
         let probe = "hsir 1\nkernel @probe(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  return\n}\n";

@@ -1,4 +1,4 @@
-//! Carrying out a plan: names to loads, strategies to passes, one loop after the other.
+//! Applying a plan: names to loads, strategies to passes, loop by loop.
 //!
 //! ```text
 //! plan       unroll:8,values=rolling-async:16

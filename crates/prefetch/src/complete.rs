@@ -1,5 +1,5 @@
-//! Completing a plan: who fetches a load early must have its address early, so the loads that the address depends on
-//! (its parents) are fetched earlier still.
+//! Completing a plan: an early load needs its address early, so the loads that the address depends on (its parents) are
+//! fetched even earlier.
 //!
 //! ```text
 //! plan       unroll:8,values=rolling-async:16

@@ -1,4 +1,4 @@
-//! What there is to know of a strategy: each pass has a [`Descriptor`] beside it, from which everybody takes theirs.
+//! Properties of a strategy: each pass has a [`Descriptor`], which all other code queries.
 //!
 //! | who | what |
 //! |---|---|

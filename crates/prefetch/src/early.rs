@@ -8,8 +8,8 @@
 //! ```
 //!
 //! An early value repeats the *slice* of the loop's body that it depends on, with each counter moved ahead.
-//! What it reads through a load comes from where the plan already has it ([`Early::know`]), or from an early
-//! load of its own. An early load repeats the guards that it is under, and runs only where the counting test
+//! A loaded operand comes from where the plan already has it ([`Early::know`]), or from another early
+//! load. An early load repeats its enclosing guards, and executes only if the counting test
 //! or the length of the memory proves it in bounds.
 //!
 //! The loop is in the form that [`summarize`](crate::analysis::loops::summarize) describes, and verified.

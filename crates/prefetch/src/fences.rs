@@ -1,4 +1,4 @@
-//! Hints to L1 that a fence undoes are issued again behind it.
+//! Hints to L1 that a fence invalidates are issued again after it.
 //!
 //! ```text
 //! before                          after, distance 2

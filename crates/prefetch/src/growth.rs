@@ -1,4 +1,4 @@
-//! By how much a value of the body grows from one iteration to the next.
+//! The increment of a value of the body from one iteration to the next.
 //!
 //! ```text
 //! %at = add %first, %j        grows by 1

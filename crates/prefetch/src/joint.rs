@@ -1,5 +1,5 @@
-//! `joint:L1:D` … `joint:L4:D`, `/group` — the cache lines of what a sub-group (or work-group) will read, divided over
-//! it; and `bulk:L2:D`, one request for them.
+//! `joint:L1:D` … `joint:L4:D`, `/group` — the cache lines that a sub-group (or work-group) will read, distributed over its
+//! work-items; and `bulk:L2:D`, one request for them.
 //!
 //! ```text
 //! before                          after, 4 bytes a work-item side by side

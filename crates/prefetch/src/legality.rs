@@ -1,20 +1,19 @@
 //! The rules by which a load may be fetched early.
 //!
-//! 1. A volatile load may not.
-//! 2. Only global memory is fetched early.
-//! 3. Memory that the loop writes may not, nor memory that may be the same ([`Root::may_alias`]).
+//! 1. A volatile load may not be.
+//! 2. Only loads from global memory may be.
+//! 3. A load may not be if the loop writes its memory or memory that may alias it ([`Root::may_alias`]).
 //! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
-//!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used: by the memory
-//!    model these order nothing, but programs wait for flags with them and then read what the flags guard. A relaxed
-//!    operation whose result nobody looks at is a write (rule 3) and nothing more. A barrier alone lets a work-item see nothing
-//!    but what this launch wrote, so that it is no hindrance for memory that nothing in the kernel may write, if the kernel
-//!    waits nowhere for anybody else.
-//!    A wait for the launch before is crossed by no load at all: memory that this launch only reads may come from it.
-//! 5. An early access must be proved in bounds: by the counting test, if that is the only way out of the
-//!    loop and the conditions around the load can be repeated; else by the known length of the memory.
+//!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used. By the memory
+//!    model these order nothing, but programs use them to wait for flags and then read the guarded data. A relaxed
+//!    operation with an unused result is only a write (rule 3). A barrier alone makes only this launch's writes visible,
+//!    so loads may cross it if nothing in the kernel may write their memory and the kernel never waits for others.
+//!    No load may cross a wait for the previous launch, which may have written memory that this launch only reads.
+//! 5. An early access must be provably in bounds: by the counting test, if that is the only exit of the
+//!    loop and the conditions around the load can be repeated; otherwise by the known length of the memory.
 //!
-//! A cache hint changes no result, so rules 3 and 4 do not bind it; the loads that its address needs are
-//! bound by all.
+//! A cache hint changes no result, so rules 3 and 4 do not apply to it; all rules apply to the loads that its
+//! address depends on.
 
 use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
@@ -165,7 +164,7 @@ pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &Lo
         return Ok(());
     }
     let name = &kernel.loads[site.id].name;
-    let why = "is in constant memory, which has a cache of its own that nothing fills ahead";
+    let why = "is in constant memory, whose cache no instruction can prefetch into";
     Err(Error::usage(format!("`{name}` {why}")).at(kernel.describe_place(site.place)))
 }
 

@@ -1,4 +1,4 @@
-//! Prefetching: the plan, and one pass a strategy that carries it out.
+//! Prefetching: plans, and a pass per strategy that applies them.
 //!
 //! ```
 //! use headstart::prefetch::{self, Plan, Target};
@@ -23,25 +23,24 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
-//! [`candidates`] lists what a plan can name, [`apply`] carries a plan out, [`carry_out_wishes`] does what
-//! the author asked for in the source. A refused plan says which rule of [`legality`](self) refused it, and
-//! where.
+//! [`candidates`] lists the loads that a plan can name, [`apply`] applies a plan, [`carry_out_wishes`] applies the attributes
+//! in the source. The error of a refused plan names the rule of [`legality`](self) and the place.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! |---|---|
 //! | `plan` | the one spelling of plans |
 //! | `loads`, `parts` | which loads a plan can name; main loop and rest |
 //! | `legality` | the rules by which a load may be fetched early |
-//! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations happen |
+//! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations execute |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
 //! | `step` | the body of a rewritten loop: one iteration, or several together |
 //! | `shape` | how many iterations a step has, and whether the plan's parts agree about it |
-//! | `strategies`, `descriptor` | the list of strategies; what others know of each |
+//! | `strategies`, `descriptor` | the list of strategies; the properties of each |
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
-//! | `fences` | hints that a fence undoes, issued again |
+//! | `fences` | hints that a fence invalidates, issued again |
 //! | `rotate` | register rings that shift without moves |
-//! | `unroll` | full unrolling, and the author's wishes |
+//! | `unroll` | full unrolling, and the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
 //! | `apply` | a plan from its text to the transformed kernel |
 

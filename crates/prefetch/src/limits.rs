@@ -1,4 +1,4 @@
-//! Counting tests of later iterations: will the loop still go on, so many steps ahead?
+//! Counting tests of later iterations: whether the loop still runs a given number of steps ahead.
 //!
 //! ```text
 //! loop while %j < %n          in front of the loop: %limit = max(%n - 4, least)

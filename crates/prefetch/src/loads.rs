@@ -1,4 +1,4 @@
-//! The loads that a plan can name: which loop they are in, what they are called.
+//! The loads that a plan can name: their loops and their names.
 
 use std::num::NonZeroU32;
 

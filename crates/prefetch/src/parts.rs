@@ -1,4 +1,4 @@
-//! Main loop and rest: two loops that a compiler made of one.
+//! Main loop and remainder: two loops into which a compiler split one.
 //!
 //! ```text
 //! loop (%i < %n & -4) { %a = load …, @p  %b = load …, @p  %c = load …, @p  %d = load …, @p }     the main loop

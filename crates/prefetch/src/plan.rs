@@ -1,4 +1,4 @@
-//! A plan: which load is fetched early, by which strategy, how many iterations ahead.
+//! A plan: the loads to fetch early, the strategy of each, and its distance in iterations.
 //!
 //! The one spelling of a plan is used by the command line, the loop attribute, the tuner's log and the reports:
 //!

@@ -1,4 +1,4 @@
-//! How many iterations a rewritten loop does a step, and whether strategies and unrolling agree about it.
+//! The number of iterations per step of a rewritten loop, and whether strategies and unrolling agree on it.
 //!
 //! ```text
 //! unroll:4,values=rolling-async:8       steps of 4, tested once: the ring's 8 slots are two steps

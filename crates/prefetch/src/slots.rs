@@ -1,4 +1,4 @@
-//! Slots in shared memory: each work-item has D of its own, addressed by a pointer that goes round.
+//! Slots in shared memory: each work-item has D of them, addressed by a wrapping pointer.
 //!
 //! ```text
 //! plain         item 0: 0 1 2 3 | item 1: 0 1 2 3 | …      bank conflicts where D is even

@@ -1,4 +1,4 @@
-//! The strategies: a row for each, with its descriptor. Messages list them in this order, and plans are tried in it.
+//! The strategies, a row each with the descriptor. Messages list them in this order, and plans are tried in this order.
 
 use super::descriptor::Descriptor;
 use super::{batched_registers, batched_shared, hint, joint, rolling_registers, rolling_shared};

@@ -1,4 +1,4 @@
-//! `unroll:full`, and the author's wishes on loops.
+//! `unroll:full`, and the attributes that the author put on loops.
 //!
 //! ```text
 //! before                      after
@@ -148,7 +148,7 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
     let mut current = initial.clone();
     let condition = match body.ops[exit.position].kind {
         OpKind::If { cond, .. } => cond,
-        _ => return Err(Error::bug("a counting test that is no `if`")),
+        _ => return Err(Error::bug("a counting test that is not an `if`")),
     };
     for iteration in 0..=passed {
         let mut copier = Copier::default();

@@ -1,4 +1,4 @@
-//! Elements that are smaller than what an asynchronous copy moves: the aligned word around one is copied.
+//! Elements smaller than an asynchronous copy: the aligned word around one is copied.
 //!
 //! ```text
 //! before                  after

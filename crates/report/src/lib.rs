@@ -1,5 +1,5 @@
-//! What is found about a kernel: [`evidence`] from the simulator and from counters, and [`report`], which shows it as text,
-//! JSON and a page.
+//! Findings about a kernel: [`evidence`] from the simulator and from counters, and [`report`], which shows it as text, JSON
+//! and a page.
 //!
 //! ```
 //! use headstart::evidence::loop_loads;

@@ -1,4 +1,4 @@
-//! Evidence and a report as tests need them, those of other crates included.
+//! Sample evidence and reports for tests, also of other crates.
 
 use headstart_model::occupancy::Occupancy;
 

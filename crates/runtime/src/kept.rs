@@ -3,7 +3,8 @@
 //! `headstart tune --bin PROGRAM` runs a program with `HEADSTART_LAUNCHES=FOLDER` in its environment, and then finds there, for
 //! each kernel that was launched, `NAME.hsir`, a launch file `NAME.toml`, and the buffers as files. Of several launches of a kernel
 //! the one with the most work-items is kept, the first of equals. `NAME.refused` has the reason where a launch has no form as a
-//! launch file. Without the variable nothing of this happens.
+//! launch file. Without the variable nothing of this happens. `NAME::tuned` gives the plain kernel meanwhile, without a search:
+//! the kernel that is kept has to be the one that is tuned later.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,6 +28,11 @@ fn folder() -> Option<&'static Path> {
             .map(PathBuf::from)
     };
     FOLDER.get_or_init(named).as_deref()
+}
+
+/// Whether this program runs so that its launches are kept.
+pub fn is_on() -> bool {
+    folder().is_some()
 }
 
 /// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept, and this one is larger than what

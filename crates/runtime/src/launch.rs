@@ -1,4 +1,4 @@
-//! Launches whose arguments the compiler checks.
+//! Launches with arguments checked at compile time.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;

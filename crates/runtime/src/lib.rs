@@ -1,4 +1,4 @@
-//! Programs around kernels: what the compiler checks of a launch, ranges without work-groups, one job on several devices.
+//! Host programs: launches checked at compile time, ranges without explicit work-groups, one job on several devices.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -23,9 +23,9 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
-//! `#[kernel]` makes the functions that lead here: `NAME::compile` and `NAME::arguments` ([`launch`]), `NAME::over_range`
-//! ([`over_range`]). [`kept`] leaves launches in a folder for the `headstart` command. What makes a kernel is in
-//! [`front::lang`], what runs it in [`device`].
+//! `#[kernel]` generates the functions that use this crate: `NAME::compile` and `NAME::arguments` ([`launch`]), `NAME::over_range`
+//! ([`over_range`]). [`kept`] records launches in a folder for the `headstart` command. [`front::lang`] documents kernels,
+//! [`device`] the devices that run them.
 
 pub mod kept;
 pub mod launch;

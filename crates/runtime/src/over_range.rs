@@ -261,7 +261,7 @@ fn check(kernel: &Kernel) -> Result<()> {
     let accepted = "launch it with a geometry: `compile`, and `launch`";
     if kernel.group_size.is_some() || kernel.sub_group_size.is_some() {
         return Err(Error::usage(format!(
-            "`{}` requires sizes of its own, so no range can choose them",
+            "`{}` fixes its own sizes, so a range cannot choose them",
             kernel.name
         ))
         .accepted(accepted));

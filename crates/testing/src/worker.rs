@@ -243,7 +243,11 @@ impl State {
                     let found = given.iter().position(|(argument, _)| argument == of);
                     let size = match found.map(|of| &given[of].1) {
                         Some(Given::Input { element, .. } | Given::Output { element, .. }) => element.bytes(),
-                        _ => return Err(request_failed("a pointer into what is no buffer before it")),
+                        _ => {
+                            return Err(request_failed(
+                                "a pointer into something other than a buffer before it",
+                            ));
+                        }
                     };
                     let of = found.unwrap_or(0);
                     let start = bytes / u64::from(size);
@@ -343,9 +347,9 @@ fn buffer(argument: &Bound, poison: u8) -> Result<Given, Failure> {
         ..
     } = argument
     else {
-        return Err(request_failed("a scalar is no buffer"));
+        return Err(request_failed("a scalar is not a buffer"));
     };
-    let element = Type::parse(element).ok_or_else(|| request_failed("there is no such type"))?;
+    let element = Type::parse(element).ok_or_else(|| request_failed("unknown type"))?;
     let fill = match fill {
         Contents::Uninitialized => Fill::Pattern(Pattern::Constant(
             u64::from_le_bytes([poison; 8]) & element.mask(),

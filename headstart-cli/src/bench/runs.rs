@@ -30,10 +30,10 @@ impl Runs {
             let text = files::text(file, MAX_BYTES)
                 .map_err(|error| Error::usage(format!("--from {name} cannot be read: {error}")))?;
             let report: Value = serde_json::from_str(&text)
-                .map_err(|error| Error::input(format!("--from {name} is no JSON: {error}")))?;
+                .map_err(|error| Error::input(format!("--from {name} is not JSON: {error}")))?;
             let results = report["workloads"].as_array().ok_or_else(|| {
                 Error::input(format!("--from {name} has no `workloads`"))
-                    .accepted("what `headstart bench --suite workloads --json FILE` writes")
+                    .accepted("a file that `headstart bench --suite workloads --json FILE` wrote")
             })?;
             for result in results.iter().filter(|result| result["error"].is_null()) {
                 let mut result = result.clone();

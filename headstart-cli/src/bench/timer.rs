@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::accuracy::{self, cases::Case, sides};
 use crate::arguments;
 use crate::device;
-use crate::output::{Destination, json_line, print};
+use crate::output::{Destination, counted, json_line, print};
 use crate::published;
 
 /// How long each thread times a kernel at least.
@@ -50,8 +50,9 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     }
     let mean = (logarithms / cases.len().max(1) as f64).exp();
     print(&format!(
-        "{} cases, {threads} threads: {:.0} M instructions × work-items a second, geometric mean\n",
-        cases.len(),
+        "{}, {}: geometric mean {:.0} M instructions × work-items a second\n",
+        counted(cases.len(), "case"),
+        counted(threads, "thread"),
         mean * 1e-6
     ))?;
     let report: Value = json!({

@@ -93,7 +93,7 @@ impl Base {
         let mut lines: Vec<String> = self.text.lines().map(str::to_owned).collect();
         let mut put = |key: &str, number: f64, source: &str| -> Result<()> {
             let (index, line) = self.line(key).ok_or_else(|| {
-                Error::usage(format!("`{key}` does not stand on a line of its own")).at(&self.place)
+                Error::usage(format!("`{key}` is not on a line of its own")).at(&self.place)
             })?;
             let name = line.split('=').next().unwrap_or_default().trim();
             let unit = line

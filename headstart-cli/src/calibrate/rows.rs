@@ -84,7 +84,7 @@ impl Measurements {
             _ => wrong(error.to_string()),
         })?;
         serde_json::from_str(&text).map_err(|error| {
-            wrong(error.to_string()).accepted("what `headstart calibrate --json FILE` writes")
+            wrong(error.to_string()).accepted("a file that `headstart calibrate --json FILE` wrote")
         })
     }
 

@@ -39,7 +39,7 @@ pub fn run(options: &Advise) -> Result<()> {
 fn check_share(share: Option<f64>) -> Result<()> {
     match share {
         Some(share) if !(share > 0.0 && share <= 1.0) => Err(Error::usage(format!(
-            "`--share {share}` is no share of a program's time"
+            "`--share {share}` is not a share of a program's time"
         ))
         .accepted("a number above 0, and at most 1")),
         _ => Ok(()),
@@ -64,7 +64,7 @@ fn advice(options: &Advise) -> Result<Advice> {
         let data = &options.data;
         if !data.set.is_empty() || data.trace.is_some() || data.launch.is_some() {
             return Err(Error::usage("`--set`, `--trace` and `--launch` are for a kernel")
-                .accepted("a KERNEL beside them"));
+                .accepted("a KERNEL as well"));
         }
         let (profiler, name) =
             profile.ok_or_else(|| Error::usage("neither a kernel nor a profile is given"))?;
@@ -112,7 +112,7 @@ fn read_profile(
             Ok(launch) => (file, Some(launch)),
             Err(_) => {
                 return Err(
-                    Error::usage(format!("{} is no launch of a profile", quoted(launch)))
+                    Error::usage(format!("{} is not a launch of a profile", quoted(launch)))
                         .accepted("`FILE.csv#N` with N from 0"),
                 );
             }

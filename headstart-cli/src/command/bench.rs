@@ -190,7 +190,7 @@ fn measure_workloads(
         if options.limit.is_some_and(is_over) {
             let left = cases.len() - number;
             return print(&format!(
-                "\n{left} workloads are left for lack of time; `--from FILE` goes on with what `--json FILE` has\n"
+                "\nno time was left for {left} workloads; `--from FILE` continues from the file of `--json`\n"
             ));
         }
         let programs = programs.as_mut();

@@ -19,7 +19,7 @@ use crate::calibrate::meter::Meter;
 use crate::calibrate::points::{self, Point};
 use crate::calibrate::rows::{Measurements, Number, Row};
 use crate::device;
-use crate::output::{Destination, json_line, print};
+use crate::output::{Destination, counted, json_line, print};
 use crate::published;
 
 /// Runs the command.
@@ -96,8 +96,8 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
     };
     let chosen: Vec<Point> = points.into_iter().filter(matches).collect();
     match chosen.is_empty() {
-        true => Err(Error::usage("no microbenchmark has that in its name or settings")
-            .accepted("part of one, such as `micro/latency`; without `--case` all are run")),
+        true => Err(Error::usage("no microbenchmark's name or settings contain that")
+            .accepted("part of a name, such as `micro/latency`; without `--case`, all are run")),
         false => Ok(chosen),
     }
 }
@@ -261,7 +261,7 @@ pub fn similar(measurements: &Measurements) -> Result<String> {
         }
     }
     best.map(|(_, name)| name).ok_or_else(|| {
-        Error::usage(format!("no model is like {}", measurements.device)).accepted(format!(
+        Error::usage(format!("no model resembles {}", measurements.device)).accepted(format!(
             "`--base MODEL`, one of {}",
             model::built_in_names().collect::<Vec<_>>().join(", ")
         ))
@@ -301,7 +301,7 @@ pub fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
 }
 
 pub fn changes(base: &str, fitted: &[Fitted]) -> String {
-    let mut text = format!("\nNumbers that were fitted, from those of {base}:\n");
+    let mut text = format!("\nFitted numbers, starting from {base}:\n");
     for one in fitted {
         text.push_str(&format!(
             "{:<36} {:>9} → {:>9}   {} {}: {} measured, {} with it\n",
@@ -327,7 +327,7 @@ fn compare(
     let show = |text: &str| if is_quiet { Ok(()) } else { print(text) };
     show(&format!(
         "\n{:<76} {:>9} {:>9} {:>7}\n",
-        format!("{} against the model {}", measurements.device, model.name),
+        format!("{}, compared with model {}", measurements.device, model.name),
         "measured",
         "model",
         "error"
@@ -343,7 +343,7 @@ fn compare(
         .map(|&(point, found)| {
             let modelled = fit::modelled(model, point)?;
             let fitted = if point.aim.is_some() {
-                " gives a number"
+                " used for fitting"
             } else {
                 ""
             };
@@ -368,8 +368,8 @@ fn compare(
     errors.sort_by(f64::total_cmp);
     match (errors.get(errors.len() / 2), errors.last()) {
         (Some(median), Some(worst)) => show(&format!(
-            "{} rows: median error {}, worst {}\n",
-            errors.len(),
+            "{}: median error {}, worst {}\n",
+            counted(errors.len(), "row"),
             percent(*median),
             percent(*worst)
         )),

@@ -50,7 +50,7 @@ enum Ptx {
 pub fn run(options: &Capture) -> Result<()> {
     let pattern = options.kernel.as_deref().map(|text| {
         Regex::new(text).map_err(|error| {
-            Error::usage(format!("`--kernel {text}` is no regular expression: {error}"))
+            Error::usage(format!("`--kernel {text}` is not a regular expression: {error}"))
                 .accepted("such as `--kernel 'gather|scatter'`")
         })
     });
@@ -100,9 +100,7 @@ fn new_folder(path: &Path) -> Result<PathBuf> {
     fs::create_dir_all(path).map_err(|error| Error::usage(format!("{} cannot be made: {error}", shown())))?;
     let mut inside = fs::read_dir(path).map_err(|error| unwritable(path, &error))?;
     if inside.next().is_some() {
-        return Err(
-            Error::usage(format!("{} has something in it", shown())).accepted("a new or an empty folder")
-        );
+        return Err(Error::usage(format!("{} is not empty", shown())).accepted("a new or an empty folder"));
     }
     fs::canonicalize(path).map_err(|error| unwritable(path, &error))
 }
@@ -114,8 +112,8 @@ fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
         ));
     }
     match processes.is_empty() {
-        true => Error::input("the program did not call the CUDA driver, or could not be looked at").accepted(
-            "a program that is linked dynamically and not setuid: the system ignores LD_PRELOAD for others",
+        true => Error::input("the program did not call the CUDA driver, or could not be observed").accepted(
+            "a dynamically linked program that is not setuid; for others, the system ignores LD_PRELOAD",
         ),
         false => Error::input("the program called the CUDA driver and launched no kernel"),
     }

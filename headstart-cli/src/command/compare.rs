@@ -64,8 +64,8 @@ fn comparison(options: &Compare) -> Result<Comparison> {
         let is_plan = |name: &&&str| name.parse::<Plan>().is_ok() && !std::path::Path::new(name).exists();
         if let Some(plan) = names.iter().find(is_plan) {
             return Err(
-                Error::usage(format!("{} is a plan, and of no kernel", quoted(plan)))
-                    .accepted("`--kernel KERNEL` says of which"),
+                Error::usage(format!("{} is a plan, and no kernel is given", quoted(plan)))
+                    .accepted("`--kernel KERNEL`"),
             );
         }
     }
@@ -103,7 +103,7 @@ fn refuse_beside_reports(options: &Compare) -> Result<()> {
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => Err(Error::usage(format!(
-            "`{option}` is for kernels that are run, and two reports are compared as they are"
+            "`{option}` applies to kernels that are run, not to reports"
         ))
         .accepted("leave it out")),
         None => Ok(()),

@@ -96,7 +96,7 @@ pub fn run(options: &Emit) -> Result<()> {
         }
         EmitTarget::Machine => {
             let model = device.model().ok_or_else(|| {
-                Error::device(format!("{} has its own instructions", device.name()))
+                Error::device(format!("{} has its own instruction set", device.name()))
                     .accepted("`--target ptx`, or a simulated device")
             })?;
             let items = workload.group.iter().product();

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::arguments::Exec;
 use crate::program::Program;
+use crate::terminal;
 
 /// What `headstart tune` leaves beside a captured launch.
 pub const TUNED: &str = "tuned.toml";
@@ -40,7 +41,7 @@ struct Tuned {
 pub fn run(options: &Exec) -> Result<u8> {
     let tuned = all_tuned(&options.with)?;
     let folder = tempfile::tempdir()
-        .map_err(|error| Error::device(format!("no folder for what the program does: {error}")))?;
+        .map_err(|error| Error::device(format!("no folder for the program's record: {error}")))?;
     let mut text = String::new();
     for (path, tuned) in &tuned {
         let module = path.join(TUNED_MODULE);
@@ -60,11 +61,18 @@ pub fn run(options: &Exec) -> Result<u8> {
         }
     }
     fs::write(folder.path().join("exec.txt"), text)
-        .map_err(|error| Error::device(format!("no file for what the program does: {error}")))?;
+        .map_err(|error| Error::device(format!("no file for the program's record: {error}")))?;
     let status = Program::new(&options.program)?.run("exec", folder.path(), true)?;
     let processes = Process::all_in(folder.path())?;
     // The program's output stays its own.
-    eprint!("{}", summary(&tuned, &processes));
+    let summary = summary(&tuned, &processes);
+    eprint!(
+        "{}",
+        summary
+            .lines()
+            .map(|line| terminal::errors().fitted(line) + "\n")
+            .collect::<String>()
+    );
     Ok(code(status))
 }
 
@@ -101,7 +109,7 @@ fn all_tuned(with: &Path) -> Result<Vec<(PathBuf, Tuned)>> {
         let text = fs::read_to_string(&path).map_err(unreadable)?;
         let tuned: Tuned = toml::from_str(&text).map_err(|error| {
             let said = error.message().lines().collect::<Vec<_>>().join("; ");
-            Error::input(format!("not what `headstart tune` writes: {said}"))
+            Error::input(format!("not written by `headstart tune`: {said}"))
                 .at(quoted(&path.to_string_lossy()))
         })?;
         found.push((folder, tuned));
@@ -142,14 +150,14 @@ fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
         let counts = counts(tuned, processes);
         let _ = write!(
             text,
-            "headstart: {name}: {} of {} launches took the better kernel ({}, {:.2} times as fast on {} when it was tuned)",
+            "headstart: {name}: {} of {} launches ran the tuned kernel ({}, {:.2} times as fast on {} in the search)",
             counts.replaced, counts.launches, tuned.plan, tuned.speedup, tuned.device
         );
         let mean = |(timed, total): (u64, u64)| (timed > 0).then(|| total as f64 / timed as f64);
         if let (Some(better), Some(original)) = (mean(counts.replaced_timed), mean(counts.original_timed)) {
             let _ = write!(
                 text,
-                "; here {} instead of {} ({} and {} timed in turns)",
+                "; here {} instead of {} (means of {} and {} alternating launches)",
                 number::duration(better),
                 number::duration(original),
                 counts.replaced_timed.0,
@@ -163,21 +171,21 @@ fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
         if counts.refused > 0 {
             let _ = writeln!(
                 text,
-                "headstart: {name}: {} launches did not meet what it rests on, and took the original",
+                "headstart: {name}: {} launches did not meet its assumptions and ran the original",
                 counts.refused
             );
         }
         if counts.in_graphs > 0 {
             let _ = writeln!(
                 text,
-                "headstart: {name}: {} in graphs kept the original",
+                "headstart: {name}: {} launches in graphs ran the original",
                 counts.in_graphs
             );
         }
         if counts.is_switched_back {
             let _ = writeln!(
                 text,
-                "headstart: {name}: it was slower here, so that the original was taken again"
+                "headstart: {name}: the tuned kernel was slower here, so the original runs again"
             );
         }
     }
@@ -187,11 +195,13 @@ fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
         }
     }
     if tuned.is_empty() {
-        text.push_str("headstart: no kernel of the capture has a better one yet: `headstart tune DIR/KERNEL` looks for it\n");
+        text.push_str(
+            "headstart: this capture has no tuned kernels; `headstart tune DIR/KERNEL` makes them\n",
+        );
     }
     if processes.is_empty() {
         text.push_str(
-            "headstart: the program did not call the CUDA driver, or could not be looked at (linked statically, or setuid)\n",
+            "headstart: the program did not call the CUDA driver, or could not be observed (linked statically, or setuid)\n",
         );
     }
     text

@@ -18,11 +18,11 @@ pub fn run(options: &arguments::Kit) -> Result<()> {
         (Some(device), None) => measure(options, device),
         (None, Some(path)) => {
             let kit = Kit::open(path)?.ok_or_else(|| {
-                Error::usage("there is no such file").accepted("what `headstart kit DEVICE -o FILE` wrote")
+                Error::usage("there is no such file").accepted("a file that `headstart kit DEVICE -o FILE` wrote")
             })?;
             make(options, kit)
         }
-        _ => Err(Error::usage("it is not said what is measured or read").accepted(
+        _ => Err(Error::usage("neither a device nor a file is given").accepted(
             "`headstart kit opencl:0 -o FILE.json` on the machine with the GPU, `headstart kit --from FILE.json -o MODEL.toml` \
              wherever the file is read",
         )),
@@ -33,7 +33,7 @@ fn measure(options: &arguments::Kit, device: &str) -> Result<()> {
     let path = options
         .output
         .as_deref()
-        .ok_or_else(|| Error::usage("what is measured has to be kept").accepted("`-o FILE.json`"))?;
+        .ok_or_else(|| Error::usage("the measurements need an output file").accepted("`-o FILE.json`"))?;
     let device = device::find(device, &[])?;
     let (blank, _) = begin(&*device)?;
     let mut kit = match Kit::open(path)? {
@@ -47,7 +47,7 @@ fn measure(options: &arguments::Kit, device: &str) -> Result<()> {
     let is_quiet = matches!(destination, Destination::Standard);
     if !is_quiet {
         print(&format!(
-            "Measuring {} for at most about {} minutes. It can be stopped at any time: the same command goes on.\n",
+            "Measuring {} for at most about {} minutes. It can be stopped at any time; the same command resumes.\n",
             kit.calibration.device,
             options.budget.div_ceil(60)
         ))?;
@@ -63,8 +63,8 @@ fn measure(options: &arguments::Kit, device: &str) -> Result<()> {
     }
     print(&collect::summary(&kit, &progress))?;
     print(match progress.is_whole() {
-        true => "That is all: please send the file back.\n",
-        false => "The same command measures more. What is there can be sent back as it is.\n",
+        true => "Complete: please send the file back.\n",
+        false => "The same command measures more. The file can be sent back as it is.\n",
     })
 }
 

@@ -106,7 +106,7 @@ pub fn run(options: &New) -> Result<()> {
         .inspect_err(|_| written.remove())?;
     let folder = quoted(&options.folder.to_string_lossy());
     print(&format!(
-        "{folder} has a kernel, a launch and a tune in `src/main.rs`. In this folder:\n\n  \
+        "{folder}/src/main.rs has a kernel, a launch and a search for the best plan. In this folder:\n\n  \
          cargo run     runs the kernel on a simulated GPU, then tunes it\n  \
          cargo test    compares its results with the CPU's\n"
     ))
@@ -122,19 +122,21 @@ fn name_of(folder: &Path) -> Result<&str> {
         )
     };
     let Some(name) = folder.file_name() else {
-        return Err(Error::usage(format!("{} ends in no name", quoted(&written))).accepted(accepted("")));
+        return Err(
+            Error::usage(format!("{} does not end in a name", quoted(&written))).accepted(accepted("")),
+        );
     };
     let refused = |what: String| Error::usage(what).accepted(accepted(&name.to_string_lossy()));
     let shown = quoted(&name.to_string_lossy());
     let Some(name) = name.to_str() else {
-        return Err(refused(format!("{shown} is no name of a crate")));
+        return Err(refused(format!("{shown} is not a crate name")));
     };
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_alphabetic())
         || !name.chars().all(is_word)
         || name.len() > LONGEST_NAME
     {
-        return Err(refused(format!("{shown} is no name of a crate")));
+        return Err(refused(format!("{shown} is not a crate name")));
     }
     if TAKEN.contains(&name) {
         return Err(refused(format!(
@@ -193,7 +195,7 @@ fn package_name(manifest: &Path) -> Option<String> {
 fn toml_string(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| {
         let shown = quoted(&path.to_string_lossy());
-        Error::usage(format!("--path: {shown} cannot stand in a Cargo.toml")).accepted("a path in Unicode")
+        Error::usage(format!("--path: {shown} cannot be written to Cargo.toml")).accepted("a path in Unicode")
     })?;
     Ok(toml::Value::String(text.to_owned()).to_string())
 }
@@ -250,11 +252,11 @@ impl Written {
     fn folder(&mut self, folder: &Path, files: &[(&str, String)]) -> Result<()> {
         let shown = quoted(&folder.to_string_lossy());
         let occupied = |what: &str| {
-            Err(Error::usage(format!("{shown} {what}")).accepted("a name that is free, or an empty folder"))
+            Err(Error::usage(format!("{shown} {what}")).accepted("a new name, or an empty folder"))
         };
         match fs::symlink_metadata(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            _ if !folder.is_dir() => return occupied("exists and is no folder"),
+            _ if !folder.is_dir() => return occupied("exists and is not a folder"),
             _ => {
                 let mut entries = fs::read_dir(folder).map_err(|error| unreadable(&shown, &error))?;
                 if entries.next().is_some() {
@@ -266,7 +268,7 @@ impl Written {
         if let Some(parent) = parent.filter(|parent| !parent.is_dir()) {
             let parent = quoted(&parent.to_string_lossy());
             return Err(Error::usage(format!("there is no folder {parent}"))
-                .accepted("a name, which is made here, or a path in a folder that exists"));
+                .accepted("a name, or a path whose parent folder exists"));
         }
         self.new_folder(folder)
             .map_err(|error| unwritable(&shown, &error))?;

@@ -37,7 +37,7 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
     let most = model.registers_per_work_item(sub_group);
     if matches!(&model.registers, Registers::Pooled(_)) && options.registers > most {
         return Err(Error::device(format!(
-            "{} gives a work-item no {} registers",
+            "{} does not give a work-item {} registers",
             model.name, options.registers
         ))
         .accepted(format!("at most {most}")));

@@ -30,7 +30,7 @@ pub fn run(options: &arguments::Offload) -> Result<()> {
         .program
         .is_some_and(|seconds| !(seconds > 0.0 && seconds.is_finite()))
     {
-        return Err(Error::usage("`--program` is no time").accepted("seconds, above 0"));
+        return Err(Error::usage("`--program` is not a time").accepted("seconds, above 0"));
     }
     let profile = files::text(&options.profile, MAX_BYTES)
         .map_err(|error| Error::input(format!("the profile cannot be read: {error}")).at(&place))?;

@@ -14,7 +14,7 @@ pub fn completions(options: &Completions) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Arguments::command(), "headstart", &mut script);
     let script = String::from_utf8(script);
-    print_as_it_is(&script.map_err(|error| Error::bug(format!("the completions are no text: {error}")))?)
+    print_as_it_is(&script.map_err(|error| Error::bug(format!("the completions are not text: {error}")))?)
 }
 
 /// Writes a manual page for the command and for each of its commands.

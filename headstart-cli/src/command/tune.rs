@@ -50,7 +50,7 @@ pub fn run(options: &Tune) -> Result<()> {
         launches.names.len() > 1,
     ) {
         return Err(Error::usage(format!(
-            "`{option}` is for one kernel, and the program launches several"
+            "`{option}` takes one kernel, and the program launches several"
         ))
         .accepted(format!("a KERNEL: {}", launches.names.join(", "))));
     }
@@ -73,7 +73,12 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
     let mut captured = kernel::captured(which)?;
-    let mut subject = kernel::find_with(which, captured.as_ref(), Places::Filled)?;
+    // A program's own kernel stays as it is: its answers are found by its text.
+    let places = match options.program.bin {
+        Some(_) => Places::Kept,
+        None => Places::Filled,
+    };
+    let mut subject = kernel::find_with(which, captured.as_ref(), places)?;
     clock.over("kernel and launch read");
     let measure = measure(options)?;
     let budget = budget(options.budget)?;
@@ -86,7 +91,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     clock.over("device opened");
     if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
-            "`--measure {text}` is for devices on which plans are measured, and {} is simulated: every plan is",
+            "`--measure {text}` is for GPUs: on the simulated {}, every plan is simulated",
             bench.device().description().name
         ))
         .accepted("leave it out, or name the plans with `--plans`"));
@@ -157,7 +162,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
     let log = options.log.as_deref().map(Log::open).transpose()?;
     for line in log.iter().flat_map(Log::skipped) {
-        eprintln!("headstart: the log has no trial at {line}; it is made again");
+        eprintln!("headstart: the log has no valid trial at {line}; that trial is repeated");
     }
     let asked = Asked {
         plans: plans.as_deref(),
@@ -230,12 +235,9 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     if let Some(partial) = &report.partial {
         let more = match (&options.log, &options.ship) {
             (Some(_), _) if partial.tried == 0 => "nothing was kept".to_owned(),
-            (Some(log), _) => format!(
-                "{} has them: the same command goes on",
-                quoted(&log.to_string_lossy())
-            ),
-            (None, Some(_)) => "no answer is kept of a search that was stopped".to_owned(),
-            (None, None) => "with `--log FILE` the same command would go on from there".to_owned(),
+            (Some(log), _) => format!("the same command resumes from {}", quoted(&log.to_string_lossy())),
+            (None, Some(_)) => "an interrupted search gives no answer to ship".to_owned(),
+            (None, None) => "with `--log FILE`, the same command would resume from there".to_owned(),
         };
         eprintln!(
             "headstart: {} of {} plans were tried; {more}",
@@ -251,7 +253,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         return Err(Error::device(format!("the device was lost: {error}")));
     }
     match failed {
-        Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` went wrong: {reason}"))),
+        Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` failed: {reason}"))),
         None => Ok(()),
     }
 }
@@ -297,24 +299,23 @@ fn contracted(contraction: &Contraction) -> String {
             let fused = sums.iter().filter(|sum| **sum != Fused::Nothing).count();
             let are = |count: usize| if count == 1 { "is" } else { "are" };
             return format!(
-                "{} of its sums {} left to the assembler. By the bytes that the launch left, {fused} {} fused with a product.\n",
+                "{} of its sums {} left to the assembler. The bytes that the launch left show that {fused} {} fused with a product.\n",
                 sums.len(),
                 are(sums.len()),
                 are(fused)
             );
         }
         Contraction::Untold(number) => format!(
-            "the launch does not tell whether the program's machine code fuses sum {} of these with a product: its bytes are the \
-             same either way",
+            "the launch does not show whether the program's machine code fuses sum {} of these with a product: both give the same bytes",
             number + 1
         ),
-        Contraction::NoneFits => "no choice gives the bytes that the launch left".to_owned(),
+        Contraction::NoneFits => "no choice reproduces the bytes that the launch left".to_owned(),
         Contraction::TooLong => {
-            "running the launch again for each choice takes too long, or it is not known what the launch left"
+            "running the launch again for each choice takes too long, or the launch's results are unknown"
                 .to_owned()
         }
     };
-    format!("Some of its sums are left to the assembler, so the kernel cannot be put back: {refused}.\n")
+    format!("Some of its sums are left to the assembler, so the kernel cannot be replaced: {refused}.\n")
 }
 
 /// Runs a captured launch again on the simulator: a sentence about what came of it, where it is known what it left.
@@ -324,17 +325,17 @@ pub fn replayed(captured: &Captured) -> Result<String> {
     }
     let items = captured.work_items();
     if items > tune::MOST_ITEMS {
-        return Ok(format!("Not run again on the simulator: {items} work-items.\n"));
+        return Ok(format!("Not replayed on the simulator: {items} work-items.\n"));
     }
     let replay = tune::replay(captured.clone(), &Simulator::untimed())?;
     Ok(match replay.differences.first() {
         None => format!(
-            "Run again on the simulator: all {} bytes that it reaches are as captured, {} of them changed.\n",
+            "Replayed on the simulator: all {} bytes that it can reach match the capture, {} of them changed.\n",
             replay.bytes, replay.changed
         ),
         Some(first) => format!(
-            "Run again on the simulator: {} bytes of {} differ from what was captured, the first at {:#x}: {:#04x} instead of \
-             {:#04x}. Another order of atomic operations or another contraction of the program's own machine code may be why.\n",
+            "Replayed on the simulator: {} of {} bytes differ from the capture, the first at {:#x}: {:#04x} instead of \
+             {:#04x}. Possible causes: another order of atomic operations, or fused multiply-adds in the program's machine code.\n",
             replay.differences.iter().map(|own| own.bytes).sum::<u64>(),
             replay.bytes,
             first.address,
@@ -349,7 +350,7 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
     let (module, facts) = (captured.folder.join(TUNED_MODULE), captured.folder.join(TUNED));
     let unwritable = |error: std::io::Error| {
         let shown = captured.folder.to_string_lossy();
-        Error::device(format!("the better kernel cannot be written: {error}")).at(quoted(&shown))
+        Error::device(format!("the tuned kernel cannot be written: {error}")).at(quoted(&shown))
     };
     for old in [&module, &facts] {
         match fs::remove_file(old) {
@@ -358,7 +359,7 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
         }
     }
     if report.best.plan.is_none() {
-        return Ok("No plan is better: `headstart exec` leaves this kernel as it is.\n".to_owned());
+        return Ok("No plan is faster: `headstart exec` keeps the original kernel.\n".to_owned());
     }
     let subject = tune::captured_subject(captured.clone())?;
     let planned = tune::best_planned(&subject, report)?;
@@ -390,7 +391,7 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
     fs::write(&module, &exchange.module)
         .and_then(|()| fs::write(&facts, text))
         .map_err(unwritable)?;
-    let mut said = String::from("Every launch is looked at for what the better kernel rests on:\n");
+    let mut said = String::from("The tuned kernel assumes the following, checked at every launch:\n");
     for sentence in &exchange.sentences {
         said.push_str(&format!("  {sentence}\n"));
     }
@@ -406,7 +407,7 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
 /// How long a search may go on beginning plans.
 pub fn budget(seconds: Option<f64>) -> Result<Option<Duration>> {
     let refused = |seconds: f64| {
-        Error::usage(format!("`--budget {seconds}` is no time for a search")).accepted("seconds, above 0")
+        Error::usage(format!("`--budget {seconds}` is not a time")).accepted("seconds, above 0")
     };
     let budget = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
         Ok(budget) if !budget.is_zero() => Ok(budget),
@@ -423,7 +424,7 @@ fn measure(options: &Tune) -> Result<Option<usize>> {
         Some("all") => Ok(None),
         Some(text) => match text.parse() {
             Ok(count) if count > 0 => Ok(Some(count)),
-            _ => Err(Error::usage(format!("{} is no number of plans", quoted(text)))
+            _ => Err(Error::usage(format!("{} is not a number of plans", quoted(text)))
                 .accepted("a number from 1, or `all`")),
         },
     }

@@ -9,6 +9,7 @@ use headstart::{Error, Result, names};
 
 use super::{Comparison, Counted, Side};
 use crate::device;
+use crate::output::counted;
 
 /// The longest report that is read, in bytes.
 const MOST: u64 = 256 << 20;
@@ -105,13 +106,13 @@ fn read(name: &str) -> Result<Report> {
     })?;
     let report: Report = serde_json::from_str(&text).map_err(|error| {
         let error = error.to_string().replace(char::is_control, "\u{fffd}");
-        Error::input(format!("this is no report of a search: {error}"))
+        Error::input(format!("this is not a report of a search: {error}"))
             .at(&place)
             .accepted("a file that `headstart tune --json FILE` wrote")
     })?;
     let times = [report.baseline_ns, report.best.time_ns];
     if times.iter().any(|time| !time.is_finite() || *time <= 0.0) {
-        return Err(Error::input("a time of this report is not above 0")
+        return Err(Error::input("a time in this report is not above 0")
             .at(&place)
             .accepted("a file that `headstart tune --json FILE` wrote"));
     }
@@ -212,8 +213,8 @@ fn findings(a: &Report, b: &Report) -> Vec<String> {
     }
     changed.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     findings.push(format!(
-        "Of {} plans with a time in both, {} gain at least {} more or less.",
-        both,
+        "{} timed in both; the gain of {} differs by {} or more.",
+        counted(both, "plan"),
         changed.len(),
         number::percent(DIFFERS - 1.0)
     ));

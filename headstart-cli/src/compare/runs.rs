@@ -253,7 +253,7 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
             }
             CodeForm::Machine => {
                 let model = on.device.model().ok_or_else(|| {
-                    Error::device(format!("{} has its own instructions", on.device.name()))
+                    Error::device(format!("{} has its own instruction set", on.device.name()))
                         .accepted("`--code ptx` or `--code ir`, or a simulated device")
                 })?;
                 Ok(machine_code(model, ran))

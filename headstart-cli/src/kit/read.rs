@@ -19,6 +19,7 @@ use crate::calibrate::file::Base;
 use crate::calibrate::fit::{self, Fitted};
 use crate::calibrate::points;
 use crate::command::calibrate::{changes, named, of_device, similar};
+use crate::output::counted;
 use crate::published;
 
 /// What is made of a file.
@@ -115,10 +116,10 @@ pub fn described(kit: &Kit) -> String {
         .collect();
     let _ = writeln!(
         text,
-        "{} microbenchmarks, {} of which the device does not run; {} cases",
-        kit.calibration.rows.len(),
+        "{}, {} not run by the device; {}",
+        counted(kit.calibration.rows.len(), "microbenchmark"),
         failed.len(),
-        kit.accuracy.cases.len()
+        counted(kit.accuracy.cases.len(), "case")
     );
     text
 }
@@ -131,8 +132,8 @@ pub fn told_of(made: &Made, judgements: &[Judgement]) -> String {
     if let (Some(median), Some(worst)) = (errors.get(errors.len() / 2), errors.last()) {
         let _ = writeln!(
             text,
-            "{} numbers: median error {}, worst {}",
-            errors.len(),
+            "{}: median error {}, worst {}",
+            counted(errors.len(), "number"),
             percent(*median),
             percent(*worst)
         );

@@ -113,7 +113,7 @@ fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
                 Ok((0..count).map(|at| spelled(first + step * at as f64)).collect())
             }
             _ => Err(format!(
-                "{} is no number of values; at least 2 and at most {MOST_POINTS}",
+                "{} is not a number of values from 2 to {MOST_POINTS}",
                 quoted(count)
             )),
         },

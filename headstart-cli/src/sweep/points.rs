@@ -209,7 +209,7 @@ fn combinations(over: &[Over]) -> Result<Vec<Vec<usize>>> {
             .any(|other| other.axis.name == one.axis.name)
         {
             return Err(Error::usage(format!("`--over {}` is given twice", one.axis.name))
-                .accepted("all of its values in one"));
+                .accepted("all values in one `--over`"));
         }
     }
     Ok((0..count)
@@ -305,8 +305,7 @@ fn base_plan(
         .filter_map(|(plan, time)| Some((plan, time?)));
     let fastest = ran.min_by(|(_, one), (_, other)| one.total_cmp(other));
     let (plan, _) = fastest.ok_or_else(|| {
-        Error::usage("no strategy alone can be carried out for this kernel")
-            .accepted("`--plan PLAN` with the plan whose distance is varied")
+        Error::usage("no single strategy applies to this kernel").accepted("`--plan PLAN`, the plan to vary")
     })?;
     notes.push(format!(
         "The plan is the fastest of {} with one strategy at distance {DISTANCE}, at the first point; `--plan` takes another.",

@@ -84,7 +84,7 @@ fn loops_run_over_ranges() {
     refused("#[prefetch(«4)]\nloop { }", "a plan is a string");
     refused(
         "#[prefetch(\"a=cache:L1:4,«b\")]\nloop { }",
-        "`b` is no part of a plan",
+        "`b` is not part of a plan",
     );
     refused("#[prefetch(\"«a=roling:4\")]\nloop { }", "did you mean `rolling-");
 }

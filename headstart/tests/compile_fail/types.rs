@@ -20,7 +20,35 @@ fn shifted(values: &[f32], out: &mut [f32]) {
 
 #[kernel]
 fn generic<T: Number>(values: &[T], out: &mut [T]) {
-    out[0] = values[0].sqrt(); //~ E0277 14 //~ E0599 24
+    out[0] = values[0].sqrt(); //~ E0599 24
+}
+
+#[kernel]
+fn several<T: Float, const N: usize>(values: &[T], out: &mut [T], n: u32) {
+    let mut sum = values[0];
+    for i in 0..N {
+        sum += n; //~ E0308 16
+        sum = values[i] << 2; //~ E0369 25
+        let count: usize = values[i].sqrt(); //~ E0308 28
+    }
+    out[n] = sum; //~ E0277 9
+}
+
+#[device_fn]
+fn scaled<'a, T>(values: &'a [T], factor: T) -> T
+where
+    T: Number,
+{
+    let wide = values[0] * 2u32; //~ E0308 28
+    values[0].powi(3) //~ E0599 15 //~ macro 15
+}
+
+/// A bound of the user's, that none of our types has.
+trait Mine {}
+
+#[device_fn]
+fn bounded<T: Number + Mine>(value: T) -> T {
+    value
 }
 
 fn arguments(device: &dyn Device) -> headstart::Result<()> {

@@ -268,7 +268,7 @@ fn what_is_no_block_is_reported() {
     reported(
         misaligned_store::compile(&device),
         format!(
-            "{} begins a block store of its sub-group at byte 8 of `output`, which is no multiple of 16",
+            "{} begins a block store of its sub-group at byte 8 of `output`, which is not a multiple of 16",
             who(0)
         ),
     );

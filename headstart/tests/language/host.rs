@@ -70,7 +70,7 @@ fn ranges_refuse_what_needs_a_work_group() {
         together::over_range(&device).expect_err("refused").to_string(),
         asking::over_range(&device).expect_err("refused").to_string(),
     ];
-    assert!(said[0].contains("requires sizes of its own"), "{}", said[0]);
+    assert!(said[0].contains("fixes its own sizes"), "{}", said[0]);
     assert!(
         said[1].contains("do nothing together") && said[1].contains("host.rs:"),
         "{}",

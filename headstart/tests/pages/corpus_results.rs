@@ -77,16 +77,16 @@ fn page(results: &Value) -> String {
     let mean = (gains.iter().map(|gain| gain.ln()).sum::<f64>() / gains.len() as f64).exp();
     let mut page = format!(
         "# Kernels of other compilers on an H200\n\n\
-         `{}` on an {}, driver {}, {}. This page is made from `results/corpus-h200.json`.\n\n\
-         Each entry of [`corpus/`](../corpus) is run as it was, run again after it was read and written, compared with \
-         the simulator, and tuned over the plans that win most often, at the grid and block where the original is fastest, \
-         of those that its launch file names.\n\n\
-         - {} entries. Written again, {} have the bits of the original; the time is {:.3} of the original's in the \
+         `{}` on an {}, driver {}, {}. This page is generated from `results/corpus-h200.json`.\n\n\
+         Each entry of [`corpus/`](../corpus) is run unmodified and re-emitted, compared with \
+         the simulator, and tuned with the plans that most often win, in the geometry of its launch file in which the original \
+         is fastest.\n\n\
+         - {} entries. Re-emitted, {} have the bits of the original; their time is {:.3} of the original's in the \
          median, {:.3} to {:.3}. Times below 10 µs vary by several per cent.\n\
          - {} have a loop that loads from global memory and were tuned: {:.2}× in the median, {:.2}× in the geometric \
-         mean, never below {:.2}×. Of the {} whose occupancy is held at or under 25 % by registers, by shared memory \
-         or by the size of the problem, in every geometry that its launch file names: {:.2}× in the median.\n\n\
-         | entry | work-groups × work-items | occupancy | original, µs | written again, µs | ratio | bits | simulator | gain | plan |\n\
+         mean, never below {:.2}×. The {} whose occupancy is limited to 25 % by registers, shared memory \
+         or the problem size, in every geometry of its launch file: {:.2}× in the median.\n\n\
+         | entry | work-groups × work-items | occupancy | original, µs | re-emitted, µs | ratio | bits | simulator | gain | plan |\n\
          |---|---|---|---|---|---|---|---|---|---|\n",
         text("command"),
         results["device"]["name"]
@@ -120,7 +120,7 @@ fn page(results: &Value) -> String {
     ) {
         let _ = writeln!(
             page,
-            "\nA module of {:.1} MB with {entries} entries is read, and one of them imported, in {ms:.0} ms on that machine's \
+            "\nReading a module of {:.1} MB with {entries} entries and importing one of them takes {ms:.0} ms on that machine's \
              processor.",
             bytes * 1e-6
         );

@@ -234,8 +234,9 @@ fn gather_s_page_and_picture_are_of_one_run() {
     assert_eq!(advice["time_ns"], made["report"]["baseline_ns"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = |sentence: &str| {
+        let sentence = Terms::Cuda.said(sentence);
         assert!(
-            words.contains(sentence),
+            words.contains(&*sentence),
             "the text of the advice lacks: {sentence}"
         );
     };

@@ -52,17 +52,17 @@ fn page(times: &Value, instructions: &Value) -> String {
         some => format!(" The others, in multiples of CUDA's time: {}.", some.join(", ")),
     };
     let mut page = format!(
-        "# The mathematical functions beside CUDA's\n\n\
-         `{}` on an {}, driver {}, {}; CUDA's own are compiled by nvcc ({}). A loop of {} evaluations in single precision, \
-         all cores full, medians in µs; the ratio is without the loop's own time. Instructions are those of the machine code \
-         for sm_90 on the usual way. The errors are in the documentation of `headstart::math`. This page is made \
+        "# Mathematical functions compared with CUDA's\n\n\
+         `{}` on an {}, driver {}, {}; CUDA's are compiled by nvcc ({}). A loop of {} evaluations in single precision, \
+         all cores full, medians in µs; the ratio excludes the loop's own time. Instructions are counted in the machine code \
+         for sm_90 on the common path. The documentation of `headstart::math` lists the errors. This page is generated \
          from `results/functions-h200.json` and `results/math-instructions.json`.\n\n\
-         Of {} functions {} are as fast as CUDA's or faster.{}\n\n\
-         Ours have the same bits on every device and on the host. What NVIDIA's GPUs compute from tables in one instruction, \
-         powers and logarithms of two and reciprocals, ours take from there as CUDA's own do (`exp`, `exp2`, `tanh`, `sinh`, \
-         `cosh`, `cbrt`, `atan`): the bits are known, found from an H200's results and compared with them \
-         (`ir::eval::table`). The host computes them in integers, and so do GPUs on which nobody has compared them: an A100, and \
-         those of others.\n\n\
+         Of {} functions, {} are at least as fast as CUDA's.{}\n\n\
+         Ours have the same bits on every device and on the host. NVIDIA's GPUs compute powers and logarithms of two and \
+         reciprocals from tables, in one instruction; ours use these instructions as CUDA's do (`exp`, `exp2`, `tanh`, `sinh`, \
+         `cosh`, `cbrt`, `atan`). The tables' bits were reconstructed from an H200's results and compared with them \
+         (`ir::eval::table`). The host computes them with integers, and so do GPUs on which they were not compared: an A100, and \
+         other vendors' GPUs.\n\n\
          | function | ours | CUDA's | the loop | ours / CUDA's | instructions, ours | CUDA's | bits |\n\
          |---|---|---|---|---|---|---|---|\n",
         text("command"),

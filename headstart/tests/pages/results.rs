@@ -98,9 +98,9 @@ impl Results {
 /// The page.
 fn document(results: &Results) -> String {
     let mut text = format!(
-        "# Measured on an H200\n\n`{}` on an {}, driver {}, {}. Times are medians of seven launches in turns, in \
-         milliseconds; every output at full size has the simulator's bits. The programs written by hand, built by \
-         `nvcc -O3`, ran in the same run. This page is made from `results/bench-h200.json`.\n\n",
+        "# Measured on an H200\n\n`{}` on an {}, driver {}, {}. Times are medians of seven alternating launches, in \
+         milliseconds; every output at full size has the simulator's bits. The hand-written programs, built by \
+         `nvcc -O3`, ran in the same run. This page is generated from `results/bench-h200.json`.\n\n",
         results.text("command"),
         results.0["device"]["name"].as_str().unwrap_or("?"),
         results.text("driver"),
@@ -166,8 +166,8 @@ fn document(results: &Results) -> String {
     text.push_str(&compiling(results));
     let _ = write!(
         text,
-        "\n## What hints and loads cost and fill\n\n`scripts/cuda/hints.cu`: cycles of a core's time for one instruction \
-         of a sub-group, its lanes on one line or on 32; and cycles of the load that comes next.\n\n```text\n{}\n```\n",
+        "\n## Costs of hints and loads\n\n`scripts/cuda/hints.cu`: cycles of core time for one instruction \
+         of a sub-group, with its lanes on one line or on 32; and cycles of the next load.\n\n```text\n{}\n```\n",
         results.output("hints.cu").trim()
     );
     text
@@ -182,15 +182,15 @@ fn latency(results: &Results) -> String {
     };
     let without = cycles(results.plain("latency, no load"));
     let mut text = String::from(
-        "\n## What a hint leaves of a load's latency\n\nThe kernel `latency`, whose loads nothing else hides; cycles that an \
-         iteration takes more than its arithmetic (`stride=0`, where the load leaves the loop):\n\n| plan | cycles |\n|---|---|\n",
+        "\n## Latency left after a hint\n\nThe kernel `latency`, whose loads are hidden by nothing else: cycles per \
+         iteration beyond its arithmetic (`stride=0`, where the load leaves the loop):\n\n| plan | cycles |\n|---|---|\n",
     );
     for (plan, time) in results.trials("latency") {
         let _ = writeln!(text, "| `{plan}` | {:.0} |", cycles(time) - without);
     }
     text.push_str(
-        "\n`cache:L1:1` comes too late here: ptxas moves the copy that is the hint behind the arithmetic of its iteration, \
-         so that a distance of 2 is the least that helps.\n",
+        "\n`cache:L1:1` comes too late here: ptxas moves the hint, which is a copy, behind the arithmetic of its iteration, \
+         so a distance of 2 is the smallest that helps.\n",
     );
     text
 }
@@ -198,8 +198,8 @@ fn latency(results: &Results) -> String {
 /// From a kernel to a loaded module.
 fn compiling(results: &Results) -> String {
     let mut text = String::from(
-        "\n## From a kernel to a loaded module\n\nThe driver's compiler included, against NVRTC with the same behind it \
-         (`scripts/cuda/nvrtc.cu`), in milliseconds; in brackets, what the driver's compiler takes of it.\n\n\
+        "\n## From a kernel to a loaded module\n\nTime including the driver's compiler, compared with NVRTC and the same compiler \
+         (`scripts/cuda/nvrtc.cu`), in milliseconds; in brackets, the share of the driver's compiler.\n\n\
          | kernel | ours | NVRTC | ours / NVRTC |\n|---|---|---|---|\n",
     );
     for kernel in ["article", "gather"] {

@@ -66,7 +66,7 @@ pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
             hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, &roots, *ptr);
         let in_bulk = *scope == PrefetchScope::Bulk && options.target == Target::Sm90;
         let (reached, by, why) = match hint.level {
-            _ if !source.fills() => (None, "nothing", "it asks for no level"),
+            _ if !source.fills() => (None, "nothing", "it names no level"),
             CacheLevel::L1 if copied => (
                 Some(CacheLevel::L1),
                 "cp.async",

@@ -195,7 +195,7 @@ pub(super) fn report(
         };
         let (level, by, why) = match source.fills() {
             true => reached(target, hint.level),
-            false => (None, "nothing", "it asks for no level"),
+            false => (None, "nothing", "it names no level"),
         };
         let of_blocks = blocks.and_then(|blocks| blocks.cost(op));
         let hint = HintReached {

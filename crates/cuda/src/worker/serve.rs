@@ -316,7 +316,7 @@ impl State {
             } => (element, *length, self.contents(fill, known)?, *output, *align),
         };
         let element = Type::parse(element)
-            .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is no type")))?;
+            .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is not a type")))?;
         let bytes = fill.check(element, length).map_err(request)?;
         let mut memory = match self.guarded {
             true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,

@@ -119,7 +119,7 @@ impl<A: Readable> Wanted for Elements<A> {}
 
 /// Work-items that prefetch together.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no group of work-items",
+    message = "`{Self}` is not a group of work-items",
     note = "accepted: `sub_group()`, `work_group()`"
 )]
 pub trait Group: Copy {

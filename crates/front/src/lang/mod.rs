@@ -25,15 +25,15 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
-//! `#[kernel]` leaves the function as it is and adds a type of the same name, so that one `use` brings both:
+//! `#[kernel]` keeps the function and adds a type of the same name, so that one `use` imports both:
 //!
 //! | | |
 //! |---|---|
 //! | `sum::kernel()` | its IR, a [`Kernel`](crate::ir::Kernel) |
 //! | `sum::compile(device)` | the kernel, ready to launch: a `Compiled` |
-//! | `sum::over_range(device)` | the same for a range of work-items, whose work-groups the runtime picks: an `OverRange` |
+//! | `sum::over_range(device)` | the same for a range of work-items, with work-groups chosen by the runtime: an `OverRange` |
 //! | `sum::arguments(&indices, &values, &mut result, items)` | arguments, checked at compile time |
-//! | `sum::reference(geometry, …)` | the plain function, run on the CPU as every work-item |
+//! | `sum::reference(geometry, …)` | the plain function, run on the CPU for every work-item |
 //!
 //! # What is accepted
 //!
@@ -89,22 +89,22 @@
 //! - **Sizes:** `#[kernel(work_group = 128, sub_group = 32)]`, `work_group = (16, 8)`, or any constant
 //!   expression over the const generics and constant parameters.
 //!
-//! Anything else is a compile error at its own place that says what is accepted. A call of a function without
-//! `#[device_fn]` is one, too. Where the function stands beside the kernel, the message says so; elsewhere the compiler looks
-//! for a module or type of that name, and finds none.
+//! Anything else is a compile error at its own position that lists the accepted forms. A call of a function without
+//! `#[device_fn]` is also an error. If the function is in the same module as the kernel, the message says so; otherwise the compiler
+//! reports a missing module or type of that name.
 //!
-//! # What it means
+//! # Semantics
 //!
-//! What it means in Rust, with these additions. An overflow of `+`, `-`, `*` and an index out of bounds are
+//! Rust's semantics, with these additions. An overflow of `+`, `-`, `*` and an index out of bounds are
 //! errors that stop a debug build; in a kernel the simulator reports them, and a real device wraps or does
-//! anything. `x / 0` of integers is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; where Rust
-//! leaves open which zero `min` and `max` give, -0 is below +0. `exp`, `powf`, `erf` and their like have the same
+//! anything. `x / 0` of integers is 0 and `x % 0` is `x`; a shift by the width or more shifts everything out; for `min` and
+//! `max`, -0 is below +0, which Rust leaves open. `exp`, `powf`, `erf` and their like have the same
 //! bits everywhere, and the errors listed in [`math`](crate::math); the reference computes them so too.
 //!
 //! # How it works
 //!
-//! The macro emits the body twice. Once as it stands: the compiler checks it, and reports what is wrong with
-//! it at the user's own source; the CPU can run it. Once rewritten into calls of [`record`], which write the
+//! The macro emits the body twice: once unmodified, so that the compiler checks it and reports errors at the user's
+//! source, and the CPU can run it; and once rewritten into calls of [`record`], which write the
 //! IR when they run; variables become SSA there.
 
 pub mod approximate;

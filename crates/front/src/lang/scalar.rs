@@ -14,7 +14,7 @@ use crate::math::Function;
 /// A type whose values a kernel can compute with: integers of 8 to 64 bits, `usize`, `isize`, `f32`, `f64`,
 /// `f16`, `bf16`, `bool`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no scalar type of the kernel language",
+    message = "`{Self}` is not a scalar type of the kernel language",
     label = "not a scalar of the kernel language",
     note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64, bool"
 )]
@@ -52,7 +52,7 @@ pub trait Number:
 
 /// An integer.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no integer of the kernel language",
+    message = "`{Self}` is not an integer type of the kernel language",
     note = "accepted: i8 to i64, isize, u8 to u64, usize; a generic type needs the bound `Integer`"
 )]
 pub trait Integer:
@@ -73,7 +73,7 @@ pub trait Integer:
 
 /// A binary floating-point number.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no floating-point type of the kernel language",
+    message = "`{Self}` is not a floating-point type of the kernel language",
     note = "accepted: f16, bf16, f32, f64; a generic type needs the bound `Float`"
 )]
 pub trait Float: Signed + FloatMethods {}
@@ -333,7 +333,7 @@ macro_rules! halves {
 /// assert_eq!(result.read(&*queue)?, [5.0, 1.0]);
 /// # Ok::<(), headstart::Error>(())
 /// ```
-#[diagnostic::on_unimplemented(message = "`{Self}` is no float of 16 bits", note = "accepted: f16, bf16")]
+#[diagnostic::on_unimplemented(message = "`{Self}` is not a 16-bit float", note = "accepted: f16, bf16")]
 pub trait Half: Float + CastTo<f32> + CastTo<f64> {}
 
 halves!(f16 bf16);

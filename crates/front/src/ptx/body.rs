@@ -256,7 +256,7 @@ impl<'t> Reader<'t> {
                 let before = scope.pending.len();
                 scope.pending.retain(|&pending| pending != name);
                 if scope.pending.len() == before {
-                    return Err(Error::input(format!("label {} stands twice", quoted(name))));
+                    return Err(Error::input(format!("label {} is defined twice", quoted(name))));
                 }
                 label
             }

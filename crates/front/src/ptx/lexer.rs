@@ -181,7 +181,7 @@ impl<'t> Lexer<'t> {
         let start = self.at;
         self.take_word();
         let word = self.since(start);
-        let bad = |what: &str| Error::input(format!("{} is no number", quoted(what)));
+        let bad = |what: &str| Error::input(format!("{} is not a number", quoted(what)));
         let lower = word.as_bytes().get(1).map(u8::to_ascii_lowercase);
         if word.starts_with('0') && matches!(lower, Some(b'f' | b'd')) {
             let digits = &word[2..];

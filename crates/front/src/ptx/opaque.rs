@@ -316,7 +316,7 @@ impl<'t> Translator<'_, 't> {
             Operand::Single(bits) => format!("0f{bits:08X}"),
             Operand::Double(number) => format!("0d{:016X}", number.to_bits()),
             Operand::Sink => "_".to_owned(),
-            Operand::Label(_) => return Err(Error::input("a label is no operand of such an instruction")),
+            Operand::Label(_) => return Err(Error::input("this instruction takes no label operand")),
         })
     }
 

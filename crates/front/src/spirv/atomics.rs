@@ -44,11 +44,9 @@ impl Translator<'_, '_> {
             Some(Scope::Workgroup) => MemoryScope::WorkGroup,
             Some(Scope::Subgroup | Scope::Invocation) => MemoryScope::SubGroup,
             _ => {
-                return Err(
-                    Error::input(format!("{number} is no scope that OpenCL has")).accepted(
-                        "0 to 4: all devices, the device, the work-group, the sub-group, the work-item",
-                    ),
-                );
+                return Err(Error::input(format!("{number} is not an OpenCL scope")).accepted(
+                    "0 to 4: all devices, the device, the work-group, the sub-group, the work-item",
+                ));
             }
         })
     }

@@ -26,7 +26,7 @@ impl Translator<'_, '_> {
             Some(1) => Rounding::Zero,
             Some(2) => Rounding::Up,
             Some(3) => Rounding::Down,
-            Some(other) => return Err(Error::input(format!("{other} is no direction of rounding"))),
+            Some(other) => return Err(Error::input(format!("{other} is not a rounding mode"))),
         };
         let has_rounding = self
             .module

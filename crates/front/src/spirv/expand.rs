@@ -294,14 +294,17 @@ impl<'w> Expander<'_, 'w> {
         let line = call.line;
         let Some(open) = &mut call.open else {
             return Err(Error::input(format!(
-                "{} stands in no block",
+                "{} is outside all blocks",
                 quoted(&instruction.name())
             )));
         };
         let target = |labels: &HashMap<u32, BlockId>, label: u32| {
             let found = labels.get(&label).copied();
-            found
-                .ok_or_else(|| Error::input(format!("a jump to %{label}, which is no block of the function")))
+            found.ok_or_else(|| {
+                Error::input(format!(
+                    "a jump to %{label}, which is not a block of the function"
+                ))
+            })
         };
         match instruction.op {
             Some(Op::LoopMerge) => {
@@ -436,7 +439,7 @@ impl<'w> Expander<'_, 'w> {
         for &(parent, register, source, at) in &call.handed {
             let Some(&block) = call.last.get(&parent) else {
                 return Err(Error::input(format!(
-                    "`OpPhi` names %{parent}, which is no block of the function"
+                    "`OpPhi` names %{parent}, which is not a block of the function"
                 ))
                 .at(format!("byte {}", at * 4)));
             };

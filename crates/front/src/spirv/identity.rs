@@ -66,7 +66,11 @@ impl Translator<'_, '_> {
                 self.narrow.insert(wide, one);
                 wide
             }
-            _ => return Err(Error::input("a built-in variable is no number of 32 or 64 bits")),
+            _ => {
+                return Err(Error::input(
+                    "a built-in variable is not a 32-bit or 64-bit number",
+                ));
+            }
         })
     }
 
@@ -137,7 +141,7 @@ impl Translator<'_, '_> {
             .copied()
             .find(|control| u64::from(control.number()) == number)
             .ok_or_else(|| {
-                Error::input(format!("{number} is no cache control"))
+                Error::input(format!("{number} is not a cache control"))
                     .accepted("0 to 7, as the oneAPI optimization guide numbers them")
             })?;
         let ptr = self.shapes.address(b, base, offset, bytes * count, 0);

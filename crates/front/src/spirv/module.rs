@@ -107,7 +107,7 @@ impl<'w> Module<'w> {
                 }
                 Some(Op::Label | Op::FunctionEnd) => {
                     return Err(at(Error::input(format!(
-                        "{} stands where none may stand",
+                        "{} is not allowed here",
                         quoted(&instruction.name())
                     ))));
                 }

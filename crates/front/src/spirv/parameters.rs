@@ -208,10 +208,10 @@ impl Translator<'_, '_> {
                 }
             }
             _ => {
-                return Err(
-                    Error::input("a pointer into this storage class is no parameter of a kernel")
-                        .accepted("pointers into memory of the device, of constants and of the work-group"),
-                );
+                return Err(Error::input(
+                    "a kernel cannot have a pointer to this storage class as a parameter",
+                )
+                .accepted("pointers into memory of the device, of constants and of the work-group"));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! The test that counts a loop's iterations, and why its counter does not wrap past the bound.
+//! The test that counts a loop's iterations, and the proof that its counter does not wrap past the bound.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
-//! Loop parameters that each iteration makes anew from others, as compilers leave a counter that was computed one iteration
-//! early.
+//! Loop parameters that each iteration recomputes from others, as compilers do for a counter computed one iteration early.
 //!
 //! ```text
 //! loop 'j (%at = %a, %next = %b) { …; continue (add %next, 3), (add %next, 4) }

@@ -1,4 +1,4 @@
-//! Whether a kernel may be launched in work-groups of another size: its work-items ask only who they are in the whole launch.
+//! Whether a kernel may be launched with another work-group size: its work-items use only their global ids.
 //!
 //! Where every number of a work-item in its group occurs only as `group × size + number`, which is its number in the launch, and
 //! nothing is shared, waited for or exchanged in a work-group, the same global range computes the same however it is divided.

@@ -1,4 +1,4 @@
-//! What a load may not be moved across without a reason: writes, and whatever lets a work-item see those of others.
+//! Effects that loads must not cross without a reason: writes, and operations that make other work-items' writes visible.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! How control leaves a region, and with which values: all of its jumps, not only the last.
+//! How control leaves a region, and with which values: all its jumps, not only the last.
 //!
 //! ```text
 //! if %a ->'at {                                %at is  select %a, (select %b, %x, 0), 0

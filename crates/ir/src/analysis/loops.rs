@@ -1,4 +1,4 @@
-//! Loops: what their parameters do from one iteration to the next, and how they end.
+//! Loops: how their parameters change from one iteration to the next, and how they end.
 //!
 //! A counted loop is *recognised*, never declared: a carried value with a constant or invariant step, a
 //! test of it against an invariant bound, and a reason why it does not wrap. A kernel that came from a
@@ -159,7 +159,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
             params: Vec::new(),
             steps: Vec::new(),
             inside: HashMap::new(),
-            exit: Err("this is no loop".to_owned()),
+            exit: Err("this is not a loop".to_owned()),
             other_exits: Vec::new(),
             loads: Vec::new(),
             effects: Vec::new(),

@@ -1,4 +1,4 @@
-//! Which pointers lead to texts that the kernel only hands to the driver: formats of `printf`, messages of `assert`.
+//! Pointers to strings that the kernel only passes to the driver: formats of `printf`, messages of `assert`.
 //!
 //! Such a text decides nothing that the kernel computes, so that a module with a copy of its own serves as well.
 

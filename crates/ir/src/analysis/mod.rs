@@ -1,4 +1,4 @@
-//! What is known of a kernel without running it: ranges of integers, roots of pointers, loops.
+//! Static analyses of a kernel: ranges of integers, roots of pointers, loops.
 //!
 //! Analyses read a verified kernel and change nothing.
 

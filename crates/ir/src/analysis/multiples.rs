@@ -1,4 +1,4 @@
-//! Low bits that are known to be zero: by which power of two a value is divisible.
+//! Known trailing zero bits: the power of two that divides a value.
 
 use std::cell::Cell;
 

@@ -1,4 +1,4 @@
-//! What a loop's parameter does from one iteration to the next.
+//! How a loop parameter changes from one iteration to the next.
 //!
 //! ```text
 //! loop 'j (%i, %p) { …; continue (add %i, 1), (address %p + 0 * 1 + 128) }      steps 1 and 128 bytes

@@ -1,4 +1,4 @@
-//! Addresses: a pointer that grows with the loop, and a constant offset.
+//! Addresses as a pointer that advances with the loop plus a constant offset.
 //!
 //! Before: `x = mul j, 32; y = add base, x; p = address indices + y × 4 + 128` in every iteration.
 //! After: `q` is a parameter of the loop that starts at the first address and grows by 128 bytes;

@@ -1,4 +1,4 @@
-//! What nobody uses is removed.
+//! Dead code elimination.
 //!
 //! Before: operations, `if`s without effect, loop parameters and results that nothing needs, or that only need each
 //! other. After: none of them. What has an effect stays: stores, copies, waits, hints, barriers, jumps, and loops,

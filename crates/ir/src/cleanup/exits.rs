@@ -1,4 +1,4 @@
-//! A loop that always leaves for the same place ends by itself, and the jump stands behind it.
+//! A loop whose exits all jump to the same place ends normally, and the jump follows it.
 //!
 //! ```text
 //! before                                        after

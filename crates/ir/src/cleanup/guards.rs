@@ -1,4 +1,4 @@
-//! One test for guards that hold together, but in the last iterations of a loop.
+//! One test for all guards of a loop body, except in the last iterations.
 //!
 //! Before, with `n - c` that stops at zero:
 //!

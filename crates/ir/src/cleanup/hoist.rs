@@ -1,4 +1,4 @@
-//! Invariant code moves before its loop.
+//! Loop-invariant code motion.
 //!
 //! Before: `loop { x = add a, b; … }` where `a` and `b` are defined outside.
 //! After: `x = add a, b; loop { … }`.

@@ -1,4 +1,4 @@
-//! Common subexpressions merged, constants folded, structure without purpose removed.
+//! Common subexpression elimination, constant folding, and removal of redundant structure.
 //!
 //! Before: `a = add x, y` … `b = add y, x` … `if true { … }` … `if c { if c { … } }`.
 //! After: every use of `b` is one of `a`; the `if` is its first region, in place; so is the inner one.

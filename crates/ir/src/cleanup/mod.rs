@@ -1,4 +1,4 @@
-//! Cleaning kernels up: the same meaning, less to read or to execute.
+//! Clean-up passes: the same semantics with less to read or to execute.
 //!
 //! [`tidy`] is for kernels that people read: what a front end or a prefetching pass wrote straightforwardly.
 //!

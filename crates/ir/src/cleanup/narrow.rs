@@ -1,4 +1,4 @@
-//! Counters of 64 bits that need only 32.
+//! 64-bit counters narrowed to 32 bits.
 //!
 //! Before, with `n` and `c` below 2³²:
 //!

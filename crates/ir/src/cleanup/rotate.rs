@@ -1,4 +1,4 @@
-//! Loops that test at the top are made to test at the bottom, behind one test in front.
+//! Loop rotation: a test at the top becomes one test before the loop and one at the bottom.
 //!
 //! Before: `loop p = a { test(p); if done { break } …; continue n }`
 //! After:  `test(a); if done { } else { loop p = a { …; test(n); if done { break }; continue n } }`

@@ -1,5 +1,5 @@
-//! Differences that stop at the least number of their type, as the limits of guards are written:
-//! `lt.u a, b ? 0 : a - b`, and for signed numbers `lt.s a, least + b ? least : a - b`.
+//! Differences that saturate at the smallest number of their type, as the limits of guards are written: `lt.u a, b ? 0 : a -
+//! b`, and for signed numbers `lt.s a, least + b ? least : a - b`.
 
 use crate::analysis::definitions::Definitions;
 use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, OpKind, Value};

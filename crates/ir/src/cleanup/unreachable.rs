@@ -1,4 +1,4 @@
-//! What is never reached is removed.
+//! Removal of unreachable code.
 //!
 //! ```text
 //! before                              after

@@ -1,4 +1,4 @@
-//! Writing IR: operations appended one after the other, regions by closures.
+//! Building IR: operations are appended in order, regions by closures.
 //!
 //! The builder gives every result its type. It folds operations whose operands are constants, and the
 //! identities `x + 0`, `x × 1`, `select(c, x, x)`, so that generated code reads as if written by hand.

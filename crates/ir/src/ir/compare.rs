@@ -1,4 +1,4 @@
-//! Are two kernels the same, whatever the numbers of their values, labels and places?
+//! Equality of two kernels up to the numbering of values, labels and places.
 
 use std::collections::HashMap;
 

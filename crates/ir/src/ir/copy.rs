@@ -1,4 +1,4 @@
-//! Copying operations with everything in them, and exchanging terminators.
+//! Copying operations with their regions, and replacing terminators.
 
 use std::collections::{HashMap, HashSet};
 

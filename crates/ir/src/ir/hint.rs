@@ -1,4 +1,4 @@
-//! What is asked of the caches: by prefetches, and by loads and stores.
+//! Cache hints of prefetches, loads and stores.
 
 use super::table::words;
 

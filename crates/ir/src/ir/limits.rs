@@ -1,5 +1,5 @@
-//! How large a kernel may be. Text from strangers must exhaust neither stack nor memory nor patience, and
-//! every pass may rely on these numbers.
+//! Limits of a kernel's size. Untrusted input must not exhaust stack, memory or time, and every pass may rely on these
+//! limits.
 
 /// Most bytes of text that are read as a kernel.
 pub const TEXT_BYTES: usize = 32 << 20;

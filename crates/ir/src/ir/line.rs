@@ -1,4 +1,4 @@
-//! What a [`Print`](super::OpKind::Print) writes: text with places for values.
+//! The format of a [`Print`](super::OpKind::Print): text with placeholders for values.
 //!
 //! A place is `{i}` (a signed integer), `{u}` (an unsigned one), `{x}` (its bits in base 16), `{f}` (a float) or `{b}`
 //! (a truth value). `{{` and `}}` are braces. A place of a kernel from another language has the conversion of C's `printf` that

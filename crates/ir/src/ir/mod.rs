@@ -1,4 +1,4 @@
-//! The one representation of a kernel: typed SSA in labelled regions.
+//! The representation of a kernel: typed SSA in labelled regions.
 //!
 //! # Shape
 //!

@@ -1,4 +1,4 @@
-//! Instructions that are carried, not computed with.
+//! Opaque instructions: carried through as text, not interpreted.
 //!
 //! A kernel may hold what the IR has no words for: tensor cores, barriers with phases, bulk copies, textures, clocks, calls of
 //! functions that the driver has. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with its operands and

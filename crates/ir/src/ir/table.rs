@@ -1,4 +1,4 @@
-//! How operations are declared: a row for each, from which printer, parser and verifier take what they say.
+//! Declaration of operations: one row each, which printer, parser and verifier read.
 //!
 //! [`operations!`] declares [`OpKind`](super::OpKind), [`family!`] the pure operations of one type, [`words!`] an enumeration whose variants have a spelling.
 //!

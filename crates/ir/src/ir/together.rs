@@ -1,4 +1,4 @@
-//! What work-items do together: atomics, memory orders and scopes, exchanges inside a sub-group.
+//! Operations between work-items: atomics, memory orders and scopes, exchanges in a sub-group.
 
 use super::arithmetic::BinaryOp;
 use super::table::words;

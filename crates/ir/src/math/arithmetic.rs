@@ -1,4 +1,4 @@
-//! What an expansion is written in: numbers whose operations somebody else carries out.
+//! The arithmetic that expansions are written in, generic over how operations are performed.
 //!
 //! An expansion is one generic function, `exp<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64>`. With
 //! [`Host`](super::Host) it computes; with [`Emit`](super::Emit) it appends IR operations. Both take the

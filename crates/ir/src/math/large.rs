@@ -1,4 +1,4 @@
-//! Large arguments of trigonometric functions, reduced with as many digits of π as it takes.
+//! Range reduction of large trigonometric arguments, with as many digits of π as necessary.
 //!
 //! `x = m·2ᵉ` with an integer `m`. Of `x·2/π` only the value modulo 4 matters: digits of 2/π so high that
 //! they contribute multiples of 4 are left out, those far below the result's precision too, and the window

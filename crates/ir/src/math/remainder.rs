@@ -1,4 +1,4 @@
-//! `rem`: what is left of `x` after taking away `y` as often as it goes, with the sign of `x`; exact.
+//! `rem`: the remainder of the truncated division of `x` by `y`, with the sign of `x`; exact.
 //!
 //! Each turn of a loop takes away a multiple of `y·2ⁿ`, a quotient that a float holds exactly, so that the
 //! difference is exact too. One turn does for quotients below 2²² or 2⁵¹, and none for those below 1.

@@ -1,4 +1,4 @@
-//! Splitting a power into an integer and a rest, and putting the integer back as an exponent.
+//! Splitting a power into integer and fraction, and applying the integer as an exponent.
 //!
 //! The scale `2ᵏ` goes on in two halves, `2ʲ` and `2ᵏ⁻ʲ`: subnormal results are then rounded once more
 //! only, and overflow is an infinity, all without a branch. In single precision `k` is even, and the halves are one.

@@ -1,4 +1,4 @@
-//! [`eval::table`](crate::ir::eval::table) as an expansion, for devices that do not have those functions as instructions.
+//! [`eval::table`](crate::ir::eval::table) as an expansion, for devices without these instructions.
 //!
 //! Each takes a function of one operation, `y = table.exp2 x`, to operations on the bits of `x` and a look-up
 //! ([`UnaryOp::TableRow`](crate::ir::UnaryOp::TableRow)), 60 to 80 of them.

@@ -1,4 +1,4 @@
-//! The name of a load in a plan: the parameter that it reads and, where that is not enough, the place of the load.
+//! The name of a load in a plan: the parameter that it reads and, if that is ambiguous, the place of the load.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -52,7 +52,7 @@ impl LoadName {
             LoadPlace::Loop(name) => {
                 check(name, "a loop's name")?;
                 if name.contains(':') {
-                    return Err(Error::usage(format!("{} is no loop's name", quoted(name)))
+                    return Err(Error::usage(format!("{} is not a loop name", quoted(name)))
                         .accepted("`LOAD@LOOP` or `LOAD@FILE:LINE`"));
                 }
             }

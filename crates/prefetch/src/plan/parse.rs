@@ -206,7 +206,7 @@ fn load_name(whole: Part) -> Result<LoadName, Fault> {
                 line,
                 column,
             }),
-            _ => Err(Error::usage(format!("{} is no line", quoted(line)))
+            _ => Err(Error::usage(format!("{} is not a line number", quoted(line)))
                 .accepted("`LOAD@LOOP`, `LOAD@FILE:LINE` or `LOAD@FILE:LINE.COLUMN`")),
         }
     };
@@ -296,7 +296,7 @@ fn level<'a, 'p>(
         {
             Some(&level) => Ok((level, rest)),
             None => {
-                let error = Error::usage(format!("{} is no cache level here", quoted(first.text)));
+                let error = Error::usage(format!("{} is not a cache level here", quoted(first.text)));
                 Err(first.fault(error.accepted(accepted(first.text, "levels", names))))
             }
         },

@@ -1,4 +1,4 @@
-//! The strategies, with what each of them can be told: distance, layout, cache level, scope.
+//! The strategies with their parameters: distance, layout, cache level, scope.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! How fast the kernel can get at most: the device's roofs, and what is left when no sub-group waits.
+//! Bounds on a kernel's speed: the device's roofs, and the time without any waiting.
 //!
 //! The roofline is that of instructions (Ding and Williams, "An Instruction Roofline Model for GPUs", PMBS 2019): a
 //! kernel of integers and conversions has one too. A plan changes when data are moved, not how much there is to compute,

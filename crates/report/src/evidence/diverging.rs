@@ -1,4 +1,4 @@
-//! Where work-items of a sub-group part, and how many of them stand by meanwhile.
+//! Where work-items of a sub-group diverge, and how many are idle meanwhile.
 
 use serde::Serialize;
 

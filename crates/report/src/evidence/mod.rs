@@ -1,4 +1,4 @@
-//! What is known of a kernel and its runs, as plain data: reports show it, advice and verdicts follow from it.
+//! Evidence about a kernel and its runs, as plain data: the basis of reports, advice and verdicts.
 //!
 //! | file | what it holds |
 //! |---|---|

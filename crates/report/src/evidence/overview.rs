@@ -1,4 +1,4 @@
-//! What is understood of a kernel before anything runs: a sentence for each load in a loop, told at once.
+//! Overview of a kernel before anything runs: a sentence for each load in a loop.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What is known of one run of a kernel, and what follows from it.
+//! Measurements of one run of a kernel, and quantities derived from them.
 
 use crate::model::occupancy::Occupancy;
 

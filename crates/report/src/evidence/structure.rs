@@ -1,4 +1,4 @@
-//! What a kernel's text tells before it runs: its loads in loops, and which of them may be fetched early.
+//! Static structure of a kernel: its loads in loops, and which of them may be fetched early.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! On what plans were checked that ran on a device.
+//! The launches and data on which plans that ran on a device were checked.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,11 +64,11 @@ impl Checked {
             ));
         } else if let Some(Sample { groups, alone, of }) = self.sample {
             let compared = match alone {
-                0 => "none of which reads only what no other writes".to_owned(),
-                _ if alone == groups => "whose bits were compared with the device's, too".to_owned(),
-                _ => format!(
-                    "of which {alone} read only what no other writes and were compared with the device, too"
-                ),
+                0 => "all of which may read other work-groups' results".to_owned(),
+                _ if alone == groups => "also compared with the device's bits".to_owned(),
+                _ => {
+                    format!("of which the {alone} independent ones were also compared with the device's bits")
+                }
             };
             parts.push(format!(
                 "on {groups} of the launch's {} work-groups with its data, {compared}",
@@ -77,16 +77,16 @@ impl Checked {
         }
         if let Some(at) = &self.at_full_size {
             let with = match (at.is_simulated, at.is_its_module) {
-                (true, _) => "with what the simulator computes for all of it".to_owned(),
-                (false, true) => format!("with what your module leaves on the same {}", at.device),
-                (false, false) => format!("with what the kernel as it is leaves on the same {}", at.device),
+                (true, _) => "with the simulator's results for the whole launch".to_owned(),
+                (false, true) => format!("with your module's results on the same {}", at.device),
+                (false, false) => format!("with the plain kernel's results on the same {}", at.device),
             };
             let guarded = match at.guarded {
-                true => ", each buffer ending where nothing is mapped",
+                true => ", each buffer ending at an unmapped page",
                 false => "",
             };
             let restored = match at.restored {
-                true => ", outputs put back before each timed launch",
+                true => ", outputs restored before each timed launch",
                 false => "",
             };
             parts.push(format!("at full size {with}{guarded}{restored}"));
@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(
             checked.sentence(),
             "Checked on the simulator at 3 small sizes; symbolically; on 64 of the launch's 66,407 work-groups with its data, \
-             whose bits were compared with the device's, too; and at full size with what your module leaves on the same \
-             NVIDIA H200, each buffer ending where nothing is mapped."
+             also compared with the device's bits; and at full size with what your module leaves on the same \
+             NVIDIA H200, each buffer ending at an unmapped page."
         );
         let whole = Checked {
             sizes: Vec::new(),
@@ -139,7 +139,7 @@ mod tests {
         };
         assert_eq!(
             whole.sentence(),
-            "Checked at full size with what the simulator computes for all of it."
+            "Checked at full size with the simulator's results for the whole launch."
         );
     }
 }

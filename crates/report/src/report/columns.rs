@@ -1,4 +1,4 @@
-//! Text laid out for a terminal of some width, in the words of whoever reads it.
+//! Text laid out for the terminal's width, in the reader's terms.
 //!
 //! Words are never split: a line with one that is longer than the terminal stays as long.
 

@@ -1,5 +1,5 @@
-//! The plain kernel and the plan side by side, as a simulated run sees them: why each waits, for which loads, and what some
-//! sub-groups do in the middle of the launch.
+//! The plain kernel and the plan side by side, in a simulated run: why each waits, for which loads, and the timeline of some
+//! sub-groups in the middle of the launch.
 
 use serde::{Deserialize, Serialize};
 

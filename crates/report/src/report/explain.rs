@@ -1,4 +1,4 @@
-//! A plan in words, for those who have not learnt its spelling.
+//! A plan in words, for readers who do not know its grammar.
 
 use crate::prefetch::plan::{Layout, Plan, Scope, Strategy, Unroll};
 

@@ -1,4 +1,4 @@
-//! How much there is to gain at most, in sentences: a reader knows when to stop. The limits are as exact as the device's
+//! Upper bounds of the gain, in sentences, so that a reader knows when to stop. The limits are as exact as the device's
 //! model: what scattered accesses can get is within some per cent.
 
 use super::number::{duration, figures, percent, speedup};

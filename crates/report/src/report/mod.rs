@@ -1,4 +1,4 @@
-//! What was found, and how it is shown: as data, as a table on a terminal, as a page.
+//! Reports: the findings, and their forms as data, as a table on a terminal, as a page.
 //!
 //! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
 //! numbers were made.
@@ -257,10 +257,10 @@ impl Perturbed {
              {agreed}"
         );
         if *not_for > 0 {
-            checked.push_str(&format!(", and is not for {not_for} of them"));
+            checked.push_str(&format!(", and does not apply to {not_for} of them"));
         }
         checked.push_str(&format!(
-            "; {dropped} more were dropped, in which the plain kernel itself goes wrong."
+            "; {dropped} more were dropped because the plain kernel itself fails on them."
         ));
         let mut sentences = vec![checked];
         if !weakly_checked.is_empty() {
@@ -481,7 +481,7 @@ impl Report {
             .filter(|other| other.speedup >= self.best.speedup && other.speedup > 1.0)
             .map_or(String::new(), |other| {
                 format!(
-                    " Where its work can be split, {} take {} without a plan.",
+                    " If its work can be split, {} take {} without a plan.",
                     other.geometry,
                     number::duration(other.time_ns)
                 )
@@ -502,7 +502,7 @@ impl Report {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
             (Verdict::LeaveIt, ..) => {
-                format!("The kernel takes {plain} as it is, and no plan is worth it.{split}")
+                format!("The kernel takes {plain} without a plan, and no plan is worth it.{split}")
             }
             _ => gain(self.best.speedup, self.best.time_ns) + &split,
         }
@@ -563,7 +563,7 @@ mod tests {
         let mut report = sample();
         assert_eq!(
             report.conclusion(),
-            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms. Where its work can be split, 1,056 \
+            "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms. If its work can be split, 1,056 \
              work-groups of 256 work-items take 423 µs without a plan."
         );
         report.verdict = Verdict::MoreWorkGroups;

@@ -1,4 +1,4 @@
-//! A run in sentences: how full the device is, what memory delivers, what is on its way.
+//! A run in sentences: occupancy, achieved memory bandwidth, data in flight.
 
 use super::number::{bytes, figures, grouped, percent};
 use crate::evidence::Evidence;

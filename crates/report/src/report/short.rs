@@ -1,4 +1,4 @@
-//! Short names for loads, where plans would be too long for their table: `A=rolling-async:4` for
+//! Short names for loads if plans would be too long for their table: `A=rolling-async:4` for
 //! `param_3@L__BB1_4=rolling-async:4`, with a legend.
 
 use super::columns::broken;

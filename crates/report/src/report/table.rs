@@ -38,7 +38,7 @@ pub fn text(report: &Report, columns: Columns) -> String {
         let plain = number::duration(report.baseline_ns);
         let dropped = match report.dropped().is_empty() {
             true => "",
-            false => ", < what a dropped plan is below",
+            false => ", < is the bound of a dropped plan",
         };
         let title = format!("Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}");
         text.push_str(&columns.fitted(&title));
@@ -246,7 +246,7 @@ fn dropped(report: &Report, columns: Columns) -> String {
         return String::new();
     };
     let text = format!(
-        "Dropped: {} of {} plans were surely behind before they ended. The nearest, `{}`, was dropped after {}: at most {}.",
+        "Dropped: {} of {} plans were certain to be slower before they ended. The closest, `{}`, was dropped after {}: at most {}.",
         dropped.len(),
         report.trials.len(),
         nearest.plan,

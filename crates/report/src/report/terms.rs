@@ -1,5 +1,4 @@
-//! Whose words a report is written in: CUDA's (threads, warps, blocks, SMs) or SYCL's (work-items, sub-groups, work-groups,
-//! Xe-cores).
+//! The terms of a report: CUDA's (threads, warps, blocks, SMs) or SYCL's (work-items, sub-groups, work-groups, Xe-cores).
 //!
 //! Everything inside Headstart speaks SYCL's, which are those of OpenCL, too. A text is translated when it is shown;
 //! data (JSON) is not.

@@ -1,5 +1,5 @@
-//! What a launch on an Intel GPU decides beside the plan: sub-group size, register file and work-group size; what each of them
-//! gives, alone and with the plan.
+//! Launch settings of Intel GPUs beside the plan (sub-group size, register file, work-group size) and the gain of each, alone
+//! and with the plan.
 
 use std::fmt;
 

@@ -341,7 +341,7 @@ impl Runner {
         };
         let step = first.step;
         let Step::Barrier { place, named, .. } = tape.steps[step] else {
-            return Err(Error::bug("a sub-group waits at what is no barrier"));
+            return Err(Error::bug("a sub-group waits at something other than a barrier"));
         };
         let elsewhere = |&lane: &usize| stands[lane].is_none_or(|stand| stand.step != step);
         if let Some(lane) = self.alive.lanes().find(elsewhere) {

@@ -116,7 +116,7 @@ impl WorkGroup<'_> {
     ) -> Error {
         let (region, offset) = self.region(space, address);
         let what = format!(
-            "{} {} {size} bytes at byte {offset} of `{}`, which is no multiple of {size}",
+            "{} {} {size} bytes at byte {offset} of `{}`, which is not a multiple of {size}",
             self.describe(item),
             access.verb(),
             region.name
@@ -397,7 +397,7 @@ impl WorkGroup<'_> {
     ) -> Error {
         let (region, offset) = self.region(Space::Global, first);
         let what = format!(
-            "{} begins a {what} of its sub-group at byte {offset} of `{}`, which is no multiple of {align}",
+            "{} begins a {what} of its sub-group at byte {offset} of `{}`, which is not a multiple of {align}",
             self.describe(sub_group.work_item(lane)),
             region.name
         );

@@ -1,4 +1,4 @@
-//! The advice on one kernel: the procedure's answers, what would help, the cheapest first, and how much there is to gain.
+//! The advice on one kernel: the checklist's answers, remedies with the cheapest first, and the possible gain.
 
 use serde::Serialize;
 
@@ -226,8 +226,10 @@ impl Advice {
     /// The share is not above 0 and at most 1.
     pub fn within_program(mut self, share: f64) -> Result<Advice> {
         if !(share > 0.0 && share <= 1.0) {
-            return Err(Error::usage(format!("{share} is no share of the program's time"))
-                .accepted("a number above 0, and at most 1"));
+            return Err(
+                Error::usage(format!("{share} is not a share of the program's time"))
+                    .accepted("a number above 0, and at most 1"),
+            );
         }
         // Amdahl: the rest of the program takes as long as before.
         let of_program = |speedup: f64| 1.0 / (1.0 - share + share / speedup);

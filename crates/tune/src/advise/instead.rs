@@ -1,4 +1,4 @@
-//! What would help instead of prefetching, or besides: coalescing, another layout, fewer bytes, less arithmetic.
+//! Remedies instead of prefetching or in addition: coalescing, another layout, fewer bytes, less arithmetic.
 
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
         figures(load.lines),
         match load.fetched {
             fetched if fetched >= 2.0 => format!(
-                ", and device memory delivers {} bytes for each one asked for",
+                ", and device memory delivers {} bytes for each byte requested",
                 figures(fetched)
             ),
             _ => String::new(),
@@ -88,9 +88,9 @@ fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
              (exchange the loops, or store a structure of arrays), and it would be one or two."
         }
         Some(_) => {
-            "Indices that are sorted, or that neighbouring work-items share lines by, would make them fewer."
+            "Indices that are sorted, or indices with which neighbouring work-items share lines, would reduce that."
         }
-        None => "Neighbouring work-items that read neighbouring elements would make them fewer.",
+        None => "If neighbouring work-items read neighbouring elements, there would be fewer.",
     };
     Some(Remedy {
         finding: format!("{found} {remedy}"),
@@ -191,8 +191,7 @@ fn larger_sub_groups(case: &Case<'_>) -> Option<String> {
     let (own, largest) = case.profile?.sub_group?;
     (own < largest).then(|| {
         format!(
-            "Sub-groups have {own} work-items, the device can have {largest}: a larger one asks for more with each \
-             access, and needs fewer instructions."
+            "Sub-groups have {own} work-items, the device can have {largest}: a larger one requests more with each access and needs fewer instructions."
         )
     })
 }

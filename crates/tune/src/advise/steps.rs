@@ -1,4 +1,4 @@
-//! NVIDIA's and Intel's checklist, question by question: should this kernel be prefetched?
+//! NVIDIA's and Intel's checklists, question by question: should this kernel be prefetched?
 //!
 //! NVIDIA's article asks whether memory bandwidth is to spare, whether warps mostly wait for device memory, whether they
 //! do so in sizeable loops of independent iterations, and whether registers or shared memory are to spare; Intel's guide
@@ -336,7 +336,7 @@ fn shared_memory_to_spare(case: &Case<'_>) -> Step {
         let spare = own.shared_possible.saturating_sub(own.shared);
         let distance = spare / (element * case.evidence.group).max(1);
         let text = format!(
-            "A work-group has {} of shared memory; up to {} leave as many resident, enough for {distance} iterations of \
+            "A work-group has {} of shared memory; up to {} without losing occupancy, enough for {distance} iterations of \
              {element} bytes a work-item.",
             capacity(u64::from(own.shared)),
             capacity(u64::from(own.shared_possible)),

@@ -1,4 +1,4 @@
-//! Advice as text for a terminal: the procedure's questions and answers, what could be done, how much there is to gain.
+//! Advice as text for a terminal: the checklist's questions and answers, the options, the possible gain.
 
 use std::fmt::Write;
 
@@ -29,8 +29,7 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
         text.push_str(&one_step(step, columns));
     }
     if !advice.choices.is_empty() {
-        let title =
-            "What could be done, the cheapest first; * is the advice, which takes no condition for granted";
+        let title = "Options, the cheapest first; * is the advice, which depends on no condition";
         let _ = writeln!(
             text,
             "\n{}\n{}",

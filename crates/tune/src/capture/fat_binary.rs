@@ -105,7 +105,7 @@ fn text_of(bytes: &[u8]) -> Result<String> {
         .map_or(0, |last| last + 1);
     match std::str::from_utf8(&bytes[..end]) {
         Ok(text) => Ok(text.to_owned()),
-        Err(error) => Err(Error::input(format!("PTX is no text: {error}"))),
+        Err(error) => Err(Error::input(format!("PTX is not text: {error}"))),
     }
 }
 

@@ -72,7 +72,7 @@ pub enum Contraction {
     Untold(usize),
     /// No choice that was tried gives the bytes that the launch left.
     NoneFits,
-    /// There was no time for all that has to be tried, or it is not known what the launch left.
+    /// There was no time for all that has to be tried, or the launch's results are unknown.
     TooLong,
 }
 
@@ -178,7 +178,7 @@ impl Captured {
             false => None,
         };
         let parameters = unhex(&manifest.parameters.bytes)
-            .ok_or_else(|| Error::input("`parameters.bytes` is no hexadecimal number").at(&place))?;
+            .ok_or_else(|| Error::input("`parameters.bytes` is not a hexadecimal number").at(&place))?;
         let layout: Vec<(u64, u64)> = manifest
             .parameters
             .layout

@@ -1,4 +1,4 @@
-//! What the preloaded library kept of a process: which kernels it launched, how often, how long.
+//! The preloaded library's record of a process: its kernels, how often each was launched, and how long it took.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Memory as the preloaded library keeps it: see its module of this name for the format.
+//! Memory as the preloaded library stores it; its module of this name documents the format.
 
 use std::path::Path;
 

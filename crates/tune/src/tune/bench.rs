@@ -1,4 +1,4 @@
-//! What plans are checked and timed on, and what a timed run tells.
+//! Benches: where plans are checked and timed, and the result of a timed run.
 //!
 //! A bench of each kind of device is in a file of its own: `simulated`, `measured` (CUDA), `opencl`; `several` are
 //! benches of one kind side by side.

@@ -1,4 +1,4 @@
-//! A captured launch as a subject; the launch run again; and what its better kernel rests on.
+//! A captured launch as a subject, its replay, and the assumptions of its tuned kernel.
 //!
 //! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
 //! is behind each pointer, and that two pointers lead into different allocations. A plan that was derived under such a fact is

@@ -1,4 +1,4 @@
-//! The choice between the plans that ran: the cheapest answer first.
+//! The choice between the plans that ran, the cheapest answer first.
 
 use crate::prefetch::Plan;
 use crate::report::{Best, Elsewhere, PlainBest, Trial, Verdict};

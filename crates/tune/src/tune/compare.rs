@@ -1,4 +1,4 @@
-//! When the results of two kernels are the same.
+//! When the results of two kernels count as equal.
 
 use crate::error::{Error, Result};
 use crate::ir::Type;

@@ -1,4 +1,4 @@
-//! What a program's machine code makes of the sums that its PTX leaves to the assembler.
+//! How a program's machine code contracts the sums that its PTX leaves to the assembler.
 //!
 //! ```text
 //! mul.f32 %f1, %f2, %f3;     rounded alone, or together with either sum: the text allows both, and ptxas decides by the code

@@ -1,4 +1,4 @@
-//! What a page shows of a search beyond its numbers: both kernels once more on the simulator.
+//! Details for a page: both kernels once more on the simulator.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the simulator cannot tell: where its answer is within its known error, and measuring decides.
+//! Doubt: the simulator's answer is within its known error, so a measurement has to decide.
 //!
 //! The error is what `docs/accuracy.md` finds on an H200; a test of the suite that makes that page holds these numbers
 //! against it. A choice that allows for the error beforehand, by taking the plan with the best *least* gain, was tried on

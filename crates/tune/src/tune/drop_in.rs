@@ -1,4 +1,4 @@
-//! A better module in place of the old one: an entry's body is exchanged, and nothing else.
+//! Drop-in modules: only the body of one entry is replaced.
 //!
 //! ```text
 //! // Headstart 0.1.0: entry `gather`, plan values=rolling-async:4          a note at the top

@@ -1,4 +1,4 @@
-//! The same work in other geometries: where the plain kernel is fastest, and which plan is fastest there.
+//! The same work in other geometries: the fastest one for the plain kernel, and the fastest plan there.
 //!
 //! With more work-groups other plans win than with few, often none, and a simulation of full cores takes several times as
 //! long. So few are tried there: the shortest unrolling and the fastest, and the fastest of the two best other kinds.

@@ -1,4 +1,4 @@
-//! Files that a launch file fills buffers with: NumPy's, and raw bytes.
+//! Files as contents of a launch file's buffers: NumPy's formats, and raw bytes.
 
 use std::fs::File;
 use std::io::Read;
@@ -49,7 +49,7 @@ pub(super) fn from_file(path: &Path, array: Option<&str>, element: Type, length:
         bytes = member(&bytes, array).map_err(|error| within(path, error))?;
     } else if array.is_some() {
         return Err(
-            within(path, Error::usage("it is no archive")).accepted("`array` goes with a `.npz` file")
+            within(path, Error::usage("it is not an archive")).accepted("`array` goes with a `.npz` file")
         );
     }
     if is_npy(path) || is_npz(path) {

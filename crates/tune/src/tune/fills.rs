@@ -1,5 +1,4 @@
-//! What a launch file fills buffers with: patterns, graphs; [files](super::files_of_launch) and
-//! [hash tables](super::hashed).
+//! Fills of a launch file's buffers: patterns, graphs; [files](super::files_of_launch) and [hash tables](super::hashed).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -193,7 +192,8 @@ pub(super) fn said(
         "`fill = \"slots\"` and `\"keys\"`",
     )?;
     if let Some(name) = &described.element {
-        let said = Type::parse(name).ok_or_else(|| Error::usage(format!("{} is no type", quoted(name))))?;
+        let said =
+            Type::parse(name).ok_or_else(|| Error::usage(format!("{} is not a type", quoted(name))))?;
         if said.bytes() != element.bytes() {
             return Err(
                 Error::usage(format!("its elements have {} bytes", element.bytes()))
@@ -371,7 +371,7 @@ fn random(element: Type, range: Option<[f64; 2]>, seed: u64) -> Result<Pattern> 
         return Err(Error::usage("the range is empty").accepted("`range = [low, high]` with low < high"));
     }
     if !(element.is_float() || element.is_integer()) {
-        return Err(Error::usage(format!("elements `{element}` are no numbers")));
+        return Err(Error::usage(format!("elements `{element}` are not numbers")));
     }
     Ok(Pattern::Function(Arc::new(move |index| {
         let share = (splitmix64(index, seed) >> 40) as f64 / (1u64 << 24) as f64;

@@ -1,4 +1,4 @@
-//! What a rewritten entry takes for granted beyond its module's text.
+//! Assumptions of a rewritten entry beyond its module's text.
 //!
 //! Whoever asked said things of the entry's launches (lengths, `readonly`, …). Which of them the result rests on is found by
 //! leaving them out, one after the other, as long as the very same text comes out, but for the names of registers: what is

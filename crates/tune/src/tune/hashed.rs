@@ -1,4 +1,4 @@
-//! Hash tables that a launch file fills buffers with: slots with keys, and keys to look up.
+//! Hash tables as contents of a launch file's buffers: slots with keys, and keys to look up.
 //!
 //! The keys are numbers at random, each once. A key lies in the first slot from its hash on that was free when it came: what
 //! most tables on GPUs do, whose kernels look from there on until they find the key or a free slot.

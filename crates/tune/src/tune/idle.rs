@@ -1,4 +1,4 @@
-//! Launches that show nothing: whose loops never run, or that leave every output as it was.
+//! Launches that do nothing: their loops never run, or no output changes.
 //!
 //! A launch file that somebody has just begun often has counts of zero, a null pointer, or indices that lead nowhere. What is
 //! measured then is the time of an empty launch, and a verdict about it says nothing of the kernel.

@@ -1,4 +1,4 @@
-//! How a kernel from a file is launched: its geometry, and what each of its parameters gets.
+//! Launch files: geometry and arguments for a kernel from a file.
 //!
 //! ```toml
 //! groups = 4                    # or [4, 1, 1]

@@ -1,4 +1,4 @@
-//! A launch file to start from: what a kernel takes, with the defaults written out.
+//! A launch file to edit: a kernel's parameters, with the defaults written out.
 
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         .any(|param| kernel.ty(param.value).is_pointer())
     {
         text.push_str(
-            "\n# A pointer needs no buffer of its own: `null = true`, `buffer = \"NAME\"` with `offset = 16`, `end_of = \"NAME\"`.\n\
+            "\n# A pointer need not have its own buffer: `null = true`, `buffer = \"NAME\"` with `offset = 16`, `end_of = \"NAME\"`.\n\
              # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions, random, bits; rows and columns of a\n\
              # [graphs.NAME]; slots and keys of a [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
         );

@@ -1,4 +1,4 @@
-//! The best form of a kernel for a launch with real arguments: what `NAME::tuned` of a `#[kernel]` calls.
+//! The best form of a kernel for a launch with real arguments, for `NAME::tuned` of a `#[kernel]`.
 //!
 //! ```no_run
 //! use headstart::device::{TypedBuffer, sim::Simulator, Device};
@@ -43,6 +43,7 @@ use super::{Given, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, Param};
+use crate::runtime::kept;
 use crate::runtime::launch::{Arguments, Compiled, Geometry};
 
 /// The best form of a kernel with the signature `S`, ready to launch.
@@ -54,7 +55,8 @@ pub struct Best<S> {
     pub found: Tuned,
 }
 
-/// The best form of a kernel for a launch: remembered, or searched for now and remembered for the next time.
+/// The best form of a kernel for a launch: remembered, or searched for now and remembered for the next time. In a program that
+/// `headstart tune --bin` runs it is the plain kernel.
 ///
 /// What the queues of the device have to do must be done: the arguments are read as they are.
 ///
@@ -91,6 +93,11 @@ pub fn tuned_launch_with<S>(
     answers: &Answers,
     progress: &dyn Progress,
 ) -> Result<Best<S>> {
+    if kept::is_on() {
+        let found = Tuned::not_searched(kernel);
+        let compiled = Compiled::of(device.compile(&found.kernel)?);
+        return Ok(Best { compiled, found });
+    }
     let queue = device.queue()?;
     let workload = workload(kernel, geometry, arguments.list(), queue.as_ref())?;
     let found = tuned_telling(&workload, bench, answers, progress)?;

@@ -1,5 +1,5 @@
-//! The code of a kernel in the forms that it takes on its way to the device, for a page that puts two plans side by side; and
-//! the lines of the source that it comes from.
+//! The code of a kernel in each form on its way to the device, and its source lines, for a page that shows two plans side by
+//! side.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The tuner's log: what was tried is not tried again.
+//! The tuner's log: trials are not repeated.
 //!
 //! A line of JSON a trial, written when the trial ends, so that a search that was killed goes on where it stopped, and a
 //! search that is asked for again is answered at once:
@@ -81,7 +81,7 @@ impl Log {
     pub fn open(path: &Path) -> Result<Log> {
         let refused = |error: std::io::Error| unusable(path, &error);
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(refused(std::io::Error::other("it is no regular file")));
+            return Err(refused(std::io::Error::other("it is not a regular file")));
         }
         let mut file = OpenOptions::new()
             .create(true)
@@ -177,7 +177,7 @@ fn read(path: &Path, file: &mut File) -> Result<Whole> {
     let refused = |error: std::io::Error| unusable(path, &error);
     let metadata = file.metadata().map_err(refused)?;
     if !metadata.is_file() {
-        return Err(refused(std::io::Error::other("it is no regular file")));
+        return Err(refused(std::io::Error::other("it is not a regular file")));
     }
     let length = metadata.len();
     if length > MAX_BYTES {
@@ -248,7 +248,7 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
         let refused = |error: std::io::Error| unusable(path, &error);
         // To open a pipe waits for whoever writes into it.
         if !std::fs::metadata(path).map_err(refused)?.is_file() {
-            return Err(refused(std::io::Error::other("it is no regular file")));
+            return Err(refused(std::io::Error::other("it is not a regular file")));
         }
         let mut file = File::open(path).map_err(refused)?;
         for entry in read(path, &mut file)?.entries {
@@ -341,7 +341,7 @@ impl std::str::FromStr for Shard {
             (1 <= index && index <= count).then_some(Shard { index, count })
         });
         numbers.ok_or_else(|| {
-            Error::usage(format!("{} is no part of a search", quoted(text)))
+            Error::usage(format!("{} is not a part of a search", quoted(text)))
                 .accepted("`I/N` with I from 1 to N, such as `2/8`")
         })
     }

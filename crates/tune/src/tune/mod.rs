@@ -1,25 +1,25 @@
-//! Which plan is best: try them, check each, time each, choose.
+//! The search for the best plan: try plans, check and time each, choose.
 //!
-//! | file | what it does |
+//! | file | purpose |
 //! |---|---|
 //! | `workload`, `subject`, `launch_file`, `scalars`, `file_subject` | a kernel with its data, at full size and small |
-//! | `captured` | a captured launch as a subject, run again, and what its better kernel rests on |
-//! | `statements` | what a launch file could say of PTX to allow more |
+//! | `captured` | a captured launch as a subject, its replay, and the assumptions of its tuned kernel |
+//! | `statements` | statements of a launch file that would allow more plans |
 //! | `space` | the plans that are tried |
 //! | `search` | tries them: derive, check, time, choose |
-//! | `trying` | the trials of a search, side by side or in turns |
-//! | `proposals` | which plans are measured, where only a few are |
-//! | `check`, `compare`, `sample` | whether a derived kernel computes what the plain one computes |
-//! | `perturb` | the same on launches derived from the one at hand |
-//! | `bench` | what plans are checked and timed on |
-//! | `kinds` | the kinds of devices, how they are found and opened: models, GPUs, OpenCL devices |
+//! | `trying` | the trials of a search, in parallel or alternating |
+//! | `proposals` | which plans to measure if only a few can be |
+//! | `check`, `compare`, `sample` | whether a derived kernel computes the same as the plain one |
+//! | `perturb` | the same on launches derived from the given one |
+//! | `bench` | where plans are checked and timed |
+//! | `kinds` | the kinds of devices: models, GPUs, OpenCL devices |
 //! | `several` | several GPUs at once |
 //! | `detail` | both kernels side by side, for a page |
-//! | `tuned`, `launched` | the best form of a kernel at program start, remembered; the same for a launch at hand |
-//! | `drop_in`, `granted`, `modules` | a module of PTX with one entry exchanged, and what that takes for granted |
-//! | `exchanged`, `spirv_modules` | a module of SPIR-V with one entry exchanged |
-//! | `choose` | the verdict, the cheap answer first |
-//! | `reasons` | why the verdict is what it is |
+//! | `tuned`, `launched` | the best form of a kernel at program start, cached; the same for a launch with real arguments |
+//! | `drop_in`, `granted`, `modules` | a PTX module with one entry replaced, and its assumptions |
+//! | `exchanged`, `spirv_modules` | a SPIR-V module with one entry replaced |
+//! | `choose` | the verdict, the cheapest answer first |
+//! | `reasons` | the reasons for the verdict |
 //! | `elsewhere` | the same work in other geometries |
 //! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
 //! | `doubt` | where a simulated answer is within the simulator's error |

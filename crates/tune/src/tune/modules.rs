@@ -1,4 +1,4 @@
-//! For programs that load PTX themselves: a module in, a better module out.
+//! For programs that load PTX themselves: a module in, a faster module out.
 //!
 //! ```no_run
 //! use headstart::tune::{self, LaunchFile, SimulatedBench};

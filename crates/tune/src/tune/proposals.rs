@@ -1,4 +1,4 @@
-//! Which plans are measured, where only a few are: the simulator's ranking proposes, the device disposes.
+//! Which plans to measure if only a few can be: the simulator proposes, the device decides.
 //!
 //! The first to be measured are the best of their kinds by the simulator's times. What a measured plan shows of the
 //! simulator's error is then believed of the plans that are like it, the more the liker they are, and the next to be

@@ -1,4 +1,4 @@
-//! The race of the plans: which are timed first, and which are given up because they are surely behind.
+//! The race of the plans: which are timed first, and which are dropped because they are certain to be slower.
 //!
 //! Plans run in heats. The fastest of all heats before leads, and a plan of the next heat that falls behind it is dropped as
 //! soon as that is sure ([`Pace`]). The likely plans run first, so that there is somebody fast to lead. Plans without loads,

@@ -1,4 +1,4 @@
-//! Tests of what a rewritten entry asks of a launch, and what it takes for granted.
+//! Tests of a rewritten entry's requirements and assumptions.
 
 use super::drop_in::{DropIn, drop_in};
 use super::granted::granted;

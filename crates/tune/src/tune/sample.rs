@@ -1,4 +1,4 @@
-//! Work-groups of the launch at hand, with its data: the first, the last, and some at random.
+//! A sample of the launch's work-groups, with its data: the first, the last, and some at random.
 //!
 //! A launch of millions of work-items takes minutes on the functional engine. Some of its work-groups take a second, and say
 //! whether a plan is right where the data are the real ones: at the ends of buffers, with the real strides and bounds. What

@@ -34,7 +34,7 @@ impl fmt::Display for Number {
 /// # Errors
 /// The type has no such value.
 pub(super) fn scalar_bits(ty: Type, value: Number) -> Result<u64> {
-    let wrong = |what: String| Err(Error::usage(format!("{what} is no `{ty}`")));
+    let wrong = |what: String| Err(Error::usage(format!("{what} is not a `{ty}`")));
     match (ty, value) {
         (Type::Bool, Number::Truth(value)) => Ok(u64::from(value)),
         (Type::F64, Number::Float(value)) => Ok(value.to_bits()),
@@ -75,7 +75,7 @@ pub(super) fn scalar_bits_as(ty: Type, said: Option<&str>, value: Number) -> Res
     };
     let said = Type::parse(name).filter(|said| said.bytes() == ty.bytes() && !said.is_pointer());
     let said = said.ok_or_else(|| {
-        Error::usage(format!("`{name}` is no type of {} bytes", ty.bytes()))
+        Error::usage(format!("`{name}` is not a {}-byte type", ty.bytes()))
             .accepted("`f16`, `bf16`, `f32`, `f64`, `i8`, `i16`, `i32` or `i64`, of the parameter's size")
     })?;
     scalar_bits(said, value)

@@ -1,4 +1,4 @@
-//! Several devices of a kind in one host, used at once.
+//! Several devices of one kind in one host, used concurrently.
 //!
 //! Each times its share of the kernels in turns with a plain kernel of its own, so that one that is a little slower than
 //! the others says no plan is slower.

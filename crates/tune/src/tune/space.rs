@@ -1,4 +1,4 @@
-//! The plans that are tried when nobody says which.
+//! The search space: the plans tried by default.
 
 use std::collections::HashSet;
 

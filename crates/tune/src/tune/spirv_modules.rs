@@ -1,4 +1,4 @@
-//! A module of SPIR-V with a plan carried out on one of its entries.
+//! A SPIR-V module with a plan applied to one of its entries.
 
 use std::sync::Arc;
 

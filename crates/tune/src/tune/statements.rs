@@ -1,4 +1,4 @@
-//! What a launch file could say of a module's entry that would make more plans possible.
+//! Statements of a launch file that would allow more plans for a module's entry.
 //!
 //! PTX does not say, and SPIR-V need not say, which memory nothing writes, which parameters share none, or that a counter does not overflow. Each
 //! statement that is not there is tried: the entry is read again as if it were, and counted is how many of its loads can be

@@ -1,4 +1,4 @@
-//! What is tuned: a kernel with its data, at full size and small.
+//! The subject of a search: a kernel with its data, at full size and small.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Trials: a plan that is derived is checked, timed, compared and kept; what goes wrong is an answer, too.
+//! Trials: a derived plan is checked, timed, compared and recorded; a failure is also a result.
 //!
 //! A device whose clock is its own, the simulator, tries plans side by side. On a device whose clock drifts they are timed
 //! in turns with the plain kernel, a batch at a time. Where there is a log each plan has turns of its own with the plain

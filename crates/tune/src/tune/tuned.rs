@@ -1,4 +1,4 @@
-//! The best form of a kernel at program start: found once, remembered after.
+//! The best form of a kernel at program start: searched once, then cached.
 //!
 //! ```no_run
 //! use std::sync::Arc;
@@ -83,6 +83,21 @@ pub struct Tuned {
     pub not_kept: Option<Error>,
 }
 
+impl Tuned {
+    /// The plain kernel, for which nothing was looked up or searched.
+    pub(super) fn not_searched(kernel: Kernel) -> Tuned {
+        Tuned {
+            kernel: Arc::new(kernel),
+            plan: Plan::none(),
+            verdict: Verdict::LeaveIt,
+            speedup: 1.0,
+            from: From::NotSearched,
+            perturbed: None,
+            not_kept: None,
+        }
+    }
+}
+
 /// Where an answer is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum From {
@@ -92,6 +107,8 @@ pub enum From {
     Remembered,
     /// A search that was made now.
     Searched,
+    /// Nowhere: `headstart tune --bin` runs the program to see what it launches, and this is the plain kernel.
+    NotSearched,
 }
 
 /// One answer.

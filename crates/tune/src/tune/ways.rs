@@ -1,4 +1,4 @@
-//! What a launch on an Intel GPU decides beside the plan: sub-group size, register file size, work-group size.
+//! Launch settings of Intel GPUs beside the plan: sub-group size, register file size, work-group size.
 //!
 //! Intel's notes say that they decide, and which of them are sensible:
 //!

@@ -1,4 +1,4 @@
-//! A kernel with everything that a launch needs, before there is a device.
+//! A kernel with its geometry and arguments, independent of a device.
 //!
 //! A workload says what each parameter gets, and which buffers hold results. [`Workload::bind`] allocates it on a
 //! device; the inputs are allocated once, the outputs anew for every launch, so that no launch sees what another wrote.
@@ -342,7 +342,7 @@ impl Bound {
             |(number, argument): (usize, &Option<Argument>)| match (argument, &self.workload.given[number]) {
                 (None, &Given::Part { of, start }) => match arguments.get(of) {
                     Some(Some(Argument::Buffer(buffer))) => Ok(Argument::Part(buffer.clone(), start)),
-                    _ => Err(Error::bug("a pointer into what is no buffer")),
+                    _ => Err(Error::bug("a pointer into something other than a buffer")),
                 },
                 (Some(argument), _) => Ok(argument.clone()),
                 (None, _) => Err(Error::bug("an argument that was not bound")),

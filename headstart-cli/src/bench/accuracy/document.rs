@@ -16,7 +16,7 @@ const GAIN_BAR: f64 = 0.15;
 /// The bars and how they were met, for a terminal.
 pub fn summary(judgements: &[Judgement]) -> String {
     if judgements.is_empty() {
-        return "no case has been both measured and simulated yet\n".to_owned();
+        return "no case has both measured and simulated times yet\n".to_owned();
     }
     let mut text = String::new();
     for (what, found) in totals(judgements) {
@@ -93,20 +93,20 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         (
             "verdicts from simulation alone",
             format!(
-                "{}; {} say that they are in doubt",
+                "{}; {} express doubt",
                 verdicts(judgements, |own| &own.alone),
                 doubted.count()
             ),
         ),
         (
-            "gain expected from simulation alone against measured, where a plan is named",
+            "gain expected from simulation alone compared with measured, for recommended plans",
             format!(
                 "median error {}",
                 percent(median(named.map(gain_error).collect()))
             ),
         ),
         (
-            "speedup of each plan against measured",
+            "speedup of each plan compared with measured",
             format!(
                 "{} plans, median error {}",
                 plan_errors.len(),
@@ -114,7 +114,7 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
             ),
         ),
         (
-            "time of the plain kernel against measured",
+            "time of the plain kernel compared with measured",
             format!(
                 "median error {}",
                 percent(median(
@@ -128,25 +128,25 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         (
             "rank correlation of speedups",
             format!(
-                "{:.2} of all plans, {:.2} within a case (median), where many plans are as fast as each other",
+                "{:.2} over all plans, {:.2} within a case (median), where many plans are equally fast",
                 rank_correlation(&simulated, &measured).unwrap_or(0.0),
                 median(judgements.iter().filter_map(|own| own.rank_correlation).collect())
             ),
         ),
         (
-            "slower than the fastest plan, the simulator's first",
+            "loss to the fastest plan, simulator's fastest",
             slower(judgements, |own| own.regret),
         ),
         (
-            "slower than the fastest plan, what `tune` names from simulation alone",
+            "loss to the fastest plan, `tune` from simulation alone",
             slower(judgements, |own| own.regret_of_tune),
         ),
         (
-            "slower than the fastest plan, what `advise` names from simulation alone, of fewer plans",
+            "loss to the fastest plan, `advise` from simulation alone (fewer plans)",
             slower(judgements, |own| own.best_speedup / own.alone.measured - 1.0),
         ),
         (
-            "slower than the fastest plan, what the tuner finds that measures twelve",
+            "loss to the fastest plan, tuner with twelve measured plans",
             slower(judgements, |own| own.regret_of_few),
         ),
     ]
@@ -160,11 +160,10 @@ fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &Answer) -> Stri
     };
     let doubted = match of(Standing::Doubted) {
         0 => String::new(),
-        count => format!(", {count} miss 10 % or more but say that they are in doubt"),
+        count => format!(", {count} miss 10 % or more but express doubt"),
     };
     format!(
-        "{} cases: {} right, {} where nothing is 3 % away, {} name a plan that is slower, {} miss 10 % or more{doubted}, {} \
-         not measured",
+        "{} cases: {} right, {} within 3 % either way, {} recommend a slower plan, {} miss 10 % or more{doubted}, {} not measured",
         judgements.len(),
         of(Standing::Right),
         of(Standing::NoMatter),
@@ -178,17 +177,16 @@ fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &Answer) -> Stri
 const FITTED: [(&str, &str); 2] = [
     (
         "h200",
-        "The model's numbers were fitted on microbenchmarks of an H200, and its rules were found on this GPU, many of them on \
-         kernels of this list. [An H100](accuracy-h100.md), of which only microbenchmarks were fitted, is the other judge.",
+        "The model's numbers were fitted to microbenchmarks on an H200, and its rules were found on this GPU, many of them on kernels of this list. [An H100](accuracy-h100.md), for which only microbenchmarks were fitted, is the independent test.",
     ),
     (
         "h100",
-        "Nobody tuned for this GPU. `headstart calibrate` measured microbenchmarks on it and wrote its model from them \
-         (`results/micro-h100.json`, `devices/h100.toml`): latencies, bandwidths and rates of memory, of copies, of hints and of \
-         arithmetic, and what a launch takes. The numbers that no microbenchmark tells are the H200's or a data sheet's; each \
-         says so in the file. No kernel of this list, and no plan, was fitted on an H100; the model's rules, which all devices \
-         share, were found on [an H200](accuracy.md), but for those of `attention` and of the last three cases, whose faults an \
-         H100 showed.",
+        "The simulator was not tuned for this GPU. `headstart calibrate` measured microbenchmarks on it and wrote its model from them \
+         (`results/micro-h100.json`, `devices/h100.toml`): latencies, bandwidths and rates of memory, copies, hints and \
+         arithmetic, and the cost of a launch. Numbers that no microbenchmark reveals are the H200's or from a data sheet, as the \
+         file says. No kernel or plan of this list was fitted on an H100. The model's rules, which all devices \
+         share, were found on [an H200](accuracy.md), except those for `attention` and the last three cases, whose errors showed \
+         on an H100.",
     ),
 ];
 
@@ -199,8 +197,8 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
         .as_ref()
         .map_or("", |origin| origin.device.trim_start_matches("sim:"));
     let mut text = format!(
-        "# How right the simulator is, held against {}\n\nEvery plan of a fixed list of cases, measured and simulated. This page \
-         is made from `results/accuracy-{model}.json`.\n\n",
+        "# Accuracy of the simulator, compared with {}\n\nEvery plan of a fixed list of cases, measured and simulated. This page \
+         is generated from `results/accuracy-{model}.json`.\n\n",
         record
             .measured_by
             .as_ref()
@@ -219,17 +217,17 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
     }
     let _ = write!(
         text,
-        "\nMeasured speedups are medians of ratios to the plain kernel's time in the same round, launches in turns, nothing \
-         of the data in the L2 cache before a launch; an interval is from the least ratio to the greatest.\n\nTwo verdicts are \
-         held against them. *On the GPU* is what `headstart tune` and `headstart advise` say with `--device cuda:0`: the \
-         simulator proposes, twelve plans are measured; made again here with the recorded measurements. The gain that it \
-         names is the measured one, so that it can only be wrong about which plans it measures. *From simulation alone* is \
-         what `headstart advise` says with `--device sim:{model}`, which needs no GPU.\n\n*Either way*: no plan is 3 % faster \
-         than the plain kernel, and the plan named, if any, is not 3 % slower. *Wrong*: the plan that is named is more than \
-         3 % slower than the plain kernel in every round, or none is named where one is 10 % faster in every round. *In \
-         doubt*: the verdict itself says that it is within the simulator's error, and to measure. That is where none is \
-         named although the device's limits leave 10 % or more, and a plan comes near enough; and where the gain is below \
-         {:.0} %.\n\n| what | found |\n|---|---|\n",
+        "\nMeasured speedups are medians of ratios to the plain kernel's time in the same round, with alternating launches and \
+         L2 flushed before each launch; intervals are from the smallest ratio to the largest.\n\nTwo verdicts are \
+         compared with them. *On the GPU* is the verdict of `headstart tune` and `headstart advise` with `--device cuda:0`: the \
+         simulator proposes and twelve plans are measured, here replayed with the recorded measurements. Its gain \
+         is a measured one, so it can only be wrong about which plans to measure. *From simulation alone* is \
+         the verdict of `headstart advise` with `--device sim:{model}`, which needs no GPU.\n\n*Either way*: no plan is 3 % faster \
+         than the plain kernel, and the recommended plan, if any, is not 3 % slower. *Wrong*: the recommended plan is more than \
+         3 % slower than the plain kernel in every round, or none is recommended although one is 10 % faster in every round. *In \
+         doubt*: the verdict itself says that it is within the simulator's error, and advises to measure. That happens if no plan \
+         is recommended although the device's limits leave 10 % or more and a plan comes close, or if the gain is below \
+         {:.0} %.\n\n| quantity | result |\n|---|---|\n",
         100.0 * (OVERRATED - 1.0)
     );
     for (what, found) in totals(judgements) {
@@ -237,8 +235,8 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
     }
     text.push_str(
         "\n## Case by case\n\n| case | on the GPU | plan | measured | verdict | from simulation alone | plan | expected | measured \
-         | verdict | fastest of all | measured | plain, simulated / measured | rank correlation | simulator's first is slower \
-         by | tuner of twelve by |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         | verdict | fastest of all | measured | plain, simulated / measured | rank correlation | loss of simulator's \
+         fastest | loss of tuner of twelve |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for own in judgements {
         let doubt = if own.doubted { ", in doubt" } else { "" };
@@ -298,7 +296,7 @@ fn known_to_be_off(record: &Record, model: &str) -> String {
         return String::new();
     }
     format!(
-        "\n## Known to be off\n\nTimes that are far from what was measured, and what is thought to be the cause.\n\n| case | plan | \
+        "\n## Known to be off\n\nTimes that are far from the measured ones, with the suspected causes.\n\n| case | plan | \
          measured | simulated | simulated / measured | suspected cause |\n|---|---|---|---|---|---|\n{}",
         rows.concat()
     )
@@ -322,7 +320,7 @@ fn by_strategy(judgements: &[Judgement]) -> String {
         kinds.entry(kind(&plan.plan)).or_default().push(plan.ratio());
     }
     let mut text = format!(
-        "\n## By strategy\n\nSimulated speedup over measured speedup: above 1 the simulator promises too much.\n\n| plans | \
+        "\n## By strategy\n\nSimulated speedup over measured speedup: above 1, the simulator is too optimistic.\n\n| plans | \
          how many | lowest tenth | median | highest tenth | within {:.0} % |\n|---|---|---|---|---|---|\n",
         100.0 * GAIN_BAR
     );

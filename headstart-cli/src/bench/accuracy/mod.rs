@@ -38,7 +38,7 @@ use crate::published;
 /// There is no such device, or the file cannot be read or written. What goes wrong in a case is kept as its answer.
 pub fn run(options: &arguments::Bench) -> Result<()> {
     let path = options.json.as_deref().ok_or_else(|| {
-        Error::usage("the accuracy suite keeps what it finds in a file").accepted("`--json FILE`")
+        Error::usage("the accuracy suite writes its results to a file").accepted("`--json FILE`")
     })?;
     let destination = Destination::check("--json", path)?;
     let page = options

@@ -35,7 +35,7 @@ pub trait Layout: Copy {
 
 /// A value that lies in memory.
 #[diagnostic::on_unimplemented(
-    message = "an element that is no value cannot be read or written as one",
+    message = "an element that is not a value cannot be read or written as one",
     note = "an atomic element has its own operations: `a[i].load(Ordering::Relaxed)`, `a[i].fetch_add(1, …)`"
 )]
 pub trait Placed: Layout + Values {

@@ -30,8 +30,11 @@ impl<'w> Expander<'_, 'w> {
         }
         let target = |label: u32| {
             let found = call.labels.get(&label).copied();
-            found
-                .ok_or_else(|| Error::input(format!("a jump to %{label}, which is no block of the function")))
+            found.ok_or_else(|| {
+                Error::input(format!(
+                    "a jump to %{label}, which is not a block of the function"
+                ))
+            })
         };
         let otherwise = target(instruction.word(1)?)?;
         let mut chain = Vec::new();

@@ -1,4 +1,4 @@
-//! What the pure operations compute: the specification, in code.
+//! The semantics of the pure operations: the specification, in code.
 //!
 //! Values travel as `u64`, zero-extended from their type's width ([`Type::mask`]); every function
 //! returns them so. Operand types are those that the verifier demands: on others the result is 0, never

@@ -1,5 +1,5 @@
-//! Float operations with a [`FloatRule`]: what [`eval`](super) computes, of flushed operands, rounded as the rule says,
-//! and flushed again.
+//! Float operations with a [`FloatRule`]: the operation of [`eval`](super) on flushed operands, rounded by the rule, and
+//! flushed again.
 //!
 //! A result in single precision is flushed where it is below the least normal number when it is rounded to 24 bits,
 //! whatever its exponent, as NVIDIA's GPUs do it: (1 − 2⁻²⁴) · 2⁻¹²⁶ is flushed, although it would round to 2⁻¹²⁶ among

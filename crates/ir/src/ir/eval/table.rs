@@ -1,4 +1,4 @@
-//! Functions that a GPU of NVIDIA's has in one instruction each, in integers: the same bits on every device.
+//! Functions that NVIDIA's GPUs have as instructions, in integer arithmetic: the same bits on every device.
 //!
 //! The unit computes a quadratic of the argument's lower bits, whose coefficients the upper bits choose: the design of
 //! Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator" (ARITH 2005). With `x` the lower

@@ -62,7 +62,7 @@ impl Parser<'_> {
         } in lengths
         {
             let Lookup::Found(value) = self.scope.look_up(&name) else {
-                let what = format!("the length {} is no parameter", Token::Value(name).describe());
+                let what = format!("the length {} is not a parameter", Token::Value(name).describe());
                 return Err(self.error_at(position, what));
             };
             if let Some(facts) = &mut self.kernel.params[param].facts {

@@ -1,4 +1,4 @@
-//! Text to tokens, one at a time: memory stays that of one token, whatever the text.
+//! The lexer: one token at a time, in constant memory.
 
 use std::fmt;
 

@@ -331,7 +331,7 @@ impl Parser<'_> {
         match self.scope.enclosing().next() {
             Some(enclosing) if !enclosing.is_loop => Ok(enclosing.label),
             _ => Err(self
-                .error_at(position, "`yield` stands directly in a block or `if`")
+                .error_at(position, "`yield` belongs directly in a block or `if`")
                 .accepted("a loop is left by `break`, the kernel by `return`")),
         }
     }

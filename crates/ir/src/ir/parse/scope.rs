@@ -1,4 +1,4 @@
-//! Which names are known, and which of them may be used here.
+//! Scopes: the known names, and those usable at a point.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};

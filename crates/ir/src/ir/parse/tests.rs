@@ -519,7 +519,7 @@ fn errors_say_what_and_where() {
     refused("%x, %y = neg %n", 10, "the operation has 1 results, not 2");
     refused("neg %n", 1, "the operation has 1 results, not 0");
     refused("%x = store %p, 1.0:f32", 6, "the operation has 0 results, not 1");
-    refused("yield", 1, "`yield` stands directly in a block or `if`");
+    refused("yield", 1, "`yield` belongs directly in a block or `if`");
     refused("break", 1, "there is no loop around this");
     refused("loop 'a { break 'b }", 17, "no label `'b` is around this");
     refused(
@@ -596,7 +596,7 @@ fn errors_in_the_head() {
     );
     begins(
         "hsir 1\nkernel @k(%p: ptr.global f32[%n] align 4) { return }",
-        "k.hsir:2:30: the length `%n` is no parameter",
+        "k.hsir:2:30: the length `%n` is not a parameter",
     );
     begins(
         "hsir 1\nkernel @k() sub_group 8 group 8,1,1 { return }",

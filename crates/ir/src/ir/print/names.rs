@@ -1,4 +1,4 @@
-//! Names in the text form: what is spelled how, and every name once.
+//! Names in the text form: their spelling, and their uniqueness.
 //!
 //! A name is a word, or any text in double quotes; a number after it keeps namesakes apart and belongs
 //! to the text only: `%acc`, `%acc.2`, `%"a b".3`. What has no name is a plain number: `%0`, `%1`.

@@ -1,4 +1,4 @@
-//! The verifier: what every kernel obeys. After it nothing panics.
+//! The verifier: the rules that every kernel obeys. After it, nothing panics.
 //!
 //! About the whole:
 //!  1. The kernel is not larger than the [`limits`](super::limits): operations, nesting, parameters, arrays

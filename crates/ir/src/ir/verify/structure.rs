@@ -72,7 +72,7 @@ impl<'k> Walk<'k> {
         let outer = self.defined.len();
         for op in before {
             self.located(op, |walk| {
-                let what = || "a terminator stands before a region's end".to_owned();
+                let what = || "a terminator comes before a region's end".to_owned();
                 Rule::Terminators.check(!op.kind.is_terminator(), what)?;
                 walk.op(op)
             })?;

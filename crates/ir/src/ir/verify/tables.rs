@@ -58,7 +58,7 @@ fn check_places(kernel: &Kernel) -> Check {
             None => 0,
             Some(call) if call < place => calls[call.as_u32() as usize] + 1,
             Some(call) => {
-                let what = format!("{place:?} is inlined at {call:?}, which does not stand before it");
+                let what = format!("{place:?} is inlined at {call:?}, which does not come before it");
                 return Err(Rule::Tables.broken(what));
             }
         };
@@ -125,7 +125,7 @@ fn check_params(kernel: &Kernel) -> Check {
 fn check_facts(kernel: &Kernel, param: &Param, facts: &PointerFacts, params: &HashSet<Value>) -> Check {
     let name = &param.name;
     Rule::Facts.check(kernel.ty(param.value).is_pointer(), || {
-        format!("parameter `{name}` is no pointer but has facts of one")
+        format!("parameter `{name}` is not a pointer but has pointer facts")
     })?;
     Rule::Facts.check(facts.element != Type::Token, || {
         format!("parameter `{name}` points to tokens")

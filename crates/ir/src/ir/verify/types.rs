@@ -1,4 +1,4 @@
-//! The types that operations take and make. The parser infers results with it, the verifier checks them.
+//! The types of operands and results. The parser infers results with it, the verifier checks them.
 
 use super::rule;
 use super::violation::{Check, Rule, Violation};
@@ -438,7 +438,7 @@ fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
     match bytes {
         1..=limits::PREFETCH_BYTES => Ok(()),
         other => Err(Rule::Prefetch.broken(format!(
-            "`prefetch` asks for 1 to {} bytes, not {other}",
+            "`prefetch` takes 1 to {} bytes, not {other}",
             limits::PREFETCH_BYTES
         ))),
     }

@@ -1,4 +1,4 @@
-//! A broken rule: which, how, and where.
+//! A violated rule: which one, how, and where.
 
 use crate::ir::kernel::Place;
 

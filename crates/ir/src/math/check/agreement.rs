@@ -1,4 +1,4 @@
-//! What a kernel computes is what the host computes: the emitted operations, evaluated as the IR specifies.
+//! Kernels and host compute the same: the emitted operations, evaluated as the IR specifies.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Largest errors, measured and compared with what is promised.
+//! The largest errors, measured and compared with the documented bounds.
 
 use rayon::prelude::*;
 

@@ -98,10 +98,10 @@ fn each_message_names_the_part_its_column_and_what_is_accepted() {
             "takes no `/plain`",
             "nothing after its distance",
         ),
-        ("values=cache:4", 14, "`4` is no cache level", "L1, L2, L3, L4"),
+        ("values=cache:4", 14, "`4` is not a cache level", "L1, L2, L3, L4"),
         ("values=cache", 8, "`cache` has no cache level", "L1, L2, L3, L4"),
         ("values=cache:L2:1/group", 19, "takes no `/group`", "/nt"),
-        ("values=bulk:L1:4", 13, "`L1` is no cache level", "L2"),
+        ("values=bulk:L1:4", 13, "`L1` is not a cache level", "L2"),
         ("values=unroll:4", 8, "a loop is unrolled", "`unroll:4` in front"),
         ("values=", 8, "no strategy", "batched-registers"),
         ("values", 1, "`values` has no strategy", "`LOAD=STRATEGY`"),
@@ -129,7 +129,12 @@ fn each_message_names_the_part_its_column_and_what_is_accepted() {
             "`LOAD=STRATEGY`",
         ),
         ("v=cache:L2:1,v=cache:L2:2", 14, "named twice", "one strategy"),
-        ("é@gather.rs:x=cache:L2:1", 3, "`x` is no line", "FILE:LINE"),
+        (
+            "é@gather.rs:x=cache:L2:1",
+            3,
+            "`x` is not a line number",
+            "FILE:LINE",
+        ),
     ] {
         let message = message(text);
         assert!(

@@ -1,4 +1,4 @@
-//! Text from outside in a page: nothing of it becomes markup.
+//! Escaping: untrusted text in a page never becomes markup.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The article's figure as SVG: speedup by distance, a line a strategy.
+//! The article's figure as SVG: speedup by distance, a line per strategy.
 //!
 //! A line is told from the others by colour, by the shape of its marks, by its dashes, and by its name at its end, so
 //! that colour alone is never needed. Every mark has its plan and number as a tooltip; the table below the figure has

@@ -1,4 +1,4 @@
-//! A report as one self-contained page: nothing in it comes from elsewhere.
+//! A report as one self-contained page, without external resources.
 //!
 //! The verdict comes first, then why, the article's figure, the plan in words, and every plan that was tried. It reads
 //! in light and dark, on a phone, on paper, and aloud. Everything shown is escaped. A script sorts and filters tables;

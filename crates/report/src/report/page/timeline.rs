@@ -1,4 +1,4 @@
-//! What some sub-groups of the plain kernel and of the plan do in the middle of the launch, as strips of time.
+//! Timelines of some sub-groups of the plain kernel and of the plan, in the middle of the launch.
 //!
 //! Each kernel is one drawing that fills whatever width it is given, so that a wider one is a closer look: the zoom is a
 //! choice of widths inside a frame that scrolls, and needs no script.

@@ -1,4 +1,4 @@
-//! A sweep: one kernel timed at every combination of some settings, to answer "what if".
+//! A sweep: one kernel timed for every combination of some settings, to answer "what if".
 //!
 //! | file | what it does |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What the lines of a sweep say, in sentences.
+//! The findings of a sweep, in sentences.
 
 use super::lines::{Layout, Line};
 use super::{Point, Sweep};
@@ -110,7 +110,7 @@ fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<
     Some(match (first, last) {
         _ if end == 0 => format!("{number} at {name}={}", ran[0].0),
         (0, last) if last == end => {
-            format!("{number}, whatever {name} is from {} to {}", ran[0].0, ran[end].0)
+            format!("{number} for any {name} from {} to {}", ran[0].0, ran[end].0)
         }
         (first, last) if last == end && first < end => {
             format!("{number} at best, flat from {name}={} on", ran[first].0)

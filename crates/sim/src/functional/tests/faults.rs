@@ -120,7 +120,7 @@ fn an_access_is_misaligned() {
     let text = kernel("", "%p = address %out + %i * 2\nstore %p, %i32 #1:3:5");
     assert_eq!(
         Case::new(&text, 1, 2).output::<i32>(4).error(),
-        "k.rs:3:5: work-item 1 of work-group 0 (global 1) writes 4 bytes at byte 2 of `out`, which is no multiple of 4"
+        "k.rs:3:5: work-item 1 of work-group 0 (global 1) writes 4 bytes at byte 2 of `out`, which is not a multiple of 4"
     );
     let text = kernel(
         "shared @tile: i32[8] align 16",
@@ -128,7 +128,7 @@ fn an_access_is_misaligned() {
     );
     assert_eq!(
         Case::new(&text, 1, 1).output::<i32>(4).error(),
-        "k.rs:3:5: work-item 0 of work-group 0 (global 0) writes 8 bytes at byte 4 of `tile`, which is no multiple of 8"
+        "k.rs:3:5: work-item 0 of work-group 0 (global 0) writes 8 bytes at byte 4 of `tile`, which is not a multiple of 8"
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a device takes for a loop, at least.
+//! A lower bound of a loop's time on a device.
 //!
 //! A call is copied in, launched, computed and copied out, nothing beside anything else. What is computed takes the longest of:
 //! its bytes at the bandwidth that its work-items can keep busy (Little's law: as many loads of eight bytes on their way as

@@ -1,4 +1,4 @@
-//! A program's loops as a profile on the host has them.
+//! A program's loops, from a profile on the host.
 //!
 //! A CSV with a header, which begins with `loop`; the other columns stand in any order, and most may be missing:
 //!
@@ -75,7 +75,7 @@ pub fn loops_of(text: &str) -> Result<Vec<HostLoop>> {
                 .number(text)
                 .filter(|number| number.is_finite() && *number >= 0.0)
                 .ok_or_else(|| {
-                    Error::input(format!("`{text}` is no number of {}", named[0]))
+                    Error::input(format!("`{text}` is not a number of {}", named[0]))
                         .at(format!("row {}", position + 1))
                         .accepted("0 or more")
                 })
@@ -125,7 +125,7 @@ mod tests {
             .expect_err("refused")
             .to_string();
         assert!(
-            error.contains("`fast` is no number of seconds") && error.contains("row 2"),
+            error.contains("`fast` is not a number of seconds") && error.contains("row 2"),
             "{error}"
         );
         let error = loops_of("hello").expect_err("refused").to_string();

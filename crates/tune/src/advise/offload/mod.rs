@@ -1,5 +1,5 @@
-//! Which loops of a program are worth a device: what a profile of the program on the host says of each, against what a device
-//! needs for it at least.
+//! Which loops of a program are worth offloading: each loop's time in a profile on the host, compared with a lower bound on a
+//! device.
 //!
 //! | file | what it holds |
 //! |---|---|

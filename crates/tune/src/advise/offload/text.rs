@@ -33,10 +33,11 @@ pub fn text(found: &Offload, columns: Columns) -> String {
     );
     let count = |worth: Worth| found.loops.iter().filter(|own| own.worth == worth).count();
     let sentence = format!(
-        "Of {} loops {} are worth the device with their copies, {} more where their data stay there. The program takes {}; with the \
-         former it is at most {} as fast, with all of these {}. What a kernel reaches of that `headstart tune` says.",
-        found.loops.len(),
+        "Worth offloading: {} of {} loops even if data are copied at every call, and {} more if data stay on the device. The program \
+         takes {} on the host; offloading the former makes it at most {} as fast, offloading both at most {}. `headstart tune` shows \
+         how much of that a kernel reaches.",
         count(Worth::Yes),
+        found.loops.len(),
         count(Worth::IfDataStay),
         duration(found.program_ns),
         speedup(found.speedup),

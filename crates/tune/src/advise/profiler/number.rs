@@ -1,4 +1,4 @@
-//! Numbers in the spelling of any country: `1,273.44`, `1.273,44`, `1 273,44`, `1'273.44`.
+//! Numbers in any locale's format: `1,273.44`, `1.273,44`, `1 273,44`, `1'273.44`.
 
 /// Which character stands between the whole and the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

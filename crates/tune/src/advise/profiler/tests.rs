@@ -83,7 +83,7 @@ fn recorded_profiles_of_one_program_agree() {
         advice
             .instead
             .iter()
-            .any(|remedy| remedy.finding.contains("4.50 bytes for each one asked for"))
+            .any(|remedy| remedy.finding.contains("4.50 bytes for each byte requested"))
     );
 }
 

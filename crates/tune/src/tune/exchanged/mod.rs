@@ -1,4 +1,4 @@
-//! A better kernel in the place of the old one in its SPIR-V module.
+//! Replacing a kernel in its SPIR-V module.
 //!
 //! ```text
 //! before                                   after
@@ -354,7 +354,7 @@ impl Writer<'_> {
             .find(|(_, found)| **found == own)
             .and_then(|(key, _)| known(key));
         let Some([element, _]) = vector.as_deref() else {
-            return Err(Error::input("a parameter that is passed by value is no vector"));
+            return Err(Error::input("a parameter passed by value is not a vector"));
         };
         let element = *element;
         let bytes = self

@@ -1,4 +1,4 @@
-//! What is known of a module into which a kernel is put.
+//! Facts about the module in which a kernel is replaced.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! The kinds of devices, in one registry: how each is written, found and opened, and what it can do.
+//! The registry of device kinds: how each is named, found and opened, and its capabilities.
 //!
 //! | folder | is written | plans are |
 //! |---|---|---|
@@ -229,7 +229,7 @@ impl Kind {
     fn ordinal(&self, number: &str, what: &str) -> Result<usize> {
         number.parse().map_err(|_| {
             let name = format!("{}:{number}", self.name);
-            Error::usage(format!("{} is no {what}", quoted(&name))).accepted(format!("`{}:0`", self.name))
+            Error::usage(format!("{} is not {what}", quoted(&name))).accepted(format!("`{}:0`", self.name))
         })
     }
 
@@ -326,7 +326,7 @@ mod tests {
                 "{unknown}"
             );
         }
-        assert!(refused("cuda:first", &[]).contains("`cuda:first` is no GPU"));
+        assert!(refused("cuda:first", &[]).contains("`cuda:first` is not a GPU"));
         assert!(refused("opencl:0", &["dram.latency=900".into()]).contains("has none"));
         let untimed = bench_for(&Simulator::untimed())
             .err()

@@ -1,4 +1,4 @@
-//! What a kernel's parameters get by a launch file.
+//! The arguments of a kernel's parameters in a launch file.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl LaunchFile {
     ) -> Result<Given> {
         let facts = param
             .facts
-            .ok_or_else(|| Error::bug("a variable that is no buffer"))?;
+            .ok_or_else(|| Error::bug("a variable that is not a buffer"))?;
         let length = facts.length.and_then(|length| kernel.as_constant(length));
         if length.is_some() && described.length.is_some() && described.length != length {
             return Err(Error::usage("how long a variable is the module says"));
@@ -181,7 +181,9 @@ impl LaunchFile {
         let compare = match described.output {
             Some(Output::Relative(share)) if (0.0..1.0).contains(&share) => Compare::Relative(share),
             Some(Output::Relative(share)) => {
-                return Err(Error::usage(format!("{share} is no tolerance")).accepted("a number from 0 to 1"));
+                return Err(
+                    Error::usage(format!("{share} is not a tolerance")).accepted("a number from 0 to 1")
+                );
             }
             Some(Output::Named(OutputName::Multiset)) => Compare::Multiset,
             Some(Output::Named(OutputName::Any)) => Compare::Any,
@@ -241,12 +243,12 @@ impl LaunchFile {
             .position(|other| other.name == name && is_buffer(other))
             .ok_or_else(|| {
                 let names = others().map(|other| other.name.as_str());
-                Error::usage(format!("{} is no other buffer of the kernel", quoted(name)))
+                Error::usage(format!("{} is not another buffer of the kernel", quoted(name)))
                     .accepted(accepted(name, "buffers", names))
             })?;
         let whole = self.parameters.get(name).cloned().unwrap_or_default();
         if whole.null == Some(true) || whole.buffer.is_some() || whole.end_of.is_some() {
-            return Err(Error::usage(format!("{} has no memory of its own", quoted(name)))
+            return Err(Error::usage(format!("{} has no memory", quoted(name)))
                 .accepted("the parameter whose memory it is"));
         }
         let length = whole.length.unwrap_or(DEFAULT_LENGTH);

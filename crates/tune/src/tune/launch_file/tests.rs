@@ -88,10 +88,10 @@ fn pointers_need_no_buffer_of_their_own() {
             "end_of = \"frist\"",
             "did you mean `first`?",
         ),
-        ("end_of = \"first\"", "end_of = \"half\"", "no memory of its own"),
+        ("end_of = \"first\"", "end_of = \"half\"", "has no memory"),
         ("null = true", "null = true, fill = \"zero\"", "several places"),
-        (", type = \"f16\"", "", "1 is no `i16`; an integer, or `type"),
-        ("type = \"f16\"", "type = \"f32\"", "no type of 2 bytes"),
+        (", type = \"f16\"", "", "1 is not a `i16`; an integer, or `type"),
+        ("type = \"f16\"", "type = \"f32\"", "not a 2-byte type"),
     ] {
         let error = given(&text.replace(from, to)).expect_err(to).to_string();
         assert!(error.contains(expected), "{to}: {error}");
@@ -125,9 +125,12 @@ fn mistakes_say_where_and_what_would_be_accepted() {
             "[parameters.count]\nlength = 1",
             "parameter `count`: it is a scalar `i32`",
         ),
-        ("[parameters.count]\nvalue = 4294967296", "4294967296 is no `i32`"),
-        ("[parameters.count]\nvalue = 1.5", "1.5 is no `i32`"),
-        ("[parameters.to]\noutput = 2.0", "2 is no tolerance"),
+        (
+            "[parameters.count]\nvalue = 4294967296",
+            "4294967296 is not a `i32`",
+        ),
+        ("[parameters.count]\nvalue = 1.5", "1.5 is not a `i32`"),
+        ("[parameters.to]\noutput = 2.0", "2 is not a tolerance"),
         ("[parameters.from]\nfill = \"indices\"\nbelow = 0", "at least 1"),
         ("[parameters.from]\nfill = \"nonsense\"", "unknown variant"),
     ] {

@@ -1,4 +1,4 @@
-//! What a buffer holds, changed: the same elements in another order, one element everywhere, extremes, flags flipped.
+//! Changed buffer contents: the same elements in another order, one element everywhere, extremes, flipped flags.
 //!
 //! Everything is a function of the element's index over what the buffer holds by itself. So a captured buffer of a
 //! gigabyte is changed without being copied: the functional engine evaluates what a few work-groups touch, and keeps only

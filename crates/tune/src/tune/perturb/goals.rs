@@ -1,4 +1,4 @@
-//! What launches should reach before a plan counts as checked, and what they left out.
+//! Coverage goals of the launches before a plan counts as checked, and the goals missed.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! A launch that was derived from another: its geometry, its scalars, its buffers.
+//! A derived launch: its geometry, scalars and buffers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The plain kernel on a derived launch: what it computes and goes through, or why the launch is dropped.
+//! The plain kernel on a derived launch: its results and path, or the reason for dropping the launch.
 //!
 //! A launch with other scalars usually wants longer buffers. The engine says how far the kernel reached for, and the
 //! launch is tried again with buffers as long. Once it ends well, buffers whose lengths the kernel does not know are cut

@@ -1,4 +1,4 @@
-//! A difference between the plain and a derived kernel, as a folder that repeats it.
+//! A difference between the plain and a derived kernel, as a folder that reproduces it.
 //!
 //! ```text
 //! headstart-bug-gather-0123456789abcdef/
@@ -192,7 +192,7 @@ fn output(compare: Compare) -> String {
 pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
     let shown = quoted(&folder.to_string_lossy());
     let unreadable =
-        |error: &dyn std::fmt::Display| Error::usage(format!("{shown} is no reproducer: {error}"));
+        |error: &dyn std::fmt::Display| Error::usage(format!("{shown} is not a reproducer: {error}"));
     let text = |name: &str| fs::read_to_string(folder.join(name)).map_err(|error| unreadable(&error));
     let about: About = serde_json::from_str(&text("about.json")?).map_err(|error| unreadable(&error))?;
     let read = |name: &str| -> Result<Arc<Kernel>> {

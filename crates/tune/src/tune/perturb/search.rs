@@ -1,5 +1,5 @@
-//! The search for launches: first one thing changed at a time, then what takes loops to the numbers of iterations that
-//! matter, then several things at random, from launches that reached something new.
+//! The search for launches: first change one thing at a time, then reach the relevant trip counts, then change several things
+//! at random in launches that reached something new.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

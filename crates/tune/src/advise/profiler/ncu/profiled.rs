@@ -1,4 +1,4 @@
-//! What a launch says of the procedure's questions, and what it leaves open.
+//! Which questions of the checklist a launch answers, and which it leaves open.
 
 use super::launch::Launch;
 use super::metrics::{

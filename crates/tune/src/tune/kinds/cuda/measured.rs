@@ -1,5 +1,5 @@
-//! The bench of a GPU: plans are checked on the simulator, run on the GPU at full size, compared there with what the kernel
-//! as it is leaves, and timed against each other.
+//! The bench of a GPU: plans are checked on the simulator, run on the GPU at full size, compared there with the plain
+//! kernel's results, and timed against each other.
 
 mod beside;
 mod hurried;
@@ -342,7 +342,7 @@ impl MeasuredBench {
             (None, _) => "",
         };
         format!(
-            "Measured on an {name}, driver for CUDA {}.{}: medians of {} launches in turns, after a warm-up, with {state}.{counted}",
+            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}.{counted}",
             driver / 1000,
             driver % 1000 / 10,
             measured.timing.launches,

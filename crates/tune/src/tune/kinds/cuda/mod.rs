@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
     has_worker: true,
     find: |number, overrides| {
         KIND.has_no_model(number, overrides)?;
-        Ok(Box::new(facts(KIND.ordinal(number, "GPU")?)?))
+        Ok(Box::new(facts(KIND.ordinal(number, "a GPU")?)?))
     },
     // Without a driver there are none; `--device cuda:0` says why.
     here: || numbered(count().unwrap_or(0), |ordinal| Ok(facts(ordinal)?)),

@@ -1,5 +1,5 @@
-//! The bench of an OpenCL device: plans are checked on the simulator, run on the device at full size, compared with what
-//! the simulator computes there, and timed against each other in turns.
+//! The bench of an OpenCL device: plans are checked on the simulator, run on the device at full size, compared with the
+//! simulator's results, and timed in alternation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -239,10 +239,10 @@ impl OpenClBench {
         let facts = self.facts();
         let warning = match facts.kind {
             Kind::Gpu => "",
-            _ => " This is no GPU: its times say nothing about one.",
+            _ => " This is not a GPU, and its times say nothing about one.",
         };
         format!(
-            "Measured on {}, driver {}: medians of {} launches in turns, after a warm-up. Outputs at full size are \
+            "Measured on {}, driver {}: medians of {} alternating launches, after a warm-up. Outputs at full size are \
              compared with the simulator's.{warning}",
             facts.name, facts.driver, timing.launches
         )

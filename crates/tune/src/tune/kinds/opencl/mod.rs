@@ -1,4 +1,4 @@
-//! Devices of OpenCL, Intel's GPUs among them: `opencl:N`.
+//! OpenCL devices, including Intel's GPUs: `opencl:N`.
 
 pub mod bench;
 
@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind {
     has_worker: false,
     find: |number, overrides| {
         KIND.has_no_model(number, overrides)?;
-        Ok(Box::new(facts(KIND.ordinal(number, "device")?)?))
+        Ok(Box::new(facts(KIND.ordinal(number, "a device")?)?))
     },
     here: || numbered(count().unwrap_or(0), facts),
 };

@@ -1,4 +1,4 @@
-//! The bench of a simulated device: its model, the functional engine that checks, the timer that tells times.
+//! The bench of a simulated device: its model, the functional engine for checks, and the timer.
 
 use std::sync::Arc;
 

@@ -402,7 +402,7 @@ impl GpuBench {
                             return Err(error);
                         }
                         return Err(Error::input(format!(
-                            "{differs}, compared with the kernel as it is on the same GPU"
+                            "{differs}, compared with the plain kernel on the same GPU"
                         ))
                         .at(format!("output `{}`", output.name)));
                     }
@@ -506,7 +506,7 @@ fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {
         FailureKind::Fault => Error::input(format!(
-            "`{name}` itself goes wrong at full size on {gpu}, with no plan: {}; its buffers end where nothing is mapped",
+            "`{name}` itself fails at full size on {gpu}, without a plan: {}; its buffers end at an unmapped page",
             failure.what
         ))
         .accepted(
@@ -528,7 +528,7 @@ fn of_plan(workload: &Workload, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {
         FailureKind::Fault => Error::bug(format!(
-            "it goes wrong at full size, where `{name}` as it is does not: {}",
+            "it fails at full size, and the plain `{name}` does not: {}",
             failure.what
         )),
         FailureKind::TimeLimit => Error::bug(format!(

@@ -1,4 +1,4 @@
-//! Kernels whose code spilled, compiled again with more registers for fewer work-groups in a core.
+//! Kernels with spills, recompiled with more registers for fewer resident work-groups.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What the simulator counts beside a measurement: it is waited for as long as it is worth, and then given up.
+//! The simulator's counters for a measured plan: awaited for a limited time, then given up.
 //!
 //! The simulator takes seconds or minutes for what a GPU does in milliseconds, and what it counts explains a time but is none.
 //! So it runs on threads of its own, which nothing else waits for.

@@ -1,4 +1,4 @@
-//! A model that predicts a GPU's times, within a limit: a prediction that takes longer than the measurement is of no use.
+//! A model that predicts a GPU's times within a time limit: a prediction slower than the measurement is useless.
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};

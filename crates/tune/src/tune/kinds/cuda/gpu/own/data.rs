@@ -1,4 +1,4 @@
-//! What a worker is given: whether it holds it already, and whether it fits through the host.
+//! Data for a worker: whether it already has them, and whether they fit through the host.
 
 use std::sync::Arc;
 

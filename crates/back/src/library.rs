@@ -148,6 +148,14 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
             b.unary(UnaryOp::ApproximateExp2, power)
         }
         BinaryOp::NativeDivide | BinaryOp::HalfDivide => b.binary(BinaryOp::ApproximateDiv, x, y),
+        // NaN wherever y ln x is.
+        BinaryOp::LibraryPowr => {
+            let log = Function::Log.emit(b, &[x]);
+            let product = b.binary(BinaryOp::FMul, y, log);
+            let is_number = b.compare(CompareOp::FEq, product, product);
+            let power = Function::Pow.emit(b, &[x, y]);
+            b.select(is_number, power, product)
+        }
         _ => Function::Pow.emit(b, &[x, y]),
     }
 }

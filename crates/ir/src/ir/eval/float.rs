@@ -233,8 +233,8 @@ pub(super) fn library_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
             BinaryOp::LibraryHypot => libm::hypot(x, y),
             BinaryOp::LibraryPown => to_the_integer(x, signed(ty, b)),
             BinaryOp::NativeDivide | BinaryOp::HalfDivide => x / y,
-            // Where the base is negative `powr` is not defined.
-            _ if x < 0.0 => f64::NAN,
+            // `powr` is NaN wherever y ln x is (OpenCL C 3.0, 7.5.1, "Additional requirements beyond C99 TC2").
+            _ if (y * libm::log(x)).is_nan() => f64::NAN,
             _ => libm::pow(x, y),
         },
     )

@@ -253,10 +253,10 @@ mod tests {
             ("itms=4", "did you mean `items`? (parameters: items, table)"),
             ("items", "`name=value`"),
             ("items=", "a whole number from 1 to 1,048,576"),
-            ("items=-1", "no value for `items`"),
+            ("items=-1", "not a value for `items`"),
             ("items=0", "`items` cannot be 0; 1 to 1,048,576"),
-            ("items=2^99", "no value for `items`"),
-            ("items=9999999999999999999999", "no value for `items`"),
+            ("items=2^99", "not a value for `items`"),
+            ("items=9999999999999999999999", "not a value for `items`"),
         ] {
             let message = Settings::defaults(&PARAMETERS)
                 .set(assignment)

@@ -222,7 +222,7 @@ fn the_report_says_what_was_checked_on_what() {
     let said = report
         .remarks()
         .find(|remark| remark.contains("work-groups with its data"));
-    assert!(said.is_some_and(|said| said.contains("leaves on the same NVIDIA H200")));
+    assert!(said.is_some_and(|said| said.contains("results on the same NVIDIA H200")));
     let whole = searched(MadeUp::new(&times, None), true).expect("the plain kernel runs");
     let checked = whole.checked.as_ref().expect("it ran on a device");
     assert_eq!(checked.sample, None);

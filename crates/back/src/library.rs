@@ -153,7 +153,8 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
             let log = Function::Log.emit(b, &[x]);
             let product = b.binary(BinaryOp::FMul, y, log);
             let is_number = b.compare(CompareOp::FEq, product, product);
-            let power = Function::Pow.emit(b, &[x, y]);
+            let base = b.unary(UnaryOp::FAbs, x);
+            let power = Function::Pow.emit(b, &[base, y]);
             b.select(is_number, power, product)
         }
         _ => Function::Pow.emit(b, &[x, y]),

@@ -210,6 +210,6 @@ mod tests {
         assert!(said(huge.as_bytes()).contains("shorter than its size"));
         let mut tail = bytes.clone();
         tail.extend_from_slice(b"many k\n");
-        assert!(said(&tail).contains("no number"), "{}", said(&tail));
+        assert!(said(&tail).contains("not a number"), "{}", said(&tail));
     }
 }

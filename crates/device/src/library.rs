@@ -244,7 +244,7 @@ mod tests {
         assert!(said("").contains("the first line"), "{}", said(""));
         assert!(said(&text[..text.len() - 1]).contains("shorter"));
         assert!(said(&text.replacen("one", "two", 1)).contains("are called `two`"));
-        assert!(said(&format!("{HEAD}\nmany\n")).contains("no number"));
+        assert!(said(&format!("{HEAD}\nmany\n")).contains("not a number"));
         assert!(said(&format!("{HEAD}\n5\nabcde")).contains("hsir"));
         let programs = library.compile(&Idle::new()).expect("runs there");
         let error = programs.get("three").expect_err("there are two").to_string();

@@ -141,7 +141,7 @@ fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
     let more = more.or(report.plain_best_geometry.as_ref().map(|there| there.speedup));
     let more = more.unwrap_or(1.0);
     check(
-        !text.contains("would do better still") || more >= report.best.speedup,
+        !text.contains("would be faster still") || more >= report.best.speedup,
         format!(
             "more work-groups are better still: {more} and {}",
             report.best.speedup

@@ -35,7 +35,7 @@ fn expressions_outside_the_language() {
     refused("let x = «match n { _ => 1 };", "write `if … else if … else`");
     refused("let f = «|x: u32| x;", "write a `#[device_fn]`");
     refused("«vec![n];", "the macro `vec!` is not accepted");
-    refused("println!(«\"{n:?}\");", "cannot print `{n:?}`");
+    refused("println!(«\"{n:e}\");", "cannot print `{n:e}`");
     refused("print!(«\"a}\");", "out of place");
     refused("let s = «\"text\";", "integers, floats and truth values only");
     refused("out[0] = a.«iter().sum();", "no method `iter`");

@@ -1307,7 +1307,7 @@ K b_vector_over_words(const int4 *a, int *o) {
   ((int4 *)o)[TID >> 5] = a[TID >> 5]; // HERE
 }
 
-//@ bad 1x32 seq:132 zero:128 =1 | which is no multiple of 16
+//@ bad 1x32 seq:132 zero:128 =1 | which is not a multiple of 16
 K b_misaligned(const int *a, int4 *o, int n) {
   o[TID] = ((const int4 *)(a + n))[TID]; // HERE
 }

@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(
             checked.sentence(),
             "Checked on the simulator at 3 small sizes; symbolically; on 64 of the launch's 66,407 work-groups with its data, \
-             also compared with the device's bits; and at full size with what your module leaves on the same \
+             also compared with the device's bits; and at full size with your module's results on the same \
              NVIDIA H200, each buffer ending at an unmapped page."
         );
         let whole = Checked {

@@ -337,7 +337,7 @@ mod tests {
         });
         let text = text(&report, Columns::UNLIMITED);
         for expected in [
-            "< what a dropped plan is below",
+            "< is the bound of a dropped plan",
             "batched-shared/plain",
             "<1.5",
             "Dropped: 1 of",

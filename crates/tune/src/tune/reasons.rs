@@ -276,7 +276,7 @@ mod tests {
         let reasons = reasons(&starved(), &findings);
         let expected = [
             "starved of work-groups: with 132 work-groups of 128 work-items only 4 of 64 sub-groups are resident on each \
-             core (6.2 % occupancy), where 64 would fit. More of them would do better still, if the caller can combine their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
+             core (6.2 % occupancy), where 64 would fit. More of them would be faster still, if the caller can combine their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
             "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",

@@ -234,8 +234,9 @@ pub(super) fn library_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
             BinaryOp::LibraryPown => to_the_integer(x, signed(ty, b)),
             BinaryOp::NativeDivide | BinaryOp::HalfDivide => x / y,
             // `powr` is NaN wherever y ln x is (OpenCL C 3.0, 7.5.1, "Additional requirements beyond C99 TC2").
+            // The base has no sign: it is 0 or more.
             _ if (y * libm::log(x)).is_nan() => f64::NAN,
-            _ => libm::pow(x, y),
+            _ => libm::pow(x.abs(), y),
         },
     )
 }

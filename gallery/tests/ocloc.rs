@@ -19,6 +19,7 @@ use headstart::tune::Subject as _;
 use headstart::tune::search::main_loads;
 use headstart_gallery::kernels;
 use headstart_testing::ocloc::Ocloc;
+use headstart_testing::spilled;
 use headstart_testing::xe::{self, Kind, Message, Profile};
 use rayon::prelude::*;
 
@@ -374,18 +375,6 @@ fn what_ocloc_makes_of_them_for_bmg_is_shown() {
         loops: (same, all), ..
     } = summary(&compared);
     assert!(10 * same >= 8 * all, "{same} of {all} loops");
-}
-
-/// Bytes that a work-item stores for want of registers, an instruction counting once.
-fn spilled(program: &MachineProgram) -> u32 {
-    let bytes = |instruction: &Instruction| match instruction.class {
-        Class::Store {
-            space: Space::Private,
-            bytes,
-        } => u32::from(bytes),
-        _ => 0,
-    };
-    program.instructions.iter().map(bytes).sum()
 }
 
 /// Where the compiler finds room for all values, so do we; where it stores many, so do we.

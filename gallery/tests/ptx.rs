@@ -10,7 +10,7 @@ use std::path::Path;
 use headstart::back::machine;
 use headstart::back::ptx::{Options, Target, emit};
 use headstart::device::model;
-use headstart::ir::{CacheLevel, Space};
+use headstart::ir::CacheLevel;
 use headstart::prefetch::{self, Plan};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
@@ -168,18 +168,6 @@ const SPILLING: [(&str, &str); 4] = [
     ("article", "arr=batched-registers:64"),
 ];
 
-/// Bytes that a work-item stores for want of registers, an instruction counting once.
-fn spilled(program: &machine::MachineProgram) -> u32 {
-    let bytes = |instruction: &machine::Instruction| match instruction.class {
-        machine::Class::Store {
-            space: Space::Private,
-            bytes,
-        } => u32::from(bytes),
-        _ => 0,
-    };
-    program.instructions.iter().map(bytes).sum()
-}
-
 /// What does not fit is stored about as often as the assembler stores it.
 #[test]
 fn spills_are_near_those_of_the_assembler() {
@@ -215,7 +203,7 @@ fn spills_are_near_those_of_the_assembler() {
             .unwrap_or_else(|said| panic!("{name} {plan}: {said}"))
             .spilled_bytes;
         let program = machine::lower(&derived, &machine::Target::of(&model, 32));
-        let ours = spilled(&program);
+        let ours = testing::spilled(&program);
         println!(
             "{name} {plan}: {ours} bytes stored, {theirs} by ptxas; {} beyond the registers",
             program.register_estimate.spilled_bytes

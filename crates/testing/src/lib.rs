@@ -28,6 +28,7 @@ pub mod ptxas;
 mod run;
 mod shrink;
 pub mod source;
+mod spilled;
 pub mod spirv_val;
 mod statements;
 mod tables;
@@ -53,6 +54,7 @@ pub use gpu::h200;
 pub use plans::random_plan;
 pub use run::{bind, run};
 pub use shrink::shrink;
+pub use spilled::spilled;
 
 /// How large a random kernel becomes.
 #[derive(Clone, Copy, Debug)]

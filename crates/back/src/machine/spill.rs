@@ -25,7 +25,7 @@ const MOST_ROUNDS: u32 = 32;
 /// How much more an instruction in a loop counts than one outside.
 const LOOP_WEIGHT: f64 = 8.0;
 
-/// Stores what does not fit into so many 32-bit registers, at the drafts that count.
+/// Spills values until no draft for which `counts` holds needs more than `room` 32-bit registers.
 pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, counts: fn(&Draft) -> bool) {
     // What was stored, and what it is loaded into, is in registers for a moment only.
     let mut settled: SecondaryMap<Virtual, bool> = SecondaryMap::new();

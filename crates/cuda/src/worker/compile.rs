@@ -1,8 +1,8 @@
 //! Compiling many kernels at a time, none for longer than it may take.
 //!
 //! The driver's compiler cannot be stopped: thousands of instructions in one loop keep it busy for minutes, and it gives no
-//! sign. Each kernel is compiled on a thread of its own pool, and whoever waits goes on without those that are late. Their
-//! threads end with the process, which is to be replaced then.
+//! sign. Kernels are compiled on threads of a pool, and the caller continues without those that are late. Their threads
+//! end only with the process, so the caller has to replace it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -24,7 +24,7 @@ pub(super) struct Compiled<T> {
     pub is_busy: bool,
 }
 
-/// Compiles `count` items on so many threads, each within `limit`.
+/// Compiles `count` items on `threads` threads, each within `limit`.
 pub(super) fn all<T: Send + 'static>(
     count: usize,
     threads: usize,

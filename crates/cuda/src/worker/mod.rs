@@ -161,7 +161,7 @@ pub enum Reply {
     Expected,
     /// To [`Request::Load`]: what came of each module, in order.
     Loaded(Vec<Result<Loaded, Failure>>),
-    /// The same, where the compiler is still busy with some that it did not finish in time: this worker is to be replaced.
+    /// The same if the compiler is still busy with modules that exceeded the time limit. The worker must be replaced.
     LoadedInPart(Vec<Result<Loaded, Failure>>),
     /// To [`Request::Compile`]: from PTX to a loaded module, each time.
     Compiled(Vec<Duration>),

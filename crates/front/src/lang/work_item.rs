@@ -213,8 +213,8 @@ impl barrier {
 /// assert_eq!(result.read(&*queue)?, expected);
 /// # Ok::<(), headstart::Error>(())
 /// ```
-/// Outside of such loops every work-item computes the same: values there are the work-group's. What is to be stored there once is
-/// stored in a loop over `work_items(1)`. A variable that a loop assigns to belongs to the work-item (SYCL's `private_memory`).
+/// Outside of such loops every work-item computes the same: values there belong to the work-group. To store such a
+/// value once, use a loop over `work_items(1)`. A variable that a loop assigns to belongs to the work-item (SYCL's `private_memory`).
 /// All work-items must come to the loop, as to a barrier; the simulator reports it if one does not.
 pub fn work_items(count: usize) -> impl Iterator<Item = usize> {
     meet_others();

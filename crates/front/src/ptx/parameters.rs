@@ -274,7 +274,7 @@ impl<'t> Translator<'_, 't> {
         }
     }
 
-    /// Whether members of a structure hold all that a read of so many bytes a value takes.
+    /// Whether members of a structure cover a read whose values have `bytes` bytes each.
     fn reads_members(&self, to: &Operand<'t>, from: &Operand<'t>, bytes: u32) -> bool {
         let Operand::Address(base, offset) = from else {
             return false;

@@ -24,7 +24,7 @@ type Leads<'t> = HashMap<Register, HashSet<&'t str>>;
 
 /// Replaces the copies to variables that only copies touch; `shared` are the names of those of a known size.
 pub(super) fn copies_to_hints<'t>(body: &mut Body<'t>, shared: &HashSet<&'t str>) {
-    if !instructions(body).any(is_copy) {
+    if !body.instructions().any(is_copy) {
         return;
     }
     let leads = leads(body, shared);
@@ -47,13 +47,6 @@ pub(super) fn copies_to_hints<'t>(body: &mut Body<'t>, shared: &HashSet<&'t str>
             instruction.operands = vec![from];
         }
     }
-}
-
-fn instructions<'b, 't>(body: &'b Body<'t>) -> impl Iterator<Item = &'b Instruction<'t>> {
-    body.statements.iter().filter_map(|statement| match statement {
-        Statement::Instruction(instruction) => Some(instruction),
-        _ => None,
-    })
 }
 
 /// A copy through L1 of all its bytes: with a fourth operand it may copy less.
@@ -93,7 +86,7 @@ fn leads<'t>(body: &Body<'t>, shared: &HashSet<&'t str>) -> Leads<'t> {
     let mut leads = Leads::new();
     loop {
         let mut grew = false;
-        for instruction in instructions(body) {
+        for instruction in body.instructions() {
             let mut from = HashSet::new();
             for operand in instruction.read() {
                 from.extend(reached(operand, &leads, shared));
@@ -119,7 +112,7 @@ fn leads<'t>(body: &Body<'t>, shared: &HashSet<&'t str>) -> Leads<'t> {
 /// The variables that something else than a copy to them may touch, or whose address goes where it is not followed.
 fn touched_otherwise<'t>(body: &Body<'t>, leads: &Leads<'t>, shared: &HashSet<&'t str>) -> HashSet<&'t str> {
     let mut touched = HashSet::new();
-    for instruction in instructions(body) {
+    for instruction in body.instructions() {
         if ADDRESS_ARITHMETIC.contains(&instruction.opcode) {
             continue;
         }

@@ -20,18 +20,13 @@ pub(super) fn name_places<'t>(body: &mut Body<'t>, function: &Function<'t>) {
     if structures.is_empty() {
         return;
     }
-    let mut definitions: HashMap<Register, u32> = HashMap::new();
+    let definitions = body.definitions();
     let mut leads: HashMap<Register, (&'t str, i64)> = HashMap::new();
-    for instruction in instructions(body) {
-        for operand in instruction.written() {
-            operand.for_each_register(&mut |register| *definitions.entry(register).or_default() += 1);
-        }
-    }
     // Definitions come before uses but in loops, where an address that grows is no place of its own.
     let mut changed = true;
     while changed {
         changed = false;
-        for instruction in instructions(body) {
+        for instruction in body.instructions() {
             let Some(&Operand::Register(to)) = instruction.operands.first() else {
                 continue;
             };
@@ -61,33 +56,14 @@ pub(super) fn name_places<'t>(body: &mut Body<'t>, function: &Function<'t>) {
         }
     }
     // Addresses that nobody needs any more: until none is left.
-    let mut before = usize::MAX;
-    while before != body.statements.len() {
-        before = body.statements.len();
-        let mut used: HashSet<Register> = HashSet::new();
-        for instruction in instructions(body) {
-            used.extend(instruction.guard.map(|(register, _)| register));
-            for operand in instruction.read() {
-                operand.for_each_register(&mut |register| {
-                    used.insert(register);
-                });
-            }
-        }
-        body.statements.retain(|statement| match statement {
-            Statement::Instruction(instruction) => match instruction.operands.first() {
-                Some(Operand::Register(to)) => !leads.contains_key(to) || used.contains(to),
-                _ => true,
-            },
-            _ => true,
-        });
-    }
+    body.remove_unread(|register| leads.contains_key(&register));
 }
 
 /// The structures whose address a body takes.
 pub(super) fn taken<'t>(body: &Body<'t>, function: &Function<'t>) -> HashSet<&'t str> {
     let structures = structures(function);
     let mut found = HashSet::new();
-    for instruction in instructions(body).filter(|instruction| !is_read(instruction)) {
+    for instruction in body.instructions().filter(|instruction| !is_read(instruction)) {
         for operand in &instruction.operands {
             if let Some((name, _)) = named(operand)
                 && structures.contains(name)
@@ -102,13 +78,6 @@ pub(super) fn taken<'t>(body: &Body<'t>, function: &Function<'t>) -> HashSet<&'t
 fn structures<'t>(function: &Function<'t>) -> HashSet<&'t str> {
     let params = function.params.iter().filter(|param| param.array.is_some());
     params.map(|param| param.name).collect()
-}
-
-fn instructions<'b, 't>(body: &'b Body<'t>) -> impl Iterator<Item = &'b Instruction<'t>> {
-    body.statements.iter().filter_map(|statement| match statement {
-        Statement::Instruction(instruction) => Some(instruction),
-        _ => None,
-    })
 }
 
 fn is_read(instruction: &Instruction<'_>) -> bool {

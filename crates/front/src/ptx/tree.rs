@@ -3,6 +3,8 @@
 //! Nothing is interpreted here. An instruction is its words; what they mean is decided when an entry
 //! needs it.
 
+use std::collections::{HashMap, HashSet};
+
 /// A module.
 #[derive(Debug, Default)]
 pub(super) struct Module<'t> {
@@ -94,6 +96,51 @@ pub(super) struct Body<'t> {
     pub statements: Vec<Statement<'t>>,
     /// The names of the labels.
     pub labels: Vec<&'t str>,
+}
+
+impl<'t> Body<'t> {
+    /// The instructions, in their order.
+    pub fn instructions(&self) -> impl Iterator<Item = &Instruction<'t>> {
+        self.statements.iter().filter_map(|statement| match statement {
+            Statement::Instruction(instruction) => Some(instruction),
+            _ => None,
+        })
+    }
+
+    /// How many instructions write each register.
+    pub fn definitions(&self) -> HashMap<Register, u32> {
+        let mut definitions = HashMap::new();
+        for instruction in self.instructions() {
+            for operand in instruction.written() {
+                operand.for_each_register(&mut |register| *definitions.entry(register).or_default() += 1);
+            }
+        }
+        definitions
+    }
+
+    /// Removes the instructions whose result is one of `registers` and is not read, until none is left.
+    pub fn remove_unread(&mut self, registers: impl Fn(Register) -> bool) {
+        let mut before = usize::MAX;
+        while before != self.statements.len() {
+            before = self.statements.len();
+            let mut used: HashSet<Register> = HashSet::new();
+            for instruction in self.instructions() {
+                used.extend(instruction.guard.map(|(register, _)| register));
+                for operand in instruction.read() {
+                    operand.for_each_register(&mut |register| {
+                        used.insert(register);
+                    });
+                }
+            }
+            self.statements.retain(|statement| match statement {
+                Statement::Instruction(instruction) => match instruction.operands.first() {
+                    Some(&Operand::Register(to)) => !registers(to) || used.contains(&to),
+                    _ => true,
+                },
+                _ => true,
+            });
+        }
+    }
 }
 
 /// A register.

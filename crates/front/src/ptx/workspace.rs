@@ -13,7 +13,7 @@
 //! work-groups, and follow that. So it is a pointer that the kernel is given, hidden as that to a variable of the module; no
 //! pointer of a program's leads there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::tree::{Body, Instruction, Operand, Register, Statement};
 
@@ -32,17 +32,12 @@ enum Half {
 
 /// Names the address where a body puts it together.
 pub(super) fn name(body: &mut Body<'_>) {
-    let mut definitions: HashMap<Register, u32> = HashMap::new();
-    for instruction in instructions(body) {
-        for operand in instruction.written() {
-            operand.for_each_register(&mut |register| *definitions.entry(register).or_default() += 1);
-        }
-    }
+    let definitions = body.definitions();
     let mut halves: HashMap<Register, Half> = HashMap::new();
     let mut changed = true;
     while changed {
         changed = false;
-        for instruction in instructions(body) {
+        for instruction in body.instructions() {
             if let Some((to, half)) = half(instruction, &halves)
                 && definitions.get(&to) == Some(&1)
                 && halves.insert(to, half).is_none()
@@ -65,38 +60,13 @@ pub(super) fn name(body: &mut Body<'_>) {
         }
     }
     // Halves that nobody needs any more: until none is left.
-    let mut before = usize::MAX;
-    while before != body.statements.len() {
-        before = body.statements.len();
-        let mut used: HashSet<Register> = HashSet::new();
-        for instruction in instructions(body) {
-            used.extend(instruction.guard.map(|(register, _)| register));
-            for operand in instruction.read() {
-                operand.for_each_register(&mut |register| {
-                    used.insert(register);
-                });
-            }
-        }
-        body.statements.retain(|statement| match statement {
-            Statement::Instruction(instruction) => match instruction.operands.first() {
-                Some(Operand::Register(to)) => !halves.contains_key(to) || used.contains(to),
-                _ => true,
-            },
-            _ => true,
-        });
-    }
+    body.remove_unread(|register| halves.contains_key(&register));
 }
 
 /// Whether a body names the address.
 pub(super) fn is_named(body: &Body<'_>) -> bool {
-    instructions(body).any(|instruction| instruction.operands.contains(&Operand::Symbol(WORKSPACE)))
-}
-
-fn instructions<'b, 't>(body: &'b Body<'t>) -> impl Iterator<Item = &'b Instruction<'t>> {
-    body.statements.iter().filter_map(|statement| match statement {
-        Statement::Instruction(instruction) => Some(instruction),
-        _ => None,
-    })
+    body.instructions()
+        .any(|instruction| instruction.operands.contains(&Operand::Symbol(WORKSPACE)))
 }
 
 /// The half that an instruction's result is, as it is or in 64 bits.

@@ -408,32 +408,20 @@ fn action(
     };
     let found = match class {
         Class::None => Some(Action::Mark),
-        Class::Load { space, .. } => {
+        Class::Load { space, bytes } => {
             let loads = find(|kind| matches!(kind, LaneOpKind::Load { .. }));
-            match (loads, class) {
-                (Some(step), _) => Some(Action::Load { space, step }),
-                (
-                    None,
-                    Class::Load {
-                        space: Space::Private,
-                        bytes,
-                    },
-                ) => Some(Action::Fill { bytes }),
-                (None, _) => None,
+            match loads {
+                Some(step) => Some(Action::Load { space, step }),
+                // No operation of the kernel: its own registers.
+                None => (space == Space::Private).then_some(Action::Fill { bytes }),
             }
         }
-        Class::Store { space, .. } => {
+        Class::Store { space, bytes } => {
             let stores = find(|kind| matches!(kind, LaneOpKind::Store { .. }));
-            match (stores, class) {
-                (Some(step), _) => Some(Action::Store { space, step }),
-                (
-                    None,
-                    Class::Store {
-                        space: Space::Private,
-                        bytes,
-                    },
-                ) => Some(Action::Spill { bytes }),
-                (None, _) => None,
+            match stores {
+                Some(step) => Some(Action::Store { space, step }),
+                // No operation of the kernel: its own registers.
+                None => (space == Space::Private).then_some(Action::Spill { bytes }),
             }
         }
         Class::Atomic { space, .. } => {

@@ -25,6 +25,8 @@ pub(super) struct Cache {
     sectors: usize,
     /// Look-ups and insertions so far, from which [`Replaces::Any`] chooses.
     clock: u64,
+    /// Whether a line that goes is told of though nothing is to be written back. It has to be read for that.
+    tells_clean: bool,
 }
 
 /// A set: which of its ways may have a line, and which goes next.
@@ -37,6 +39,9 @@ struct Set {
     order: u64,
     /// A bit for each way whose line waits for the load that a hint announced: it goes last.
     awaited: u16,
+    /// A bit for each way that has a line, and for each whose line was written.
+    taken: u16,
+    dirty: u16,
 }
 
 /// What is asked of a line that was found.
@@ -100,6 +105,8 @@ impl Set {
         tags: [0; MOST_WAYS as usize],
         order: 0xfedc_ba98_7654_3210,
         awaited: 0,
+        taken: 0,
+        dirty: 0,
     };
 
     /// A bit for each way whose tag is this one, and for some others behind such a one.
@@ -158,7 +165,13 @@ impl Cache {
             ways,
             sectors: shape.sectors(),
             clock: 0,
+            tells_clean: false,
         }
+    }
+
+    /// From now on every line that goes is told of.
+    pub(super) fn tell_clean(&mut self) {
+        self.tells_clean = true;
     }
 
     /// Where to look for a line. Consecutive lines lie in different sets, in an order that a hash changes from one round
@@ -213,30 +226,39 @@ impl Cache {
         None
     }
 
-    /// Makes a place for a line that has none, without any sector; gives the line that had to go.
+    /// Makes a place for a line that has none, without any sector; gives the line that had to go if it was written, or if
+    /// every line is [told of](Cache::tell_clean).
     pub(super) fn insert(&mut self, key: Key, replaces: Replaces) -> (Slot, Option<Victim>) {
         self.clock += 1;
         let first = key.set * self.ways;
         let set = &mut self.sets[key.set];
         let mut way = set.next_to_go(self.ways);
-        if replaces == Replaces::Any && self.lines[first + way].number != EMPTY {
+        if replaces == Replaces::Any && set.taken >> way & 1 == 1 {
             way = pick(spread(self.clock), self.ways);
         }
+        let (bit, slot) = (1 << way, first + way);
+        let is_told = set.taken & bit != 0 && (self.tells_clean || set.dirty & bit != 0);
         set.touch(way, self.ways);
         set.tags[way] = key.tag;
-        set.awaited &= !(1 << way);
-        let slot = first + way;
-        let old = std::mem::replace(&mut self.lines[slot], Line::new(key.number));
-        let ready = &mut self.ready[slot * self.sectors..][..self.sectors];
-        let victim = (old.number != EMPTY).then(|| Victim {
+        set.awaited &= !bit;
+        set.dirty &= !bit;
+        set.taken |= bit;
+        let victim = is_told.then(|| self.victim(slot));
+        self.lines[slot] = Line::new(key.number);
+        self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
+        (Slot(slot), victim)
+    }
+
+    fn victim(&self, slot: usize) -> Victim {
+        let old = &self.lines[slot];
+        let ready = &self.ready[slot * self.sectors..][..self.sectors];
+        Victim {
             number: old.number,
             dirty: old.dirty,
             partial: old.partial,
             there: ready.iter().filter(|ready| ready.is_finite()).count() as u32,
             first_asker: (old.first_asker != NOBODY).then_some(old.first_asker as usize),
-        });
-        ready.fill(Cycles::INFINITY);
-        (Slot(slot), victim)
+        }
     }
 
     /// The line's place; one is made where it has none, unless every line that could go waits for a load.
@@ -292,6 +314,7 @@ impl Cache {
 
     /// Sectors were written and must be written back when their line goes; of `partial` ones a part was.
     pub(super) fn soil(&mut self, slot: Slot, sectors: u8, partial: u8) {
+        self.sets[slot.0 / self.ways].dirty |= u16::from(sectors != 0) << (slot.0 % self.ways);
         let line = &mut self.lines[slot.0];
         line.dirty |= sectors;
         line.partial = line.partial & !(sectors & !partial) | partial;
@@ -317,7 +340,9 @@ mod tests {
     }
 
     fn cache(ways: u32, lines: u64) -> Cache {
-        Cache::new((lines * 128) as f64, ways, 128, LineShape::new(128, 32))
+        let mut cache = Cache::new((lines * 128) as f64, ways, 128, LineShape::new(128, 32));
+        cache.tell_clean();
+        cache
     }
 
     #[test]

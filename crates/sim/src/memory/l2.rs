@@ -176,6 +176,11 @@ impl L2 {
         }
     }
 
+    /// From now on every line that has to go is told of, not only those that are to be written back.
+    pub(super) fn tell_clean(&mut self) {
+        self.halves.iter_mut().for_each(Cache::tell_clean);
+    }
+
     /// Whether all that is touched is there from the start.
     pub(super) fn holds_touched(&self) -> bool {
         self.holds_touched

@@ -268,6 +268,19 @@ impl MemorySystem {
             in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
         };
+        let mut beyond = L2::new(
+            if *l2.far_latency > *l2.near_latency { 2 } else { 1 },
+            *l2.effective_size,
+            *l2.ways,
+            shape,
+            ratio,
+            &extent.buffers,
+            extent.contents,
+        );
+        // Where work-groups stand for others, what a line was asked for by is kept until it goes.
+        if extent.is_stratified {
+            beyond.tell_clean();
+        }
         MemorySystem {
             timing: Timing {
                 l1_latency: l1.map(|l1| f64::from(*l1.latency)),
@@ -301,15 +314,7 @@ impl MemorySystem {
             },
             shape,
             cores: vec![core; simulated as usize],
-            l2: L2::new(
-                if *l2.far_latency > *l2.near_latency { 2 } else { 1 },
-                *l2.effective_size,
-                *l2.ways,
-                shape,
-                ratio,
-                &extent.buffers,
-                extent.contents,
-            ),
+            l2: beyond,
             l2_port: Port::new(*l2.requests_per_cycle * share),
             slices: Slices::new(*l2.slices, f64::from(*l2.slices), share),
             link: Link::new(model, &extent.placement, simulated, share),

@@ -532,6 +532,9 @@ impl<'l> Core<'l> {
                     at: resident.earliest,
                     pipe: instruction.pipe,
                 };
+                // What its issue will count in is read now, or the issue would wait for the host's memory.
+                let own = &self.profile[resident.blame];
+                std::hint::black_box(own.stalls[resident.reason as usize] ^ own.issued);
                 return Ok(());
             }
             let mask = resident.mask(instruction);

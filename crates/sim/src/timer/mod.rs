@@ -38,7 +38,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use code::Code;
-pub use pace::{Behind, Course, Entrant, Pace};
+pub use pace::{Behind, Course, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
@@ -204,8 +204,8 @@ impl Timer {
     ///
     /// # Errors
     /// As for [`Timer::run`].
-    pub fn race(&self, code: &Code, launch: &Launch, entrant: Entrant<'_>) -> Result<Raced> {
-        run::run(self, code, launch, Some(entrant))
+    pub fn race(&self, code: &Code, launch: &Launch, pace: &Pace) -> Result<Raced> {
+        run::run(self, code, launch, Some(pace))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::core::{Core, Groups};
-use super::pace::{Behind, Course, Entrant, Follower};
+use super::pace::{Behind, Course, Follower, Pace};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
@@ -124,19 +124,14 @@ struct Job<'l> {
     /// What L2 holds at first.
     contents: Contents,
     /// What it is compared with.
-    entrant: Option<Entrant<'l>>,
+    pace: Option<&'l Pace>,
     /// Which stack of the card runs it.
     stack: u32,
     watch: Option<Watch>,
 }
 
 /// Times a launch, unless it is surely behind what it is compared with.
-pub(super) fn run(
-    timer: &Timer,
-    code: &Code,
-    launch: &Launch,
-    entrant: Option<Entrant<'_>>,
-) -> Result<Raced> {
+pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pace>) -> Result<Raced> {
     let Timer {
         model,
         cores,
@@ -192,7 +187,7 @@ pub(super) fn run(
         busy,
         places,
         contents,
-        entrant,
+        pace,
         stack: timer.stack,
         watch: timer.watch,
     };
@@ -363,7 +358,12 @@ impl Job<'_> {
             queue.shared = true;
             queue.next[0] = (queue.busy * u64::from(self.places)).min(queue.count);
         }
-        let mut follower = Follower::new(self.code.program(), simulated, self.places, self.entrant);
+        let mut follower = Follower::new(
+            self.code.program(),
+            simulated,
+            self.model.nanoseconds(1.0),
+            self.pace,
+        );
         let lanes = |cores: &[Core], at: usize| cores.iter().map(|core| core.profile[at].lanes).sum();
         let mut end = 0;
         // Kept here, so that a core that does nothing in a turn is not looked at.

@@ -120,8 +120,10 @@ pub struct Issue {
     pub reason: StallReason,
 }
 
-/// What happened at one instruction, all sub-groups together.
+/// What happened at one instruction, all sub-groups together. It is written at each issue, and lies in two lines of the host's
+/// memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(align(64))]
 pub(super) struct InstructionProfile {
     /// How often it was issued.
     pub issued: u64,

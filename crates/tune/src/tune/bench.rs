@@ -11,7 +11,7 @@ use super::workload::{Bound, Workload};
 use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{Behind, Course, Entrant, StallReason};
+use crate::device::sim::timer::{Behind, Course, Pace, StallReason};
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
 use crate::ir::{CacheLevel, Kernel};
@@ -88,8 +88,8 @@ pub trait Bench: Sync {
     ///
     /// # Errors
     /// As those of [`Bench::time`].
-    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
-        let _ = entrant;
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
+        let _ = pace;
         Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
     }
 

@@ -3,9 +3,9 @@
 //! With more work-groups other plans win than with few, often none, and a simulation of full cores takes several times as
 //! long. So few are tried there: the shortest unrolling and the fastest, and the fastest of the two best other kinds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use super::bench::Bench;
+use super::bench::{Bench, Raced};
 use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
@@ -15,6 +15,7 @@ use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
 use super::workload::Workload;
+use crate::device::sim::timer::Pace;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
@@ -52,26 +53,38 @@ pub fn plain_best(
     bench: &dyn Bench,
     baseline_ns: f64,
 ) -> Result<Option<(PlainBest, Reshaped)>> {
-    let time = |shape: &Reshaped| -> Result<PlainBest> {
+    // Of a geometry that is slower than the fastest so far nobody wants to know by how much.
+    let fastest_ns = Mutex::new(baseline_ns);
+    let fastest = || fastest_ns.lock().unwrap_or_else(PoisonError::into_inner);
+    let time = |shape: &Reshaped| -> Result<Option<PlainBest>> {
         let kernel = plain(bench, &shape.workload)?;
-        let time_ns = bench.time_ns(&shape.workload.bind(bench.device())?, &kernel)?;
-        Ok(PlainBest {
+        let bound = shape.workload.bind(bench.device())?;
+        let time_ns = match bench.times_at_once() {
+            true => match bench.race(&bound, &kernel, &Pace::within(*fastest()))? {
+                Raced::Ended(timed, _) => timed.time_ns,
+                Raced::Behind(_) => return Ok(None),
+            },
+            false => bench.time_ns(&bound, &kernel)?,
+        };
+        let mut fastest = fastest();
+        *fastest = fastest.min(time_ns);
+        Ok(Some(PlainBest {
             geometry: shape.geometry,
             parameters: shape.parameters.clone(),
             time_ns,
             speedup: baseline_ns / time_ns,
-        })
+        }))
     };
     // A geometry that the device cannot launch is no candidate.
     let shapes = subject.same_work()?;
-    let timed: Vec<Result<PlainBest>> = match bench.times_at_once() {
+    let timed: Vec<Result<Option<PlainBest>>> = match bench.times_at_once() {
         true => threads::map(&shapes, time),
         false => shapes.iter().map(time).collect(),
     };
     let fastest = timed
         .into_iter()
         .zip(shapes)
-        .filter_map(|(timed, shape)| Some((timed.ok()?, shape)))
+        .filter_map(|(timed, shape)| Some((timed.ok()??, shape)))
         .max_by(|(one, _), (other, _)| one.speedup.total_cmp(&other.speedup));
     Ok(fastest.filter(|(fastest, _)| fastest.speedup > 1.0))
 }
@@ -125,7 +138,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         perturbed,
         sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
-        race: here.race.then(|| Race::new(&kernel, &shape.workload, here.bench)),
+        race: here.race.then(|| Race::new(&kernel, here.bench)),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs)?,

@@ -4,17 +4,18 @@
 //! soon as that is sure ([`Pace`]). The likely plans run first, so that there is somebody fast to lead. Plans without loads,
 //! which unroll only, are timed to their end: what unrolling alone reaches is part of every answer.
 
+use std::cmp::Reverse;
+
 use super::bench::Bench;
 use super::space::likely_plans_of;
-use super::workload::Workload;
-use crate::device::sim::timer::{Behind, Course, Entrant, Pace};
+use crate::device::sim::timer::{Behind, Course, Pace};
 use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
 use crate::report::{Outcome, Trial};
 
 /// Plans of the first heat, and of each later one at most; each is twice as large as the one before. They do not depend on
 /// the machine, for which plans are dropped follows from them.
-const FIRST_HEAT: usize = 8;
+const FIRST_HEAT: usize = 4;
 const LARGEST_HEAT: usize = 32;
 
 /// A race.
@@ -24,26 +25,22 @@ pub struct Race {
     /// Of plans that are never given up.
     free: Pace,
     likely: Vec<Plan>,
-    /// Bytes of those loads that each work-group reads in an iteration.
-    iteration_bytes: f64,
 }
 
 impl Race {
     /// A race of a plain kernel's plans. Progress is told by the loads that lead to no other.
-    pub fn new(kernel: &Kernel, workload: &Workload, bench: &dyn Bench) -> Race {
+    pub fn new(kernel: &Kernel, bench: &dyn Bench) -> Race {
         let all = prefetch::candidates(kernel);
         let leads_on = |id| {
             all.iter()
                 .any(|other| other.id != id && other.parents.contains(&id))
         };
-        let last: Vec<_> = all.iter().filter(|load| !leads_on(load.id)).collect();
-        let loads: Vec<_> = last.iter().map(|load| load.id).collect();
-        let bytes: u32 = last.iter().map(|load| load.bytes * load.copies).sum();
+        let last = all.iter().filter(|load| !leads_on(load.id));
+        let loads: Vec<_> = last.map(|load| load.id).collect();
         Race {
             pace: Pace::new(loads.clone()),
             free: Pace::new(loads),
             likely: likely_plans_of(kernel, &bench.levels()).unwrap_or_default(),
-            iteration_bytes: f64::from(bytes) * f64::from(workload.geometry().group),
         }
     }
 
@@ -53,32 +50,38 @@ impl Race {
             pace: Pace::new(Vec::new()),
             free: Pace::new(Vec::new()),
             likely: Vec::new(),
-            iteration_bytes: 0.0,
         }
     }
 
-    /// A plan, and what it is held against; the plain kernel against nothing yet.
-    pub fn entrant(&self, plan: &Plan) -> Entrant<'_> {
-        let hinted = plan.loads().iter().filter(|(_, strategy)| strategy.is_hint());
-        let distance = hinted.map(|(_, strategy)| strategy.distance().get()).max();
-        Entrant {
-            pace: match plan.loads().is_empty() {
-                true => &self.free,
-                false => &self.pace,
-            },
-            hinted: f64::from(distance.unwrap_or(0)) * self.iteration_bytes,
+    /// What a plan is held against; the plain kernel is held against nothing yet.
+    pub fn pace(&self, plan: &Plan) -> &Pace {
+        match plan.loads().is_empty() {
+            true => &self.free,
+            false => &self.pace,
         }
     }
 
     /// The plain kernel has run.
     pub fn start(&mut self, course: Option<Course>) {
-        self.came(&Plan::none(), 1.0, course);
+        self.came(1.0, course);
     }
 
-    /// The plans in heats, by their positions.
-    pub fn heats(&self, plans: &[&Plan]) -> Vec<Vec<usize>> {
+    /// The plans in heats, by their positions: the likely ones first, and of them those with the most iterations on their
+    /// way. But the half of them with the larger kernels comes later: large code takes several times as long to simulate, and
+    /// less so if there is somebody fast to hold it against.
+    pub fn heats(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+        let is_likely = |index: &usize| self.likely.contains(plans[*index]);
+        let mut sizes: Vec<usize> = (0..plans.len()).filter(is_likely).map(&operations).collect();
+        sizes.sort_unstable();
+        let middle = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
         let mut order: Vec<usize> = (0..plans.len()).collect();
-        order.sort_by_key(|&index| !self.likely.contains(plans[index]));
+        order.sort_by_key(|index| match is_likely(index) {
+            true => (
+                u32::from(operations(*index) > middle),
+                Reverse(ahead(plans[*index])),
+            ),
+            false => (2, Reverse(0)),
+        });
         let (mut heats, mut size) = (Vec::new(), FIRST_HEAT);
         while !order.is_empty() {
             let rest = order.split_off(size.min(order.len()));
@@ -100,15 +103,15 @@ impl Race {
     /// A plan of the last heat has been tried.
     pub fn ended(&mut self, trial: &Trial, course: Option<Course>) {
         if let Some((_, speedup)) = trial.measured() {
-            self.came(&trial.plan, speedup, course);
+            self.came(speedup, course);
         }
     }
 
     /// The same, with its speedup.
-    pub fn came(&mut self, plan: &Plan, speedup: f64, course: Option<Course>) {
-        let Some(course) = course else { return };
-        self.pace
-            .ended(course, f64::from(ahead(plan)) * self.iteration_bytes, speedup);
+    pub fn came(&mut self, speedup: f64, course: Option<Course>) {
+        if let Some(course) = course {
+            self.pace.ended(course, speedup);
+        }
     }
 }
 
@@ -141,8 +144,14 @@ mod tests {
             ..Race::without_dropping()
         };
         let plans: Vec<&Plan> = plans.iter().collect();
-        let heats = race.heats(&plans);
-        assert_eq!(heats[0][..3], [40, 70, 0]);
+        let heats = race.heats(&plans, |_| 10);
+        assert_eq!(heats[0][..3], [70, 40, 0]);
+        assert_eq!(race.heats(&plans, |index| index)[0][..3], [70, 40, 0]);
+        let with_three = Race {
+            likely: [10, 40, 70].map(|index| plans[index].clone()).to_vec(),
+            ..race.clone()
+        };
+        assert_eq!(with_three.heats(&plans, |index| index)[0], [40, 10, 70, 0]);
         let mut all = heats.concat();
         all.sort_unstable();
         assert_eq!(all, (0..100).collect::<Vec<_>>());

@@ -57,6 +57,15 @@ pub struct Derived {
     pub plan: Plan,
 }
 
+impl Derived {
+    /// Operations of its kernel.
+    pub fn operations(&self) -> usize {
+        let mut count = 0;
+        self.kernel.body.walk(&mut |_| count += 1);
+        count
+    }
+}
+
 /// The kernel with its author's wishes carried out: what every plan starts from, and what is compared with.
 ///
 /// # Errors
@@ -250,7 +259,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         sampled: sampled_for(bench, asked.check_whole, asked.perturbed),
         progress,
-        race: (!asked.every_plan).then(|| Race::new(&kernel, &workload, bench)),
+        race: (!asked.every_plan).then(|| Race::new(&kernel, bench)),
     };
     let Tried {
         baseline,

@@ -138,10 +138,10 @@ impl Trying<'_> {
         self.progress.begin(pairs.len() + 1);
         let checks = self.checks(pairs)?;
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
-        let Raced::Ended(baseline, course) =
-            self.bench
-                .race(self.bound, self.kernel, race.entrant(&Plan::none()))?
-        else {
+        let plain = self
+            .bench
+            .race(self.bound, self.kernel, race.pace(&Plan::none()))?;
+        let Raced::Ended(baseline, course) = plain else {
             return Err(Error::bug("the plain kernel was given up"));
         };
         race.start(course);
@@ -158,7 +158,7 @@ impl Trying<'_> {
                 let (derived, mut outputs) = check(&checks, self.perturbed, pair.1)?;
                 let raced = self
                     .bench
-                    .race(self.bound, &derived.kernel, race.entrant(&derived.plan))?;
+                    .race(self.bound, &derived.kernel, race.pace(&derived.plan))?;
                 if let Raced::Ended(timed, _) = &raced
                     && let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
                     && compare(self.workload, right, found).map_err(|error| Error::bug(error.to_string()))?
@@ -185,7 +185,8 @@ impl Trying<'_> {
         };
         let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
         let plans: Vec<&Plan> = pairs.iter().map(|(plan, _)| *plan).collect();
-        for heat in race.heats(&plans) {
+        let operations = |index: usize| pairs[index].1.as_ref().map_or(0, Derived::operations);
+        for heat in race.heats(&plans, operations) {
             let ended = threads::map(&heat, |&index| try_plan(&race, index));
             for (index, trial, timed, course) in ended.into_iter().flatten() {
                 race.ended(&trial, course);
@@ -282,7 +283,7 @@ impl Trying<'_> {
             .iter()
             .filter_map(|&index| pairs[index].1.as_ref().ok())
             .collect();
-        let plain = match shielded(|| predictor.race(&bound, self.kernel, race.entrant(&Plan::none()))) {
+        let plain = match shielded(|| predictor.race(&bound, self.kernel, race.pace(&Plan::none()))) {
             Ok(plain) => plain,
             Err(_) if predictor.predicts_in_time() => return None,
             // Nothing is known of any: one of each kind is measured first, and then those like the fastest.
@@ -308,7 +309,7 @@ impl Trying<'_> {
             if is_over() {
                 return (index, unknown, None);
             }
-            match shielded(|| predictor.race(&bound, kernel, race.entrant(plan))) {
+            match shielded(|| predictor.race(&bound, kernel, race.pace(plan))) {
                 Ok(Raced::Ended(timed, course)) => {
                     self.memory.keep_predicted(plan, timed.time_ns, plain_ns);
                     (index, plain_ns / timed.time_ns, course)
@@ -326,9 +327,9 @@ impl Trying<'_> {
             .iter()
             .map(|derived| (derived.plan.clone(), 1.0))
             .collect();
-        for heat in race.heats(&asked) {
+        for heat in race.heats(&asked, |index| derived[index].operations()) {
             for (index, speedup, course) in threads::map(&heat, |&index| predict(&race, index)) {
-                race.came(&derived[index].plan, speedup, course);
+                race.came(speedup, course);
                 predicted[index].1 = speedup;
             }
         }

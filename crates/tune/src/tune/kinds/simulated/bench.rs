@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::back::ptx;
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{self, Code, Entrant, LaunchTime, StallReason, Survey, Timer};
+use crate::device::sim::timer::{self, Code, LaunchTime, Pace, StallReason, Survey, Timer};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
@@ -273,9 +273,9 @@ impl Bench for SimulatedBench {
         Ok(looked)
     }
 
-    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        Ok(match self.timer(bound)?.race(&code, &launch, entrant)? {
+        Ok(match self.timer(bound)?.race(&code, &launch, pace)? {
             timer::Raced::Ended(time, course) => {
                 Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
             }

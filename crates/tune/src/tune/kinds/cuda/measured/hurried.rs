@@ -7,7 +7,7 @@ use rayon::ThreadPool;
 
 use crate::device::Device;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::Entrant;
+use crate::device::sim::timer::Pace;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
@@ -174,10 +174,10 @@ impl Bench for Hurried {
         self.within(bound, kernel, time, |timed| Some(timed))
     }
 
-    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, entrant: Entrant<'_>) -> Result<Raced> {
-        let (pace, hinted) = (entrant.pace.clone(), entrant.hinted);
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
+        let pace = pace.clone();
         let race = move |model: &SimulatedBench, bound: &Bound, kernel: &Arc<Kernel>| {
-            model.race(bound, kernel, Entrant { pace: &pace, hinted })
+            model.race(bound, kernel, &pace)
         };
         self.within(bound, kernel, race, |raced| match raced {
             Raced::Ended(timed, _) => Some(timed),

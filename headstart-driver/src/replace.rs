@@ -4,9 +4,12 @@
 //!
 //! ```text
 //! kernel     IMAGE  NAME  FILE  ENTRY       FILE has ENTRY, which computes what NAME of IMAGE does
+//! assembled  FILE                           the same as machine code, for a driver that takes it
 //! group      X  Y  Z                        for work-groups of this size
 //! shared     BYTES                          for this much dynamic shared memory
-//! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations
+//! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations, or
+//!                                           reach different bytes of one
+//! reach      INDEX  INSIDE  TERM  …         which bytes the kernel reaches through a pointer
 //! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
 //! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
@@ -15,8 +18,8 @@
 //! ```
 //!
 //! A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
-//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original: what
-//! they are given may change without a launch.
+//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original;
+//! [`graphs`](crate::graphs) has better ones beside them.
 //!
 //! The first launches take the two kernels in turns, and later ones now and then, with their times: where the better one is
 //! slower in this program, the original is taken again.
@@ -28,16 +31,17 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use crate::abi::{CUresult, Handle, SUCCESS};
+use crate::abi::{CUresult, DevicePtr, Handle, SUCCESS};
 use crate::addresses::{self, KeptAddress, Validity};
 use crate::functions::Known;
 use crate::images::ImageHash;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Kind};
+use crate::reach::{self, Reach, Scalar};
 use crate::record::{self, Counts};
 use crate::settings::{self, Mode};
-use crate::{events, real};
+use crate::{events, functions, real};
 
 /// Launches that take the two kernels in turns.
 const TRIAL: u64 = 32;
@@ -45,18 +49,21 @@ const TRIAL: u64 = 32;
 const SAMPLE: u64 = 256;
 /// Timed launches of each kernel before one is said to be slower.
 const ENOUGH: u64 = 8;
-/// Facts of a kernel at most: what they look at is kept for the next launch.
+/// Facts of a kernel at most.
+const MOST_FACTS: usize = 96;
+/// Words of a launch's parameters that they are about at most: these are kept for the next launch.
 const MOST_WORDS: usize = 32;
 
-/// A pointer among the parameters: so many bytes inside one.
+/// A pointer among the parameters, so many bytes inside one; or a number of fewer bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     index: usize,
     inside: usize,
+    bytes: usize,
 }
 
 /// What a launch must meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Fact {
     Group([u32; 3]),
     Shared(u32),
@@ -64,6 +71,8 @@ enum Fact {
     Ends(Place, u64, u64),
     Aligned(Place, u64),
     Known(Place),
+    /// No demand, but what [`Fact::Apart`] may need.
+    Reach(Place, Reach),
 }
 
 /// A kernel that has a better one.
@@ -72,6 +81,7 @@ struct Better {
     image: String,
     name: String,
     file: String,
+    assembled: Option<String>,
     entry: String,
     facts: Vec<Fact>,
     addresses: Vec<KeptAddress>,
@@ -84,6 +94,7 @@ pub struct Replacement {
     handle: Handle,
     /// Where the addresses that it keeps are right; none where it keeps none.
     only_in: Option<Validity>,
+    is_library: bool,
     facts: Vec<Fact>,
     places: Vec<Place>,
     counts: &'static Counts,
@@ -101,6 +112,7 @@ unsafe impl Sync for Replacement {}
 #[derive(Clone, Copy)]
 struct Seen {
     words: [u64; MOST_WORDS],
+    grid: [u32; 3],
     changes: u64,
     holds: bool,
 }
@@ -143,6 +155,7 @@ fn read(text: &str) -> Vec<Better> {
                 image: image.to_owned(),
                 name: name.to_owned(),
                 file: file.to_owned(),
+                assembled: None,
                 entry: entry.to_owned(),
                 facts: Vec::new(),
                 addresses: Vec::new(),
@@ -158,6 +171,10 @@ fn read(text: &str) -> Vec<Better> {
             });
             continue;
         }
+        if let (["assembled", file], Some(better)) = (&words[..], last.as_mut()) {
+            better.assembled = Some((*file).to_owned());
+            continue;
+        }
         if let (["machine", driver, capability], Some(better)) = (&words[..], last.as_mut())
             && let (Ok(driver), Ok(capability)) = (driver.parse(), capability.parse())
         {
@@ -165,21 +182,28 @@ fn read(text: &str) -> Vec<Better> {
             continue;
         }
         match (fact(&words), last.as_mut()) {
-            (Some(fact), Some(better)) if better.facts.len() < MOST_WORDS / 2 => better.facts.push(fact),
+            (Some(fact), Some(better)) if better.facts.len() < MOST_FACTS => better.facts.push(fact),
             // What is not understood might be what the kernel rests on.
             _ => *last = None,
         }
     }
-    all.into_iter().flatten().collect()
+    let all = all.into_iter().flatten();
+    all.filter(|better| places(&better.facts).len() <= MOST_WORDS)
+        .collect()
 }
 
 fn fact(words: &[&str]) -> Option<Fact> {
     let (kind, rest) = words.split_first()?;
-    let numbers: Vec<u64> = rest.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
     let place = |index: u64, inside: u64| Place {
         index: index as usize,
         inside: inside as usize,
+        bytes: size_of::<DevicePtr>(),
     };
+    if let ("reach", [index, inside, terms @ ..]) = (*kind, rest) {
+        let pointer = place(index.parse().ok()?, inside.parse().ok()?);
+        return Some(Fact::Reach(pointer, Reach::read(terms)?));
+    }
+    let numbers: Vec<u64> = rest.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
     Some(match (*kind, &numbers[..]) {
         ("group", &[x, y, z]) => Fact::Group([x as u32, y as u32, z as u32]),
         ("shared", &[bytes]) => Fact::Shared(bytes as u32),
@@ -238,8 +262,16 @@ fn is_machine((driver, capability): (u64, u64)) -> bool {
     known && u64::try_from(version) == Ok(driver) && (0..devices).all(has_capability)
 }
 
+/// Loads a better kernel: as machine code if the driver takes it, which compiles nothing then, or else as text.
 unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
-    let path = settings::get().folder.join(&better.file);
+    // SAFETY: the caller's.
+    let of = |file: &str| unsafe { load_file(file, better, is_library) };
+    let assembled = better.assembled.as_deref().and_then(|file| of(file).ok());
+    assembled.map_or_else(|| of(&better.file), Ok)
+}
+
+unsafe fn load_file(file: &str, better: &Better, is_library: bool) -> Result<Side, String> {
+    let path = settings::get().folder.join(file);
     let mut bytes = fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     // Text ends with a zero.
     bytes.push(0);
@@ -272,7 +304,7 @@ unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
         }
     };
     if result != SUCCESS {
-        return Err(format!("the driver refused {} with error {result}", better.file));
+        return Err(format!("the driver refused {file} with error {result}"));
     }
     if is_library {
         // Where loading is lazy it is done now. Without a context it cannot be yet.
@@ -288,7 +320,7 @@ unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
 }
 
 /// The program has asked for a kernel of a module or library.
-pub fn registered(known: Known, owner: Handle) {
+pub fn registered(known: Known, handle: Handle, owner: Handle) {
     if settings::mode() != Mode::Exec {
         return;
     }
@@ -324,6 +356,7 @@ pub fn registered(known: Known, owner: Handle) {
     let new = Box::new(Replacement {
         handle: side.kernel as Handle,
         only_in,
+        is_library: side.is_library,
         facts: better.facts.clone(),
         places: places(&better.facts),
         counts: function.counts,
@@ -333,18 +366,29 @@ pub fn registered(known: Known, owner: Handle) {
     });
     // It is never freed: a launch may be looking at it.
     known.replace(Box::leak(new));
+    if side.is_library {
+        // A graph's node has the kernel's function in the context.
+        let mut function = ptr::null_mut();
+        // SAFETY: the program's kernel, and a place for a handle.
+        if events::relaxed(|| unsafe { real::cuKernelGetFunction(&raw mut function, handle) }) == SUCCESS {
+            functions::alias(function, handle);
+        }
+    }
 }
 
 /// The places that facts look at, each once.
 fn places(facts: &[Fact]) -> Vec<Place> {
     let mut all = Vec::new();
     for fact in facts {
-        let own = match *fact {
-            Fact::Group(_) | Fact::Shared(_) => [None, None],
-            Fact::Apart(one, other) => [Some(one), Some(other)],
-            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => [Some(place), None],
+        let own = match fact {
+            Fact::Group(_) | Fact::Shared(_) => Vec::new(),
+            Fact::Apart(one, other) => vec![*one, *other],
+            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => vec![*place],
+            Fact::Reach(pointer, reach) => std::iter::once(*pointer)
+                .chain(reach.scalars().map(Place::of))
+                .collect(),
         };
-        for place in own.into_iter().flatten() {
+        for place in own {
             if !all.contains(&place) {
                 all.push(place);
             }
@@ -408,12 +452,12 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
         return run(launch.handle);
     }
     if events::is_captured(launch.stream, launch.per_thread) {
-        counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        // It is a node, and is looked at when its graph is instantiated.
+        counts.launches.fetch_sub(1, Ordering::Relaxed);
         return run(launch.handle);
     }
-    let is_here = replacement.only_in.is_none_or(|validity| validity.is_now(launch));
     // SAFETY: the caller's.
-    if !is_here || !unsafe { replacement.holds(launch) } {
+    if !unsafe { replacement.is_for(launch) } {
         counts.refused.fetch_add(1, Ordering::Relaxed);
         return run(launch.handle);
     }
@@ -455,7 +499,44 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
     result
 }
 
+impl Place {
+    fn of(scalar: Scalar) -> Place {
+        Place {
+            index: scalar.index,
+            inside: scalar.inside,
+            bytes: scalar.bytes,
+        }
+    }
+}
+
 impl Replacement {
+    /// The original is taken in every case.
+    pub fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
+    }
+
+    /// A function of the current context.
+    pub fn function(&self) -> Handle {
+        let mut function = ptr::null_mut();
+        // SAFETY: a kernel of ours, and a place for a handle.
+        match self.is_library
+            && unsafe { real::cuKernelGetFunction(&raw mut function, self.handle) } == SUCCESS
+        {
+            true => function,
+            false => self.handle,
+        }
+    }
+
+    /// Whether a launch may take it: all facts hold, and what it keeps is right there.
+    ///
+    /// # Safety
+    /// It is one that the driver takes.
+    pub unsafe fn is_for(&self, launch: &Launch) -> bool {
+        let is_here = self.only_in.is_none_or(|validity| validity.is_now(launch));
+        // SAFETY: the caller's.
+        !self.is_off() && is_here && unsafe { self.holds(launch) }
+    }
+
     /// The driver does not launch the better kernel where it launches the original, which is taken from now on.
     fn refused(&self, known: Known, launch: &Launch) {
         if self.is_off.swap(true, Ordering::Relaxed) {
@@ -510,7 +591,9 @@ impl Replacement {
         }
         let changes = memory::changes();
         let last = *self.last.take();
-        if let Some(seen) = last.filter(|seen| seen.changes == changes && seen.words == words) {
+        let is_same =
+            |seen: &Seen| seen.changes == changes && seen.words == words && seen.grid == launch.grid;
+        if let Some(seen) = last.filter(is_same) {
             return seen.holds;
         }
         let word = |place: Place| -> u64 {
@@ -518,15 +601,17 @@ impl Replacement {
             number.map_or(0, |number| words[number])
         };
         let holds = self.facts.iter().all(|fact| match *fact {
-            Fact::Group(_) | Fact::Shared(_) => true,
+            Fact::Group(_) | Fact::Shared(_) | Fact::Reach(..) => true,
             Fact::Apart(one, other) => {
                 let both = (memory::at(word(one)), memory::at(word(other)));
-                let (Some(one), Some(other)) = both else {
+                let (Some(one_in), Some(other_in)) = both else {
                     // Nothing is accessed through a null pointer.
                     return word(one) == 0 || word(other) == 0;
                 };
                 // What others may write is apart from nothing.
-                one.start != other.start && one.kind != Kind::Foreign && other.kind != Kind::Foreign
+                one_in.kind != Kind::Foreign
+                    && other_in.kind != Kind::Foreign
+                    && (one_in.start != other_in.start || self.are_apart(one, other, &word, launch.grid))
             }
             Fact::Ends(place, length, size) => {
                 let address = word(place);
@@ -540,10 +625,26 @@ impl Replacement {
         });
         *self.last.take() = Some(Seen {
             words,
+            grid: launch.grid,
             changes,
             holds,
         });
         holds
+    }
+
+    /// Whether a launch reaches no byte through both of two pointers into one allocation.
+    fn are_apart(&self, one: Place, other: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> bool {
+        let reached = |pointer: Place| {
+            let reach = self.facts.iter().find_map(|fact| match fact {
+                Fact::Reach(own, reach) if *own == pointer => Some(reach),
+                _ => None,
+            });
+            reach?.of(|scalar| word(Place::of(scalar)), grid)
+        };
+        let (Some(one_reached), Some(other_reached)) = (reached(one), reached(other)) else {
+            return false;
+        };
+        reach::are_apart((word(one), one_reached), (word(other), other_reached))
     }
 
     /// The words at all places; false if they cannot be had.
@@ -556,10 +657,17 @@ impl Replacement {
             return false;
         }
         for (word, place) in words.iter_mut().zip(&self.places) {
-            // SAFETY: the launch has a pointer to each parameter, and the kernel a pointer at this place of it.
+            // SAFETY: the launch has a pointer to each parameter, and the kernel a pointer or a number at this place of it.
             *word = unsafe {
-                let parameter = (*launch.parameters.add(place.index)).cast::<u8>();
-                parameter.add(place.inside).cast::<u64>().read_unaligned()
+                let parameter = (*launch.parameters.add(place.index))
+                    .cast::<u8>()
+                    .add(place.inside);
+                match place.bytes {
+                    1 => u64::from(parameter.read()),
+                    2 => u64::from(parameter.cast::<u16>().read_unaligned()),
+                    4 => u64::from(parameter.cast::<u32>().read_unaligned()),
+                    _ => parameter.cast::<u64>().read_unaligned(),
+                }
             };
         }
         true
@@ -584,7 +692,11 @@ mod tests {
         let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
         assert_eq!(names, ["one", "three"]);
         assert_eq!((all[0].machine, all[1].machine), (None, Some((13000, 90))));
-        let place = |index, inside| Place { index, inside };
+        let place = |index, inside| Place {
+            index,
+            inside,
+            bytes: 8,
+        };
         assert_eq!(
             all[0].facts,
             [Fact::Group([128, 1, 1]), Fact::Apart(place(0, 0), place(1, 8))]
@@ -603,7 +715,11 @@ mod tests {
         memory::allocated(0x10_0000, 0x1000, Kind::Device);
         memory::allocated(0x20_0000, 0x1000, Kind::Device);
         memory::allocated(0x30_0000, 0x1000, Kind::Foreign);
-        let place = |index| Place { index, inside: 0 };
+        let place = |index| Place {
+            index,
+            inside: 0,
+            bytes: 8,
+        };
         let facts = vec![
             Fact::Group([64, 1, 1]),
             Fact::Shared(0),
@@ -616,6 +732,7 @@ mod tests {
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
+            is_library: false,
             places: places(&facts),
             facts,
             counts,
@@ -666,11 +783,70 @@ mod tests {
     }
 
     #[test]
+    fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes() {
+        memory::allocated(0x70_0000, 0x1000, Kind::Device);
+        memory::allocated(0x71_0000, 0x1000, Kind::Foreign);
+        // As many words as parameter 2 says, and as there are work-groups.
+        let text = "kernel\tab\tk\tk.ptx\tk\napart\t0\t0\t1\t0\n\
+            reach\t0\t0\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\n\
+            reach\t1\t0\tc:0\tg:0\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\n";
+        let facts = read(text).pop().expect("a kernel").facts;
+        assert_eq!(facts.len(), 3);
+        let counts: &'static Counts = Box::leak(Box::default());
+        let replacement = Replacement {
+            handle: ptr::null_mut(),
+            only_in: None,
+            is_library: false,
+            places: places(&facts),
+            facts,
+            counts,
+            launches: AtomicU64::new(0),
+            is_off: AtomicBool::new(false),
+            last: Lock::new(None),
+        };
+        let holds = |one: u64, other: u64, words: u32, groups: u32| {
+            let (mut one, mut other, mut words) = (one, other, words);
+            let mut pointers = [
+                ptr::from_mut(&mut one).cast::<c_void>(),
+                ptr::from_mut(&mut other).cast(),
+                ptr::from_mut(&mut words).cast(),
+            ];
+            let launch = Launch {
+                handle: ptr::null_mut(),
+                grid: [groups, 1, 1],
+                block: [64, 1, 1],
+                shared_bytes: 0,
+                stream: ptr::null_mut(),
+                per_thread: false,
+                is_cooperative: false,
+                parameters: pointers.as_mut_ptr(),
+                extra: ptr::null_mut(),
+                attributes: ptr::null(),
+                attribute_count: 0,
+            };
+            // SAFETY: two parameters of 8 bytes and one of 4.
+            unsafe { replacement.holds(&launch) }
+        };
+        assert!(holds(0x70_0000, 0x70_0100, 0x40, 8));
+        assert!(!holds(0x70_0000, 0x70_0100, 0x41, 8), "a word more is read");
+        assert!(holds(0x70_0000, 0x70_0100, 0x40, 8));
+        assert!(holds(0x70_0020, 0x70_0000, 0x40, 8));
+        assert!(!holds(0x70_0020, 0x70_0000, 0x40, 9), "another work-group");
+        assert!(!holds(0x71_0000, 0x71_0100, 0x40, 8), "others may write it");
+        let begun = std::time::Instant::now();
+        for launch in 0..100_000 {
+            assert!(holds(0x70_0020, 0x70_0000, 0x40, 1 + launch % 8));
+        }
+        println!("{:.0} ns a launch", begun.elapsed().as_nanos() as f64 / 1e5);
+    }
+
+    #[test]
     fn what_is_slower_is_switched_back() {
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
+            is_library: false,
             places: Vec::new(),
             facts: Vec::new(),
             counts,

@@ -9,7 +9,8 @@
 //! shared     BYTES                          for this much dynamic shared memory
 //! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations, or
 //!                                           reach different bytes of one
-//! reach      INDEX  INSIDE  TERM  …         which bytes the kernel reaches through a pointer
+//! terms      TERM  …                        arithmetic on a launch's numbers
+//! reach      INDEX  INSIDE  NUMBER          which bytes the kernel reaches through a pointer: what that term says
 //! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
 //! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
@@ -38,7 +39,7 @@ use crate::images::ImageHash;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Kind};
-use crate::reach::{self, Reach, Scalar};
+use crate::reach::{self, Last, Reaches, Scalar};
 use crate::record::{self, Counts};
 use crate::settings::{self, Mode};
 use crate::{events, functions, real};
@@ -63,7 +64,7 @@ struct Place {
 }
 
 /// What a launch must meet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fact {
     Group([u32; 3]),
     Shared(u32),
@@ -71,8 +72,6 @@ enum Fact {
     Ends(Place, u64, u64),
     Aligned(Place, u64),
     Known(Place),
-    /// No demand, but what [`Fact::Apart`] may need.
-    Reach(Place, Reach),
 }
 
 /// A kernel that has a better one.
@@ -84,6 +83,8 @@ struct Better {
     assembled: Option<String>,
     entry: String,
     facts: Vec<Fact>,
+    /// What [`Fact::Apart`] may need.
+    reaches: Reaches,
     addresses: Vec<KeptAddress>,
     /// The driver's version and the devices' compute capability for which it computes the same.
     machine: Option<(u64, u64)>,
@@ -96,6 +97,8 @@ pub struct Replacement {
     only_in: Option<Validity>,
     is_library: bool,
     facts: Vec<Fact>,
+    reaches: Reaches,
+    reached: Last,
     places: Vec<Place>,
     counts: &'static Counts,
     launches: AtomicU64,
@@ -158,6 +161,7 @@ fn read(text: &str) -> Vec<Better> {
                 assembled: None,
                 entry: entry.to_owned(),
                 facts: Vec::new(),
+                reaches: Reaches::default(),
                 addresses: Vec::new(),
                 machine: None,
             }));
@@ -181,6 +185,15 @@ fn read(text: &str) -> Vec<Better> {
             better.machine = Some((driver, capability));
             continue;
         }
+        if let (Some(done), true) = (
+            last.as_mut().map(|better| reaches(&words, better)),
+            is_of_reaches(&words),
+        ) {
+            if !done {
+                *last = None;
+            }
+            continue;
+        }
         match (fact(&words), last.as_mut()) {
             (Some(fact), Some(better)) if better.facts.len() < MOST_FACTS => better.facts.push(fact),
             // What is not understood might be what the kernel rests on.
@@ -188,8 +201,30 @@ fn read(text: &str) -> Vec<Better> {
         }
     }
     let all = all.into_iter().flatten();
-    all.filter(|better| places(&better.facts).len() <= MOST_WORDS)
+    all.filter(|better| places(&better.facts, &better.reaches).len() <= MOST_WORDS)
         .collect()
+}
+
+fn is_of_reaches(words: &[&str]) -> bool {
+    matches!(words.first(), Some(&"terms" | &"reach"))
+}
+
+/// Adds a line about what is reached; false if it is not understood.
+fn reaches(words: &[&str], better: &mut Better) -> bool {
+    match words {
+        ["terms", terms @ ..] => {
+            let read = Reaches::read(terms);
+            read.map(|read| better.reaches = read).is_some()
+        }
+        ["reach", index, inside, term] => {
+            let number = |word: &str| word.parse::<usize>().ok();
+            match (number(index), number(inside), number(term)) {
+                (Some(index), Some(inside), Some(term)) => better.reaches.add(index, inside, term),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
 }
 
 fn fact(words: &[&str]) -> Option<Fact> {
@@ -199,10 +234,6 @@ fn fact(words: &[&str]) -> Option<Fact> {
         inside: inside as usize,
         bytes: size_of::<DevicePtr>(),
     };
-    if let ("reach", [index, inside, terms @ ..]) = (*kind, rest) {
-        let pointer = place(index.parse().ok()?, inside.parse().ok()?);
-        return Some(Fact::Reach(pointer, Reach::read(terms)?));
-    }
     let numbers: Vec<u64> = rest.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
     Some(match (*kind, &numbers[..]) {
         ("group", &[x, y, z]) => Fact::Group([x as u32, y as u32, z as u32]),
@@ -358,7 +389,9 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
         only_in,
         is_library: side.is_library,
         facts: better.facts.clone(),
-        places: places(&better.facts),
+        reaches: better.reaches.clone(),
+        reached: Last::new(),
+        places: places(&better.facts, &better.reaches),
         counts: function.counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(function.counts.switched_back.load(Ordering::Relaxed) != 0),
@@ -377,23 +410,24 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
 }
 
 /// The places that facts look at, each once.
-fn places(facts: &[Fact]) -> Vec<Place> {
+fn places(facts: &[Fact], reaches: &Reaches) -> Vec<Place> {
     let mut all = Vec::new();
+    let mut add = |place: Place| {
+        if !all.contains(&place) {
+            all.push(place);
+        }
+    };
     for fact in facts {
-        let own = match fact {
-            Fact::Group(_) | Fact::Shared(_) => Vec::new(),
-            Fact::Apart(one, other) => vec![*one, *other],
-            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => vec![*place],
-            Fact::Reach(pointer, reach) => std::iter::once(*pointer)
-                .chain(reach.scalars().map(Place::of))
-                .collect(),
-        };
-        for place in own {
-            if !all.contains(&place) {
-                all.push(place);
+        match *fact {
+            Fact::Group(_) | Fact::Shared(_) => {}
+            Fact::Apart(one, other) => {
+                add(one);
+                add(other);
             }
+            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => add(place),
         }
     }
+    reaches.scalars().map(Place::of).for_each(add);
     all
 }
 
@@ -601,7 +635,7 @@ impl Replacement {
             number.map_or(0, |number| words[number])
         };
         let holds = self.facts.iter().all(|fact| match *fact {
-            Fact::Group(_) | Fact::Shared(_) | Fact::Reach(..) => true,
+            Fact::Group(_) | Fact::Shared(_) => true,
             Fact::Apart(one, other) => {
                 let both = (memory::at(word(one)), memory::at(word(other)));
                 let (Some(one_in), Some(other_in)) = both else {
@@ -634,14 +668,14 @@ impl Replacement {
 
     /// Whether a launch reaches no byte through both of two pointers into one allocation.
     fn are_apart(&self, one: Place, other: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> bool {
-        let reached = |pointer: Place| {
-            let reach = self.facts.iter().find_map(|fact| match fact {
-                Fact::Reach(own, reach) if *own == pointer => Some(reach),
-                _ => None,
-            });
-            reach?.of(|scalar| word(Place::of(scalar)), grid)
+        let number = |pointer: Place| self.reaches.number(pointer.index, pointer.inside);
+        let (Some(first), Some(second)) = (number(one), number(other)) else {
+            return false;
         };
-        let (Some(one_reached), Some(other_reached)) = (reached(one), reached(other)) else {
+        let reached = self
+            .reaches
+            .of(&self.reached, |scalar| word(Place::of(scalar)), grid);
+        let (Some(one_reached), Some(other_reached)) = (reached[first], reached[second]) else {
             return false;
         };
         reach::are_apart((word(one), one_reached), (word(other), other_reached))
@@ -707,7 +741,7 @@ mod tests {
         );
         assert_eq!(all[1].addresses.len(), 1);
         assert_eq!(all[1].addresses[0].of, "table");
-        assert_eq!(places(&all[0].facts), [place(0, 0), place(1, 8)]);
+        assert_eq!(places(&all[0].facts, &all[0].reaches), [place(0, 0), place(1, 8)]);
     }
 
     #[test]
@@ -728,13 +762,16 @@ mod tests {
             Fact::Aligned(place(1), 16),
             Fact::Known(place(0)),
         ];
+        let reaches = Reaches::default();
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
             is_library: false,
-            places: places(&facts),
+            places: places(&facts, &reaches),
             facts,
+            reaches,
+            reached: Last::new(),
             counts,
             launches: AtomicU64::new(0),
             is_off: AtomicBool::new(false),
@@ -788,17 +825,21 @@ mod tests {
         memory::allocated(0x71_0000, 0x1000, Kind::Foreign);
         // As many words as parameter 2 says, and as there are work-groups.
         let text = "kernel\tab\tk\tk.ptx\tk\napart\t0\t0\t1\t0\n\
-            reach\t0\t0\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\n\
-            reach\t1\t0\tc:0\tg:0\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\n";
-        let facts = read(text).pop().expect("a kernel").facts;
-        assert_eq!(facts.len(), 3);
+            terms\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\tg:0\tmul:7:2\tsub:8:4\tbetween:0:9\n\
+            reach\t0\t0\t6\nreach\t1\t0\t10\n";
+        let Better { facts, reaches, .. } = read(text).pop().expect("a kernel");
+        assert_eq!((facts.len(), reaches.number(1, 0)), (1, Some(1)));
+        let wrong = text.replace("reach\t1\t0\t10", "reach\t1\t0\t11");
+        assert!(read(&wrong).is_empty(), "there is no such term");
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
             is_library: false,
-            places: places(&facts),
+            places: places(&facts, &reaches),
             facts,
+            reaches,
+            reached: Last::new(),
             counts,
             launches: AtomicU64::new(0),
             is_off: AtomicBool::new(false),
@@ -849,6 +890,8 @@ mod tests {
             is_library: false,
             places: Vec::new(),
             facts: Vec::new(),
+            reaches: Reaches::default(),
+            reached: Last::new(),
             counts,
             launches: AtomicU64::new(0),
             is_off: AtomicBool::new(false),

@@ -1,5 +1,6 @@
-/* pooled PTX SEED LAUNCHES [apart]: sums of arrays that lie in one allocation, as pools place them; each launch has others, of
- * other sizes, right behind each other, or with some steps in common. With `apart` none has. Says how many launches share bytes. */
+/* pooled PTX SEED LAUNCHES [apart [same]]: sums of arrays that lie in one allocation, as pools place them; each launch has others, of
+ * other sizes, right behind each other, or with some steps in common. With `apart` none has, with `same`
+ * all are of one size. Says how many launches share bytes. */
 #include "driver.h"
 #include <string.h>
 
@@ -22,7 +23,9 @@ int main(int argc, char **argv) {
     for (unsigned word = 0; word < words; ++word) host[word] = word * 7 % 1001;
     CUdeviceptr pool = filled(host, 4 * words);
     for (int launch = 0; launch < launches; ++launch) {
-        unsigned items = 100 + next(200), steps = 24 + next(8), size = items * steps;
+        unsigned items = 100 + next(200), steps = 24 + next(8);
+        if (argc > 5) items = 160, steps = 29;
+        unsigned size = items * steps;
         /* A step's items are read and written by one work-item each, so that none races for another's. */
         unsigned low = next(words - 2 * size + 1), from = low, to = low + size, ahead = next(6);
         switch (apart ? 0 : next(5)) {

@@ -181,7 +181,7 @@ impl Term {
     }
 
     /// The same of other operands.
-    fn with(self, of: impl Fn(usize) -> usize) -> Term {
+    pub fn with(self, of: impl Fn(usize) -> usize) -> Term {
         use Term::*;
         match self {
             Constant(_) | Scalar(_) | Groups(_) => self,

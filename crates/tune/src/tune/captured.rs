@@ -7,7 +7,7 @@
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
 //! and it runs where the memory was. One whose pointers share an allocation, or lead nowhere, runs there, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::apart::Reached;
@@ -507,6 +507,8 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 .extend((!sentence.is_empty()).then_some(sentence));
         }
     };
+    // Parameters of which whoever launches has to know what is reached through them.
+    let mut computed = BTreeSet::new();
     let [x, y, z] = captured.group;
     // Even where the entry looks itself: a launch that takes the old body need not take the new module.
     add(
@@ -553,17 +555,15 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                             (index, inside, name.as_str()),
                         ),
                     };
-                    let words = |name: &str| reached.words(number_of(name)?);
-                    let (apart, both) = match (words(first.2), words(second.2)) {
-                        (Some(one), Some(other)) => (
-                            "lead into different allocations, or to different bytes of one",
-                            vec![one, other],
-                        ),
-                        _ => ("lead into different allocations", Vec::new()),
+                    let both = number_of(first.2).zip(number_of(second.2));
+                    let both = both.filter(|&(one, other)| reached.is_known(one) && reached.is_known(other));
+                    let apart = match both {
+                        Some((one, other)) => {
+                            computed.extend([one, other]);
+                            "lead into different allocations, or to different bytes of one"
+                        }
+                        None => "lead into different allocations",
                     };
-                    for words in both {
-                        add(format!("reach {words}"), String::new());
-                    }
                     add(
                         format!("apart {} {} {} {}", first.0, first.1, second.0, second.1),
                         format!("`{}` and `{}` {apart}", first.2, second.2),
@@ -602,6 +602,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             }
         }
     }
+    exchange.facts.extend(reached.lines(computed.into_iter()));
     Ok(exchange)
 }
 
@@ -628,7 +629,7 @@ pub(super) mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn allocation(address: u64, before: Vec<u8>, after: Option<Vec<u8>>) -> Allocation {
+    pub(in crate::tune) fn allocation(address: u64, before: Vec<u8>, after: Option<Vec<u8>>) -> Allocation {
         let before: Arc<[u8]> = before.into();
         Allocation {
             address,
@@ -792,7 +793,9 @@ pub(super) mod tests {
     /// What launches have to meet, without what these facts are computed by.
     fn demands(exchange: &Exchange) -> Vec<&str> {
         let facts = exchange.facts.iter().map(String::as_str);
-        facts.filter(|fact| !fact.starts_with("reach ")).collect()
+        facts
+            .filter(|fact| !fact.starts_with("reach ") && !fact.starts_with("terms "))
+            .collect()
     }
 
     #[test]
@@ -843,7 +846,7 @@ pub(super) mod tests {
         assert_eq!(exchange.sentences.len(), 3);
         // What is reached goes by the third parameter.
         let reached = exchange.facts.iter().filter(|fact| fact.starts_with("reach "));
-        assert_eq!(reached.clone().count(), 2);
+        assert_eq!(reached.count(), 2);
         assert!(
             reached.clone().any(|fact| fact.contains(" p:2:0:4")),
             "{:?}",

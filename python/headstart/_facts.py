@@ -2,7 +2,8 @@
 
 Facts are lines of words, as `headstart tune` writes them: `group X Y Z`, `shared BYTES`, `apart I IN J IN`,
 `ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one. What a kernel
-reaches in memory that several pointers lead into, `terms …` and `reach I IN …`, is not needed here: tensors say themselves how long they are.
+reaches in memory that several pointers lead into, `terms …` and `reach I IN …`, is not needed here: tensors say themselves
+how long they are.
 """
 
 from __future__ import annotations

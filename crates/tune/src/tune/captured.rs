@@ -847,8 +847,9 @@ pub(super) mod tests {
         // What is reached goes by the third parameter.
         let reached = exchange.facts.iter().filter(|fact| fact.starts_with("reach "));
         assert_eq!(reached.count(), 2);
+        let mut terms = exchange.facts.iter().filter(|fact| fact.starts_with("terms "));
         assert!(
-            reached.clone().any(|fact| fact.contains(" p:2:0:4")),
+            terms.next().is_some_and(|fact| fact.contains(" p:2:0:4")),
             "{:?}",
             exchange.facts
         );

@@ -226,7 +226,7 @@ mod tests {
                 format!("add.s32 %r7, %r7, {step};\nsetp.lt.s32 %p3, %r7, {end};\n@%p3 bra L;\n"),
             ),
             2 => (
-                format!("setp.le.s32 %p2, %r7, 0;\n@%p2 bra E;\n"),
+                "setp.le.s32 %p2, %r7, 0;\n@%p2 bra E;\n".to_owned(),
                 format!("sub.s32 %r7, %r7, {step};\nbra L;\n"),
             ),
             _ => (String::new(), String::new()),

@@ -44,6 +44,8 @@ const FEW_UPDATES: u64 = 4;
 struct Graph {
     exec: usize,
     clone: usize,
+    /// How the program's was instantiated.
+    flags: u64,
     nodes: Vec<Node>,
     /// Changes of memory when all facts were last looked at.
     changes: u64,
@@ -124,6 +126,7 @@ unsafe fn beside(graph: Handle, flags: u64) -> Option<Graph> {
         let mut own = Graph {
             exec: 0,
             clone: clone as usize,
+            flags,
             nodes: Vec::with_capacity(kernels.len()),
             changes,
             launches: 0,
@@ -407,7 +410,7 @@ pub unsafe fn updated(exec: Handle, graph: Handle) {
         return;
     }
     // SAFETY: the caller's.
-    if let Some(mut own) = events::relaxed(|| unsafe { beside(graph, 0) }) {
+    if let Some(mut own) = events::relaxed(|| unsafe { beside(graph, before.flags) }) {
         own.updates = updates;
         (own.launches, own.times) = (before.launches, before.times);
         ALL.take().get_or_insert_default().insert(exec as usize, own);

@@ -33,6 +33,7 @@ mod addresses;
 mod compilers;
 mod events;
 mod exports;
+mod facts;
 mod functions;
 mod graphs;
 mod images;

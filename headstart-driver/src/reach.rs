@@ -1,6 +1,6 @@
 //! Which bytes a launch reaches through its pointers, computed with the launch's own numbers.
 //!
-//! The command has derived the arithmetic from the kernel's code (`crates/ir/src/analysis/reach.rs` says what each term means):
+//! The command has derived the arithmetic from the kernel's code (`crates/ir/src/analysis/reach/term.rs` says what each term means):
 //! terms on intervals, each of earlier ones, written as words with colons.
 //!
 //! ```text

@@ -8,67 +8,22 @@
 //! dozen [terms](Term), each made of earlier ones, which whoever launches computes with the launch's own numbers. An index
 //! that is loaded is as wide as its type, so that such a parameter reaches everything.
 
+mod term;
+mod values;
+
 use std::collections::{BTreeMap, HashMap};
 
-use super::definitions::{Definition, Definitions};
+use super::definitions::Definitions;
 use super::loops::{CountedExit, LoopSummary, Relation, Step, summarize};
 use super::roots::{Root, root};
-use crate::ir::{
-    BinaryOp, CompareOp, ConvertOp, Id, Kernel, Label, NoWrapOp, Op, OpKind, Region, Touches, Type, UnaryOp,
-    Value, eval,
-};
+use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Region, Touches, UnaryOp, Value};
+
+pub use term::{Interval, Term, evaluate};
 
 /// Values looked at before nothing is known: kernels with more have thousands of accesses.
 const VISITS: u32 = 40_000;
-/// Operations between a value and what it is made of.
-const MOST_DEPTH: u32 = 400;
 /// Terms that what is reached through one parameter may take.
 const MOST_TERMS: usize = 128;
-
-/// A step of the arithmetic. Its result is an interval of integers, which may be empty; numbers are those of earlier terms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Term {
-    /// A number.
-    Constant(i64),
-    /// The kernel's parameter of this number, an integer, read as signed.
-    Scalar(usize),
-    /// Work-groups in this dimension.
-    Groups(u8),
-    /// The sum.
-    Add(usize, usize),
-    /// The difference.
-    Sub(usize, usize),
-    /// The product.
-    Mul(usize, usize),
-    /// The quotient by something positive, rounded up or down.
-    Div(usize, usize),
-    /// The remainder of something that is not negative by something positive.
-    Rem(usize, usize),
-    /// Bits of both.
-    And(usize, usize),
-    /// Bits of either, of numbers that are not negative.
-    Or(usize, usize),
-    /// The smaller one.
-    Min(usize, usize),
-    /// The greater one.
-    Max(usize, usize),
-    /// Either.
-    Join(usize, usize),
-    /// What is in both.
-    Meet(usize, usize),
-    /// From the least of the first to the greatest of the second.
-    Between(usize, usize),
-    /// What of the first is at most the greatest of the second.
-    UpTo(usize, usize),
-    /// What of the first is at least the least of the second.
-    From(usize, usize),
-    /// What of the first is not the second, where that is one number and at an end.
-    Except(usize, usize),
-    /// As a signed number of so many bits: itself where it fits, else any.
-    Signed(u32, usize),
-    /// A signed number's bits as an unsigned one.
-    Unsigned(u32, usize),
-}
 
 /// What a launch can reach through a parameter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,9 +36,6 @@ pub struct Reach {
     /// nothing is accessed.
     pub terms: Vec<Term>,
 }
-
-/// Integers from the first to the second, both included; none where the second is less.
-pub type Interval = (i128, i128);
 
 /// What is reached through each parameter of a kernel that is launched with work-groups of this size; nothing if a pointer is
 /// followed of which it is not known where it leads, or if the kernel is too large.
@@ -139,152 +91,6 @@ fn needed(terms: &[Term], last: usize) -> Option<Vec<Term>> {
             .map(|&number| terms[number].with(|own| wanted[&own]))
             .collect(),
     )
-}
-
-/// The last term's interval for a launch: `scalar` gives parameters, read as signed.
-pub fn evaluate(terms: &[Term], scalar: impl Fn(usize) -> i64, groups: [u32; 3]) -> Option<Interval> {
-    let mut values: Vec<Interval> = Vec::with_capacity(terms.len());
-    for term in terms {
-        let value = term.value(&values, &scalar, groups);
-        values.push(value);
-    }
-    values.last().copied()
-}
-
-/// Beyond every address and every number of 64 bits.
-const FAR: i128 = 1 << 70;
-const ANY: Interval = (-FAR, FAR);
-const EMPTY: Interval = (1, 0);
-
-impl Term {
-    fn operands(self) -> Vec<usize> {
-        use Term::*;
-        match self {
-            Constant(_) | Scalar(_) | Groups(_) => Vec::new(),
-            Signed(_, a) | Unsigned(_, a) => vec![a],
-            Add(a, b)
-            | Sub(a, b)
-            | Mul(a, b)
-            | Div(a, b)
-            | Rem(a, b)
-            | And(a, b)
-            | Or(a, b)
-            | Min(a, b)
-            | Max(a, b)
-            | Join(a, b)
-            | Meet(a, b)
-            | Between(a, b)
-            | UpTo(a, b)
-            | From(a, b)
-            | Except(a, b) => vec![a, b],
-        }
-    }
-
-    /// The same of other operands.
-    pub fn with(self, of: impl Fn(usize) -> usize) -> Term {
-        use Term::*;
-        match self {
-            Constant(_) | Scalar(_) | Groups(_) => self,
-            Signed(bits, a) => Signed(bits, of(a)),
-            Unsigned(bits, a) => Unsigned(bits, of(a)),
-            Add(a, b) => Add(of(a), of(b)),
-            Sub(a, b) => Sub(of(a), of(b)),
-            Mul(a, b) => Mul(of(a), of(b)),
-            Div(a, b) => Div(of(a), of(b)),
-            Rem(a, b) => Rem(of(a), of(b)),
-            And(a, b) => And(of(a), of(b)),
-            Or(a, b) => Or(of(a), of(b)),
-            Min(a, b) => Min(of(a), of(b)),
-            Max(a, b) => Max(of(a), of(b)),
-            Join(a, b) => Join(of(a), of(b)),
-            Meet(a, b) => Meet(of(a), of(b)),
-            Between(a, b) => Between(of(a), of(b)),
-            UpTo(a, b) => UpTo(of(a), of(b)),
-            From(a, b) => From(of(a), of(b)),
-            Except(a, b) => Except(of(a), of(b)),
-        }
-    }
-
-    /// The interval, of those of earlier terms. The preloaded library computes the same (`headstart-driver/src/reach.rs`).
-    fn value(self, values: &[Interval], scalar: &impl Fn(usize) -> i64, groups: [u32; 3]) -> Interval {
-        let point = |number: i128| (number, number);
-        let one = |number: usize| values.get(number).copied().unwrap_or(ANY);
-        let full = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
-        match self {
-            Term::Constant(number) => return point(i128::from(number)),
-            Term::Scalar(parameter) => return point(i128::from(scalar(parameter))),
-            Term::Groups(dimension) => return point(i128::from(groups[usize::from(dimension.min(2))])),
-            Term::Signed(bits, a) => {
-                let ((low, high), full) = (one(a), full(bits));
-                return match low > high || low >= full.0 && high <= full.1 {
-                    true => (low, high),
-                    false => full,
-                };
-            }
-            Term::Unsigned(bits, a) => {
-                let ((low, high), whole) = (one(a), 1i128 << bits);
-                return match () {
-                    () if low > high || low >= 0 && high < whole => (low, high),
-                    () if high < 0 && low >= -whole => (low + whole, high + whole),
-                    () => (0, whole - 1),
-                };
-            }
-            _ => {}
-        }
-        let [a, b] = self.operands()[..] else { return ANY };
-        let ((a, a_high), (b, b_high)) = (one(a), one(b));
-        let (no_a, no_b) = (a > a_high, b > b_high);
-        if let Term::Join(..) = self {
-            return match (no_a, no_b) {
-                (true, _) => (b, b_high),
-                (_, true) => (a, a_high),
-                _ => (a.min(b), a_high.max(b_high)),
-            };
-        }
-        if no_a || no_b {
-            return EMPTY;
-        }
-        let (low, high) = match self {
-            Term::Add(..) => (a + b, a_high + b_high),
-            Term::Sub(..) => (a - b_high, a_high - b),
-            Term::Mul(..) => {
-                // Intervals stay within 2⁷⁰: their products may not be had.
-                let all = [(a, b), (a, b_high), (a_high, b), (a_high, b_high)].map(|(a, b)| a.checked_mul(b));
-                let [Some(one), Some(two), Some(three), Some(four)] = all else {
-                    return ANY;
-                };
-                (
-                    one.min(two).min(three).min(four),
-                    one.max(two).max(three).max(four),
-                )
-            }
-            Term::Div(..) if b >= 1 => (
-                a.div_euclid(b).min(a.div_euclid(b_high)),
-                (a_high / b).max(a_high / b_high),
-            ),
-            // Numbers that the launch gives are points: what compilers leave over of their iterations is exact.
-            Term::And(..) if a == a_high && b == b_high => point(a & b),
-            Term::Rem(..) if a == a_high && b == b_high && a >= 0 && b >= 1 => point(a % b),
-            Term::Rem(..) if a >= 0 && b >= 1 => (0, a_high.min(b_high - 1)),
-            Term::And(..) if a >= 0 && b >= 0 => (0, a_high.min(b_high)),
-            Term::And(..) if a >= 0 => (0, a_high),
-            Term::And(..) if b >= 0 => (0, b_high),
-            Term::Or(..) if a >= 0 && b >= 0 => (0, a_high + b_high),
-            Term::Min(..) => (a.min(b), a_high.min(b_high)),
-            Term::Max(..) => (a.max(b), a_high.max(b_high)),
-            Term::Meet(..) => (a.max(b), a_high.min(b_high)),
-            Term::Between(..) => (a, b_high),
-            Term::UpTo(..) => (a, a_high.min(b_high)),
-            Term::From(..) => (a.max(b), a_high),
-            Term::Except(..) if b == b_high => (a + i128::from(a == b), a_high - i128::from(a_high == b)),
-            Term::Except(..) => (a, a_high),
-            _ => ANY,
-        };
-        match low >= -FAR && high <= FAR {
-            true => (low, high),
-            false => ANY,
-        }
-    }
 }
 
 /// What is known behind a loop's counting test: its position in the body, the side of it that goes on, and the parameters.
@@ -643,198 +449,6 @@ impl Walk<'_> {
         };
         let (zero, steps) = (self.constant(0), self.term(Term::Div(way, step)));
         Some(self.term(Term::Max(zero, steps)))
-    }
-
-    /// The interval of a value: an integer's, read as signed; of a pointer's distance in bytes from its root.
-    fn value(&mut self, value: Value) -> usize {
-        if let Some(&(_, number)) = self.known.iter().rev().find(|(own, _)| *own == value) {
-            return number;
-        }
-        if let Some(&number) = self.seen.get(&value) {
-            return number;
-        }
-        self.visits = self.visits.saturating_sub(1);
-        self.depth += 1;
-        let number = self.defined(value);
-        self.depth -= 1;
-        self.seen.insert(value, number);
-        number
-    }
-
-    fn defined(&mut self, value: Value) -> usize {
-        let ty = self.kernel.ty(value);
-        let bits = if ty.is_pointer() { 64 } else { ty.bits() };
-        if let Some(number) = self.kernel.as_constant(value) {
-            return match ty.is_integer() {
-                true => self.constant(eval::signed(ty, number)),
-                false => self.any(bits),
-            };
-        }
-        if let Some(param) = self.kernel.params.iter().position(|param| param.value == value) {
-            return match ty {
-                Type::Ptr(_) => self.constant(0),
-                _ if ty.is_integer() => self.term(Term::Scalar(param)),
-                _ => self.any(bits),
-            };
-        }
-        if self.visits == 0 || self.depth > MOST_DEPTH {
-            return self.any(bits);
-        }
-        let definitions = self.definitions;
-        match definitions.get(value) {
-            Some(Definition::LoopParam { .. }) => match self.carried.get(&value) {
-                Some(&number) => number,
-                None => self.any(bits),
-            },
-            Some(Definition::Result { kind, passed, .. }) => self.result(kind, passed, ty, bits),
-            None => self.any(bits),
-        }
-    }
-
-    fn result(&mut self, kind: &OpKind, passed: &[Value], ty: Type, bits: u32) -> usize {
-        match kind {
-            OpKind::Id(id) => self.id(*id),
-            OpKind::ArrayAddress(_) => self.constant(0),
-            OpKind::Binary(op, a, b) if ty.is_integer() => self.binary(*op, *a, *b, bits),
-            OpKind::NoWrap(op, _, a, b) => {
-                let op = match op {
-                    NoWrapOp::Add => BinaryOp::Add,
-                    NoWrapOp::Sub => BinaryOp::Sub,
-                    NoWrapOp::Mul => BinaryOp::Mul,
-                };
-                self.binary(op, *a, *b, bits)
-            }
-            OpKind::Unary(UnaryOp::Neg, a) => {
-                let (zero, a) = (self.constant(0), self.value(*a));
-                let less = self.term(Term::Sub(zero, a));
-                self.term(Term::Signed(bits, less))
-            }
-            OpKind::Select(_, a, b) if ty.is_integer() || ty.is_pointer() => {
-                let (a, b) = (self.value(*a), self.value(*b));
-                self.term(Term::Join(a, b))
-            }
-            OpKind::Convert(op, a) => {
-                let from = self.kernel.ty(*a);
-                match op {
-                    ConvertOp::ExtendS if from.is_integer() => self.value(*a),
-                    ConvertOp::ExtendU if from.is_integer() => {
-                        let a = self.value(*a);
-                        self.term(Term::Unsigned(from.bits(), a))
-                    }
-                    ConvertOp::ExtendU => {
-                        let two = self.constant(2);
-                        self.below(two)
-                    }
-                    ConvertOp::Truncate if from.is_integer() => {
-                        let a = self.value(*a);
-                        self.term(Term::Signed(bits, a))
-                    }
-                    ConvertOp::ToGeneric | ConvertOp::FromGeneric => self.value(*a),
-                    _ => self.any(bits),
-                }
-            }
-            OpKind::Address {
-                base,
-                index,
-                scale,
-                offset,
-            } => {
-                let (base, index) = (self.value(*base), self.value(*index));
-                let (scale, offset) = (self.constant(i64::from(*scale)), self.constant(*offset));
-                let way = self.term(Term::Mul(index, scale));
-                let there = self.term(Term::Add(base, way));
-                self.term(Term::Add(there, offset))
-            }
-            OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. }
-                if (ty.is_integer() || ty.is_pointer()) && !passed.is_empty() =>
-            {
-                let mut all = self.value(passed[0]);
-                for &other in &passed[1..] {
-                    let other = self.value(other);
-                    all = self.term(Term::Join(all, other));
-                }
-                all
-            }
-            _ => self.any(bits),
-        }
-    }
-
-    fn binary(&mut self, op: BinaryOp, a: Value, b: Value, bits: u32) -> usize {
-        let shift = |walk: &Self| {
-            walk.kernel
-                .as_constant(b)
-                .filter(|&count| count < u64::from(bits).min(63))
-        };
-        let unsigned = |walk: &mut Self, value: Value| {
-            let own = walk.value(value);
-            walk.term(Term::Unsigned(bits, own))
-        };
-        let plain = |walk: &mut Self, make: fn(usize, usize) -> Term| {
-            let (a, b) = (walk.value(a), walk.value(b));
-            walk.term(make(a, b))
-        };
-        let of_bits = |walk: &mut Self, make: fn(usize, usize) -> Term| {
-            let (a, b) = (unsigned(walk, a), unsigned(walk, b));
-            walk.term(make(a, b))
-        };
-        let exact = match op {
-            BinaryOp::Add => plain(self, Term::Add),
-            BinaryOp::Sub => plain(self, Term::Sub),
-            BinaryOp::Mul => plain(self, Term::Mul),
-            BinaryOp::DivS => plain(self, Term::Div),
-            BinaryOp::RemS => plain(self, Term::Rem),
-            BinaryOp::MinS => plain(self, Term::Min),
-            BinaryOp::MaxS => plain(self, Term::Max),
-            BinaryOp::And => plain(self, Term::And),
-            BinaryOp::Or | BinaryOp::Xor => plain(self, Term::Or),
-            BinaryOp::DivU => of_bits(self, Term::Div),
-            BinaryOp::RemU => of_bits(self, Term::Rem),
-            BinaryOp::MinU => of_bits(self, Term::Min),
-            BinaryOp::MaxU => of_bits(self, Term::Max),
-            BinaryOp::Shl => {
-                let Some(count) = shift(self) else {
-                    return self.any(bits);
-                };
-                let (a, factor) = (self.value(a), self.constant(1 << count));
-                self.term(Term::Mul(a, factor))
-            }
-            BinaryOp::ShrU => {
-                let Some(count) = shift(self) else {
-                    return self.any(bits);
-                };
-                let (a, divisor) = (unsigned(self, a), self.constant(1 << count));
-                self.term(Term::Div(a, divisor))
-            }
-            BinaryOp::ShrS => {
-                let Some(count) = shift(self) else {
-                    return self.any(bits);
-                };
-                let (a, divisor) = (self.value(a), self.constant(1 << count));
-                self.term(Term::Div(a, divisor))
-            }
-            _ => return self.any(bits),
-        };
-        self.term(Term::Signed(bits, exact))
-    }
-
-    fn id(&mut self, id: Id) -> usize {
-        let own = |dimension: u8| i64::from(self.group[usize::from(dimension.min(2))]);
-        let all = self.group.iter().map(|&size| i64::from(size)).product::<i64>();
-        let (low, high) = match id {
-            Id::GroupSize(dimension) => (own(dimension), own(dimension)),
-            Id::Local(dimension) => (0, own(dimension) - 1),
-            Id::GroupCount(dimension) => return self.term(Term::Groups(dimension)),
-            Id::Group(dimension) => {
-                let count = self.term(Term::Groups(dimension));
-                return self.below(count);
-            }
-            Id::Lane => (0, 31),
-            Id::SubGroupSize | Id::MaxSubGroupSize => (1, 32),
-            Id::SubGroup => (0, all),
-            Id::SubGroupCount => (1, all),
-        };
-        let (low, high) = (self.constant(low), self.constant(high));
-        self.term(Term::Between(low, high))
     }
 }
 

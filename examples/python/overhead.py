@@ -1,6 +1,6 @@
 """What a launch that is looked at takes longer on the host: of Triton's, Inductor's, Numba's and CuPy's kernels.
 
-    python overhead.py            whole launches, on a GPU; of the libraries that are installed
+    python overhead.py [PART …]   whole launches, on a GPU; PARTs are triton, inductor, numba and cupy, without any all of them
     python overhead.py --driver   Triton's launcher alone, over a driver that does nothing; needs PyTorch and a C compiler, no GPU
 
 The kernel has five arguments and next to nothing to do. The better kernel is the original's own PTX, resting on the ends and
@@ -9,6 +9,7 @@ the distance of two tensors: what is looked at for each launch is as much as for
 
 from __future__ import annotations
 
+import logging
 import os
 import statistics
 import subprocess
@@ -19,10 +20,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import torch
-import triton
 from headstart.cache import Answer
-from kernels import gather_reduce
 
 import headstart
 from headstart import _answers, _hook, _launches
@@ -53,11 +51,34 @@ def nothing(launch, device, *_):
 CASES = {"Triton's own": None, "tuned": search, "nothing to gain": nothing}
 
 
+asked: list[str] = []
+"""Kernels that an answer was looked for."""
+
+
+def answering(answer: Callable[..., Answer]) -> None:
+    """Searches end at once, with this answer."""
+
+    def search(launch, *words) -> Answer:
+        asked.append(launch.kernel)
+        return answer(launch, *words)
+
+    asked.clear()
+    _answers.search = search
+    # The better kernel is as fast as the original, and is launched all the same.
+    _answers.LIMIT = float("inf")
+
+
 def looked_at(answer: Callable[..., Answer] | None) -> None:
     """What is compiled from now on gets this answer."""
     if answer is not None:
-        _answers.search = answer
+        answering(answer)
         headstart.install(mode="now", cache=tempfile.mkdtemp())
+
+
+def was_looked_at(name: str) -> None:
+    """Warns if nobody asked for an answer."""
+    if not asked:
+        print(f"{name}: no launch was looked at, and the times are those of the original")
 
 
 def compare(series: Callable[[str], float], rounds: int, cases: Sequence[str] = tuple(CASES)) -> None:
@@ -72,10 +93,27 @@ def compare(series: Callable[[str], float], rounds: int, cases: Sequence[str] = 
         print(f"{name}: {middle:.2f} µs a launch ({middle - own:+.2f} µs), at least {min(times):.2f} µs")
 
 
-def on_a_gpu() -> None:
+def on_a_gpu(parts: Sequence[str]) -> None:
+    for name, part in PARTS.items():
+        if parts and name not in parts:
+            continue
+        try:
+            part()
+        except ImportError as missing:
+            print(f"{name}: {missing}")
+        finally:
+            headstart.uninstall()
+
+
+def of_triton() -> None:
+    """Launches by Triton's launcher."""
+    import torch
+    import triton
+    from kernels import gather_reduce
+
+    print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, PyTorch {torch.__version__}")
     indices = torch.zeros(N, dtype=torch.int32, device="cuda")
     data, out = torch.zeros(VALUES, device="cuda"), torch.zeros(N, device="cuda")
-    print(f"{torch.cuda.get_device_name()}, Triton {triton.__version__}, PyTorch {torch.__version__}")
     # Each case has compiled kernels of its own.
     compiled = {}
 
@@ -85,25 +123,21 @@ def on_a_gpu() -> None:
     def series(name: str) -> float:
         """Microseconds of the host per launch."""
         gather_reduce.device_caches = compiled[name]
-        return timed(run)
+        return timed(run, torch.cuda.synchronize)
 
     for name, answer in CASES.items():
         looked_at(answer)
         gather_reduce.device_caches = defaultdict(gather_reduce.create_binder)
         run()
+        if answer is not None:
+            was_looked_at(name)
         compiled[name] = gather_reduce.device_caches
     compare(series, 200)
-    of_inductor()
-    for others in (of_numba, of_cupy):
-        try:
-            others()
-        except ImportError as missing:
-            print(f"{others.__name__.removeprefix('of_')}: {missing}")
 
 
-def timed(run: Callable[[], object]) -> float:
+def timed(run: Callable[[], object], synchronize: Callable[[], object]) -> float:
     """Microseconds of the host per launch, of 200 that the GPU has room for."""
-    torch.cuda.synchronize()
+    synchronize()
     start = time.perf_counter()
     for _ in range(200):
         run()
@@ -112,25 +146,34 @@ def timed(run: Callable[[], object]) -> float:
 
 def of_inductor() -> None:
     """Calls of a compiled function with one kernel: what is called around it costs the same in all cases."""
+    import torch
+
     indices = torch.zeros(N, dtype=torch.int64, device="cuda")
     data = torch.zeros(VALUES, device="cuda")
     compiled = {}
     for name, answer in (("Inductor's own", None), ("with install(), nothing to gain", nothing)):
-        headstart.uninstall()
         looked_at(answer)
+        # Another constant: Inductor would take the kernel that it has.
+        constant = len(compiled) + 1.5
+
+        def gathers(table: torch.Tensor, index: torch.Tensor, constant: float = constant) -> torch.Tensor:
+            return table[index] + constant
+
         torch._dynamo.reset()
-
-        def gathers(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
-            return table[index] + 1
-
         compiled[name] = torch.compile(gathers)
         compiled[name](data, indices)
-    compare(lambda name: timed(lambda: compiled[name](data, indices)), 200, tuple(compiled))
-    headstart.uninstall()
+        if answer is not None:
+            was_looked_at(name)
+
+    def series(name: str) -> float:
+        return timed(lambda: compiled[name](data, indices), torch.cuda.synchronize)
+
+    compare(series, 200, tuple(compiled))
 
 
 def of_numba() -> None:
     """The same kernel as one of Numba's: seven parameters for an array."""
+    import numpy
     from numba import cuda, int32
 
     def gather(indices, values, out, n, count):
@@ -142,20 +185,24 @@ def of_numba() -> None:
             out[item] = total
 
     arrays = [
-        cuda.to_device(array.cpu().numpy())
-        for array in (torch.zeros(N).int(), torch.zeros(VALUES), torch.zeros(N))
+        cuda.to_device(numpy.zeros(length, kind))
+        for length, kind in ((N, numpy.int32), (VALUES, numpy.float32), (N, numpy.float32))
     ]
     kernels = {"Numba's own": cuda.jit(gather)}
     kernels["Numba's own"][1, 128](*arrays, N, 2)
     own = type(gather)(gather.__code__, gather.__globals__, "gather", None, gather.__closure__)
-    _answers.search = lambda launch, device, *_: found(launch, device, 4, 11, 18)
+    answering(lambda launch, device, *_: found(launch, device, 4, 11, 18))
     kernels["tuned, of Numba's"] = headstart.tuned(cuda.jit(own), cache=tempfile.mkdtemp())
     for kernel in kernels.values():
         for _ in range(24):
             kernel[1, 128](*arrays, N, 2)
+    was_looked_at("Numba")
     configured = {name: kernel[1, 128] for name, kernel in kernels.items()}
-    compare(lambda name: timed(lambda: configured[name](*arrays, N, 2)), 100, tuple(kernels))
-    headstart.uninstall()
+
+    def series(name: str) -> float:
+        return timed(lambda: configured[name](*arrays, N, 2), cuda.synchronize)
+
+    compare(series, 100, tuple(kernels))
 
 
 def of_cupy() -> None:
@@ -173,13 +220,20 @@ def of_cupy() -> None:
     arrays = cupy.zeros(N, cupy.int32), cupy.zeros(VALUES, cupy.float32), cupy.zeros(N, cupy.float32)
     arguments = (*arrays, cupy.int32(N), cupy.int32(2))
     kernels = {"CuPy's own": cupy.RawKernel(source, "gather")}
-    _answers.search = search
+    answering(search)
     kernels["tuned, of CuPy's"] = headstart.tuned(cupy.RawKernel(source, "gather"), cache=tempfile.mkdtemp())
     for kernel in kernels.values():
         for _ in range(24):
             kernel((1,), (128,), arguments)
-    compare(lambda name: timed(lambda: kernels[name]((1,), (128,), arguments)), 100, tuple(kernels))
+    was_looked_at("CuPy")
 
+    def series(name: str) -> float:
+        return timed(lambda: kernels[name]((1,), (128,), arguments), cupy.cuda.runtime.deviceSynchronize)
+
+    compare(series, 100, tuple(kernels))
+
+
+PARTS = {"triton": of_triton, "inductor": of_inductor, "numba": of_numba, "cupy": of_cupy}
 
 DRIVER = """
 int cuCtxGetCurrent(void **c) { *c = (void *)1; return 0; }
@@ -194,6 +248,9 @@ int cuLaunchKernelEx(const void *c, void *f, void **p, void **e) { return 0; }
 
 
 def over_a_driver() -> None:
+    import torch
+    import triton
+    from kernels import gather_reduce
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.driver import CudaLauncher
     from triton.compiler import ASTSource
@@ -255,4 +312,7 @@ def over_a_driver() -> None:
 
 
 if __name__ == "__main__":
-    over_a_driver() if "--driver" in sys.argv[1:] else on_a_gpu()
+    # Why a kernel is left as it is.
+    logging.basicConfig()
+    logging.getLogger("headstart").setLevel(logging.INFO)
+    over_a_driver() if "--driver" in sys.argv[1:] else on_a_gpu(sys.argv[1:])

@@ -271,14 +271,18 @@ pub struct Capture {
     /// Skip launches that take longer than this, or that find the device busy for so long
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub patience: u64,
+    /// Instead of running a program, import launches from a trace that tritonparse wrote: a file, or a folder of them
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["list", "program"])]
+    pub import: Option<PathBuf>,
     /// The program and its arguments, after `--`
-    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    #[arg(last = true, required_unless_present = "import", value_name = "PROGRAM")]
     pub program: Vec<OsString>,
 }
 
 const CAPTURE_EXAMPLES: &str = "\
 Examples:
   headstart capture -o cap -- ./program 4096
+  headstart capture -o launches --import logs
   headstart tune cap/KERNEL
   headstart exec --with cap -- ./program 4096";
 

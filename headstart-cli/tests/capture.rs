@@ -284,9 +284,15 @@ fn becomes_a_better_one(kernel: &str, way: u32) -> Place {
     place
 }
 
-/// Instructions of the host for each launch of `gather`, of 256 and of 1,280, over a driver whose launches do nothing. The better
-/// kernel's time is known after the first 64.
-fn instructions_of_a_launch(place: &Place, valgrind: &Path, first: &[&str]) -> f64 {
+/// Instructions of the host for each launch of a program, of 256 and of 1,280, over a driver whose launches do nothing. `taken` is
+/// what is said of so many. The better kernel's time is known after the first 64.
+fn instructions_of_a_launch(
+    place: &Place,
+    valgrind: &Path,
+    first: &[&str],
+    program: &dyn Fn(u32) -> Vec<String>,
+    taken: &dyn Fn(u32) -> String,
+) -> f64 {
     let instructions = |launches: u32| -> f64 {
         let out = place.at("callgrind.out");
         let counts = format!("--callgrind-out-file={}", out.display());
@@ -300,7 +306,7 @@ fn instructions_of_a_launch(place: &Place, valgrind: &Path, first: &[&str]) -> f
         };
         command
             .args(["--tool=callgrind", "--quiet", "--trace-children=no", &counts])
-            .args(["./gather", &ptx("gather"), "1024", "64", &launches.to_string()]);
+            .args(program(launches));
         let mut command = place.in_place(command);
         let path = format!(
             "{}:{}",
@@ -310,11 +316,8 @@ fn instructions_of_a_launch(place: &Place, valgrind: &Path, first: &[&str]) -> f
         let output = command.env("LD_LIBRARY_PATH", path).output().expect("it runs");
         assert!(output.status.success(), "{}", text(&output.stderr));
         if !first.is_empty() {
-            // All but those in turns, and one of 256, took the better kernel.
             let told = text(&output.stderr);
-            let taken = launches - 16 - (launches / 256 - 1);
-            let taken = format!("headstart: gather: {taken} of {launches} launches");
-            assert!(told.contains(&taken), "{told}");
+            assert!(told.contains(&taken(launches)), "{told}");
         }
         let found = fs::read_to_string(&out).expect("callgrind has counted");
         let line = found.lines().find_map(|line| line.strip_prefix("totals: "));
@@ -323,28 +326,71 @@ fn instructions_of_a_launch(place: &Place, valgrind: &Path, first: &[&str]) -> f
     (instructions(1280) - instructions(256)) / 1024.0
 }
 
-/// The bar is 200 ns; cores run at least three such instructions in a nanosecond.
-#[test]
-fn a_launch_costs_few_instructions_more() {
+/// Where valgrind is; says where it is missing.
+fn valgrind() -> Option<PathBuf> {
     let found = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
         .map(|folder| folder.join("valgrind"))
         .find(|path| path.is_file());
-    let Some(valgrind) = found else {
+    if found.is_none() {
         tools::skip("valgrind", "no valgrind on the path");
-        return;
-    };
+    }
+    found
+}
+
+/// Launches are not made, events say that all take as long, and no stream is captured: what is counted is not the driver's.
+const NOTHING: &str = "int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, \
+    void *t, void **p, void **x) { return 0; }\nint cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return 0; }\n\
+    int cuStreamIsCapturing(void *s, int *is) { *is = 0; return 0; }\n";
+
+/// The bar is 200 ns; cores run at least three such instructions in a nanosecond.
+#[test]
+fn a_launch_costs_few_instructions_more() {
+    let Some(valgrind) = valgrind() else { return };
     let place = becomes_a_better_one("gather", 1);
-    // Launches are not made, events say that all take as long, and no stream is captured: what is counted is not the driver's.
-    place.driver_in_front(
-        "nothing",
-        "int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *t, \
-         void **p, void **x) { return 0; }\nint cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return 0; }\n\
-         int cuStreamIsCapturing(void *s, int *is) { *is = 0; return 0; }\n",
-    );
-    let alone = instructions_of_a_launch(&place, &valgrind, &[]);
-    let exec = instructions_of_a_launch(&place, &valgrind, &["exec", "--with", "cap"]);
+    place.driver_in_front("nothing", NOTHING);
+    let program = |launches: u32| {
+        let words = ["./gather", &ptx("gather"), "1024", "64", &launches.to_string()];
+        words.map(str::to_owned).to_vec()
+    };
+    // All but those in turns, and one of 256, took the better kernel.
+    let taken = |launches: u32| {
+        let taken = launches - 16 - (launches / 256 - 1);
+        format!("headstart: gather: {taken} of {launches} launches")
+    };
+    let of = |first: &[&str]| instructions_of_a_launch(&place, &valgrind, first, &program, &taken);
+    let (alone, exec) = (of(&[]), of(&["exec", "--with", "cap"]));
     println!("{alone:.0} instructions a launch, {exec:.0} with `exec`");
     assert!(alone > 0.0 && exec - alone < 600.0, "{alone} and {exec}");
+}
+
+/// Each launch has other arrays. Where it has other sizes, too, what it reaches is computed anew: 94 terms in this build, which is
+/// hardly optimized, and two thirds of that in one that is released, half a microsecond.
+#[test]
+fn bytes_that_a_launch_reaches_cost_few_instructions() {
+    let Some(valgrind) = valgrind() else { return };
+    let ptx = ptx("pooled");
+    let place = Place::new("pooled", 1);
+    place.done(&[
+        "capture", "-o", "cap", "--launch", "0", "--", "./pooled", &ptx, "1", "2", "apart",
+    ]);
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    place.driver_in_front("nothing", NOTHING);
+    let taken = |launches: u32| {
+        let taken = launches - 16 - (launches / 256 - 1);
+        format!("headstart: pooled: {taken} of {launches} launches")
+    };
+    for (sizes, bar) in [("", 12_000.0), ("same", 3_500.0)] {
+        let program = |launches: u32| {
+            let words = ["./pooled", &ptx, "5", &launches.to_string(), "apart", sizes];
+            let words = words.into_iter().filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let of = |first: &[&str]| instructions_of_a_launch(&place, &valgrind, first, &program, &taken);
+        let (alone, exec) = (of(&[]), of(&["exec", "--with", "cap"]));
+        println!("{alone:.0} instructions a launch, {exec:.0} with `exec` {sizes}");
+        assert!(alone > 0.0 && exec - alone < bar, "{alone} and {exec} {sizes}");
+    }
 }
 
 /// A better kernel may need more registers or shared memory: the launch is the original's then, and the program notices nothing.
@@ -370,6 +416,76 @@ fn what_the_driver_does_not_launch_is_launched_as_it_was() {
     assert!(told.contains("headstart: gather: 0 of 5 launches"), "{told}");
     let said = "gather: the driver did not launch the better kernel where it launches the original, which is taken again: 8×1×1";
     assert!(told.contains(said), "{told}");
+}
+
+/// Machine code that was made ahead is loaded; a driver that does not take it gets the text.
+#[test]
+fn a_kernel_is_assembled_ahead_by_the_assembler_that_is_named() {
+    let Some(ptxas) = tools::program("ptxas") else {
+        return;
+    };
+    let place = becomes_a_better_one("gather", 1);
+    assert!(!place.at("cap/gather/tuned.cubin").exists(), "none was named");
+    let tune = |assembler: &Path| {
+        let mut command = place.in_place(Command::new(env!("CARGO_BIN_EXE_headstart")));
+        command.args([
+            "tune",
+            "cap/gather",
+            "--device",
+            "sim:h200",
+            "--plans",
+            "unroll:4",
+        ]);
+        let output = command
+            .env("HEADSTART_PTXAS", assembler)
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let said = tune(Path::new("/nowhere/ptxas"));
+    assert!(
+        said.contains("Not assembled ahead, the driver will compile it: HEADSTART_PTXAS: cannot be started"),
+        "{said}"
+    );
+    tune(&ptxas);
+    let code = fs::read(place.at("cap/gather/tuned.cubin")).expect("machine code");
+    assert!(code.starts_with(b"\x7fELF"));
+    let front = place.driver_in_front(
+        "codes",
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         int cuModuleLoadData(void **m, const void *image) {\n    int (*real)() = dlsym(RTLD_NEXT, \"cuModuleLoadData\");\n    \
+         if (memcmp(image, \"\\177ELF\", 4)) return real(m, image);\n    const char *path = getenv(\"CODE_OF\");\n    \
+         if (!path) return 209;\n    static char text[1 << 20];\n    FILE *file = fopen(path, \"rb\");\n    \
+         text[fread(text, 1, sizeof text - 1, file)] = 0;\n    fclose(file);\n    return real(m, text);\n}\n",
+    );
+    let exec = |code_of: Option<&Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args([
+            "exec",
+            "--with",
+            "cap",
+            "--",
+            "./gather",
+            &ptx("gather"),
+            "1024",
+            "64",
+            "5",
+        ]);
+        let mut command = place.behind(&front, command);
+        if let Some(path) = code_of {
+            command.env("CODE_OF", path);
+        }
+        let output = command.output().expect("it runs");
+        text(&output.stderr)
+    };
+    let taken = "headstart: gather: 3 of 5 launches ran the tuned kernel";
+    let told = exec(None);
+    assert!(told.contains(taken), "{told}");
+    let moved = place.at("moved.ptx");
+    fs::rename(place.at("cap/gather/tuned.ptx"), &moved).expect("it is there");
+    let told = exec(Some(&moved));
+    assert!(told.contains(taken), "{told}");
 }
 
 #[test]
@@ -624,6 +740,128 @@ fn what_is_broken_is_not_taken_for_whole() {
     );
 }
 
+/// A driver that has its own way with what is asked of it beside the program, or a disk that has.
+#[test]
+fn faults_are_nothing_that_a_program_would_notice() {
+    let place = becomes_a_better_one("gather", 1);
+    let program = ["./gather", &ptx("gather"), "1024", "64", "5"];
+    let alone = place.alone("gather", &program[1..]);
+    let next = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <signal.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>\n\
+                #define NEXT(name) int (*next)() = dlsym(RTLD_NEXT, #name)\n";
+    let taken = "headstart: gather: 3 of 5 launches ran the tuned kernel";
+    let kept = "headstart: gather: 0 of ";
+    for (name, functions, told) in [
+        (
+            "newer",
+            "int cuDriverGetVersion(int *version) { *version = 99990; return 0; }",
+            taken,
+        ),
+        (
+            "other",
+            "int cuDeviceGetAttribute(int *value, int which, int device) { NEXT(cuDeviceGetAttribute); int result = next(value, which, \
+             device); if (which == 75) *value = 8; return result; }",
+            taken,
+        ),
+        (
+            "timeless",
+            "int cuEventCreate(void **event, unsigned flags) { return 2; }",
+            taken,
+        ),
+        (
+            "asked",
+            "int cuStreamIsCapturing(void *stream, int *is) { return 999; }",
+            kept,
+        ),
+        (
+            "full",
+            "int cuModuleLoadData(void **module, const void *image) { static int count; NEXT(cuModuleLoadData); \
+             return ++count == 2 ? 2 : next(module, image); }",
+            kept,
+        ),
+    ] {
+        let front = place.driver_in_front(name, &format!("{next}{functions}\n"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["exec", "--with", "cap", "--"]).args(program);
+        let exec = place.behind(&front, command).output().expect("it runs");
+        let said = text(&exec.stderr);
+        assert_eq!(
+            (&exec.stdout, exec.status.code()),
+            (&alone.stdout, Some(0)),
+            "{name}: {said}"
+        );
+        assert!(said.contains(told), "{name}: {said}");
+    }
+    // In the second run, which copies: the program is killed while a buffer is, or the driver does not copy.
+    let copies = "int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) { static int count; NEXT(cuMemcpyDtoH_v2); \
+                  const char *mode = getenv(\"HEADSTART_DRIVER\"); int is = mode && !strncmp(mode, \"capture\", 7) && ++count == 2;";
+    for (name, end, told) in [
+        (
+            "killed",
+            "if (is) kill(getpid(), SIGKILL);",
+            "not captured: in the second run there was no launch 0",
+        ),
+        ("uncopied", "if (is) return 2;", "could not be copied: error 2"),
+    ] {
+        let front = place.driver_in_front(
+            name,
+            &format!("{next}{copies} {end} return next(to, from, bytes); }}\n"),
+        );
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        let folder = format!("cap-{name}");
+        command
+            .args(["capture", "-o", &folder, "--launch", "0", "--"])
+            .args(program);
+        let captured = place.behind(&front, command).output().expect("it runs");
+        let said = text(&captured.stdout);
+        assert!(captured.stdout.starts_with(&alone.stdout), "{name}: {said}");
+        assert!(said.contains(told), "{name}: {said}{}", text(&captured.stderr));
+        assert!(
+            !place.at(&folder).join("gather").exists(),
+            "{name}: nothing half written is left"
+        );
+    }
+}
+
+/// What is counted lies in a mapped file, whose pages need room.
+#[test]
+fn a_full_disk_is_nothing_that_a_program_would_notice() {
+    let place = becomes_a_better_one("gather", 1);
+    let program = ["./gather", &ptx("gather"), "1024", "64", "5"];
+    let alone = place.alone("gather", &program[1..]);
+    let small = place.at("small");
+    fs::create_dir(&small).expect("a folder");
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=256k", "tmpfs"])
+        .arg(&small)
+        .output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        tools::skip("small-disk", "no small file system can be mounted here");
+        return;
+    }
+    let run = |words: &[&str]| {
+        let mut command = place.in_place(Command::new(env!("CARGO_BIN_EXE_headstart")));
+        command.args(words).args(program).env("TMPDIR", &small);
+        command.output().expect("it runs")
+    };
+    let exec = run(&["exec", "--with", "cap", "--"]);
+    let captured = run(&["capture", "-o", "small/cap", "--"]);
+    let unmounted = Command::new("umount").arg(&small).status();
+    assert!(unmounted.is_ok_and(|status| status.success()));
+    let said = text(&exec.stderr);
+    assert_eq!(
+        (&exec.stdout, exec.status.code()),
+        (&alone.stdout, Some(0)),
+        "{said}"
+    );
+    assert!(said.contains("no room on the disk"), "{said}");
+    assert_eq!(captured.stdout, alone.stdout, "{}", text(&captured.stderr));
+    assert!(
+        text(&captured.stderr).contains("room on the disk"),
+        "{}",
+        text(&captured.stderr)
+    );
+}
+
 #[test]
 fn everything_can_be_turned_off() {
     let ptx = ptx("gather");
@@ -678,6 +916,85 @@ fn memory_that_shares_an_allocation_is_apart_from_nothing() {
     all.extend(program);
     let exec = place.headstart(&all);
     assert_eq!(text(&exec.stdout), alone, "{}", text(&exec.stderr));
+}
+
+/// A driver's function by which all launches take as long: no kernel is switched back.
+const EVEN: &str = "int cuEventElapsedTime(float *ms, void *a, void *b) { *ms = 1; return 0; }\n";
+
+/// Arrays of a pool: which bytes the kernel reaches is computed for each launch from its numbers. Early loads read what was there
+/// before, so that a launch with a byte too many in common would leave other sums.
+#[test]
+fn arrays_of_one_pool_are_apart_where_the_launch_says_so() {
+    let ptx = ptx("pooled");
+    let place = Place::new("pooled", 1);
+    place.done(&[
+        "capture", "-o", "cap", "--launch", "0", "--", "./pooled", &ptx, "1", "2", "apart",
+    ]);
+    let ran = place.done(&["run", "cap/pooled", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("match the capture"), "{ran}");
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    let tuned = place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    assert!(
+        tuned.contains(
+            "`param_0` and `param_1` lead into different allocations, or to different bytes of one"
+        ),
+        "{tuned}"
+    );
+    let even = place.driver_in_front("even", EVEN);
+    let mut shared = 0;
+    let seed: u32 = std::env::var("HEADSTART_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    for seed in 8 * seed..8 * seed + 8 {
+        let launches = 40;
+        let program = ["./pooled", &ptx, &seed.to_string(), &launches.to_string()];
+        let alone = text(&place.alone("pooled", &program[1..]).stdout);
+        let sharing: u32 = alone
+            .split_whitespace()
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_else(|| panic!("{alone}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["exec", "--with", "cap", "--"]).args(program);
+        let exec = place.behind(&even, command).output().expect("it runs");
+        let told = text(&exec.stderr);
+        assert_eq!(text(&exec.stdout), alone, "seed {seed}: {told}");
+        // All the others meet them; the first 32 of these take turns.
+        let said = format!("headstart: pooled: {sharing} launches did not meet");
+        assert!(told.contains(&said), "seed {seed}: {alone}{told}");
+        let met: u32 = launches - sharing;
+        let taken = met.min(32).div_ceil(2) + met.saturating_sub(32);
+        let said = format!("headstart: pooled: {taken} of {launches} launches ran the tuned kernel");
+        assert!(told.contains(&said), "seed {seed}: {alone}{told}");
+        shared += sharing;
+    }
+    assert!(shared > 80, "{shared}");
+}
+
+/// Nodes meet the facts or do not, each for itself, whatever changes them.
+#[test]
+fn nodes_of_graphs_take_the_better_kernel_where_they_meet_its_facts() {
+    let ptx = ptx("pooled");
+    let place = Place::new("graphs", 1);
+    let even = place.driver_in_front("even", EVEN);
+    let in_program = |first: &[&str], launches: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(first).args(["--", "./graphs", &ptx, launches]);
+        let output = place.behind(&even, command).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    in_program(&["capture", "-o", "cap", "--launch", "0"], "1");
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    // In the first 16 launches of each executable graph the program's own and the better one take turns.
+    for (launches, replaced, of) in [("1", 6, 13), ("8", 45, 97), ("20", 137, 241)] {
+        let alone = text(&place.alone("graphs", &[&ptx, launches]).stdout);
+        let (said, told) = in_program(&["exec", "--with", "cap"], launches);
+        assert_eq!(said, alone, "{launches}: {told}");
+        let ran = format!("headstart: pooled: {replaced} of {of} launches ran the tuned kernel");
+        assert!(told.contains(&ran), "{launches}: {told}");
+        let original = format!("{} launches in graphs ran the original", of - replaced);
+        assert!(told.contains(&original), "{launches}: {told}");
+    }
 }
 
 /// Captures a program, runs every captured launch again, tunes it, and runs the program with what came of it.

@@ -53,6 +53,15 @@ pub struct KernelNode {
     pub extra: *mut *mut c_void,
 }
 
+/// `CUDA_KERNEL_NODE_PARAMS_v2`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct NodeParameters {
+    pub node: KernelNode,
+    pub kernel: Handle,
+    pub context: Handle,
+}
+
 /// `CU_JIT_INPUT_PTX`.
 pub const INPUT_PTX: c_int = 1;
 

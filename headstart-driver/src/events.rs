@@ -59,6 +59,11 @@ pub fn release() {
     EVENTS.release();
 }
 
+/// Whether times can be taken, or whoever takes them has come to an end.
+pub fn comes_free() -> bool {
+    EVENTS.comes_free()
+}
+
 /// Calls the driver in a way that a capture of another stream does not forbid.
 pub fn relaxed<T>(call: impl FnOnce() -> T) -> T {
     let mut mode = RELAXED;

@@ -6,12 +6,12 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Once;
 
-use crate::abi::{CUresult, DevicePtr, Handle, INPUT_PTX, LaunchConfig, SUCCESS};
+use crate::abi::{CUresult, DevicePtr, Handle, INPUT_PTX, LaunchConfig, NodeParameters, SUCCESS};
 use crate::launches::{self, Launch};
 use crate::lookup::{self, Wrapper};
 use crate::memory::{self, Kind};
 use crate::settings::{self, Mode};
-use crate::{compilers, events, functions, images, real, record, replace, snapshot};
+use crate::{compilers, events, functions, graphs, images, real, record, replace, snapshot};
 
 /// `CU_DEVICE_ATTRIBUTE_MPS_ENABLED`.
 const MPS_ENABLED: c_int = 133;
@@ -68,13 +68,17 @@ fn first_call() {
 }
 
 extern "C" fn at_exit() {
-    events::harvest(usize::MAX);
-    record::end();
+    // Without its last words, rather than never.
+    if events::comes_free() && record::comes_free() {
+        events::harvest(usize::MAX);
+        record::end();
+    }
 }
 
 /// In the order in which they are taken one inside the other.
 extern "C" fn before_fork() {
     snapshot::hold();
+    graphs::hold();
     functions::hold();
     images::hold();
     compilers::hold();
@@ -92,6 +96,7 @@ extern "C" fn after_fork() {
     compilers::release();
     images::release();
     functions::release();
+    graphs::release();
     snapshot::release();
 }
 
@@ -138,7 +143,7 @@ unsafe fn named(result: CUresult, handle: *mut Handle, owner: Handle, name: *con
         // SAFETY: the driver has read the name and given the handle.
         let (handle, name) = unsafe { (*handle, CStr::from_ptr(name).to_string_lossy().into_owned()) };
         if let Some(known) = functions::register(handle, owner, name) {
-            replace::registered(known, owner);
+            replace::registered(known, handle, owner);
         }
     }
     result
@@ -377,6 +382,108 @@ exported! {
         launches::node(parameters);
         real::cuGraphAddKernelNode_v2(node, graph, after, count, parameters)
     }
+    cuGraphInstantiate_v2(exec: *mut Handle, graph: Handle, node: *mut Handle, log: *mut c_char, length: usize) {
+        let result = real::cuGraphInstantiate_v2(exec, graph, node, log, length);
+        instantiated(result, exec, graph, 0)
+    }
+    cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64) {
+        instantiated(real::cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags)
+    }
+    cuGraphInstantiateWithParams(exec: *mut Handle, graph: Handle, parameters: *mut u64) {
+        let result = real::cuGraphInstantiateWithParams(exec, graph, parameters);
+        // Its flags come first.
+        instantiated(result, exec, graph, parameters.as_ref().copied().unwrap_or(0))
+    }
+    cuGraphInstantiateWithParams_ptsz(exec: *mut Handle, graph: Handle, parameters: *mut u64) {
+        let result = real::cuGraphInstantiateWithParams_ptsz(exec, graph, parameters);
+        instantiated(result, exec, graph, parameters.as_ref().copied().unwrap_or(0))
+    }
+    cuGraphLaunch(exec: Handle, stream: Handle) {
+        graphs::launch(exec, stream, false, |exec| real::cuGraphLaunch(exec, stream))
+    }
+    cuGraphLaunch_ptsz(exec: Handle, stream: Handle) {
+        graphs::launch(exec, stream, true, |exec| real::cuGraphLaunch_ptsz(exec, stream))
+    }
+    cuGraphExecDestroy(exec: Handle) {
+        graphs::destroyed(exec);
+        real::cuGraphExecDestroy(exec)
+    }
+    cuGraphExecUpdate(exec: Handle, graph: Handle, node: *mut Handle, outcome: *mut c_int) {
+        let result = real::cuGraphExecUpdate(exec, graph, node, outcome);
+        updated(result, exec, graph)
+    }
+    cuGraphExecUpdate_v2(exec: Handle, graph: Handle, outcome: *mut c_void) {
+        let result = real::cuGraphExecUpdate_v2(exec, graph, outcome);
+        updated(result, exec, graph)
+    }
+    cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, parameters: *const NodeParameters) {
+        let result = real::cuGraphExecKernelNodeSetParams_v2(exec, node, parameters);
+        match result {
+            SUCCESS if !parameters.is_null() => graphs::set_parameters(exec, node, parameters),
+            _ => graphs::forget(exec),
+        }
+        result
+    }
+    cuGraphExecKernelNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
+        let result = real::cuGraphExecKernelNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecNodeSetParams(exec: Handle, node: Handle, parameters: *mut c_void) {
+        let result = real::cuGraphExecNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle) {
+        let result = real::cuGraphExecMemcpyNodeSetParams(exec, node, parameters, context);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle) {
+        let result = real::cuGraphExecMemsetNodeSetParams(exec, node, parameters, context);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecHostNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
+        let result = real::cuGraphExecHostNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecChildGraphNodeSetParams(exec: Handle, node: Handle, child: Handle) {
+        let result = real::cuGraphExecChildGraphNodeSetParams(exec, node, child);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle) {
+        let result = real::cuGraphExecEventRecordNodeSetEvent(exec, node, event);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecEventWaitNodeSetEvent(exec: Handle, node: Handle, event: Handle) {
+        let result = real::cuGraphExecEventWaitNodeSetEvent(exec, node, event);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecExternalSemaphoresSignalNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
+        let result = real::cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecExternalSemaphoresWaitNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
+        let result = real::cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void) {
+        let result = real::cuGraphExecBatchMemOpNodeSetParams(exec, node, parameters);
+        graphs::forget(exec);
+        result
+    }
+    cuGraphNodeSetEnabled(exec: Handle, node: Handle, enabled: c_uint) {
+        let result = real::cuGraphNodeSetEnabled(exec, node, enabled);
+        graphs::forget(exec);
+        result
+    }
 
     cuMemAlloc_v2(pointer: *mut DevicePtr, bytes: usize) {
         got(real::cuMemAlloc_v2(pointer, bytes), pointer, bytes, Kind::Device)
@@ -471,6 +578,24 @@ exported! {
     }
 }
 
+unsafe fn instantiated(result: CUresult, exec: *mut Handle, graph: Handle, flags: u64) -> CUresult {
+    if result == SUCCESS && !exec.is_null() {
+        // SAFETY: the driver has given the handle.
+        unsafe { graphs::instantiated(*exec, graph, flags) };
+    }
+    result
+}
+
+unsafe fn updated(result: CUresult, exec: Handle, graph: Handle) -> CUresult {
+    match result {
+        // SAFETY: the driver has accepted the graph.
+        SUCCESS => unsafe { graphs::updated(exec, graph) },
+        // What it has changed before it failed is not known.
+        _ => graphs::forget(exec),
+    }
+    result
+}
+
 /// A context may end: times of launches in it are taken while they can be.
 fn leave(context: Handle) {
     if matches!(settings::mode(), Mode::List | Mode::Exec) && !context.is_null() {
@@ -480,6 +605,7 @@ fn leave(context: Handle) {
     }
     if settings::mode() != Mode::Off {
         functions::forget_modules(&images::forget_modules());
+        graphs::forget_all();
         replace::forget_modules();
     }
 }

@@ -154,7 +154,7 @@ const OF_A_CONTEXT: usize = 1;
 
 /// Another handle of a kernel: its function in a context.
 pub fn alias(handle: Handle, of: Handle) {
-    if let Some(known) = known(of) {
+    if let Some(known) = known(of).filter(|_| handle != of) {
         let _all = ALL.take();
         let owner = known.entry.owner.load(Ordering::Relaxed) | OF_A_CONTEXT;
         if let Some(alias) = insert(handle as usize, owner, known.function) {

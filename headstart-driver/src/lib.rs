@@ -12,6 +12,7 @@
 //!         images, functions, memory     which kernel is which, and where memory lies
 //!                     │
 //!         record · snapshot · replace   counts and times; a launch with its memory; a better kernel in place
+//!                               graphs  the same of a graph's nodes
 //!                     │
 //!                   real                 the driver itself
 //! ```
@@ -32,12 +33,15 @@ mod addresses;
 mod compilers;
 mod events;
 mod exports;
+mod facts;
 mod functions;
+mod graphs;
 mod images;
 mod launches;
 mod lock;
 mod lookup;
 mod memory;
+mod reach;
 mod real;
 mod record;
 mod replace;

@@ -8,6 +8,7 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// A value that one thread at a time may use. What is done meanwhile is short.
 pub struct Lock<T> {
@@ -34,6 +35,16 @@ impl<T> Lock<T> {
     pub fn take(&self) -> Taken<'_, T> {
         self.hold();
         Taken(self)
+    }
+
+    /// Whether the value is free, now or soon. It never is where a signal's handler ends the program while its own thread uses it.
+    pub fn comes_free(&self) -> bool {
+        (0..1000).any(|turn| {
+            if turn > 0 {
+                thread::sleep(Duration::from_micros(100));
+            }
+            !self.taken.load(Ordering::Acquire)
+        })
     }
 
     /// The same without a guard, for the time of a fork.

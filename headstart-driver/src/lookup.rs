@@ -35,6 +35,13 @@ pub const RULES: &[(&str, c_int, &str)] = &[
     ("cuDevicePrimaryCtxReset", 11000, "cuDevicePrimaryCtxReset_v2"),
     ("cuGetProcAddress", 12000, "cuGetProcAddress_v2"),
     ("cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"),
+    (
+        "cuGraphExecKernelNodeSetParams",
+        12000,
+        "cuGraphExecKernelNodeSetParams_v2",
+    ),
+    ("cuGraphExecUpdate", 12000, "cuGraphExecUpdate_v2"),
+    ("cuGraphInstantiate", 12000, "cuGraphInstantiateWithFlags"),
     ("cuLinkAddData", 6050, "cuLinkAddData_v2"),
     ("cuLinkAddFile", 6050, "cuLinkAddFile_v2"),
     ("cuMemAlloc", 3020, "cuMemAlloc_v2"),

@@ -7,7 +7,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, NOT_FOUND, SUCCESS};
+use crate::abi::{CUresult, DevicePtr, Handle, LaunchConfig, NOT_FOUND, NodeParameters, SUCCESS};
 
 type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
 
@@ -198,6 +198,36 @@ functions! {
     );
     cuGraphAddKernelNode(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void);
     cuGraphAddKernelNode_v2(node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const c_void);
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize);
+    cuGraphNodeGetType(node: Handle, kind: *mut c_int);
+    cuGraphKernelNodeGetAttribute(node: Handle, attribute: c_uint, value: *mut c_void);
+    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut NodeParameters);
+    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const NodeParameters);
+    cuGraphClone(clone: *mut Handle, graph: Handle);
+    cuGraphNodeFindInClone(node: *mut Handle, original: Handle, clone: Handle);
+    cuGraphDestroy(graph: Handle);
+    cuGraphInstantiate_v2(exec: *mut Handle, graph: Handle, node: *mut Handle, log: *mut c_char, length: usize);
+    cuGraphInstantiateWithFlags(exec: *mut Handle, graph: Handle, flags: u64);
+    cuGraphInstantiateWithParams(exec: *mut Handle, graph: Handle, parameters: *mut u64);
+    cuGraphInstantiateWithParams_ptsz(exec: *mut Handle, graph: Handle, parameters: *mut u64);
+    cuGraphLaunch(exec: Handle, stream: Handle);
+    cuGraphLaunch_ptsz(exec: Handle, stream: Handle);
+    cuGraphExecDestroy(exec: Handle);
+    cuGraphExecUpdate(exec: Handle, graph: Handle, node: *mut Handle, result: *mut c_int);
+    cuGraphExecUpdate_v2(exec: Handle, graph: Handle, result: *mut c_void);
+    cuGraphExecKernelNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void);
+    cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, parameters: *const NodeParameters);
+    cuGraphExecNodeSetParams(exec: Handle, node: Handle, parameters: *mut c_void);
+    cuGraphExecMemcpyNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle);
+    cuGraphExecMemsetNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void, context: Handle);
+    cuGraphExecHostNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void);
+    cuGraphExecChildGraphNodeSetParams(exec: Handle, node: Handle, child: Handle);
+    cuGraphExecEventRecordNodeSetEvent(exec: Handle, node: Handle, event: Handle);
+    cuGraphExecEventWaitNodeSetEvent(exec: Handle, node: Handle, event: Handle);
+    cuGraphExecExternalSemaphoresSignalNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void);
+    cuGraphExecExternalSemaphoresWaitNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void);
+    cuGraphExecBatchMemOpNodeSetParams(exec: Handle, node: Handle, parameters: *const c_void);
+    cuGraphNodeSetEnabled(exec: Handle, node: Handle, enabled: c_uint);
     cuMemAlloc_v2(pointer: *mut DevicePtr, bytes: usize);
     cuMemAllocPitch_v2(pointer: *mut DevicePtr, pitch: *mut usize, width: usize, height: usize, element: c_uint);
     cuMemFree_v2(pointer: DevicePtr);

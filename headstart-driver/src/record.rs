@@ -133,6 +133,11 @@ pub fn release() {
     PROCESS.release();
 }
 
+/// Whether lines can be written, or whoever writes one has come to an end.
+pub fn comes_free() -> bool {
+    PROCESS.comes_free()
+}
+
 /// A child after a fork has no files yet. What it inherits of CUDA does not work there.
 pub fn forget() {
     // The parent's file is the parent's: it is not written here.
@@ -149,6 +154,7 @@ fn open() -> Option<Process> {
     }
     fs::create_dir_all(folder.join("images")).ok()?;
     let name = format!("process-{}", std::process::id());
+    let counts = counts(&folder.join(format!("{name}.counts")))?;
     let mut lines = OpenOptions::new()
         .create(true)
         .append(true)
@@ -157,15 +163,25 @@ fn open() -> Option<Process> {
     lines
         .write_all(format!("headstart 1\ncommand\t{}\n", command()).as_bytes())
         .ok()?;
+    Some(Process { lines, counts })
+}
+
+/// The counts of this process, in a file.
+fn counts(path: &Path) -> Option<*const Counts> {
     let bytes = MOST_FUNCTIONS * size_of::<Counts>();
     let file = OpenOptions::new()
         .create(true)
         .truncate(true)
         .read(true)
         .write(true)
-        .open(folder.join(format!("{name}.counts")))
+        .open(path)
         .ok()?;
-    file.set_len(bytes as u64).ok()?;
+    // Where the disk is full, a page without a place on it would end the program when it is written.
+    // SAFETY: a file that is open for writing.
+    if unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, bytes as libc::off_t) } != 0 {
+        let _ = fs::remove_file(path);
+        return None;
+    }
     // SAFETY: a new mapping of a file of this length, which stays.
     let counts = unsafe {
         libc::mmap(
@@ -177,10 +193,7 @@ fn open() -> Option<Process> {
             0,
         )
     };
-    (counts != libc::MAP_FAILED).then(|| Process {
-        lines,
-        counts: counts.cast::<Counts>(),
-    })
+    (counts != libc::MAP_FAILED).then(|| counts.cast::<Counts>().cast_const())
 }
 
 /// The command of this process, on one line.

@@ -1,22 +1,8 @@
 //! Better kernels in place of the program's own, where a launch meets what they rest on.
 //!
-//! `exec.txt` says which kernels: lines of words, tabs between. A kernel's own line, and its facts after it:
-//!
-//! ```text
-//! kernel     IMAGE  NAME  FILE  ENTRY       FILE has ENTRY, which computes what NAME of IMAGE does
-//! group      X  Y  Z                        for work-groups of this size
-//! shared     BYTES                          for this much dynamic shared memory
-//! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations
-//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
-//! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
-//! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
-//! machine    DRIVER  CAPABILITY             for machine code as this driver makes it for devices of this compute capability
-//! address    KEPT  NAME                     variable KEPT of the better kernel's module holds the address of the program's NAME
-//! ```
-//!
-//! A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
-//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original: what
-//! they are given may change without a launch.
+//! `exec.txt` says which kernels ([`facts`](crate::facts)). A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
+//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original;
+//! [`graphs`](crate::graphs) has better ones beside them.
 //!
 //! The first launches take the two kernels in turns, and later ones now and then, with their times: where the better one is
 //! slower in this program, the original is taken again.
@@ -29,15 +15,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::abi::{CUresult, Handle, SUCCESS};
-use crate::addresses::{self, KeptAddress, Validity};
+use crate::addresses::{self, Validity};
+use crate::facts::{Better, Fact, MOST_WORDS, Place, places, read};
 use crate::functions::Known;
 use crate::images::ImageHash;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Kind};
+use crate::reach::{self, Last, Reaches};
 use crate::record::{self, Counts};
 use crate::settings::{self, Mode};
-use crate::{events, real};
+use crate::{events, functions, real};
 
 /// Launches that take the two kernels in turns.
 const TRIAL: u64 = 32;
@@ -45,46 +33,15 @@ const TRIAL: u64 = 32;
 const SAMPLE: u64 = 256;
 /// Timed launches of each kernel before one is said to be slower.
 const ENOUGH: u64 = 8;
-/// Facts of a kernel at most: what they look at is kept for the next launch.
-const MOST_WORDS: usize = 32;
-
-/// A pointer among the parameters: so many bytes inside one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
-    index: usize,
-    inside: usize,
-}
-
-/// What a launch must meet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fact {
-    Group([u32; 3]),
-    Shared(u32),
-    Apart(Place, Place),
-    Ends(Place, u64, u64),
-    Aligned(Place, u64),
-    Known(Place),
-}
-
-/// A kernel that has a better one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Better {
-    image: String,
-    name: String,
-    file: String,
-    entry: String,
-    facts: Vec<Fact>,
-    addresses: Vec<KeptAddress>,
-    /// The driver's version and the devices' compute capability for which it computes the same.
-    machine: Option<(u64, u64)>,
-}
-
 /// A better kernel, loaded.
 pub struct Replacement {
     handle: Handle,
     /// Where the addresses that it keeps are right; none where it keeps none.
     only_in: Option<Validity>,
+    is_library: bool,
     facts: Vec<Fact>,
+    reaches: Reaches,
+    reached: Last,
     places: Vec<Place>,
     counts: &'static Counts,
     launches: AtomicU64,
@@ -101,6 +58,7 @@ unsafe impl Sync for Replacement {}
 #[derive(Clone, Copy)]
 struct Seen {
     words: [u64; MOST_WORDS],
+    grid: [u32; 3],
     changes: u64,
     holds: bool,
 }
@@ -131,67 +89,6 @@ fn table() -> &'static [Better] {
     TABLE.get_or_init(|| {
         let text = fs::read_to_string(settings::get().folder.join("exec.txt")).unwrap_or_default();
         read(&text)
-    })
-}
-
-fn read(text: &str) -> Vec<Better> {
-    let mut all: Vec<Option<Better>> = Vec::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split('\t').collect();
-        if let ["kernel", image, name, file, entry] = words[..] {
-            all.push(Some(Better {
-                image: image.to_owned(),
-                name: name.to_owned(),
-                file: file.to_owned(),
-                entry: entry.to_owned(),
-                facts: Vec::new(),
-                addresses: Vec::new(),
-                machine: None,
-            }));
-            continue;
-        }
-        let Some(last) = all.last_mut() else { continue };
-        if let (["address", kept_in, of], Some(better)) = (&words[..], last.as_mut()) {
-            better.addresses.push(KeptAddress {
-                kept_in: (*kept_in).to_owned(),
-                of: (*of).to_owned(),
-            });
-            continue;
-        }
-        if let (["machine", driver, capability], Some(better)) = (&words[..], last.as_mut())
-            && let (Ok(driver), Ok(capability)) = (driver.parse(), capability.parse())
-        {
-            better.machine = Some((driver, capability));
-            continue;
-        }
-        match (fact(&words), last.as_mut()) {
-            (Some(fact), Some(better)) if better.facts.len() < MOST_WORDS / 2 => better.facts.push(fact),
-            // What is not understood might be what the kernel rests on.
-            _ => *last = None,
-        }
-    }
-    all.into_iter().flatten().collect()
-}
-
-fn fact(words: &[&str]) -> Option<Fact> {
-    let (kind, rest) = words.split_first()?;
-    let numbers: Vec<u64> = rest.iter().map(|word| word.parse().ok()).collect::<Option<_>>()?;
-    let place = |index: u64, inside: u64| Place {
-        index: index as usize,
-        inside: inside as usize,
-    };
-    Some(match (*kind, &numbers[..]) {
-        ("group", &[x, y, z]) => Fact::Group([x as u32, y as u32, z as u32]),
-        ("shared", &[bytes]) => Fact::Shared(bytes as u32),
-        ("apart", &[index, inside, other, other_inside]) => {
-            Fact::Apart(place(index, inside), place(other, other_inside))
-        }
-        ("ends", &[index, inside, length, size]) if size > 0 => {
-            Fact::Ends(place(index, inside), length, size)
-        }
-        ("aligned", &[index, inside, bytes]) if bytes > 0 => Fact::Aligned(place(index, inside), bytes),
-        ("known", &[index, inside]) => Fact::Known(place(index, inside)),
-        _ => return None,
     })
 }
 
@@ -238,8 +135,16 @@ fn is_machine((driver, capability): (u64, u64)) -> bool {
     known && u64::try_from(version) == Ok(driver) && (0..devices).all(has_capability)
 }
 
+/// Loads a better kernel: as machine code if the driver takes it, which compiles nothing then, or else as text.
 unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
-    let path = settings::get().folder.join(&better.file);
+    // SAFETY: the caller's.
+    let of = |file: &str| unsafe { load_file(file, better, is_library) };
+    let assembled = better.assembled.as_deref().and_then(|file| of(file).ok());
+    assembled.map_or_else(|| of(&better.file), Ok)
+}
+
+unsafe fn load_file(file: &str, better: &Better, is_library: bool) -> Result<Side, String> {
+    let path = settings::get().folder.join(file);
     let mut bytes = fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     // Text ends with a zero.
     bytes.push(0);
@@ -272,7 +177,7 @@ unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
         }
     };
     if result != SUCCESS {
-        return Err(format!("the driver refused {} with error {result}", better.file));
+        return Err(format!("the driver refused {file} with error {result}"));
     }
     if is_library {
         // Where loading is lazy it is done now. Without a context it cannot be yet.
@@ -288,7 +193,7 @@ unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
 }
 
 /// The program has asked for a kernel of a module or library.
-pub fn registered(known: Known, owner: Handle) {
+pub fn registered(known: Known, handle: Handle, owner: Handle) {
     if settings::mode() != Mode::Exec {
         return;
     }
@@ -324,8 +229,11 @@ pub fn registered(known: Known, owner: Handle) {
     let new = Box::new(Replacement {
         handle: side.kernel as Handle,
         only_in,
+        is_library: side.is_library,
         facts: better.facts.clone(),
-        places: places(&better.facts),
+        reaches: better.reaches.clone(),
+        reached: Last::new(),
+        places: places(&better.facts, &better.reaches),
         counts: function.counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(function.counts.switched_back.load(Ordering::Relaxed) != 0),
@@ -333,24 +241,14 @@ pub fn registered(known: Known, owner: Handle) {
     });
     // It is never freed: a launch may be looking at it.
     known.replace(Box::leak(new));
-}
-
-/// The places that facts look at, each once.
-fn places(facts: &[Fact]) -> Vec<Place> {
-    let mut all = Vec::new();
-    for fact in facts {
-        let own = match *fact {
-            Fact::Group(_) | Fact::Shared(_) => [None, None],
-            Fact::Apart(one, other) => [Some(one), Some(other)],
-            Fact::Ends(place, ..) | Fact::Aligned(place, _) | Fact::Known(place) => [Some(place), None],
-        };
-        for place in own.into_iter().flatten() {
-            if !all.contains(&place) {
-                all.push(place);
-            }
+    if side.is_library {
+        // A graph's node has the kernel's function in the context.
+        let mut function = ptr::null_mut();
+        // SAFETY: the program's kernel, and a place for a handle.
+        if events::relaxed(|| unsafe { real::cuKernelGetFunction(&raw mut function, handle) }) == SUCCESS {
+            functions::alias(function, handle);
         }
     }
-    all
 }
 
 /// A module or library of the program is about to go: so do ours for it.
@@ -408,12 +306,12 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
         return run(launch.handle);
     }
     if events::is_captured(launch.stream, launch.per_thread) {
-        counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        // It is a node, and is looked at when its graph is instantiated.
+        counts.launches.fetch_sub(1, Ordering::Relaxed);
         return run(launch.handle);
     }
-    let is_here = replacement.only_in.is_none_or(|validity| validity.is_now(launch));
     // SAFETY: the caller's.
-    if !is_here || !unsafe { replacement.holds(launch) } {
+    if !unsafe { replacement.is_for(launch) } {
         counts.refused.fetch_add(1, Ordering::Relaxed);
         return run(launch.handle);
     }
@@ -456,6 +354,33 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
 }
 
 impl Replacement {
+    /// The original is taken in every case.
+    pub fn is_off(&self) -> bool {
+        self.is_off.load(Ordering::Relaxed)
+    }
+
+    /// A function of the current context.
+    pub fn function(&self) -> Handle {
+        let mut function = ptr::null_mut();
+        // SAFETY: a kernel of ours, and a place for a handle.
+        match self.is_library
+            && unsafe { real::cuKernelGetFunction(&raw mut function, self.handle) } == SUCCESS
+        {
+            true => function,
+            false => self.handle,
+        }
+    }
+
+    /// Whether a launch may take it: all facts hold, and what it keeps is right there.
+    ///
+    /// # Safety
+    /// It is one that the driver takes.
+    pub unsafe fn is_for(&self, launch: &Launch) -> bool {
+        let is_here = self.only_in.is_none_or(|validity| validity.is_now(launch));
+        // SAFETY: the caller's.
+        !self.is_off() && is_here && unsafe { self.holds(launch) }
+    }
+
     /// The driver does not launch the better kernel where it launches the original, which is taken from now on.
     fn refused(&self, known: Known, launch: &Launch) {
         if self.is_off.swap(true, Ordering::Relaxed) {
@@ -510,7 +435,9 @@ impl Replacement {
         }
         let changes = memory::changes();
         let last = *self.last.take();
-        if let Some(seen) = last.filter(|seen| seen.changes == changes && seen.words == words) {
+        let is_same =
+            |seen: &Seen| seen.changes == changes && seen.words == words && seen.grid == launch.grid;
+        if let Some(seen) = last.filter(is_same) {
             return seen.holds;
         }
         let word = |place: Place| -> u64 {
@@ -521,12 +448,14 @@ impl Replacement {
             Fact::Group(_) | Fact::Shared(_) => true,
             Fact::Apart(one, other) => {
                 let both = (memory::at(word(one)), memory::at(word(other)));
-                let (Some(one), Some(other)) = both else {
+                let (Some(one_in), Some(other_in)) = both else {
                     // Nothing is accessed through a null pointer.
                     return word(one) == 0 || word(other) == 0;
                 };
                 // What others may write is apart from nothing.
-                one.start != other.start && one.kind != Kind::Foreign && other.kind != Kind::Foreign
+                one_in.kind != Kind::Foreign
+                    && other_in.kind != Kind::Foreign
+                    && (one_in.start != other_in.start || self.are_apart(one, other, &word, launch.grid))
             }
             Fact::Ends(place, length, size) => {
                 let address = word(place);
@@ -540,10 +469,26 @@ impl Replacement {
         });
         *self.last.take() = Some(Seen {
             words,
+            grid: launch.grid,
             changes,
             holds,
         });
         holds
+    }
+
+    /// Whether a launch reaches no byte through both of two pointers into one allocation.
+    fn are_apart(&self, one: Place, other: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> bool {
+        let number = |pointer: Place| self.reaches.number(pointer.index, pointer.inside);
+        let (Some(first), Some(second)) = (number(one), number(other)) else {
+            return false;
+        };
+        let reached = self
+            .reaches
+            .of(&self.reached, |scalar| word(Place::of(scalar)), grid);
+        let (Some(one_reached), Some(other_reached)) = (reached[first], reached[second]) else {
+            return false;
+        };
+        reach::are_apart((word(one), one_reached), (word(other), other_reached))
     }
 
     /// The words at all places; false if they cannot be had.
@@ -556,10 +501,17 @@ impl Replacement {
             return false;
         }
         for (word, place) in words.iter_mut().zip(&self.places) {
-            // SAFETY: the launch has a pointer to each parameter, and the kernel a pointer at this place of it.
+            // SAFETY: the launch has a pointer to each parameter, and the kernel a pointer or a number at this place of it.
             *word = unsafe {
-                let parameter = (*launch.parameters.add(place.index)).cast::<u8>();
-                parameter.add(place.inside).cast::<u64>().read_unaligned()
+                let parameter = (*launch.parameters.add(place.index))
+                    .cast::<u8>()
+                    .add(place.inside);
+                match place.bytes {
+                    1 => u64::from(parameter.read()),
+                    2 => u64::from(parameter.cast::<u16>().read_unaligned()),
+                    4 => u64::from(parameter.cast::<u32>().read_unaligned()),
+                    _ => parameter.cast::<u64>().read_unaligned(),
+                }
             };
         }
         true
@@ -577,33 +529,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_with_a_line_that_is_not_understood_is_left_out() {
-        let text = "kernel\tab\tone\tone.ptx\tone\ngroup\t128\t1\t1\napart\t0\t0\t1\t8\n\
-                    kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nmachine\t13000\t90\nends\t2\t0\t1024\t4\naddress\tkept\ttable\nknown\t1\t16\n";
-        let all = read(text);
-        let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
-        assert_eq!(names, ["one", "three"]);
-        assert_eq!((all[0].machine, all[1].machine), (None, Some((13000, 90))));
-        let place = |index, inside| Place { index, inside };
-        assert_eq!(
-            all[0].facts,
-            [Fact::Group([128, 1, 1]), Fact::Apart(place(0, 0), place(1, 8))]
-        );
-        assert_eq!(
-            all[1].facts,
-            [Fact::Ends(place(2, 0), 1024, 4), Fact::Known(place(1, 16))]
-        );
-        assert_eq!(all[1].addresses.len(), 1);
-        assert_eq!(all[1].addresses[0].of, "table");
-        assert_eq!(places(&all[0].facts), [place(0, 0), place(1, 8)]);
-    }
-
-    #[test]
     fn facts_are_looked_at_for_each_launch() {
         memory::allocated(0x10_0000, 0x1000, Kind::Device);
         memory::allocated(0x20_0000, 0x1000, Kind::Device);
         memory::allocated(0x30_0000, 0x1000, Kind::Foreign);
-        let place = |index| Place { index, inside: 0 };
+        let place = |index| Place {
+            index,
+            inside: 0,
+            bytes: 8,
+        };
         let facts = vec![
             Fact::Group([64, 1, 1]),
             Fact::Shared(0),
@@ -612,12 +546,16 @@ mod tests {
             Fact::Aligned(place(1), 16),
             Fact::Known(place(0)),
         ];
+        let reaches = Reaches::default();
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
-            places: places(&facts),
+            is_library: false,
+            places: places(&facts, &reaches),
             facts,
+            reaches,
+            reached: Last::new(),
             counts,
             launches: AtomicU64::new(0),
             is_off: AtomicBool::new(false),
@@ -666,13 +604,78 @@ mod tests {
     }
 
     #[test]
+    fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes() {
+        memory::allocated(0x70_0000, 0x1000, Kind::Device);
+        memory::allocated(0x71_0000, 0x1000, Kind::Foreign);
+        // As many words as parameter 2 says, and as there are work-groups.
+        let text = "kernel\tab\tk\tk.ptx\tk\napart\t0\t0\t1\t0\n\
+            terms\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\tg:0\tmul:7:2\tsub:8:4\tbetween:0:9\n\
+            reach\t0\t0\t6\nreach\t1\t0\t10\n";
+        let Better { facts, reaches, .. } = read(text).pop().expect("a kernel");
+        assert_eq!((facts.len(), reaches.number(1, 0)), (1, Some(1)));
+        let wrong = text.replace("reach\t1\t0\t10", "reach\t1\t0\t11");
+        assert!(read(&wrong).is_empty(), "there is no such term");
+        let counts: &'static Counts = Box::leak(Box::default());
+        let replacement = Replacement {
+            handle: ptr::null_mut(),
+            only_in: None,
+            is_library: false,
+            places: places(&facts, &reaches),
+            facts,
+            reaches,
+            reached: Last::new(),
+            counts,
+            launches: AtomicU64::new(0),
+            is_off: AtomicBool::new(false),
+            last: Lock::new(None),
+        };
+        let holds = |one: u64, other: u64, words: u32, groups: u32| {
+            let (mut one, mut other, mut words) = (one, other, words);
+            let mut pointers = [
+                ptr::from_mut(&mut one).cast::<c_void>(),
+                ptr::from_mut(&mut other).cast(),
+                ptr::from_mut(&mut words).cast(),
+            ];
+            let launch = Launch {
+                handle: ptr::null_mut(),
+                grid: [groups, 1, 1],
+                block: [64, 1, 1],
+                shared_bytes: 0,
+                stream: ptr::null_mut(),
+                per_thread: false,
+                is_cooperative: false,
+                parameters: pointers.as_mut_ptr(),
+                extra: ptr::null_mut(),
+                attributes: ptr::null(),
+                attribute_count: 0,
+            };
+            // SAFETY: two parameters of 8 bytes and one of 4.
+            unsafe { replacement.holds(&launch) }
+        };
+        assert!(holds(0x70_0000, 0x70_0100, 0x40, 8));
+        assert!(!holds(0x70_0000, 0x70_0100, 0x41, 8), "a word more is read");
+        assert!(holds(0x70_0000, 0x70_0100, 0x40, 8));
+        assert!(holds(0x70_0020, 0x70_0000, 0x40, 8));
+        assert!(!holds(0x70_0020, 0x70_0000, 0x40, 9), "another work-group");
+        assert!(!holds(0x71_0000, 0x71_0100, 0x40, 8), "others may write it");
+        let begun = std::time::Instant::now();
+        for launch in 0..100_000 {
+            assert!(holds(0x70_0020, 0x70_0000, 0x40, 1 + launch % 8));
+        }
+        println!("{:.0} ns a launch", begun.elapsed().as_nanos() as f64 / 1e5);
+    }
+
+    #[test]
     fn what_is_slower_is_switched_back() {
         let counts: &'static Counts = Box::leak(Box::default());
         let replacement = Replacement {
             handle: ptr::null_mut(),
             only_in: None,
+            is_library: false,
             places: Vec::new(),
             facts: Vec::new(),
+            reaches: Reaches::default(),
+            reached: Last::new(),
             counts,
             launches: AtomicU64::new(0),
             is_off: AtomicBool::new(false),

@@ -211,7 +211,11 @@ class CupyLauncher(RawLauncher):
 
     def for_launch(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> Any:
         """The better kernel for a launch, or its turn in a trial; nothing for the original."""
-        extents, group = three(grid), three(block)
+        try:
+            extents, group = three(grid), three(block)
+        except (TypeError, ValueError):
+            # No grid, or no work-group: CuPy itself says so.
+            return None
         try:
             values = [_value(number, value) for number, value in enumerate(args)]
         except Unsuitable as why:

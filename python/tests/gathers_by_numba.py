@@ -1,6 +1,8 @@
 """A program of Numba's, run over the test driver: a gather, launched and looked at. Prints what it found as JSON.
 
-python gathers_by_numba.py MODE [ROUNDS]
+python gathers_by_numba.py MODE [ROUNDS [lto]]
+
+With `lto` the kernel is as nvJitLink has it, which optimizes when it links, and gives the text that it has made of all.
 """
 
 from __future__ import annotations
@@ -32,6 +34,19 @@ def launch(self, *words) -> None:
 
 own = _Kernel.launch
 _Kernel.launch = launch
+
+
+def as_linked(self, kernel, *words) -> None:
+    library = kernel._codelibrary
+    (text,) = library.get_asm_strs()
+    library._lto, library.get_lto_ptx = True, lambda: text
+    library.get_asm_strs = None
+    launcher(self, kernel, *words)
+
+
+launcher = _numba_hook.NumbaLauncher.__init__
+if sys.argv[3:] == ["lto"]:
+    _numba_hook.NumbaLauncher.__init__ = as_linked
 
 
 class Says(logging.Handler):

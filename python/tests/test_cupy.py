@@ -155,6 +155,19 @@ def test_launches_are_described_as_cupy_makes_them(gpu: Any, monkeypatch: pytest
     assert launched[-1][0] == "original"
 
 
+def test_wrong_launches_are_cupy_s_to_refuse(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, "group 64 1 1")
+    launched: list[Any] = []
+    kernel = headstart.tuned(Kernel(launched))
+    for grid, block in ((None, (64,)), ("two", (64,)), ((2,), None)):
+        kernel(grid, block, arguments())
+    # Arrays of the host, and too few arguments.
+    kernel((2,), (64,), (np.zeros(128, np.int32), *arguments()[1:]))
+    kernel((2,), (64,), arguments()[:3])
+    assert [what for what, *_ in launched] == ["original"] * 5
+    assert launched[0][1:3] == (None, (64,)) and launched[2][1:3] == ((2,), None)
+
+
 def test_a_tuned_kernel_is_asked_as_the_kernel_is() -> None:
     own = Kernel([])
     kernel = headstart.tuned(own)

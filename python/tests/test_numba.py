@@ -51,6 +51,8 @@ def test_a_kernel_of_numba_s_goes_all_the_way(tmp_path: Path, own_cache: Path, c
     assert found["same"] == [True] * 21
     # In turns with the original, and after these the better one, which the simulator's clock says is faster.
     assert found["better"] == [False, True] * 9 + [True] * 2
+    linked = ran(tmp_path, "cached", "20", "lto")
+    assert (linked["same"], linked["better"]) == (found["same"], found["better"]), linked
     plan, speedup, is_own = found["report"]
     assert plan == "unroll:4" and speedup > 1.05 and is_own
     # Those on the host, in a trial, and after `uninstall` are the originals.

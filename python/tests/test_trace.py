@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ triton = pytest.importorskip("triton")
 import kernels  # noqa: E402
 
 import headstart  # noqa: E402
-from headstart import __main__ as main  # noqa: E402
 from headstart import _command, _trace, _triton  # noqa: E402
 
 N, COUNT, VALUES = 512, 8, 1 << 12
@@ -94,18 +94,21 @@ def written(folder: Path, *events: dict[str, Any], zipped: bool = False) -> Path
     return path
 
 
-def test_a_trace_is_imported_and_tuned(tmp_path: Path, compilation, launch, capsys) -> None:
+def test_a_trace_is_imported_and_tuned(tmp_path: Path, compilation, launch) -> None:
     # The first launch was recorded into a graph: its arguments were not written.
     graph = {**launch, "extracted_args": {"_note": "argument extraction skipped"}}
     trace = written(tmp_path, compilation, graph, launch, zipped=True)
     out = tmp_path / "launches"
-    words = ["python", "import-trace", str(trace.parent), "-o", str(out)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", words)
-        assert main.main() == 0
-        assert f"Next: headstart tune {out / 'gather_reduce'}" in capsys.readouterr().out
-        # A folder with something in it is left alone.
-        assert main.main() == 2
+    words = ["capture", "--import", str(trace.parent), "-o", str(out)]
+    this = {"HEADSTART_PYTHON": sys.executable}
+    assert f"Next: headstart tune {out / 'gather_reduce'}" in _command.run(words, environment=this)
+    # A folder with something in it is left alone.
+    with pytest.raises(headstart.UsageError, match="has something in it"):
+        _command.run(words, environment=this)
+    with pytest.raises(headstart.UsageError, match="pip install headstart"):
+        _command.run(words, environment={"HEADSTART_PYTHON": "/nowhere/python3"})
+    with pytest.raises(headstart.KernelError, match="no launch of such a kernel"):
+        _command.run([*words[:-1], str(tmp_path / "none"), "--kernel", "nothing"], environment=this)
     folder = out / "gather_reduce"
     report = tmp_path / "report.json"
     words = ["tune", str(folder), "--device", "sim:h200", "--plans", "unroll:2", "--json", str(report)]

@@ -28,7 +28,8 @@ pub mod launch;
 pub(crate) mod memory;
 pub mod module;
 pub(crate) mod placed;
-mod ptxas;
+#[doc(hidden)]
+pub mod ptxas;
 mod queue;
 pub mod timing;
 pub mod worker;

@@ -18,7 +18,7 @@ use super::gpu::Gpu;
 const LIMIT: f64 = 120.0;
 
 /// How long one kernel may be compiled.
-pub fn limit() -> Duration {
+pub(crate) fn limit() -> Duration {
     let limit = env::var("HEADSTART_PTXAS_LIMIT").ok();
     let limit = limit
         .and_then(|text| text.parse().ok())
@@ -30,7 +30,16 @@ pub fn limit() -> Duration {
 ///
 /// # Errors
 /// It cannot be started, refuses the text, or takes too long.
-pub fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
+pub(crate) fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let (major, minor) = gpu.facts().capability;
+    assembled_for(&format!("sm_{major}{minor}"), ptx)
+}
+
+/// The same for a GPU of this generation, such as `sm_90`.
+///
+/// # Errors
+/// As for a GPU that is here.
+pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
     let Some(program) = env::var_os("HEADSTART_PTXAS").filter(|name| !name.is_empty()) else {
         return Ok(None);
     };
@@ -45,8 +54,7 @@ pub fn assembled(gpu: &Gpu, ptx: &str) -> Result<Option<Vec<u8>>, Failure> {
     let mut command = Command::new(program);
     command.arg("-lineinfo").args(options.split_whitespace());
     if !options.contains("--gpu-name") {
-        let (major, minor) = gpu.facts().capability;
-        command.arg(format!("--gpu-name=sm_{major}{minor}"));
+        command.arg(format!("--gpu-name={generation}"));
     }
     let said = folder.path().join("said");
     let output = File::create(&said).map_err(|error| failed(&error.to_string()))?;

@@ -298,7 +298,9 @@ impl Launch {
                 )));
             }
         }
-        for (index, (param, buffer, _)) in pointers().enumerate() {
+        // Parameters may reach different bytes of one buffer where a program has placed it: whoever says so has looked.
+        let is_placed = |buffer: &Buffer| self.memory.iter().any(|(_, own)| own.is_same(buffer));
+        for (index, (param, buffer, _)) in pointers().enumerate().filter(|(_, (_, own, _))| !is_placed(own)) {
             let mut rest = pointers().skip(index + 1);
             let clash = rest.find(|(other, memory, _)| buffer.is_same(memory) && !may_share(param, other));
             if let Some((other, ..)) = clash {

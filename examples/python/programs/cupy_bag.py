@@ -31,7 +31,7 @@ def main(bags: int = 64, items: int = 256, rounds: int = 200, tuned: bool = Fals
     if tuned:
         import headstart
 
-        kernel = headstart.tuned(kernel)
+        kernel = headstart.tuned(kernel, budget=30)
         # The search, and the launches that are timed in turns.
         for _ in range(20):
             kernel((bags,), (width,), arguments)

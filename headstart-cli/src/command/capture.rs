@@ -4,6 +4,7 @@
 //! memory. What is written lies in one folder; see [`headstart::capture`].
 
 mod shown;
+mod traced;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -48,6 +49,9 @@ enum Ptx {
 
 /// Runs the command.
 pub fn run(options: &Capture) -> Result<()> {
+    if let Some(trace) = &options.import {
+        return traced::import(trace, options);
+    }
     let pattern = options.kernel.as_deref().map(|text| {
         Regex::new(text).map_err(|error| {
             Error::usage(format!("`--kernel {text}` is not a regular expression: {error}"))
@@ -113,7 +117,8 @@ fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
     }
     match processes.is_empty() {
         true => Error::input("the program did not call the CUDA driver, or could not be observed").accepted(
-            "a dynamically linked program that is not setuid; for others, the system ignores LD_PRELOAD",
+            "a dynamically linked program that is not setuid, and room on the disk for its record; for others, the system ignores \
+             LD_PRELOAD",
         ),
         false => Error::input("the program called the CUDA driver and launched no kernel"),
     }

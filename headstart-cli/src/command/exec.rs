@@ -20,6 +20,8 @@ use crate::terminal;
 pub const TUNED: &str = "tuned.toml";
 /// The better kernel's module.
 pub const TUNED_MODULE: &str = "tuned.ptx";
+/// The same, assembled ahead where `HEADSTART_PTXAS` names an assembler.
+pub const TUNED_CODE: &str = "tuned.cubin";
 
 /// The better kernel of a captured launch.
 #[derive(Debug, Deserialize)]
@@ -53,6 +55,10 @@ pub fn run(options: &Exec) -> Result<u8> {
             module.display(),
             tuned.kernel
         );
+        let code = path.join(TUNED_CODE);
+        if code.is_file() {
+            let _ = writeln!(text, "assembled\t{}", code.display());
+        }
         for fact in &tuned.facts {
             let _ = writeln!(text, "{}", fact.replace(' ', "\t"));
         }
@@ -201,7 +207,7 @@ fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
     }
     if processes.is_empty() {
         text.push_str(
-            "headstart: the program did not call the CUDA driver, or could not be observed (linked statically, or setuid)\n",
+            "headstart: the program did not call the CUDA driver, or could not be observed (linked statically, setuid, or no room on the disk for its record)\n",
         );
     }
     text

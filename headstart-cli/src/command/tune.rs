@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headstart::back::spirv::Target;
 use headstart::capture::{Captured, Contraction};
+use headstart::device::cuda::ptxas::assembled_for;
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
 use headstart::prefetch::Plan;
@@ -15,7 +16,7 @@ use headstart::{Error, Result};
 
 use crate::arguments::{AtFullSize, KernelOptions, Tune};
 use crate::command::capture::toml_string;
-use crate::command::exec::{TUNED, TUNED_MODULE};
+use crate::command::exec::{TUNED, TUNED_CODE, TUNED_MODULE};
 use crate::command::expected;
 use crate::device;
 use crate::kernel::{self, Module, Places};
@@ -348,11 +349,12 @@ pub fn replayed(captured: &Captured) -> Result<String> {
 /// Leaves the better kernel beside a captured launch, for `headstart exec`; a sentence about it.
 fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
     let (module, facts) = (captured.folder.join(TUNED_MODULE), captured.folder.join(TUNED));
+    let code = captured.folder.join(TUNED_CODE);
     let unwritable = |error: std::io::Error| {
         let shown = captured.folder.to_string_lossy();
         Error::device(format!("the tuned kernel cannot be written: {error}")).at(quoted(&shown))
     };
-    for old in [&module, &facts] {
+    for old in [&module, &code, &facts] {
         match fs::remove_file(old) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(error)),
             _ => {}
@@ -388,10 +390,22 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
         list(&exchange.sentences),
         list(&addresses)
     );
-    fs::write(&module, &exchange.module)
-        .and_then(|()| fs::write(&facts, text))
-        .map_err(unwritable)?;
-    let mut said = String::from("The tuned kernel assumes the following, checked at every launch:\n");
+    fs::write(&module, &exchange.module).map_err(unwritable)?;
+    // The program then compiles nothing, and runs the code that was measured.
+    let assembled = assembled_for(&generation(captured, &exchange.module), &exchange.module);
+    let mut said = String::new();
+    match assembled {
+        Ok(Some(bytes)) => fs::write(&code, bytes).map_err(unwritable)?,
+        Ok(None) => {}
+        Err(failure) => {
+            said = format!(
+                "Not assembled ahead, the driver will compile it: {}.\n",
+                failure.what
+            )
+        }
+    }
+    fs::write(&facts, text).map_err(unwritable)?;
+    said.push_str("The tuned kernel assumes the following, checked at every launch:\n");
     for sentence in &exchange.sentences {
         said.push_str(&format!("  {sentence}\n"));
     }
@@ -402,6 +416,21 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
         .map_or_else(String::new, |parent| parent.to_string_lossy().into_owned());
     said.push_str(&format!("Next: headstart exec --with {parent} -- PROGRAM\n"));
     Ok(said)
+}
+
+/// The generation of GPUs that a captured launch's kernel is assembled for: the captured one's, or the variant of it that the
+/// text names, such as `sm_90a`.
+fn generation(captured: &Captured, text: &str) -> String {
+    let own = format!("sm_{}", captured.capability);
+    let named = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
+    let named = named.and_then(|rest| rest.split(',').next()).map(str::trim);
+    match named.filter(|name| {
+        name.strip_prefix(&own)
+            .is_some_and(|rest| matches!(rest, "a" | "f"))
+    }) {
+        Some(variant) => variant.to_owned(),
+        None => own,
+    }
 }
 
 /// How long a search may go on beginning plans.

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use super::{Export, answer, answered};
-use crate::graphs::{self, Work};
+use crate::graphs::{self, NodeParameters, Work};
 use crate::launch;
 use crate::modules;
 use crate::state::{self, CUresult, Handle, INVALID_HANDLE, INVALID_VALUE, SUCCESS, state};
@@ -18,6 +18,7 @@ unsafe fn launched(
     parameters: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
+    let handle = function as usize;
     let function = match modules::function(function) {
         Ok(function) => function,
         Err(error) => return error,
@@ -25,6 +26,7 @@ unsafe fn launched(
     // SAFETY: the caller's.
     let parameters = unsafe { launch::parameters(function, parameters, extra) };
     let work = Work::Launch {
+        handle,
         function,
         grid,
         block,
@@ -33,6 +35,10 @@ unsafe fn launched(
     };
     // SAFETY: a launch has no address of the host.
     unsafe { graphs::submit(stream, work) }
+}
+
+fn done(result: Result<(), CUresult>) -> CUresult {
+    result.err().unwrap_or(SUCCESS)
 }
 
 /// `CUlaunchConfig`.
@@ -90,6 +96,58 @@ exported! {
     cuGraphLaunch(exec: Handle, stream: Handle) {
         let _ = stream;
         graphs::launch(exec)
+    }
+    cuGraphCreate(graph: *mut Handle, flags: c_uint) {
+        let _ = flags;
+        answer(graph, graphs::create())
+    }
+    cuGraphAddKernelNode_v2(
+        node: *mut Handle, graph: Handle, after: *const Handle, count: usize, parameters: *const NodeParameters,
+    ) {
+        // In the order in which they are added, one node runs after the other.
+        let _ = (after, count);
+        match parameters.as_ref() {
+            Some(own) => answered(node, graphs::add(graph, own)),
+            None => INVALID_VALUE,
+        }
+    }
+    cuGraphGetNodes(graph: Handle, nodes: *mut Handle, count: *mut usize) {
+        let own = match graphs::nodes(graph) {
+            Ok(own) => own,
+            Err(error) => return error,
+        };
+        if count.is_null() {
+            return INVALID_VALUE;
+        }
+        if !nodes.is_null() {
+            let room = own.len().min(count.read_unaligned());
+            ptr::copy_nonoverlapping(own.as_ptr(), nodes, room);
+        }
+        answer(count, own.len())
+    }
+    cuGraphNodeGetType(node: Handle, kind: *mut c_int) { answered(kind, graphs::kind(node)) }
+    cuGraphKernelNodeGetParams_v2(node: Handle, parameters: *mut NodeParameters) {
+        answered(parameters, graphs::parameters(node))
+    }
+    cuGraphKernelNodeSetParams_v2(node: Handle, parameters: *const NodeParameters) {
+        match parameters.as_ref() {
+            Some(own) => done(graphs::set_parameters(None, node, own)),
+            None => INVALID_VALUE,
+        }
+    }
+    cuGraphExecKernelNodeSetParams_v2(exec: Handle, node: Handle, parameters: *const NodeParameters) {
+        match parameters.as_ref() {
+            Some(own) => done(graphs::set_parameters(Some(exec), node, own)),
+            None => INVALID_VALUE,
+        }
+    }
+    cuGraphExecUpdate_v2(exec: Handle, graph: Handle, outcome: *mut c_void) {
+        let _ = outcome;
+        done(graphs::update(exec, graph))
+    }
+    cuGraphClone(clone: *mut Handle, graph: Handle) { answered(clone, graphs::clone(graph)) }
+    cuGraphNodeFindInClone(node: *mut Handle, original: Handle, clone: Handle) {
+        answered(node, graphs::in_clone(original, clone))
     }
     cuGraphExecDestroy(exec: Handle) { graphs::destroy(exec) }
     cuGraphDestroy(graph: Handle) { graphs::destroy(graph) }

@@ -20,6 +20,8 @@ pub(crate) mod multiples;
 pub mod neighbours;
 #[doc(hidden)]
 pub mod ranges;
+#[doc(hidden)]
+pub mod reach;
 pub mod roots;
 mod steps;
 mod trailing;

@@ -1,15 +1,16 @@
 //! A captured launch as a subject, its replay, and the assumptions of its tuned kernel.
 //!
 //! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
-//! is behind each pointer, and that two pointers lead into different allocations. A plan that was derived under such a fact is
-//! for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
+//! is behind each pointer, and that two pointers lead into different allocations, or reach different bytes of one. A plan that
+//! was derived under such a fact is for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
 //!
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
-//! and it runs where the memory was. So does one whose pointers share an allocation, or lead nowhere.
+//! and it runs where the memory was. One whose pointers share an allocation, or lead nowhere, runs there, too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::apart::Reached;
 use super::bench::Bench;
 use super::drop_in::{self, Note};
 use super::file_subject::FileSubject;
@@ -172,8 +173,24 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
             .count()
             > 1
     };
+    let reached = Reached::of(&captured, &plain);
+    // A pointer's number among the parameters, and its address; none that leads elsewhere than into this allocation.
+    let inside = |number: usize, param: &Param| match values.get(&param.name) {
+        Some(Value::Inside(own, offset)) if *own == number => Some(captured.memory[number].address + offset),
+        _ => None,
+    };
+    let is_apart = |index: usize, number: usize| {
+        let own = inside(number, &plain.kernel.params[index]);
+        let mut others = plain.kernel.params.iter().enumerate();
+        others.all(|(other, param)| match (own, inside(number, param)) {
+            (Some(own), Some(address)) if other != index => {
+                !reached.matters(index, other) || reached.are_apart((index, own), (other, address))
+            }
+            _ => true,
+        })
+    };
     let mut facts = shared_facts(&captured);
-    for param in &plain.kernel.params {
+    for (index, param) in plain.kernel.params.iter().enumerate() {
         let (Some(known), Some(Value::Inside(number, offset))) = (param.facts, values.get(&param.name))
         else {
             continue;
@@ -186,7 +203,7 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
         let own = ParameterFacts {
             // A pointer into the middle may lead before where it points: how much is behind it says too little.
             length: (*offset == 0).then(|| allocation.before.len() as u64 / size),
-            unaliased: !shares(*number),
+            unaliased: is_apart(index, *number),
             ..ParameterFacts::default()
         };
         facts.parameters.insert(param.name.clone(), own);
@@ -452,6 +469,13 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             (beside.module.with_note(original, &note), addresses.collect())
         }
     };
+    let plain = captured_import(captured)?;
+    let reached = Reached::of(captured, &plain);
+    let number_of = |name: &str| plain.kernel.params.iter().position(|param| param.name == name);
+    let matters = |one: &str, other: &str| match (number_of(one), number_of(other)) {
+        (Some(one), Some(other)) => reached.matters(one, other),
+        _ => true,
+    };
     let position = |name: &str| {
         let number = kernel.params.iter().position(|param| param.name == name)?;
         match &original.parameters[number] {
@@ -477,9 +501,14 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
     let mut add = |fact: String, sentence: String| {
         if !exchange.facts.contains(&fact) {
             exchange.facts.push(fact);
-            exchange.sentences.push(sentence);
+            // What only serves another fact has none.
+            exchange
+                .sentences
+                .extend((!sentence.is_empty()).then_some(sentence));
         }
     };
+    // Parameters of which whoever launches has to know what is reached through them.
+    let mut computed = BTreeSet::new();
     let [x, y, z] = captured.group;
     // Even where the entry looks itself: a launch that takes the old body need not take the new module.
     add(
@@ -502,7 +531,10 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                     matches!(origin, Some(Origin::Structure { .. } | Origin::Workspace))
                 };
                 // No pointer of a program's leads into what a launch passes, nor into a workspace.
-                let others = pointers().filter(|other| other.name != *name && !is_of_launch(other));
+                // Nor does it matter what two lead to that are only read.
+                let others = pointers().filter(|other| {
+                    other.name != *name && !is_of_launch(other) && matters(name, &other.name)
+                });
                 for other in others {
                     if variables.iter().any(|variable| variable.name == other.name) {
                         add(
@@ -512,9 +544,29 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                         continue;
                     }
                     let (other_index, other_inside) = place(&other.name)?;
+                    // Each pair once.
+                    let (first, second) = match (index, inside) <= (other_index, other_inside) {
+                        true => (
+                            (index, inside, name.as_str()),
+                            (other_index, other_inside, other.name.as_str()),
+                        ),
+                        false => (
+                            (other_index, other_inside, other.name.as_str()),
+                            (index, inside, name.as_str()),
+                        ),
+                    };
+                    let both = number_of(first.2).zip(number_of(second.2));
+                    let both = both.filter(|&(one, other)| reached.is_known(one) && reached.is_known(other));
+                    let apart = match both {
+                        Some((one, other)) => {
+                            computed.extend([one, other]);
+                            "lead into different allocations, or to different bytes of one"
+                        }
+                        None => "lead into different allocations",
+                    };
                     add(
-                        format!("apart {index} {inside} {other_index} {other_inside}"),
-                        format!("`{name}` and `{}` lead into different allocations", other.name),
+                        format!("apart {} {} {} {}", first.0, first.1, second.0, second.1),
+                        format!("`{}` and `{}` {apart}", first.2, second.2),
                     );
                 }
             }
@@ -550,6 +602,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             }
         }
     }
+    exchange.facts.extend(reached.lines(computed.into_iter()));
     Ok(exchange)
 }
 
@@ -576,7 +629,7 @@ pub(super) mod tests {
         words.iter().flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    fn allocation(address: u64, before: Vec<u8>, after: Option<Vec<u8>>) -> Allocation {
+    pub(in crate::tune) fn allocation(address: u64, before: Vec<u8>, after: Option<Vec<u8>>) -> Allocation {
         let before: Arc<[u8]> = before.into();
         Allocation {
             address,
@@ -648,13 +701,26 @@ pub(super) mod tests {
             subject.workload().expect("a workload").placed.is_none(),
             "it may run anywhere"
         );
-        // Into the middle of an allocation, and both into one.
-        let one = allocation(TABLE, vec![0; 0x2000], None);
-        let subject = captured_subject(sums(TABLE + 16, OUT, vec![one])).expect("a subject");
-        let facts = subject.launch().facts();
-        assert_eq!(facts.parameters["table"].length, None);
-        assert!(!facts.parameters["table"].unaliased && !facts.parameters["out"].unaliased);
-        assert!(subject.workload().expect("a workload").placed.is_some());
+        // Into the middle of an allocation, and both into one: 40 words are read, and 32 written.
+        for (table, out, is_apart) in [
+            (TABLE + 16, OUT, true),
+            (TABLE + 16, TABLE + 176, true),
+            (TABLE + 16, TABLE + 172, false),
+            (TABLE + 128, TABLE, true),
+            (TABLE + 124, TABLE, false),
+        ] {
+            let one = allocation(TABLE, vec![0; 0x2000], None);
+            let subject = captured_subject(sums(table, out, vec![one])).expect("a subject");
+            let facts = subject.launch().facts();
+            assert_eq!(facts.parameters["table"].length, None);
+            for name in ["table", "out"] {
+                assert_eq!(
+                    facts.parameters[name].unaliased, is_apart,
+                    "{name}, {table:#x} and {out:#x}"
+                );
+            }
+            assert!(subject.workload().expect("a workload").placed.is_some());
+        }
         // What others may write is known by nothing.
         let mut foreign = apart();
         foreign.memory[0].is_foreign = true;
@@ -724,6 +790,14 @@ pub(super) mod tests {
         ld.global.u32 %r4, [%rd5];\nld.param.u32 %r5, [%rd6];\nmad.lo.s32 %r3, %r4, %r5, %r3;\nst.global.u32 [%rd9], %r3;\nadd.s32 %r2, %r2, 1;\nbra L;\nD:\n\
         ret;\n}\n";
 
+    /// What launches have to meet, without what these facts are computed by.
+    fn demands(exchange: &Exchange) -> Vec<&str> {
+        let facts = exchange.facts.iter().map(String::as_str);
+        facts
+            .filter(|fact| !fact.starts_with("reach ") && !fact.starts_with("terms "))
+            .collect()
+    }
+
     #[test]
     fn a_structure_whose_address_is_taken_is_memory_of_the_launch() {
         let table: Vec<u32> = (1..=40).collect();
@@ -748,7 +822,7 @@ pub(super) mod tests {
         let planned = planned_module(TAPS, "k.ptx", Some("k"), subject.launch(), &plan, None);
         let planned = planned.unwrap_or_else(|error| panic!("{error}"));
         let exchange = exchange(&own, &subject, &planned).expect("all of it can be looked at");
-        assert_eq!(exchange.facts, ["group 32 1 1", "apart 1 0 2 0"]);
+        assert_eq!(demands(&exchange), ["group 32 1 1", "apart 1 0 2 0"]);
         let short = Captured {
             parameters: vec![0; 100],
             ..own
@@ -765,7 +839,19 @@ pub(super) mod tests {
         let planned = planned_module(SUMS, "k.ptx", Some("k"), subject.launch(), &plan, None);
         let planned = planned.unwrap_or_else(|error| panic!("{error}"));
         let exchange = exchange(&captured, &subject, &planned).expect("all of it can be looked at");
-        assert_eq!(exchange.facts, ["group 32 1 1", "apart 0 0 1 0", "ends 0 0 40 4"]);
+        assert_eq!(
+            demands(&exchange),
+            ["group 32 1 1", "apart 0 0 1 0", "ends 0 0 40 4"]
+        );
         assert_eq!(exchange.sentences.len(), 3);
+        // What is reached goes by the third parameter.
+        let reached = exchange.facts.iter().filter(|fact| fact.starts_with("reach "));
+        assert_eq!(reached.count(), 2);
+        let mut terms = exchange.facts.iter().filter(|fact| fact.starts_with("terms "));
+        assert!(
+            terms.next().is_some_and(|fact| fact.contains(" p:2:0:4")),
+            "{:?}",
+            exchange.facts
+        );
     }
 }

@@ -24,7 +24,8 @@
 //! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
-pub(crate) mod bench;
+pub(crate) mod apart;
+mod bench;
 mod captured;
 pub mod check;
 pub mod choose;

@@ -51,6 +51,7 @@ mod run;
 mod sample;
 mod schedule;
 mod shadow;
+mod short_float;
 mod slots;
 mod state;
 mod sub_group;

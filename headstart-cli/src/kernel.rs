@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headstart::capture::{Captured, MODULE};
 use headstart::files::{self, FileError};
-use headstart::front::ptx::{Module, Original};
+use headstart::front::ptx::{self, Original};
 use headstart::ir::{Kernel, limits};
 use headstart::prefetch::Plan;
 use headstart::report::Report;
@@ -276,7 +276,7 @@ pub fn read_for_template(name: &str) -> Result<ForTemplate> {
         let (kernel, original) = match is_ptx(file) {
             true => {
                 let text = Arc::new(read_text(Path::new(file))?);
-                let module = Module::shared(&text, file).map_err(|error| error.within(file))?;
+                let module = ptx::Module::shared(&text, file).map_err(|error| error.within(file))?;
                 let imported = module.import(entry, &launch.facts());
                 let imported = imported.map_err(|error| error.within(file))?;
                 (imported.kernel, Some(imported.original))

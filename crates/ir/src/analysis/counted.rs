@@ -92,14 +92,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             leading &= op.kind.is_pure();
         }
         let reason = reason.unwrap_or_else(|| {
-            ends::by_data(
-                self.kernel,
-                self.definitions,
-                label,
-                self.params,
-                self.inside,
-                self.body,
-            )
+            ends::by_data(self.kernel, self.definitions, self.params, self.inside, self.body)
         });
         Err((reason, unless_wraps))
     }
@@ -303,7 +296,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 first.wrapping_sub(last)
             };
             let way = way & self.kernel.ty(bound).mask();
-            if way != 0 && way % size == 0 {
+            if way != 0 && way.is_multiple_of(size) {
                 return true;
             }
         }

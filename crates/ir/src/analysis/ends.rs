@@ -12,13 +12,12 @@ use super::definitions::{Definition, Definitions};
 use super::jumps::jumps_out;
 use super::loops::Inside;
 use super::roots::root;
-use crate::ir::{BinaryOp, Kernel, Label, OpKind, Region, Space, Value};
+use crate::ir::{BinaryOp, Kernel, OpKind, Region, Space, Value};
 
 /// What ends a loop, as the reason why its iterations are not counted.
 pub(super) fn by_data(
     kernel: &Kernel,
     definitions: &Definitions,
-    label: Label,
     params: &[Value],
     inside: &HashMap<Value, Inside>,
     body: &Region,
@@ -33,14 +32,14 @@ pub(super) fn by_data(
         loaded: None,
     };
     let mut conditions = Vec::new();
-    deciding(body, label, &mut conditions);
+    deciding(body, &mut conditions);
     let is_own = |value: Value| inside.contains_key(&value) || params.contains(&value);
     slice.follow(conditions, &is_own);
     slice.told()
 }
 
 /// The conditions on which jumps out of the loop, or to its next iteration, depend.
-fn deciding(region: &Region, label: Label, into: &mut Vec<Value>) {
+fn deciding(region: &Region, into: &mut Vec<Value>) {
     for op in &region.ops {
         let decides = |region: &Region| {
             let jumps = jumps_out(region);
@@ -55,7 +54,7 @@ fn deciding(region: &Region, label: Label, into: &mut Vec<Value>) {
         {
             into.push(*cond);
         }
-        op.kind.regions().for_each(|inner| deciding(inner, label, into));
+        op.kind.regions().for_each(|inner| deciding(inner, into));
     }
 }
 

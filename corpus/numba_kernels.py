@@ -23,9 +23,31 @@ def spmv(rows, columns, a, x, y):
         y[row] = total
 
 
+def strided(values, out, n):
+    start = cuda.grid(1)
+    step = cuda.gridsize(1)
+    total = float32(0)
+    for i in range(start, n, step):
+        total += values[i]
+    out[start] = total
+
+
+def row_maxima(rows, values, out):
+    row = cuda.grid(1)
+    if row < out.size:
+        most = float32(-1e30)
+        k = rows[row]
+        while k < rows[row + 1]:
+            most = max(most, values[k])
+            k += 2
+        out[row] = most
+
+
 signatures = [
     (gather, void(int32[::1], float32[::1], float32[::1], int32)),
     (spmv, void(int32[::1], int32[::1], float32[::1], float32[::1], float32[::1])),
+    (strided, void(float32[::1], float32[::1], int32)),
+    (row_maxima, void(int32[::1], float32[::1], float32[::1])),
 ]
 for kernel, signature in signatures:
     text, _ = cuda.compile_ptx(kernel, signature.args, cc=(9, 0), device=False)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use headstart::capture::{Captured, MODULE};
 use headstart::files::{self, FileError};
+use headstart::front::ptx::{self, Original};
 use headstart::ir::{Kernel, limits};
 use headstart::prefetch::Plan;
 use headstart::report::Report;
@@ -249,22 +250,54 @@ pub fn entries(file: &str) -> Result<Vec<String>> {
     headstart::front::ptx::entries(&text).map_err(|error| error.within(file))
 }
 
-/// The kernel in a file that nothing is known of yet, and how much dynamic shared memory it was assumed to get, if
-/// it cannot do without.
-pub fn read_for_template(name: &str) -> Result<(Kernel, Option<u32>)> {
+/// A kernel in a file of which nothing is known yet.
+pub struct ForTemplate {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Its module, if that is PTX.
+    pub original: Option<Original>,
+    /// How much dynamic shared memory it was assumed to get, if it cannot do without.
+    pub shared_bytes: Option<u32>,
+    /// The file is SPIR-V.
+    pub is_spirv: bool,
+}
+
+/// The kernel in a file of which nothing is known yet.
+///
+/// # Errors
+/// The file has no such kernel, or one that cannot be read.
+pub fn read_for_template(name: &str) -> Result<ForTemplate> {
     if !is_file(name) {
         return Err(Error::usage("gallery kernels need no launch file")
             .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
     }
-    let plain = from_file(name, Places::Filled, &LaunchFile::default());
-    let file = file_and_entry(name).0;
+    let (file, entry) = file_and_entry(name);
+    let read = |launch: &LaunchFile, shared_bytes| {
+        let (kernel, original) = match is_ptx(file) {
+            true => {
+                let text = Arc::new(read_text(Path::new(file))?);
+                let module = ptx::Module::shared(&text, file).map_err(|error| error.within(file))?;
+                let imported = module.import(entry, &launch.facts());
+                let imported = imported.map_err(|error| error.within(file))?;
+                (imported.kernel, Some(imported.original))
+            }
+            false => (from_file(name, Places::Filled, launch)?, None),
+        };
+        Ok(ForTemplate {
+            kernel,
+            original,
+            shared_bytes,
+            is_spirv: is_spirv(file),
+        })
+    };
+    let plain = read(&LaunchFile::default(), None);
     if plain.is_err() && (is_ptx(file) || is_spirv(file)) {
         let assumed = LaunchFile::parse(&format!("shared_bytes = {ASSUMED_SHARED_BYTES}"), "launch file")?;
-        if let Ok(kernel) = from_file(name, Places::Filled, &assumed) {
-            return Ok((kernel, Some(ASSUMED_SHARED_BYTES)));
+        if let Ok(read) = read(&assumed, Some(ASSUMED_SHARED_BYTES)) {
+            return Ok(read);
         }
     }
-    Ok((plain?, None))
+    plain
 }
 
 /// Dynamic shared memory in a launch file to start from.

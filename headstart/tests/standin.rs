@@ -16,15 +16,17 @@ use std::fmt::Write;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use headstart::analysis::definitions::Definitions;
 use headstart::analysis::loops::summarize;
 use headstart::analysis::roots::root;
-use headstart::device::sim::functional::Options;
+use headstart::device::Device;
+use headstart::device::sim::Simulator;
+use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::front::ptx::{Facts, Imported, Module};
 use headstart::ir::{Kernel, OpKind, Space};
-use headstart::tune::{FileSubject, LaunchFile, Subject, launch_template};
+use headstart::tune::{FileSubject, LaunchFile, Subject, fitted_launch_template};
 use headstart::{Error, Fault};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
@@ -39,13 +41,12 @@ struct Row {
     read: Result<(), String>,
     /// What is not known of its loops and loads.
     unknown: Option<String>,
-    /// How its run on made-up data ended.
-    ran: Result<(), (Fault, String)>,
+    /// How its run on made-up data ended, and whether it changed any memory.
+    ran: Result<bool, (Fault, String)>,
 }
 
-/// Most operations of a sub-group, and most elements of a buffer, on made-up data.
+/// Most operations of a sub-group on made-up data.
 const MOST_OPERATIONS: u64 = 1 << 20;
-const ELEMENTS: u32 = 1 << 14;
 
 /// The first loop without a trip count that is known when it is entered, or load of unknown memory.
 fn unknown(kernel: &Kernel) -> Option<String> {
@@ -53,8 +54,12 @@ fn unknown(kernel: &Kernel) -> Option<String> {
     let mut found = None;
     kernel.body.walk(&mut |op| match &op.kind {
         OpKind::Loop { .. } => {
-            if let Err(why) = summarize(kernel, &definitions, op).exit {
-                found.get_or_insert(format!("loop: {why:?}"));
+            let summary = summarize(kernel, &definitions, op);
+            if let (Err(why), None) = (summary.exit, summary.unless_wraps) {
+                // The data that end a loop have other names elsewhere.
+                let mut parts = why.split('`');
+                let why: String = [parts.next(), parts.nth(1)].into_iter().flatten().collect();
+                found.get_or_insert(format!("loop: {}", why.trim_end()));
             }
         }
         OpKind::Load { ptr, .. } => {
@@ -68,37 +73,40 @@ fn unknown(kernel: &Kernel) -> Option<String> {
     found
 }
 
-/// The largest work-group that an entry is compiled for: mostly the one that it is launched with.
-fn largest_group(text: &str, entry: &str) -> Option<u32> {
-    let header = &text[text.find(&format!(".entry {entry}("))?..];
-    let header = &header[..header.find('{')?];
-    let behind = header.split(".maxntid").nth(1)?;
-    let extents = behind.lines().next()?.split(',');
-    extents.map(|extent| extent.trim().parse::<u32>().ok()).product()
-}
-
-/// Runs an entry on data that suits its parameters' types, and nothing else.
-fn run(imported: Imported, group: Option<u32>) -> Result<(), (Fault, String)> {
+/// Runs an entry on the data of its template, which knows nothing but the entry. Gives whether an output changed.
+fn run(imported: Imported) -> Result<bool, (Fault, String)> {
     let told = |error: Error| (error.fault(), cause(&error));
-    let launch = launch_template(&imported.kernel, Some(SHARED_BYTES));
-    let few = |line: &str| match line.starts_with("groups = ") {
-        true => "groups = 2\n".to_owned(),
-        false => format!("{line}\n"),
-    };
-    let launch: String = launch.lines().map(few).collect();
-    let launch = launch
-        .replace("group = 128 ", &format!("group = {} ", group.unwrap_or(128)))
-        .replace("length = 1048576", &format!("length = {ELEMENTS}"));
-    let launch = LaunchFile::parse(&launch, "template").map_err(told)?;
+    let kernel = Arc::new(imported.kernel.clone());
+    let original = Arc::new(imported.original.clone());
+    let simulator = Simulator::new("h200").map_err(told)?;
+    let text = fitted_launch_template(
+        &kernel,
+        Some(&original),
+        Some(SHARED_BYTES),
+        simulator.description(),
+    );
+    let launch = LaunchFile::parse(&text, "template").map_err(told)?;
     let workload = FileSubject::of_module(imported, launch)
         .workload()
         .map_err(told)?;
-    let options = Options {
-        operation_limit: MOST_OPERATIONS,
-        ..Options::CHECKING
+    // Once more, and by the engine alone: what the template says of itself is not taken for granted.
+    let (mut launch, memories) = headstart_testing::bind(&workload).map_err(told)?;
+    launch.operation_limit = Some(MOST_OPERATIONS);
+    let before: Vec<_> = memories.iter().map(|memory| memory.snapshot()).collect();
+    let size = kernel.sub_group_size.unwrap_or(32);
+    let all = launch.group_count();
+    let compiled = CompiledKernel::new(kernel);
+    let groups = match compiled.may_wait_for_others() {
+        true => Groups::All,
+        false => Groups::Some(if all > 1 { vec![0, all - 1] } else { vec![0] }),
     };
-    let ran = headstart_testing::run(&workload, &workload.kernel, options);
-    ran.map(|_| ()).map_err(told)
+    compiled
+        .run(&launch, size, Options::CHECKING, &groups)
+        .map_err(told)?;
+    Ok(memories
+        .iter()
+        .zip(&before)
+        .any(|(after, before)| !after.is_same(before)))
 }
 
 /// Numbers and names in messages differ from entry to entry; their causes do not.
@@ -167,7 +175,7 @@ fn entries_of_the_stand_in_are_read() {
             let unknown = read.as_ref().ok().and_then(|imported| unknown(&imported.kernel));
             let not_read = || (Fault::Input, "not read".to_owned());
             let ran = match (&read, runs) {
-                (Ok(imported), true) => run(imported.clone(), largest_group(&text, entry)),
+                (Ok(imported), true) => run(imported.clone()),
                 _ => Err(not_read()),
             };
             rows.lock().expect("ours").push(Row {
@@ -188,7 +196,7 @@ fn entries_of_the_stand_in_are_read() {
             .or_insert((0, name.to_owned()))
             .0 += 1;
     };
-    let mut origins: BTreeMap<&str, [usize; 5]> = BTreeMap::new();
+    let mut origins: BTreeMap<&str, [usize; 6]> = BTreeMap::new();
     let mut list = String::new();
     for row in &rows {
         let stopped = |fault: Fault| matches!(&row.ran, Err((other, _)) if *other == fault);
@@ -198,6 +206,7 @@ fn entries_of_the_stand_in_are_read() {
             read,
             read && row.unknown.is_none(),
             row.ran.is_ok(),
+            row.ran == Ok(true),
             read && stopped(Fault::Input),
         ];
         for origin in [row.origin.as_str(), "~ all"] {
@@ -209,7 +218,10 @@ fn entries_of_the_stand_in_are_read() {
         }
         let outcome = match (&row.read, &row.unknown, &row.ran) {
             (Err(cause), ..) => format!("refused: {cause}"),
-            (_, unknown, Ok(())) => format!("ran; {}", unknown.clone().unwrap_or_default()),
+            (_, unknown, Ok(wrote)) => {
+                let wrote = if *wrote { ", wrote" } else { "" };
+                format!("ran{wrote}; {}", unknown.clone().unwrap_or_default())
+            }
             (_, unknown, Err((fault, cause))) => {
                 format!("{fault:?}: {cause}; {}", unknown.clone().unwrap_or_default())
             }
@@ -225,11 +237,11 @@ fn entries_of_the_stand_in_are_read() {
         }
     }
     println!(
-        "{:20} {:>8} {:>8} {:>12} {:>8} {:>14}",
-        "", "entries", "read", "all is known", "ran", "data at fault"
+        "{:20} {:>8} {:>8} {:>12} {:>8} {:>8} {:>14}",
+        "", "entries", "read", "all is known", "ran", "wrote", "data at fault"
     );
-    for (origin, [all, read, known, ran, fault]) in &origins {
-        println!("{origin:20} {all:8} {read:8} {known:12} {ran:8} {fault:14}");
+    for (origin, [all, read, known, ran, wrote, fault]) in &origins {
+        println!("{origin:20} {all:8} {read:8} {known:12} {ran:8} {wrote:8} {fault:14}");
     }
     let mut causes: Vec<_> = causes.into_iter().collect();
     causes.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));

@@ -20,6 +20,7 @@ use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
 use super::shape::Shape;
 use super::unroll::unroll_fully;
+use super::versions;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoopSummary, summarize};
 use crate::cleanup;
@@ -54,12 +55,41 @@ pub struct Applied {
     pub plan: Plan,
 }
 
-/// Carries out a plan.
+/// Carries out a plan. A loop that can be planned only if its counter does not wrap gets a test in front, and stays beside
+/// its planned version.
 ///
 /// # Errors
 /// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
 /// refuses it, and where.
 pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
+    // Iterations are unrolled together only where they are counted.
+    let (first, second) = match plan.unroll() {
+        Some(_) => (Versions::IfItWraps, Versions::One),
+        None => (Versions::One, Versions::IfItWraps),
+    };
+    match (apply_to(kernel, plan, target, first), second) {
+        (Err(_), Versions::One) => apply_to(kernel, plan, target, second),
+        (Err(refusal), Versions::IfItWraps) => apply_to(kernel, plan, target, second).map_err(|_| refusal),
+        (applied, _) => applied,
+    }
+}
+
+/// Whether planned loops stay beside what is made of them.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Versions {
+    /// They do not.
+    One,
+    /// Those do whose counters may wrap.
+    IfItWraps,
+}
+
+/// Carries out a plan with or without versions of loops: the tests of the rules ask for none.
+///
+/// # Errors
+/// As [`apply`].
+#[doc(hidden)]
+pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &Target, versions: Versions) -> Result<Applied> {
     let mut kernel = kernel.clone();
     if plan.is_none() {
         return Ok(Applied {
@@ -110,6 +140,13 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         })
     };
     by_loop.sort_by_key(|(label, _)| depth(*label));
+    if versions == Versions::IfItWraps {
+        // Outer loops first: the version that stays as it was needs no versions inside.
+        let labels = by_loop.iter().map(|(label, _)| *label).rev();
+        for label in labels.chain(rests.iter().map(|(label, _)| *label)) {
+            versions::make(&mut kernel, label)?;
+        }
+    }
     // Who takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
     // loop, and its loads are none of that loop.
     for (label, strategies) in &mut by_loop {

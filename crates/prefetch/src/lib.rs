@@ -39,6 +39,7 @@
 //! | `rolling_registers`, `batched_registers`, `rolling_shared`, `batched_shared`, `hint`, `joint` | a strategy each |
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `fences` | hints that a fence invalidates, issued again |
+//! | `versions` | a loop whose counter may wrap, twice: planned, and as it was |
 //! | `rotate` | register rings that shift without moves |
 //! | `unroll` | full unrolling, and the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
@@ -68,12 +69,15 @@ mod slots;
 mod step;
 mod strategies;
 mod unroll;
+mod versions;
 mod word;
 
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
 pub use apply::{Applied, Target, apply};
+#[doc(hidden)]
+pub use apply::{Versions, apply_to};
 pub use loads::{Candidate, candidates};
 pub use plan::Plan;
 pub use unroll::{carry_out_wishes, wishes};

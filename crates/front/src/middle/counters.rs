@@ -13,6 +13,15 @@
 //! wrapping sums stays one when the addend changes sides, so the counter itself is compared. `-(n & -4)`, written
 //! `(n & 3) - n` by nvcc, is recognised on the way.
 //!
+//! A counter that is compared behind an addition of its own, and is nothing else, starts with the addition made:
+//!
+//! ```text
+//! loop (%i = %a) {                              %b = add %a, 1280
+//!   %t = add %i, 1280                           loop (%i = %b) {
+//!   %next = add %i, 2560                          %next = add %i, 2560
+//!   %more = lt.s %t, %n                           %more = lt.s %i, %n
+//! ```
+//!
 //! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so, and of
 //! those that more than one step at a time leads to a bound that ends the loop by being met; the simulator checks the
 //! promise.
@@ -22,7 +31,7 @@ use std::collections::{HashMap, HashSet};
 use cranelift_entity::EntitySet;
 
 use crate::ir::eval::signed;
-use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, Op, OpKind, Region, Value, Wrap};
+use crate::ir::{BinaryOp, CompareOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region, Value, Wrap};
 
 /// Rewrites the tests and steps of every loop.
 pub(crate) fn prepare(kernel: &mut Kernel, no_overflow: bool) {
@@ -43,7 +52,12 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
     let mut ops = Vec::with_capacity(region_.ops.len());
     for mut op in std::mem::take(&mut region_.ops) {
         if let OpKind::Loop {
-            params, body, wishes, ..
+            label,
+            params,
+            initial,
+            body,
+            wishes,
+            ..
         } = &mut op.kind
         {
             let mut before = Vec::new();
@@ -51,6 +65,15 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
             // The assembler would unroll such a loop now, and did not before: as it was is how it stays.
             if compare_counters(kernel, pure, &inside, body, &mut before) {
                 wishes.unroll = None;
+            }
+            for index in 0..params.len() {
+                if let Some((addend, sum)) =
+                    only_compared_behind(*label, (index, params[index]), &inside, body)
+                {
+                    let shifted = added(kernel, initial[index], addend, op.place, &mut before);
+                    initial[index] = shifted;
+                    replace(body, sum, params[index]);
+                }
             }
             if no_overflow {
                 promise_steps(kernel, params, &inside, body);
@@ -110,6 +133,80 @@ fn compare_counters(
         (*x, *y) = (counter, bound);
     });
     !before.is_empty()
+}
+
+/// What is added to a counter for each of its comparisons, and the sum, where the counter is for nothing else.
+fn only_compared_behind(
+    label: Label,
+    (index, counter): (usize, Value),
+    inside: &EntitySet<Value>,
+    body: &Region,
+) -> Option<(Value, Value)> {
+    let (mut sums, mut uses, mut next) = (Vec::new(), 0usize, Vec::new());
+    body.walk(&mut |op| {
+        op.kind
+            .for_each_operand(|operand| uses += usize::from(operand == counter));
+        match &op.kind {
+            OpKind::Binary(BinaryOp::Add, a, b) if *a == counter || *b == counter => {
+                let other = if *a == counter { *b } else { *a };
+                if !inside.contains(other) {
+                    sums.push((other, op.results[0]));
+                }
+            }
+            OpKind::Continue(to, args) if *to == label => next.extend(args.get(index).copied()),
+            _ => {}
+        }
+    });
+    let [(x, of_x), (y, of_y)] = sums[..] else {
+        return None;
+    };
+    let (addend, sum, step) = match (next.contains(&of_x), next.contains(&of_y)) {
+        (false, true) => (x, of_x, of_y),
+        (true, false) => (y, of_y, of_x),
+        _ => return None,
+    };
+    let (mut sum_uses, mut step_uses, mut compared) = (0usize, 0usize, 0usize);
+    body.walk(&mut |op| {
+        op.kind.for_each_operand(|operand| {
+            sum_uses += usize::from(operand == sum);
+            step_uses += usize::from(operand == step);
+        });
+        if let OpKind::Compare(_, a, b) = op.kind {
+            let bound = if a == sum { b } else { a };
+            compared += usize::from((a == sum || b == sum) && !inside.contains(bound));
+        }
+    });
+    // The next value is for the next iteration alone, too.
+    let passed_on = step_uses == next.len() && next.iter().all(|&next| next == step);
+    let alone = uses == 2 && sum_uses == compared && compared > 0 && passed_on;
+    alone.then_some((addend, sum))
+}
+
+/// The sum of two values in front of a loop.
+fn added(kernel: &mut Kernel, a: Value, b: Value, place: Place, before: &mut Vec<Op>) -> Value {
+    let ty = kernel.ty(a);
+    if let (Some(a), Some(b)) = (kernel.as_constant(a), kernel.as_constant(b)) {
+        return kernel.constant(ty, a.wrapping_add(b) & ty.mask());
+    }
+    let sum = kernel.value(ty);
+    before.push(Op {
+        kind: OpKind::Binary(BinaryOp::Add, a, b),
+        results: vec![sum],
+        place,
+    });
+    sum
+}
+
+/// Uses of one value become uses of another, and what made it goes.
+fn replace(body: &mut Region, old: Value, new: Value) {
+    body.ops.retain(|op| op.results.first() != Some(&old));
+    body.walk_mut(&mut |op| {
+        for inner in op.kind.regions_mut() {
+            inner.ops.retain(|op| op.results.first() != Some(&old));
+        }
+        op.kind
+            .map_operands(|value| if value == old { new } else { value });
+    });
 }
 
 /// The number and the mask, where a value is `(number & mask) - number` and the mask has only low bits.
@@ -242,6 +339,24 @@ mod tests {
         let own = "loop 'l (%i = 0:i32) {\n%next = add %i, 4:i32\n%more = ne %next, %n\n\
                    if %more { yield } else { break }\ncontinue %next\n}";
         assert!(prepared(own, false).contains("ne %next, %n"));
+    }
+
+    #[test]
+    fn a_counter_that_is_compared_behind_an_addition_starts_behind_it() {
+        let body = |more: &str| {
+            format!(
+                "%m = mul %n, %n\nloop 'l (%i = %n) {{\n%t = add %i, 2:i32\n%next = add %i, 4:i32\n{more}\
+                 %more = lt.s %t, %m\nif %more {{ yield }} else {{ break }}\ncontinue %next\n}}"
+            )
+        };
+        let text = prepared(&body(""), false);
+        assert!(
+            text.contains("add %n, 2:i32") && text.contains("lt.s %i, %m"),
+            "{text}"
+        );
+        // Something else looks at it, or at the next value.
+        assert!(prepared(&body("%other = mul %next, %next\n"), false).contains("add %i, 2:i32"));
+        assert!(prepared(&body("%other = mul %i, %i\n"), false).contains("add %i, 2:i32"));
     }
 
     #[test]

@@ -344,6 +344,7 @@ impl<'t> Finder<'_, 't> {
                         copies.push((*to, *a));
                     }
                 }
+                "cvt" if is_carried(instruction) => {}
                 "cvt" => {
                     let count = instruction.modifiers.len();
                     if let ([to, from], Some(to_type)) = (

@@ -94,6 +94,11 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
             ..TOGETHER
         },
         "setmaxnreg" => TOGETHER,
+        // Between floats and those of 8 bits, or those that tensor cores shorten.
+        "cvt" if instruction.modifiers.iter().any(|word| is_short_float(word)) => Knowledge {
+            speculatable: true,
+            ..ALONE
+        },
         "txq" | "suq" | "istypep" | "isspacep" | "mapa" | "getctarank" | "createpolicy" => ALONE,
         // Surfaces are written by others, but by no load or store that is seen here.
         "tex" | "tld4" | "suld" => Knowledge {
@@ -118,6 +123,17 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
         "red" | "st" if has("async") => WORST,
         _ => return None,
     })
+}
+
+/// Whether a type is of floats that no register holds alone.
+fn is_short_float(word: &str) -> bool {
+    let is_pair = ["e4m3", "e5m2", "e2m1", "e2m3", "e3m2", "ue8m0"]
+        .iter()
+        .any(|start| {
+            word.strip_prefix(start)
+                .is_some_and(|rest| matches!(rest, "" | "x2" | "x4"))
+        });
+    is_pair || word == "tf32"
 }
 
 /// Whether a call names one of these functions.

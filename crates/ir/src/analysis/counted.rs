@@ -3,15 +3,32 @@
 use std::collections::HashMap;
 
 use super::definitions::Definitions;
+use super::ends;
 use super::jumps::{jumps_out, leaves, may_continue};
-use super::loops::{CountedExit, Inside, Relation, Step};
+use super::loops::{CountedExit, Inside, Relation, Step, UnlessWraps};
 use super::multiples::low_zeros;
 use super::ranges::range;
 use super::steps::step_of;
-use crate::ir::{CompareOp, ConvertOp, Kernel, Label, OpKind, Region, Type, UnaryOp, Value, Wrap, eval};
+use crate::ir::{
+    BinaryOp, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, UnaryOp, Value, Wrap,
+    eval,
+};
 
 /// Most times that a step is added in an iteration: more copies than compilers make, few enough for sums in 64 bits.
 const MOST_TIMES: i64 = 256;
+
+/// A parameter, how it compares with which bound, and how many steps ahead.
+type Found = (usize, Relation, Value, i64);
+
+/// Why a condition does not count.
+enum Refused {
+    /// It compares no counter.
+    NoCount,
+    /// It compares one that need not meet its bound.
+    Because(String),
+    /// It would count if its counter did not wrap.
+    Wraps(&'static str, Found),
+}
 
 /// Looks for the test that counts.
 pub(super) struct Tests<'a, F> {
@@ -28,10 +45,11 @@ pub(super) struct Tests<'a, F> {
 }
 
 impl<F: Fn(Value) -> bool> Tests<'_, F> {
-    /// The test that ends the loop, or why none counts.
-    pub fn find(&self) -> Result<CountedExit, String> {
+    /// The test that ends the loop, or why none counts, with the test that would count if its counter did not wrap.
+    pub fn find(&self) -> Result<CountedExit, (String, Option<UnlessWraps>)> {
         let label = self.label;
-        let mut reason = "its end depends on data that the loop computes".to_owned();
+        let mut reason = None;
+        let mut unless_wraps = None;
         let mut leading = true;
         let mut skipped = false;
         for (position, op) in self.body.ops.iter().enumerate() {
@@ -45,39 +63,101 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 let then_leaves = leaves(then, *own, label);
                 let otherwise_leaves = leaves(otherwise, *own, label);
                 if then_leaves != otherwise_leaves {
+                    let exit = |(param, relation, bound, steps_ahead): Found| CountedExit {
+                        param,
+                        relation,
+                        bound,
+                        steps_ahead,
+                        position,
+                        continues_on: otherwise_leaves,
+                        leading,
+                        first_step_fits: self.first_step_fits(param, relation),
+                    };
                     match self.test(*cond, otherwise_leaves) {
-                        Ok(_) if skipped => {
-                            reason = "an iteration may go on to the next before its counting test".to_owned();
+                        Ok(_) | Err(Refused::Wraps(..)) if skipped => {
+                            let why = "an iteration may go on to the next before its counting test";
+                            reason = Some(why.to_owned());
                         }
-                        Ok((param, relation, bound, steps_ahead)) => {
-                            let continues_on = otherwise_leaves;
-                            let first_step_fits = self.first_step_fits(param, relation);
-                            return Ok(CountedExit {
-                                param,
-                                relation,
-                                bound,
-                                steps_ahead,
-                                position,
-                                continues_on,
-                                leading,
-                                first_step_fits,
-                            });
+                        Ok(found) => return Ok(exit(found)),
+                        Err(Refused::Because(why)) => reason = Some(why),
+                        Err(Refused::Wraps(why, found)) => {
+                            reason = Some(why.to_owned());
+                            unless_wraps = unless_wraps.or_else(|| self.unless_wraps(exit(found)));
                         }
-                        Err(Some(refusal)) => reason = refusal,
-                        Err(None) => {}
+                        Err(Refused::NoCount) => {}
                     }
                 }
             }
             skipped |= may_continue(op, label);
             leading &= op.kind.is_pure();
         }
-        Err(reason)
+        let reason = reason.unwrap_or_else(|| {
+            ends::by_data(self.kernel, self.definitions, self.params, self.inside, self.body)
+        });
+        Err((reason, unless_wraps))
+    }
+
+    /// The test, with the sums that must not wrap for it to count.
+    fn unless_wraps(&self, exit: CountedExit) -> Option<UnlessWraps> {
+        let param = self.params[exit.param];
+        let ty = self.kernel.ty(param);
+        let (signed, upwards) = match (exit.relation, self.steps[exit.param]) {
+            (Relation::Less { signed, .. }, _) => (signed, true),
+            (Relation::Greater { signed, .. }, _) => (signed, false),
+            (Relation::NotEqual, Step::Constant(step)) => (true, step > 0),
+            (Relation::NotEqual, _) => return None,
+        };
+        // Downwards only where a signed number goes: an unsigned one grows to go down.
+        if !ty.is_integer() || self.kernel.ty(exit.bound) != ty || !(upwards || signed) {
+            return None;
+        }
+        let leads = |value: Value| match (self.kernel.as_constant(value), self.steps[exit.param]) {
+            (Some(bits), Step::Constant(_)) => (eval::signed(ty, bits) > 0) == upwards,
+            (None, Step::Value { value: step, .. }) => upwards && step == value,
+            _ => false,
+        };
+        let mut sums = Vec::new();
+        for args in self.continues {
+            let mut at = args[exit.param];
+            while at != param {
+                if sums.len() >= MOST_TIMES as usize {
+                    return None;
+                }
+                let (OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b)) =
+                    self.inside.get(&at)?.kind
+                else {
+                    return None;
+                };
+                sums.push(at);
+                let (on, summand) = if leads(b) { (a, b) } else { (b, a) };
+                if !leads(summand) {
+                    return None;
+                }
+                at = on;
+            }
+        }
+        sums.sort();
+        sums.dedup();
+        // An addition before the test adds to what has passed no test yet.
+        let makes_sum = |op: &Op| op.results.iter().any(|result| sums.contains(result));
+        let mut adds_first = false;
+        for op in self.body.ops.iter().take(exit.position) {
+            adds_first |= makes_sum(op);
+            op.kind
+                .regions()
+                .for_each(|inner| inner.walk(&mut |op| adds_first |= makes_sum(op)));
+        }
+        Some(UnlessWraps {
+            exit,
+            sums,
+            adds_first,
+        })
     }
 
     /// Reads a condition as `param + steps × step relation bound`; `positive` if the loop goes on where
     /// it is true.
-    fn test(&self, cond: Value, positive: bool) -> Result<(usize, Relation, Value, i64), Option<String>> {
-        match &self.inside.get(&cond).ok_or(None)?.kind {
+    fn test(&self, cond: Value, positive: bool) -> Result<Found, Refused> {
+        match &self.inside.get(&cond).ok_or(Refused::NoCount)?.kind {
             OpKind::Unary(UnaryOp::Not, inner) => self.test(*inner, !positive),
             OpKind::Compare(op, a, b) => {
                 let (op, a, b) = (*op, *a, *b);
@@ -85,7 +165,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                     if !(self.outside)(bound) {
                         continue;
                     }
-                    let relation = || relation(op, positive, swapped).ok_or(None);
+                    let relation = || relation(op, positive, swapped).ok_or(Refused::NoCount);
                     if let Some((param, ahead)) = self.tested(tested) {
                         return self.counted(param, ahead, relation()?, bound);
                     }
@@ -96,9 +176,9 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                         return self.counted(param, ahead, Relation::NotEqual, bound);
                     }
                 }
-                Err(None)
+                Err(Refused::NoCount)
             }
-            _ => Err(None),
+            _ => Err(Refused::NoCount),
         }
     }
 
@@ -124,16 +204,11 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
     }
 
     /// Accepts a test if the parameter moves towards the bound and cannot wrap past it.
-    fn counted(
-        &self,
-        param: usize,
-        ahead: i64,
-        relation: Relation,
-        bound: Value,
-    ) -> Result<(usize, Relation, Value, i64), Option<String>> {
+    fn counted(&self, param: usize, ahead: i64, relation: Relation, bound: Value) -> Result<Found, Refused> {
         let ty = self.kernel.ty(self.params[param]);
         let found = Ok((param, relation, bound, ahead));
-        let refuse = |why: &str| Err(Some(why.to_owned()));
+        let refuse = |why: &str| Err(Refused::Because(why.to_owned()));
+        let wraps = |why: &'static str| Err(Refused::Wraps(why, (param, relation, bound, ahead)));
         // A promise makes the arithmetic exact; a step that is zero then never ends the loop, either way.
         let narrow = ty.is_integer() && ty != Type::I64;
         if let (Step::Value { scale, .. }, Relation::Less { signed, .. }) = (self.steps[param], relation)
@@ -153,7 +228,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 let grows = step.min > 0 && all.is_some_and(|all| all <= greatest);
                 (i64::from(grows), None)
             }
-            _ => return Err(None),
+            _ => return Err(Refused::NoCount),
         };
         match relation {
             Relation::NotEqual if constant.is_some_and(|step| self.divides(param, bound, step)) => {
@@ -168,8 +243,24 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
             {
                 return found;
             }
-            Relation::NotEqual => return refuse("its test `!=` may be jumped over by its step"),
-            Relation::Less { .. } if least < 1 => return refuse("its counter may not grow"),
+            Relation::NotEqual => {
+                let why = "its test `!=` may be jumped over by its step";
+                let even = constant.is_some_and(|step| step.unsigned_abs().is_power_of_two());
+                return if even && self.one_way_out() {
+                    wraps(why)
+                } else {
+                    refuse(why)
+                };
+            }
+            Relation::Less { .. } if least < 1 => {
+                let why = "its counter may not grow";
+                // Whether a step that the run tells makes it grow is seen when the loop is entered.
+                return if constant.is_none() {
+                    wraps(why)
+                } else {
+                    refuse(why)
+                };
+            }
             Relation::Greater { .. } if constant.is_none_or(|step| step > -1) => {
                 return refuse("its counter may not shrink");
             }
@@ -178,7 +269,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         if self.cannot_wrap(param, ty, relation, bound, constant) {
             found
         } else {
-            refuse(
+            wraps(
                 "its counter may wrap around before it meets its bound; a `for` over a range, or a bound that \
                  is a slice's length, cannot",
             )
@@ -192,9 +283,23 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
         jumps.iter().filter(|jump| leaves(&jump.kind)).count() == 1
     }
 
-    /// The step is a power of two that leads exactly to the bound.
+    /// The step leads exactly to the bound: it is a power of two that divides both ends, or all is constant.
     fn divides(&self, param: usize, bound: Value, step: i64) -> bool {
         let size = step.unsigned_abs();
+        let constant = |value: Value| self.kernel.as_constant(value);
+        if let (Some(first), Some(last)) = (constant(self.initial[param]), constant(bound))
+            && self.kernel.ty(bound) == self.kernel.ty(self.params[param])
+        {
+            let way = if step > 0 {
+                last.wrapping_sub(first)
+            } else {
+                first.wrapping_sub(last)
+            };
+            let way = way & self.kernel.ty(bound).mask();
+            if way != 0 && way.is_multiple_of(size) {
+                return true;
+            }
+        }
         let zeros = |value: Value| low_zeros(self.kernel, self.definitions, value);
         size == 1
             || size.is_power_of_two()

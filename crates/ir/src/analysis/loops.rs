@@ -30,6 +30,8 @@ pub struct LoopSummary {
     pub inside: HashMap<Value, Inside>,
     /// The test that counts, or why there is none.
     pub exit: Result<CountedExit, String>,
+    /// Where `exit` is none only because the counter may wrap, or jump over its bound: the test, and what it takes.
+    pub unless_wraps: Option<UnlessWraps>,
     /// Where else the loop can be left.
     pub other_exits: Vec<Place>,
     /// The loads that lie directly in this loop, not in one inside it, in order.
@@ -141,6 +143,17 @@ pub struct CountedExit {
     pub first_step_fits: bool,
 }
 
+/// A test that counts if the counter does not wrap, or does not jump over its bound, which shows when the loop is entered.
+#[derive(Clone, Debug)]
+pub struct UnlessWraps {
+    /// The test.
+    pub exit: CountedExit,
+    /// The sums that lead from the counter to its next value.
+    pub sums: Vec<Value>,
+    /// One of them stands before the test, and so is made of the counter's first value whether the loop goes on or not.
+    pub adds_first: bool,
+}
+
 /// Summarises the loop operation `op` of a kernel.
 ///
 /// `definitions` are those of the whole kernel. An operation that is no loop has no parameters, no
@@ -160,6 +173,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
             steps: Vec::new(),
             inside: HashMap::new(),
             exit: Err("this is not a loop".to_owned()),
+            unless_wraps: None,
             other_exits: Vec::new(),
             loads: Vec::new(),
             effects: Vec::new(),
@@ -215,7 +229,10 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         continues: &continues,
         body,
     };
-    let exit = tests.find();
+    let (exit, unless_wraps) = match tests.find() {
+        Ok(exit) => (Ok(exit), None),
+        Err((why, unless_wraps)) => (Err(why), unless_wraps),
+    };
     let position = exit.as_ref().ok().map(|exit| exit.position);
     // The counting test is one way out; a second way out inside the same `if` is another.
     let counting = exits.iter().position(|exit| Some(exit.at) == position);
@@ -234,6 +251,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         steps,
         inside,
         exit,
+        unless_wraps,
         other_exits,
         loads,
         effects,

@@ -10,6 +10,7 @@ mod derived;
 pub mod divided;
 #[doc(hidden)]
 pub mod effects;
+mod ends;
 #[doc(hidden)]
 pub mod jumps;
 pub mod loops;

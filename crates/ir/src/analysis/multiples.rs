@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::definitions::Definitions;
-use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, Value};
+use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, UnaryOp, Value};
 
 /// Values looked at before nothing is known: expressions that share parts would take exponential time.
 const VISITS: u32 = 200;
@@ -36,6 +36,7 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
             of(a) + kernel.as_constant(count).map_or(0, |count| count.min(64) as u32)
         }
         OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS | ConvertOp::Truncate, a) => of(a),
+        OpKind::Unary(UnaryOp::Neg, a) => of(a),
         OpKind::Select(_, a, b) => of(a).min(of(b)),
         _ => 0,
     };

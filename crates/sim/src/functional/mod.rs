@@ -51,6 +51,7 @@ mod run;
 mod sample;
 mod schedule;
 mod shadow;
+mod short_float;
 mod slots;
 mod state;
 mod sub_group;
@@ -78,7 +79,7 @@ pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 #[doc(hidden)]
-pub use reports::has_not_ended;
+pub use reports::{beyond_its_end, has_not_ended};
 pub use run::{CompiledKernel, Groups, Messages};
 pub use sample::Sampled;
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
 //! Tensor cores are [`matrix`](super::matrix)'s. What only takes time or orders what is in order here does nothing. Clocks count how
-//! often they are read. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
+//! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
 //! copies and textures are not run.
 
 use super::access::Location;
@@ -9,6 +9,7 @@ use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
 use super::matrix::{Matrix, Run};
+use super::short_float::ShortFloat;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::conversion::Conversion;
 use crate::ir::{Opaque, Place, Space, Type};
@@ -27,6 +28,8 @@ enum Known {
     Print,
     /// The driver's `__assertfail`.
     Assert,
+    /// A conversion of short floats.
+    Converts(ShortFloat),
 }
 
 /// An instruction that is carried, with what the engine knows of it.
@@ -80,7 +83,7 @@ fn known(what: &Opaque) -> Option<Known> {
         {
             Known::Clock
         }
-        _ => return None,
+        _ => Known::Converts(ShortFloat::read(name)?),
     })
 }
 
@@ -136,6 +139,9 @@ impl WorkGroup<'_> {
                     self.clock
                 }
                 Known::Leads(space) => u64::from(from_generic(argument(registers, 0, lane)).0 == space),
+                Known::Converts(conversion) => {
+                    conversion.of(argument(registers, 0, lane), argument(registers, 1, lane))
+                }
                 Known::Print => {
                     let (text, at) = (argument(registers, 0, lane), argument(registers, 1, lane));
                     let line = self.formatted(text, at, item, place)?;

@@ -29,6 +29,22 @@ pub fn has_not_ended(error: &Error) -> bool {
     error.what().ends_with(NOT_ENDED)
 }
 
+/// What is said of an access beyond a buffer, between the element and the buffer's length.
+const OUT_OF_BOUNDS: &str = ", out of bounds: `";
+
+/// The buffer or array, and the number of the element, or of the byte where it is none's first, if an error of a run is an
+/// access beyond its ends.
+#[doc(hidden)]
+pub fn beyond_its_end(error: &Error) -> Option<(&str, i64)> {
+    let (access, region) = error.what().split_once(OUT_OF_BOUNDS)?;
+    let (name, _) = region.split_once('`')?;
+    let element = match access.strip_suffix("]`") {
+        Some(element) => element.rsplit_once('[')?.1,
+        None => access.rsplit_once(" byte ")?.1.split(' ').next()?,
+    };
+    Some((name, element.parse().ok()?))
+}
+
 impl WorkGroup<'_> {
     pub(super) fn describe(&self, item: u32) -> String {
         let item = Item {
@@ -94,7 +110,7 @@ impl WorkGroup<'_> {
             )
         } else {
             format!(
-                "{who} {} {}, out of bounds: `{}` has {} elements",
+                "{who} {} {}{OUT_OF_BOUNDS}{}` has {} elements",
                 access.verb(),
                 region.element(offset),
                 region.name,

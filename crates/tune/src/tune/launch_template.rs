@@ -1,7 +1,11 @@
 //! A launch file to edit: a kernel's parameters, with the defaults written out.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::analysis::definitions::Definitions;
+use crate::analysis::effects::Effect;
+use crate::analysis::roots::{Root, root};
 use crate::ir::{Kernel, OpKind, Type, Value};
 use crate::names;
 
@@ -17,7 +21,45 @@ const GROUPS: u64 = 4;
 /// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as
 /// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
-    let groups = groups(kernel);
+    written(kernel, shared_bytes, &Values::default())
+}
+
+/// What stands in a template where the kernel does not say.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    /// Elements of a buffer whose length the kernel does not say.
+    pub length: u64,
+    /// Elements of buffers by name, where they are others.
+    pub lengths: BTreeMap<String, u64>,
+    /// Integers.
+    pub number: u64,
+    /// Where what looks like indices ends.
+    pub below: Option<u64>,
+    /// What looks like indices has each number once.
+    pub permutation: bool,
+    /// Work-groups.
+    pub groups: Option<u64>,
+    /// Work-items of a work-group, where the kernel requires none, as a launch file says it.
+    pub group: String,
+}
+
+impl Default for Values {
+    fn default() -> Values {
+        Values {
+            length: LENGTH,
+            lengths: BTreeMap::new(),
+            number: 1024,
+            below: None,
+            permutation: false,
+            groups: None,
+            group: GROUP.to_string(),
+        }
+    }
+}
+
+/// The text of a launch file with these values.
+pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Values) -> String {
+    let groups = values.groups.unwrap_or_else(|| groups(kernel));
     let mut text = format!(
         "# How `{}` is launched.\nkernel = {:?}\n{:<30}# or [{groups}, 1, 1]; with `group` as many work-items as the kernel has work for\n",
         names::shown(&kernel.name),
@@ -32,7 +74,7 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
             );
         }
         None => {
-            let _ = writeln!(text, "group = {GROUP}                   # or [16, 8, 1]");
+            let _ = writeln!(text, "group = {:<24}# or [16, 8, 1]", values.group);
         }
     }
     if let Some(bytes) = shared_bytes {
@@ -41,19 +83,29 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
             "shared_bytes = {bytes}           # dynamic shared memory of a work-group"
         );
     }
-    let written = kernel
-        .params
-        .iter()
-        .filter(|param| param.facts.is_some_and(|facts| !facts.read_only));
-    let written: Vec<String> = written.map(|param| format!("{:?}", param.name)).collect();
-    let written = written.join(", ");
-    if !written.is_empty() {
+    let written = written_to(kernel);
+    let only_read = |number: usize| match kernel.params[number].facts {
+        Some(facts) => facts.read_only || !written[number],
+        None => false,
+    };
+    let named = |wanted: &dyn Fn(usize) -> bool| {
+        let numbers = (0..kernel.params.len()).filter(|&number| {
+            kernel.params[number].facts.is_some_and(|facts| !facts.read_only) && wanted(number)
+        });
+        let names: Vec<String> = numbers
+            .map(|number| format!("{:?}", kernel.params[number].name))
+            .collect();
+        names.join(", ")
+    };
+    let open = named(&|_| true);
+    if !open.is_empty() {
         let _ = write!(
             text,
             "\n# Of a kernel in PTX or SPIR-V one may say, and more plans are possible then:\n\
-             # readonly = [{written}]      # those of them that nothing writes while the kernel runs\n\
-             # unaliased = [{written}]     # those that share no memory with another parameter\n\
-             # no_overflow = true          # the module's signed loop counters do not overflow\n"
+             # readonly = [{}]      # those of them that nothing writes while the kernel runs\n\
+             # unaliased = [{open}]     # those that share no memory with another parameter\n\
+             # no_overflow = true          # the module's signed loop counters do not overflow\n",
+            named(&only_read)
         );
     }
     if kernel
@@ -68,8 +120,9 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         );
     }
     let mut told = Vec::new();
-    for param in &kernel.params {
+    for (number, param) in kernel.params.iter().enumerate() {
         let ty = kernel.ty(param.value);
+        let only_read = only_read(number);
         if let Some((structure, _)) = member(&param.name)
             && !told.contains(&structure)
         {
@@ -80,9 +133,10 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         match param.facts {
             Some(facts) => {
                 let element = facts.element;
-                let reads = if facts.read_only { ", only read" } else { "" };
+                let reads = if only_read { ", only read" } else { "" };
                 let known = facts.length.and_then(|length| kernel.as_constant(length));
-                let length = known.unwrap_or(LENGTH);
+                let fitted = values.lengths.get(&param.name).copied();
+                let length = known.or(fitted).unwrap_or(values.length);
                 let _ = writeln!(
                     text,
                     "        # a buffer of `{element}`{reads}\nlength = {length}"
@@ -91,7 +145,11 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                     text.push_str("# a variable of the module: it holds what the module says, unless `fill` says otherwise\n");
                     continue;
                 }
-                text.push_str(match (facts.read_only, element.is_float(), element.is_integer()) {
+                if let (true, true, Some(line)) = (only_read, element.is_integer(), values.indices()) {
+                    text.push_str(&line);
+                    continue;
+                }
+                text.push_str(match (only_read, element.is_float(), element.is_integer()) {
                     (true, true, _) => "fill = \"fractions\"            # or \"zero\", \"sequence\", \"bits\"\n",
                     (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",
                     (true, ..) => "fill = \"zero\"\n",
@@ -102,7 +160,8 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                 });
             }
             None if ty.is_pointer() => {
-                let _ = writeln!(text, "        # a buffer\nlength = {LENGTH}");
+                let length = values.lengths.get(&param.name).unwrap_or(&values.length);
+                let _ = writeln!(text, "        # a buffer\nlength = {length}");
             }
             None if !measured_by(kernel, param.value).is_empty() => {
                 let buffers = measured_by(kernel, param.value).join("`, `");
@@ -113,16 +172,31 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
             }
             None => {
                 let value = match ty {
-                    Type::Bool => "true",
-                    ty if ty.is_float() => "1.0",
-                    Type::I8 => "100",
-                    _ => "1024",
+                    Type::Bool => "true".to_owned(),
+                    ty if ty.is_float() => "1.0".to_owned(),
+                    Type::I8 => values.number.min(100).to_string(),
+                    _ => values.number.to_string(),
                 };
                 let _ = writeln!(text, "        # a scalar `{ty}`\nvalue = {value}");
             }
         }
     }
     text
+}
+
+impl Values {
+    /// How a buffer of indices is filled, if not as usual.
+    fn indices(&self) -> Option<String> {
+        match (self.permutation, self.below) {
+            (true, _) => {
+                Some("fill = \"permutation\"          # each number below `length` once\n".to_owned())
+            }
+            (false, Some(below)) => Some(format!(
+                "fill = \"indices\"              # or \"zero\", \"sequence\", \"permutation\", \"bits\"\nbelow = {below}\n"
+            )),
+            (false, None) => None,
+        }
+    }
 }
 
 /// Work-groups for all of the work: one work-item for each element where no loop goes through a buffer.
@@ -142,6 +216,25 @@ fn groups(kernel: &Kernel) -> u64 {
         (false, Some(elements)) => elements.div_ceil(group).max(1),
         _ => GROUPS,
     }
+}
+
+/// For each parameter whether the kernel may write the memory behind it: through a pointer that comes from it, or from nowhere
+/// known.
+fn written_to(kernel: &Kernel) -> Vec<bool> {
+    let definitions = Definitions::of(kernel);
+    let mut written = vec![false; kernel.params.len()];
+    for effect in definitions.effects() {
+        match effect {
+            Effect::Write(pointer, _) => match root(kernel, &definitions, *pointer) {
+                Some(Root::Param(number)) => written[number] = true,
+                Some(Root::Array(_)) => {}
+                None => written.fill(true),
+            },
+            Effect::Carried(_) => written.fill(true),
+            _ => {}
+        }
+    }
+    written
 }
 
 /// The structure that a parameter is a member of, by its name, and where the member starts: `param_1_8` at byte 8.
@@ -205,6 +298,21 @@ mod tests {
         assert_eq!(workload.group, [64, 1, 1]);
         assert_eq!(launch.facts().dynamic_shared_bytes, Some(2048));
         assert_eq!(workload.output_names().collect::<Vec<_>>(), ["to"]);
+    }
+
+    #[test]
+    fn what_is_never_written_is_an_input() {
+        let text = "hsir 1\nkernel @k(%from: ptr.global f32[] align 4, %to: ptr.global f32[] align 4) {\nload @from\n\
+                    %x = load f32 %from, @from\nstore %to, %x\nreturn\n}\n";
+        let kernel = crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let template = launch_template(&kernel, None);
+        assert!(template.contains("# readonly = [\"from\"] "), "{template}");
+        assert!(
+            template.contains("# unaliased = [\"from\", \"to\"] "),
+            "{template}"
+        );
+        assert_eq!(template.matches("fill = \"fractions\"").count(), 1, "{template}");
+        assert_eq!(template.matches("fill = \"zero\" ").count(), 1, "{template}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod exchanged;
 mod file_subject;
 mod files_of_launch;
 mod fills;
+mod fitted_template;
 pub mod granted;
 mod hashed;
 mod idle;
@@ -79,6 +80,7 @@ pub use contraction::{MOST_ITEMS, contraction};
 pub use detail::detail;
 pub use exchanged::exchanged;
 pub use file_subject::FileSubject;
+pub use fitted_template::fitted_launch_template;
 pub use granted::Granted;
 pub use kinds::bench_for;
 #[cfg(feature = "cuda")]

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::ir::{Place, Space, Type};
 use fragment::{Fragment, LANES};
 use number::Kinds;
+pub(super) use number::half_of_e4m3;
 
 /// Rows and columns of a matrix of 16-bit elements that is moved, and the bytes of a row.
 const SIDE: usize = 8;

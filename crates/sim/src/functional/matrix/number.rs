@@ -208,7 +208,7 @@ fn each<T>(
 }
 
 /// The bits in half precision of a number with 4 bits of exponent and 3 of fraction, which has no infinity.
-fn half_of_e4m3(bits: u8) -> u16 {
+pub fn half_of_e4m3(bits: u8) -> u16 {
     let sign = u16::from(bits >> 7) << 15;
     let rest = bits & 0x7f;
     if rest == 0x7f {

@@ -86,6 +86,20 @@ fn a_store_is_out_of_bounds() {
         Case::new(&text, 1, 4).output::<i32>(3).error(),
         "k.rs:3:5: work-item 3 of work-group 0 (global 3) writes `out[3]`, out of bounds: `out` has 3 elements"
     );
+    let error = Case::new(&text, 1, 4)
+        .output::<i32>(3)
+        .run()
+        .expect_err("too short");
+    assert_eq!(crate::functional::beyond_its_end(&error), Some(("out", 3)));
+    let text = kernel(
+        "",
+        "%p = address %out + %i * 4 + 2\n%q = truncate %i32 to i8\nstore %p, %q #1:3:5",
+    );
+    let error = Case::new(&text, 1, 4)
+        .output::<i32>(3)
+        .run()
+        .expect_err("too short");
+    assert_eq!(crate::functional::beyond_its_end(&error), Some(("out", 14)));
     let text = kernel("", "%p = bits 4096:i64 to ptr.global\nstore %p, %i32 #1:3:5");
     assert_eq!(
         Case::new(&text, 1, 1).output::<i32>(3).error(),

@@ -1,0 +1,209 @@
+//! A launch file to start from that runs: lengths and numbers to which the kernel's accesses fit.
+//!
+//! A kernel says neither how long its buffers are nor which numbers it can take. What the functional engine complains of says
+//! it: an access beyond a buffer's end asks for a longer one, one that is far beyond for smaller numbers, work-items that
+//! write one place for indices that differ. So a template is tried, and mended, until its launch runs and writes something.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::launch_file::LaunchFile;
+use super::launch_template::{Values, written};
+use crate::device::sim::Simulator;
+use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options, beyond_its_end};
+use crate::device::{Description, Device};
+use crate::error::{Error, Result};
+use crate::front::ptx::Original;
+use crate::ir::Kernel;
+
+/// Most bytes of a buffer.
+const MOST_BYTES: u64 = 1 << 28;
+/// Operations of a sub-group after which a launch counts as endless.
+const LONGEST: u64 = 1 << 20;
+/// How often lengths are mended for one choice of numbers.
+const ROUNDS: usize = 24;
+/// Elements of a buffer of a launch of few work-groups, until an access asks for more.
+const FEW_ELEMENTS: u64 = 1 << 12;
+/// How long templates are tried.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How a launch of a template ended.
+enum Outcome {
+    /// It ran, and changed an output.
+    Works,
+    /// It ran, and left all as it was.
+    Idle,
+}
+
+/// A template for the kernel, mended until its launch runs on the simulator. A comment at the top says how the launch ended.
+pub fn fitted_launch_template(
+    kernel: &Arc<Kernel>,
+    original: Option<&Arc<Original>>,
+    shared_bytes: Option<u32>,
+    device: &Description,
+) -> String {
+    let started = Instant::now();
+    let trial = Trial {
+        kernel,
+        original,
+        compiled: CompiledKernel::new(Arc::clone(kernel)),
+        device,
+    };
+    let usual = Values {
+        group: original
+            .and_then(|original| largest_group(original))
+            .unwrap_or_else(|| Values::default().group),
+        ..Values::default()
+    };
+    let mut idle = None;
+    let mut first_refusal = None;
+    for choice in choices(&usual) {
+        let mut values = choice;
+        for _ in 0..ROUNDS {
+            if started.elapsed() > PATIENCE {
+                break;
+            }
+            let text = written(kernel, shared_bytes, &values);
+            match trial.run(&text) {
+                Ok(Outcome::Works) => {
+                    return format!(
+                        "# Its numbers are made up. The launch runs on the simulator and writes.\n{text}"
+                    );
+                }
+                Ok(Outcome::Idle) => {
+                    idle.get_or_insert(text);
+                    break;
+                }
+                Err(error) => {
+                    let mended = mend(kernel, &mut values, &error);
+                    first_refusal.get_or_insert(error);
+                    if !mended {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    match (idle, first_refusal) {
+        (Some(text), _) => format!(
+            "# Its numbers are made up. The launch runs on the simulator, and leaves every output as it was.\n{text}"
+        ),
+        (None, Some(error)) => {
+            let text = written(kernel, shared_bytes, &usual);
+            let why = error.what().lines().next().unwrap_or_default().to_owned();
+            format!(
+                "# Its numbers are made up, and do not suit the kernel: on the simulator\n# {why}\n{text}"
+            )
+        }
+        (None, None) => written(kernel, shared_bytes, &usual),
+    }
+}
+
+/// The largest work-group that an entry is compiled for, which is mostly the one that it is launched with.
+fn largest_group(original: &Original) -> Option<String> {
+    let header = original.text.get(original.start..original.body.start)?;
+    let behind = header.split(".maxntid").nth(1)?;
+    let extents = behind.lines().next()?.split(',');
+    let extents: Vec<u32> = extents
+        .map(|extent| extent.trim().parse().ok())
+        .collect::<Option<_>>()?;
+    match extents[..] {
+        [x] | [x, 1] | [x, 1, 1] => Some(x.to_string()),
+        _ => Some(format!("{extents:?}")),
+    }
+}
+
+/// Numbers to try, the usual ones first.
+fn choices(usual: &Values) -> Vec<Values> {
+    let with = |number, below, permutation, groups: Option<u64>| Values {
+        length: if groups.is_some() {
+            FEW_ELEMENTS
+        } else {
+            usual.length
+        },
+        number,
+        below,
+        permutation,
+        groups,
+        ..usual.clone()
+    };
+    vec![
+        usual.clone(),
+        with(1024, Some(1024), false, None),
+        with(1024, None, true, Some(4)),
+        with(64, Some(64), false, Some(4)),
+        with(16, None, true, Some(1)),
+        with(8, Some(8), false, Some(1)),
+        with(1, Some(1), false, Some(1)),
+    ]
+}
+
+/// Gives a buffer the length that an access asks for. Says whether that is all that there is to do.
+fn mend(kernel: &Kernel, values: &mut Values, error: &Error) -> bool {
+    let Some((name, element)) = beyond_its_end(error) else {
+        return false;
+    };
+    let param = kernel.params.iter().find(|param| param.name == name);
+    let Some(facts) = param.and_then(|param| param.facts) else {
+        return false;
+    };
+    let is_told = facts
+        .length
+        .is_some_and(|length| kernel.as_constant(length).is_some());
+    let Some(length) = u64::try_from(element)
+        .ok()
+        .and_then(|element| (element + 1).checked_next_power_of_two())
+    else {
+        return false;
+    };
+    let bytes = length.saturating_mul(u64::from(facts.element.bytes().max(1)));
+    let grows = values.lengths.get(name).is_none_or(|&known| known < length);
+    if is_told || bytes > MOST_BYTES || !grows {
+        return false;
+    }
+    values.lengths.insert(name.to_owned(), length);
+    true
+}
+
+/// What templates are tried with.
+struct Trial<'a> {
+    kernel: &'a Arc<Kernel>,
+    original: Option<&'a Arc<Original>>,
+    compiled: CompiledKernel,
+    device: &'a Description,
+}
+
+impl Trial<'_> {
+    /// Runs the first and the last work-group of a template's launch.
+    fn run(&self, text: &str) -> Result<Outcome> {
+        let launch = LaunchFile::parse(text, "template")?;
+        let workload = launch.workload_in(self.kernel, self.original)?;
+        let simulator = Simulator::custom(self.device.clone(), Options::CHECKING, None);
+        let bound = workload.bind(&simulator)?;
+        let mut prepared = bound.prepare(&simulator)?;
+        prepared.launch.operation_limit = Some(LONGEST);
+        prepared.launch.check(self.kernel, simulator.description())?;
+        let size = prepared
+            .launch
+            .sub_group_size(self.kernel, simulator.description());
+        let all = prepared.launch.group_count();
+        let groups = match self.compiled.may_wait_for_others() {
+            true => Groups::All,
+            false => Groups::Some(if all > 1 { vec![0, all - 1] } else { vec![0] }),
+        };
+        self.compiled
+            .run(&prepared.launch, size, Options::CHECKING, &groups)?;
+        let untouched = bound.prepare(&simulator)?;
+        let mut changed = false;
+        for (after, before) in prepared.outputs.iter().zip(&untouched.outputs) {
+            let after = after.buffer.implementation::<BufferMemory>()?;
+            let before = before.buffer.implementation::<BufferMemory>()?;
+            changed |= !after.is_same(&before);
+        }
+        Ok(if changed || prepared.outputs.is_empty() {
+            Outcome::Works
+        } else {
+            Outcome::Idle
+        })
+    }
+}

@@ -61,7 +61,7 @@ fn dimensions(value: Expr) -> Result<Vec<Expr>> {
     }
 }
 
-/// What the author asked of a loop.
+/// The author's requests for a loop.
 #[derive(Default)]
 pub struct LoopAttributes {
     unroll: Option<Unroll>,

@@ -107,7 +107,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
                     format_ident!("slice")
                 };
                 let length = length_name(&text, &parameters);
-                // What is wrong with the element is said where it stands.
+                // Errors of the element are reported at the element.
                 let record = record_path(element.span());
                 let made = quote_spanned!(element.span()=> #record::#function::<#element>(#text, #length));
                 declarations.push(quote_spanned!(span=> let #name = #made;));

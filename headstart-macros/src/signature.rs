@@ -218,7 +218,7 @@ pub fn atomic_scalar(element: &Type) -> Option<&Type> {
     }
 }
 
-/// What a buffer of such elements holds: the `T` of a vector `[T; N]`, or the element itself.
+/// The contents of a buffer of such elements: the `T` of a vector `[T; N]`, or the element itself.
 pub fn vector_scalar(element: &Type) -> &Type {
     match element {
         Type::Array(array) => &array.elem,

@@ -195,6 +195,7 @@ impl Lowering {
             {
                 let (at, method) = (self.at(call.method.span()), &call.method);
                 let (first, size) = (self.value(&call.args[0]), self.value(&call.args[1]));
+                let path = self.if_types_fit(path.span(), quote!(#path));
                 return quote_spanned!(call.method.span()=>
                     #record::views::#method(#at, #path, #first, #size));
             }

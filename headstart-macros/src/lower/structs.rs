@@ -40,7 +40,7 @@ impl Lowering {
         (alias, declaration)
     }
 
-    /// `P { x, y: p, .. }` in a `let`; what declares its name goes to `before`.
+    /// `P { x, y: p, .. }` in a `let`; the declaration of its name goes to `before`.
     pub fn struct_pattern(
         &mut self,
         pattern: &PatStruct,

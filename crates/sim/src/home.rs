@@ -15,7 +15,7 @@ pub enum Home {
     Shared(Arc<Pages>),
 }
 
-/// The pages of a shared allocation. What nobody has touched yet is the host's, which makes it.
+/// The pages of a shared allocation. Untouched pages belong to the host, which allocates them.
 #[derive(Debug)]
 pub struct Pages {
     bytes: u64,

@@ -408,7 +408,7 @@ impl Shared {
     }
 }
 
-/// What a launch leaves of its shared allocations on the device: all of them, as far as is known.
+/// The pages of its shared allocations that a launch leaves on the device: all of them, as far as is known.
 fn take_pages(launch: &Launch) -> Result<()> {
     let arguments = launch.arguments.iter().filter_map(Argument::buffer);
     for (buffer, _) in arguments {
@@ -631,7 +631,7 @@ mod tests {
         assert_eq!(error.exit_status(), 3);
         drop(first);
         assert!(huge(11).is_ok());
-        // What checks in a way of its own holds the data of several launches.
+        // A checker of its own kind holds the data of several launches.
         let device = Simulator::custom(device.description().clone(), Options::CHECKING, None);
         let huge = |length| TypedBuffer::<u8>::from_pattern(&device, length, Pattern::Constant(0));
         let _several = [1 << 38, 1 << 38].map(|length| huge(length).expect("each fits"));

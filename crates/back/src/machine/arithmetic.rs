@@ -279,7 +279,7 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, rule: FloatRule, a: Value, result:
     })
 }
 
-/// Float instructions negate and take magnitudes of their operands for free; what is flushed, those that flush.
+/// Float instructions negate and take magnitudes of their operands for free; flushing ones do so for flushed operands.
 fn feeds_floats_only(facts: &Facts<'_>, rule: FloatRule, value: Value) -> bool {
     facts.uses[value].iter().all(|user| match user.by.kind.plain() {
         _ if rule.flush && !user.by.kind.rule().flush => false,

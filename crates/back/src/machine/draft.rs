@@ -46,6 +46,8 @@ pub struct Draft {
     pub never_taken: u32,
     /// A jump back that the conditional jump before it has done already.
     pub latched: bool,
+    /// The offset in bytes of the spilled value that it stores or loads, in the work-item's frame.
+    pub spilled_at: Option<u32>,
     /// Where it comes from.
     pub place: Place,
 }
@@ -61,7 +63,7 @@ pub struct Move {
     pub stays: bool,
 }
 
-/// What an instruction does to memory, as far as order matters.
+/// An instruction's effect on memory, as far as order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
     /// What it reads, if anything.
@@ -122,6 +124,7 @@ impl Draft {
             memory: None,
             never_taken: 0,
             latched: false,
+            spilled_at: None,
             place,
         }
     }

@@ -1,4 +1,4 @@
-//! What lowering asks about values: how they are made and used, and how much of them anybody needs.
+//! Queries of the lowering about values: their definitions, their uses, and how many of their bits are used.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ pub struct Facts<'k> {
     pub home: SecondaryMap<Value, u32>,
     /// On what work-items of a sub-group part.
     pub divergence: Divergence,
-    /// What comes from constant memory.
+    /// Values from constant memory.
     pub banked: BankedConstants,
     /// The tokens after whose operations a group of copies is closed.
     pub commits: HashSet<Value>,

@@ -1,13 +1,13 @@
 //! What instructions read of the register file.
 //!
-//! An operand that the last instruction of the same kind read too is still at hand (`.reuse` in SASS), unless the
-//! scheduler has gone on with another sub-group in between. Arithmetic in double precision has places of its own for it.
-//! (On an H200, `docs/simulator.md`: fma of doubles with operands in common take 2.2 cycles, whatever stands between them,
-//! and 3 without; logic and fma of floats in turns have nothing at hand.)
+//! An operand that the previous instruction of the same kind also read is still available (`.reuse` in SASS), unless the
+//! scheduler has switched to another sub-group in between. Double-precision arithmetic has reuse slots of its own. (On an H200,
+//! `docs/simulator.md`: fma of doubles with common operands takes 2.2 cycles regardless of the instructions in between, and 3
+//! without; alternating logic and float fma reuses nothing.)
 
 use super::program::{Class, Control, Instruction, Operands, Register};
 
-/// How far behind an instruction others look for what it read.
+/// How far behind an instruction others look for its operands.
 const REACH: usize = 4;
 
 /// Works out what each instruction reads. `reads` has the registers of each with their widths in 32-bit words.

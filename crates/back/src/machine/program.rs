@@ -12,9 +12,8 @@
 //! 3. its [`control`](Instruction::control) is obeyed;
 //! 4. the registers that it defines become ready after its latency.
 //!
-//! Everything that a program computes is in the steps; registers exist only to say what waits for
-//! what. An instruction of [`Class::None`] is a marker: it takes no time, no issue slot and no
-//! bytes, but its steps and its control count.
+//! The steps contain all computation; registers exist only to express dependences. An instruction of [`Class::None`] is a
+//! marker: it takes no time, no issue slot and no bytes, but its steps and its control are carried out.
 //!
 //! # Masks
 //!
@@ -64,6 +63,8 @@ pub struct MachineProgram {
     pub slot_count: u32,
     /// What the program occupies in the register file.
     pub register_estimate: RegisterEstimate,
+    /// Bytes of a work-item's frame in private memory, where spilled values live.
+    pub frame_bytes: u32,
     /// Bytes of code, those of paths never taken included.
     pub code_bytes: u32,
 }
@@ -95,8 +96,8 @@ pub struct Instruction {
     pub class: Class,
     /// Where the program goes on.
     pub control: Control,
-    /// What it computes: a range of [`MachineProgram::steps`]. Empty for the inner instructions of
-    /// an expansion, whose last one carries the operation.
+    /// Its computation: a range of [`MachineProgram::steps`]. Empty for the inner instructions of an expansion, whose last one
+    /// carries the operation.
     pub steps: Range<u32>,
     /// For how many of the sub-group's work-items it works.
     pub share: Share,
@@ -112,6 +113,9 @@ pub struct Instruction {
     pub address: u32,
     /// Bytes of code up to the next instruction: its own, and those of a path never taken.
     pub bytes: u32,
+    /// The offset in bytes of the spilled value that it stores or loads, in the work-item's frame
+    /// ([`MachineProgram::frame_bytes`]).
+    pub spilled_at: Option<u32>,
     /// The source that it came from.
     pub place: Place,
 }
@@ -142,9 +146,9 @@ impl Share {
 /// What an instruction reads of the register file, in 32-bit words of each work-item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
-    /// All of it; what comes from constants, uniform registers and predicates is not counted.
+    /// All operands; constants, uniform registers and predicates are not counted.
     pub words: u8,
-    /// What of it an instruction before it read, so that it may still be at hand.
+    /// The operands that an earlier instruction also read, so that they may still be in the reuse cache.
     pub kept: u8,
     /// That is so many instructions back.
     pub kept_since: u8,

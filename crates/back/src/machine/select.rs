@@ -70,7 +70,7 @@ struct Selector<'f, 'k> {
     facts: &'f Facts<'k>,
     fused: Fused,
     virtuals: Virtuals,
-    /// What to wait for to have a value: its register, or those of what it stands for.
+    /// The registers to wait for to have a value: its own, or those that it stands for.
     registers: SecondaryMap<Value, Vec<Virtual>>,
     drafts: Vec<Draft>,
     /// The loads of pointers from the constant bank.

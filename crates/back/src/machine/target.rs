@@ -25,8 +25,8 @@ pub struct Target {
     pub sub_group: u32,
     /// 32-bit registers that a work-item can have.
     pub max_registers: u32,
-    /// 32-bit registers of a work-item up to which the compiler takes more to save time: what leaves
-    /// as many work-groups resident as the launch can use.
+    /// 32-bit registers of a work-item up to which the compiler takes more to save time: as many as leave the number of
+    /// resident work-groups that the launch can use.
     pub comfortable_registers: u32,
     /// Registers that leave room for as many work-groups as the launch can use: the compiler keeps to them if it can.
     pub kept_registers: u32,
@@ -48,9 +48,9 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;
 
-/// 32-bit registers that ptxas takes besides those that hold the kernel's values: the stack pointer,
-/// and what alignment of pairs and the order of allocation waste. Fitted to `ptxas -v` of the plans of the documents: half of them
-/// are off by 17 % at most, most by too few still.
+/// 32-bit registers that ptxas takes besides those for the kernel's values: the stack pointer, and losses to the alignment of
+/// pairs and the order of allocation. Fitted to `ptxas -v` of the plans of the documents: half of them are off by at most 17 %,
+/// most by too few still.
 ///
 /// It does without where that lets a core hold all the work-items that it can: of 179 plans that would need 33 to 38 registers here,
 /// 126 have 32 at most.

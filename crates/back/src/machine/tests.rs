@@ -174,7 +174,7 @@ fn a_load_behind_a_shuffle_stays_there() {
     assert!(exchange.is_none() && load < product, "{load} and {product}");
 }
 
-/// Four loads, then what is done with each of them, 150 instructions.
+/// Four loads, then 150 instructions on the results of each.
 #[test]
 fn loads_that_are_used_much_later_wait() {
     let mut body = ID.to_string();
@@ -314,7 +314,7 @@ fn copies_that_are_joined_make_one_group() {
         (2, 2),
         "{apart}"
     );
-    // A wait keeps its token, and what is read from shared memory afterwards stays behind it.
+    // A wait keeps its token, and reads from shared memory behind it stay there.
     let read = program(&format!(
         "{ID}\n{copies}%j = join %a, %b\nwait %j\n%v = load f64 %s0, @in\n%g = float_to_float %v to f32\n\
          store %to, %g"
@@ -492,7 +492,7 @@ fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
         .iter()
         .position(|one| one.class == Class::Branch)
         .expect("a test");
-    // The jump behind what leaving computes; none back to the loop's top.
+    // The jump behind the exit's computation; none back to the loop's top.
     let jumps = looped[test + 1..].iter().filter(|one| one.class == Class::Branch);
     assert_eq!(jumps.count(), 1, "{program}");
     assert!(
@@ -561,8 +561,8 @@ fn copies_of_one_group_are_closed_together_behind_the_if_that_guards_them() {
     assert_eq!(commits.count(), 1, "{program}");
 }
 
-/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more loaded there. What they lead
-/// to is loaded for the next iteration, or copied.
+/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more are loaded there. Their elements
+/// are loaded for the next iteration, or copied.
 fn unrolled_gather(copy: bool) -> Vec<Class> {
     let each = |pattern: &str| -> String {
         let one = |at: usize| pattern.replace('#', &at.to_string());

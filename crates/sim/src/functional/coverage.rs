@@ -1,11 +1,11 @@
 //! What a run went through: sides of branches, exits of loops, numbers of iterations, the memory that was touched.
 //!
-//! [`Sites`] are the places of a kernel that a run can go through; [`Covered`] says which of them one run did. A test
-//! that wants to reach all of a kernel runs it with [`CompiledKernel::run_covering`] and looks at what is left.
+//! [`Sites`] are the places of a kernel that a run can reach; [`Covered`] has those that one run reached. A test that aims to
+//! reach all of a kernel runs it with [`CompiledKernel::run_covering`] and checks the rest.
 //!
-//! A loop's *trip count* is the number of times that a work-item ran what the loop is for. Where the loop is left before
-//! its first access to memory (`while`), that is how often the work-item went back to the top; else (`do … while`) one
-//! more, and a work-item that never came to the loop has a trip count of 0.
+//! A loop's *trip count* is the number of times that a work-item ran its body. If the loop exits before its first access to
+//! memory (`while`), this is the number of jumps back to the top; otherwise (`do … while`) one more. A work-item that never
+//! reached the loop has a trip count of 0.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -280,7 +280,7 @@ impl Covered {
         }
     }
 
-    /// Takes over what another run went through; extents are those of one launch, and stay.
+    /// Merges another run's coverage; extents belong to one launch, and stay.
     #[doc(hidden)]
     pub fn merge(&mut self, other: &Covered) {
         self.ways.resize(other.ways.len(), false);
@@ -302,8 +302,7 @@ impl CompiledKernel {
         Sites::new(self.tape())
     }
 
-    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and says what they went through: up to where it went
-    /// wrong, if it did.
+    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and gives their coverage: up to the fault, if there was one.
     #[doc(hidden)]
     pub fn run_covering(
         &self,

@@ -1,4 +1,4 @@
-//! The words of what the engine reports: who did what to which element, and where.
+//! The wording of the engine's reports: which work-item did what to which element, and where.
 
 use super::shadow::Strength;
 use crate::Error;

@@ -1,4 +1,4 @@
-//! The accesses to global memory where work-groups may see what others did: one record for all of them.
+//! The accesses to global memory of launches whose work-groups may see each other's writes: one record for all of them.
 //!
 //! Nearly every cell is touched by one work-item at a time, and a launch may touch many millions. So each has 16 bytes,
 //! for one access that stands for all before it, in a page that exists once something in it is touched; what needs more

@@ -169,7 +169,7 @@ macro_rules! written {
 }
 
 lane_operations! {
-    /// What a [`LaneOp`] does. `to` is the result's slot; types are those of the operands.
+    /// The operation of a [`LaneOp`]. `to` is the result's slot; types are those of the operands.
     #[expect(missing_docs, reason = "the fields are those of `OpKind`")]
     pub enum LaneOpKind {
         Id [to: Slot] { id: Id };
@@ -268,7 +268,7 @@ pub(super) struct Touches {
 }
 
 impl LaneOpKind {
-    /// What it reads or writes where all can see it; of an asynchronous copy the source.
+    /// The visible memory that it reads or writes; of an asynchronous copy the source.
     pub(super) fn touches(&self) -> Option<Touches> {
         let (space, ptr, bytes, writes) = match self {
             LaneOpKind::Load {

@@ -127,8 +127,7 @@ impl Registers {
         Mask(bits).and(within)
     }
 
-    /// Each first slot takes what each second one held before, on the lanes of `mask`; its other lanes
-    /// keep what they hold.
+    /// Each first slot takes the old value of each second one, on the lanes of `mask`; its other lanes keep theirs.
     pub fn assign(&mut self, moves: &[(Slot, Slot)], mask: Mask) {
         let overwritten = |index: usize| moves[..index].iter().any(|&(to, _)| to == moves[index].1);
         if (1..moves.len()).any(overwritten) {

@@ -1,10 +1,10 @@
-//! Which work-groups touched which piece of global memory: how races between them are found where none of them can see
-//! what another did.
+//! Which work-groups touched which piece of global memory: how races between them are found if none of them can see another's
+//! writes.
 //!
-//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes; unless both are
-//! atomic operations for the device, or both write the same bits. What is kept can be merged in any order and gives the
-//! same, so that reports do not depend on the number of threads. (Where work-groups see each other, there is one record
-//! for all: [`super::histories`].)
+//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes, unless both accesses are
+//! device-scope atomic operations, or both write the same bits. Records can be merged in any order with the same result, so
+//! reports do not depend on the number of threads. (If work-groups see each other, there is one record for all:
+//! [`super::histories`].)
 //!
 //! Nearly every cell is touched by one work-group alone, and a launch may touch many millions. So each has 24 bytes in a page
 //! that exists once something in it is touched; only what several touch is kept at length.

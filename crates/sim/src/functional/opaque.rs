@@ -1,8 +1,8 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
-//! Tensor cores are [`matrix`](super::matrix)'s. What only takes time or orders what is in order here does nothing. Clocks count how
-//! often they are read. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
-//! copies and textures are not run.
+//! Tensor cores are in [`matrix`](super::matrix). Instructions that only take time, or order accesses that are in order here,
+//! do nothing. Clocks count their reads. `vprintf` prints, `__assertfail` is an error of the kernel, as the program states.
+//! Barriers with phases, bulk copies and textures are not run.
 
 use super::access::Location;
 use super::address::from_generic;
@@ -34,7 +34,7 @@ enum Known {
 pub struct Carried {
     what: Opaque,
     known: Option<Known>,
-    /// What it is of the tensor cores' instructions.
+    /// The tensor-core instruction that it is.
     matrix: Option<Matrix>,
 }
 

@@ -48,7 +48,7 @@ pub(super) struct Prefetches {
     fences: Vec<(u32, Place)>,
 }
 
-/// What the sub-groups have asked for at one place.
+/// The requests of the sub-groups at one place.
 #[derive(Debug, Default)]
 struct Calls {
     /// From call number `first` on.

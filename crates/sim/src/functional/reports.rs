@@ -1,4 +1,4 @@
-//! What a work-group says when a check fails.
+//! The reports of failed checks.
 
 use super::address;
 use super::copies::CopyInFlight;
@@ -20,7 +20,7 @@ pub(super) struct PartyMember {
     pub mask: Option<u32>,
 }
 
-/// What is said of a sub-group that has run its limit of operations.
+/// The message for a sub-group that has reached its limit of operations.
 const NOT_ENDED: &str = "has not ended";
 
 /// Whether an error of a run is that of a sub-group that has run its limit of operations, and may end later.
@@ -229,7 +229,7 @@ impl WorkGroup<'_> {
         )
     }
 
-    /// A work-item waits in a loop for what nobody will do.
+    /// A work-item waits in a loop for an event that cannot happen.
     #[cold]
     pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
         let who = self.describe(item);

@@ -1,4 +1,4 @@
-//! Running a launch: its work-groups in parallel, or in turns where one may see what another did.
+//! Running a launch: its work-groups in parallel, or in turns if one may see another's writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ pub struct CompiledKernel {
     tape: Tape,
 }
 
-/// What there is to say of a run, beside its results.
+/// Notes about a run, beside its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// What was printed: in the order of the work-items, each one's lines in its own.
@@ -66,9 +66,8 @@ impl CompiledKernel {
         atomics::may_spin(&self.kernel) && atomics::depends_on_order(&self.kernel)
     }
 
-    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread where one may see
-    /// what another did; result, counters and error are the same on any number of threads (in fast mode, for kernels
-    /// without races).
+    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread if one may see another's
+    /// writes; result, counters and error are the same on any number of threads (in fast mode, for kernels without races).
     ///
     /// # Errors
     /// That of the first work-group, by number, in which a check failed; then a race between groups. Where they run on
@@ -91,7 +90,7 @@ impl CompiledKernel {
         Ok(ran.0)
     }
 
-    /// As [`CompiledKernel::run`], with what there is to say of the run.
+    /// As [`CompiledKernel::run`], with notes about the run.
     ///
     /// # Errors
     /// As [`CompiledKernel::run`].
@@ -169,7 +168,7 @@ impl CompiledKernel {
     }
 }
 
-/// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
+/// Runs a work-group, in a new worker if there is none yet; gives its error, if any.
 pub(super) fn run_group<'l>(
     worker: &mut Option<Worker<'l>>,
     state: &'l LaunchState<'l>,

@@ -129,8 +129,8 @@ pub struct LaunchState<'l> {
     pub(super) may_spin: bool,
     /// Bits of a work-item's number in its work-group.
     pub(super) group_bits: u32,
-    /// Of each work-group the buffers in which it read what it had not written itself, where it did: those that may be
-    /// written, as [`bit_of`](super::sample::bit_of) has them.
+    /// For each work-group the writable buffers that it read without having written the element itself, as bits by
+    /// [`bit_of`](super::sample::bit_of).
     pub(super) looked: Mutex<FastMap<u64>>,
     /// Stores that race with others of the same bits.
     same_bits: Mutex<SameBits>,
@@ -422,7 +422,7 @@ impl<'l> LaunchState<'l> {
         ))
     }
 
-    /// Bits of a work-item's number in the launch, where work-groups may see what others do; else in its work-group.
+    /// Bits of a work-item's number in the launch, if work-groups may see others' writes; else in its work-group.
     pub(super) fn item_bits(&self) -> u32 {
         match self.in_order {
             true => self.group_bits + clock::bits_for(self.launch.group_count()),
@@ -587,7 +587,8 @@ impl<'l> LaunchState<'l> {
     }
 }
 
-/// A race, with what a launch file may say of it: where one side reads, that it is meant; else that any outcome is right.
+/// A race, with the statement that a launch file may make about it: if one side reads, that it is intended; else that any
+/// outcome is right.
 pub(super) fn meant_by(error: Error, buffer: &str, one_reads: bool) -> Error {
     let known = error
         .accepts()

@@ -1,8 +1,8 @@
 //! Running a tape: one sub-group, its lanes together as long as they go the same way.
 //!
-//! A stack of scopes holds the lanes that wait. A `break` sends the active lanes to the end of a scope,
-//! a `continue` to the next iteration of a loop; then none is active, and what follows is always the
-//! close of a region, which brings back those that wait for it:
+//! A stack of scopes holds the waiting lanes. A `break` sends the active lanes to the end of a scope, a `continue` to the next
+//! iteration of a loop. Then none is active, and the end of a region always follows, which reactivates the lanes that wait for
+//! it:
 //!
 //! | step | active lanes afterwards |
 //! |---|---|

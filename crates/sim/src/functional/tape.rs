@@ -87,7 +87,7 @@ pub(super) enum Step {
         place: Place,
         /// For a named one: its number, and how many sub-groups meet there.
         named: Option<(u32, u32)>,
-        /// What all that meet here are asked: a `Bool`.
+        /// The vote of all work-items that meet here: a `Bool`.
         asks: Option<Slot>,
         /// Closes the region around: there the others may be.
         outside: usize,
@@ -311,10 +311,10 @@ impl<'k> Writer<'k> {
         self.steps.push(step);
     }
 
-    /// Lanes that leave a scope behind which there is nothing but the way to a return, return: nobody need wait for
-    /// them. That is what a jump to the last instruction of a program does.
+    /// Lanes that leave a scope behind which only the way to a return is left return: nobody need wait for them. A jump to the
+    /// last instruction of a program does the same.
     fn return_at_once(&mut self) {
-        // The last ones first: what is behind a scope comes after it.
+        // The last ones first: code behind a scope comes after it.
         let mut breaks = std::mem::take(&mut self.breaks);
         breaks.sort_unstable();
         for (at, range) in breaks.into_iter().rev() {
@@ -400,7 +400,7 @@ impl Step {
         }
     }
 
-    /// What those who meet at a barrier are asked, if they are.
+    /// The vote at a barrier, if there is one.
     pub fn asks(&self) -> Option<Slot> {
         match self {
             Step::Barrier { asks, .. } => *asks,

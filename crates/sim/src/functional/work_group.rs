@@ -32,9 +32,9 @@ pub struct WorkGroup<'l> {
     pub(super) copies: Vec<Copies>,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
-    /// Counts writes that changed what was there, where somebody may wait for one.
+    /// Counts writes that changed memory, if somebody may wait for one.
     pub(super) changes: u64,
-    /// What strong reads have found, where somebody may wait: how many, and a number for where and what.
+    /// The values found by strong reads, if somebody may wait: their number, and a hash of places and values.
     pub(super) polls: Polls,
     pub(super) prints: Prints,
     /// How often clocks were read.

@@ -132,7 +132,7 @@ impl<'l> Worker<'l> {
                 .stops
                 .iter()
                 .any(|stop| matches!(stop, Some(Stop::Waits { .. })));
-            // What those who wait change themselves may help the others, but not for ever.
+            // Changes by waiting work-items may help the others, but not for ever.
             rounds = if has_moved { 0 } else { rounds + 1 };
             if waits && (has_moved || rounds < ROUNDS && changes != self.group.changes) {
                 continue;
@@ -211,7 +211,7 @@ impl<'l> Worker<'l> {
         is_stuck
     }
 
-    /// What is to be said of one that waits and that nobody will help. `others` says why the others do not.
+    /// The message for a work-item that waits for ever. `others` says why the others do not help.
     pub fn waits_for_ever(&self, others: Option<String>) -> Error {
         let waiting = self
             .runners

@@ -8,7 +8,7 @@ use super::port::{Cycles, pick, spread};
 /// Lines that are remembered.
 const LINES: usize = 1 << 10;
 
-/// How far lines are behind with what was asked of them.
+/// How far lines are behind with their requests.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     lines: Vec<Line>,

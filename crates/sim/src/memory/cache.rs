@@ -13,7 +13,7 @@ pub(super) enum Replaces {
     Any,
 }
 
-/// A cache. What a look-up reads lies in one line of the host's memory: a set's tags, the order of its ways.
+/// A cache. A look-up reads one line of the host's memory: a set's tags, the order of its ways.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
@@ -44,7 +44,7 @@ struct Set {
     dirty: u16,
 }
 
-/// What is asked of a line that was found.
+/// The state of a line that was found.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     /// Its number; `EMPTY` if there is none.
@@ -113,7 +113,7 @@ impl Set {
     fn like(&self, tag: u8) -> u16 {
         let half = |tags: &[u8]| {
             let tags = tags.iter().rev().fold(0, |all, &tag| all << 8 | u64::from(tag));
-            // The lowest byte that is zero is found, whatever borrows do to those above it.
+            // The lowest zero byte is found, despite borrows into those above it.
             let other = tags ^ (u64::from(tag) * BYTES);
             let zero = other.wrapping_sub(BYTES) & !other & BYTES << 7;
             // The top bits of eight bytes side by side.

@@ -1,21 +1,20 @@
 //! L2 as a sample of the cores sees it.
 //!
-//! It has one or two halves. Each line has its home in one. What a core of the other half loads is copied to that half, where
-//! the copy takes the room of a line; a hint brings a line to its home alone, where it stays until it is loaded, if it can.
-//! (On an H200 single words that were asked for come at 48 bytes a cycle from random places of 2 GiB, where hints are so far ahead that
-//! they take more lines than L2 has: `micro/bandwidth segment=1 ahead=2`. With lines that go by age alone it would be 35.)
+//! It has one or two halves. Each line has its home in one. A load from a core of the other half copies the line to that half,
+//! where the copy occupies a line; a hint brings a line to its home alone, where it stays until it is loaded, if it can. (On an
+//! H200 prefetched single words come at 48 bytes a cycle from random places of 2 GiB, with hints so far ahead that they take
+//! more lines than L2 has: `micro/bandwidth segment=1 ahead=2`. With replacement by age alone it would be 35.)
 //!
-//! Memory that is large, or of which each core reads a part of its own, is simple: the sample gets its
-//! share of the cache. A buffer that fits into L2 is different: what one core brings in, others find.
-//! Such buffers take their part of L2 at full size and stay. Where scattered accesses read them, as
-//! indices into a table do, what the sampled cores bring in stands for what the others do: the same
-//! lines, moved on within the buffer. Accesses to consecutive addresses are taken to be of data that
-//! belong to one core, or that the sampled cores share as the others would.
+//! Memory that is large, or of which each core reads a part of its own, is simple: the sample gets its share of the cache. A
+//! buffer that fits into L2 is different: each core finds the lines that others brought. Such buffers take their part of L2 at
+//! full size and stay. If scattered accesses read them, as indices into a table do, lines brought by the sampled cores stand
+//! for those of the other cores: the same lines, shifted within the buffer. Accesses to consecutive addresses are assumed to
+//! concern data of one core, or data that the sampled cores share as the others would.
 //!
-//! Where all buffers of a launch are small, L2 has them already if it is not flushed: a launch finds what the same launch
-//! before it left, as it does on a GPU where one is timed after the other. Where they are large, but all that the launch touches
-//! of them is not, it finds that. (`article` with one part of 800 kB for all work-groups,
-//! 132×128: 187 µs on an H200, as on its model; 347 µs from device memory.)
+//! If all buffers of a launch are small, L2 has them already unless it is flushed: a launch finds the lines left by the same
+//! launch before it, as it does on a GPU where one is timed after the other. If they are large, but the part that the launch
+//! touches is not, it finds that part. (`article` with one part of 800 kB for all work-groups, 132×128: 187 µs on an H200, as
+//! on its model; 347 µs from device memory.)
 
 use std::ops::Range;
 
@@ -110,7 +109,7 @@ pub(super) const PARTLY: u64 = 8;
 /// A buffer of which more is read than this many times its size is read again by others.
 const AGAIN: f64 = 1.25;
 
-/// What is brought for scattered accesses is a good part of all where it is more than this.
+/// Lines brought for scattered accesses are a good part of all above this share.
 const SCATTERED: f64 = 0.25;
 
 /// At most this part of L2 is set aside for small buffers, and lines that fill no more of it stay there.
@@ -247,7 +246,7 @@ impl L2 {
         for_scattered as f64 > SCATTERED * all as f64
     }
 
-    /// Whether what was brought, so many times over, is more than there is of a buffer.
+    /// Whether the bytes brought, times this factor, exceed the size of a buffer.
     pub(super) fn is_shared(&self, times: f64) -> bool {
         let again = |(buffer, brought): &(Range<u64>, u64)| {
             *brought as f64 * times > AGAIN * (buffer.end - buffer.start) as f64
@@ -317,7 +316,7 @@ impl L2 {
         (present == sectors).then_some(ready)
     }
 
-    /// Copies sectors of a line to a half that is not its home, where they are at a time; what had to go for it is given.
+    /// Copies sectors of a line to a half that is not its home, at a time; gives the evicted line.
     pub(super) fn copy(&mut self, key: &Key, half: usize, sectors: u8, ready: Cycles) -> Option<Victim> {
         match key.at {
             At::Small { buffer, line } => {

@@ -1,8 +1,8 @@
 //! The link between the stacks of a card, where memory lies in another one's.
 //!
-//! A stack reaches the memory of the other over a link of its own, whose bandwidth is about that of one stack's memory. The program
-//! divides the work itself and says in which stack a buffer is (explicit scaling), or one device has both stacks, the first half of
-//! the work-groups and the first half of each buffer belong to the first one, and so on (implicit scaling).
+//! A stack reaches the other's memory over a link of its own, whose bandwidth is about that of one stack's memory. Either the
+//! program divides the work itself and places each buffer in a stack (explicit scaling), or one device has both stacks, and the
+//! first half of the work-groups and of each buffer belong to the first one (implicit scaling).
 
 use std::ops::Range;
 

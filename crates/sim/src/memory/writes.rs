@@ -49,6 +49,12 @@ impl MemorySystem {
     /// and device memory does not keep up.
     pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
         self.counters.stores += 1;
+        self.write_through(core, now, access);
+    }
+
+    /// Writes lines to L2: when the first one leaves the core.
+    pub(super) fn write_through(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        let mut left = Cycles::INFINITY;
         let lines = Lines::of(access, self.shape);
         let sectors: u32 = lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
         let whole =
@@ -57,6 +63,7 @@ impl MemorySystem {
             let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
             let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
             let start = self.cores[core].port.take(now, cycles);
+            left = left.min(start);
             let start = self.serve(start, line, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let key = self.l2.key(line);
@@ -75,11 +82,12 @@ impl MemorySystem {
                 .port
                 .block(room.max(start) - WAITING * self.timing.dram);
         }
+        left
     }
 
-    /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
-    /// store. Those that meet in one line are served one after the other, two words at a time; where a whole sub-group adds to
-    /// one, its compiler has added up before. What comes back, if anything, is little.
+    /// An atomic operation on global memory: when the old value is back. It is carried out in L2, and counted as a store.
+    /// Operations that meet in one line are served one after the other, two words at a time; if a whole sub-group adds to one
+    /// word, its compiler has combined them. The returned data are small.
     pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.stores += 1;
         let mut addresses = access.active();

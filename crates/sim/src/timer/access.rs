@@ -1,4 +1,4 @@
-//! What an instruction touches in memory, and what memory answers.
+//! The memory accesses of an instruction, and their completion times.
 
 use super::stalls::StallReason;
 use crate::functional::{LANES, Lanes, Mask, from_generic};

@@ -9,17 +9,18 @@
 //! copies; copies and waits by token; lanes that part and meet; and the memory
 //! hierarchy.
 //!
-//! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
-//! memory ([`Cores`]); of one whose work-groups differ, some that stand for all, if a [`Survey`] says how;
-//! [`LaunchTime::sample`] says how many. A walk without time through more of a short
-//! launch's cores shows whether they use what others bring, of which a sample sees little. Where all work-groups are resident at
-//! once, what the slowest of all is later than the slowest of a sample is added. A run is a function of its inputs alone.
+//! If a launch's work-groups are homogeneous, some cores are simulated, with their share of L2 and device memory ([`Cores`]).
+//! Otherwise some work-groups stand for all, if a [`Survey`] chooses them; [`LaunchTime::sample`] has their number. A walk
+//! without time through more of a short launch's cores shows whether they use lines that others bring, of which a sample sees
+//! few. If all work-groups are resident at once, the time by which the slowest of all exceeds the slowest of a sample is added.
+//! A run is a function of its inputs alone.
 
 mod access;
 mod code;
 mod core;
 mod cost;
 mod fetch;
+mod frames;
 mod needed;
 mod pace;
 pub(crate) mod profile;
@@ -154,11 +155,11 @@ impl Timer {
         self
     }
 
-    /// Counts what each work-group of a launch that has been checked has to do, and writes to its buffers what that depends
-    /// on; none where it takes too long.
+    /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
+    /// it takes too long.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
         let sub_group = launch.sub_group_size(kernel, &self.model.description());
-        // So few are all simulated, whatever they do; what they leave in L2 matters all the same.
+        // So few are all simulated in any case; but the lines that they leave in L2 matter.
         let kept = (self.cache == CacheState::Kept).then_some(&*self.model);
         let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept.is_some();
         is_worth_it
@@ -188,8 +189,8 @@ impl Timer {
         Ok(code.with_large_registers(self.large_registers))
     }
 
-    /// Times a launch, which has been checked. Of what the simulated work-groups write to the launch's
-    /// buffers, it writes what the time may depend on, or all ([`Timer::with_results`]).
+    /// Times a checked launch. Of the simulated work-groups' writes to the launch's buffers, it carries out those on which the
+    /// time may depend, or all ([`Timer::with_results`]).
     ///
     /// # Errors
     /// The launch does not fit the device, or the kernel faults.

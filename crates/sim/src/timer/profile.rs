@@ -11,7 +11,7 @@ use crate::ir::{LoadId, OpKind, Place, Space};
 use crate::memory::MemoryCounters;
 use crate::model::DeviceModel;
 
-/// What loads and copies asked of the memory hierarchy.
+/// The requests of loads and copies to the memory hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Lines that were looked up in L1.
@@ -198,9 +198,9 @@ fn blamed(program: &MachineProgram, at: usize) -> Vec<LoadId> {
     blamed
 }
 
-/// The load that defines a register for an instruction: the nearest one before it, or, where there is none in front, the
-/// last one of the program, which a loop brings back. What else defines the register (a loop's first value) takes no
-/// time that is blamed on loads.
+/// The load that defines a register for an instruction: the nearest one before it or, if there is none, the last one of the
+/// program, which a loop brings back. Other definitions of the register (a loop's initial value) take no time that is
+/// attributed to loads.
 fn definer(program: &MachineProgram, at: usize, register: Register) -> Option<LoadId> {
     let instructions = &program.instructions;
     let load = |position: usize| {

@@ -1,4 +1,4 @@
-//! What a timed launch tells: time, counters, where sub-groups waited and why.
+//! The result of a timed launch: time, counters, where sub-groups waited and why.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct LaunchTime {
     pub cycles: f64,
     /// The same in nanoseconds, as a profiler tells it.
     pub nanoseconds: f64,
-    /// From an event in front of the launch to one behind it, in nanoseconds: with what a launch takes besides.
+    /// From an event in front of the launch to one behind it, in nanoseconds: including the launch overhead.
     pub between_events_ns: f64,
     /// What was simulated.
     pub sample: Sample,
@@ -47,7 +47,7 @@ pub struct LaunchTime {
     pub bytes_in_flight: f64,
     /// Those of them that come from device memory.
     pub bytes_from_memory: f64,
-    /// Cycles that L2 would take for what was asked of it if it were always busy.
+    /// Cycles that L2 would take for its requests if it were always busy.
     pub l2_busy: f64,
     /// What device memory delivered and took, in bytes a nanosecond (GB/s).
     pub bandwidth: f64,
@@ -100,8 +100,8 @@ impl Sample {
         self.groups == self.of_groups
     }
 
-    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 17 of
-    /// 20 samples of launches whose work-groups differ much (`gallery/tests/sampling.rs`).
+    /// The relative uncertainty of the time, if work-groups differ: the largest error of 17 of 20 samples of launches with very
+    /// different work-groups (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
         self.is_stratified.then_some(WITHIN)
     }

@@ -42,9 +42,8 @@ impl Moments {
     }
 }
 
-/// How much later the last of so many times as many sub-groups is to be expected than the last of these, whose ends are given
-/// by core and place. What sub-groups of one place differ by is taken for chance: which one is served first within a core is
-/// not.
+/// The expected delay of the last of so many times as many sub-groups behind the last of these, whose ends are given by core
+/// and place. Differences between sub-groups of one place are treated as random; the order of service within a core is not.
 pub(super) fn later(ends: &[Vec<u64>], times: f64) -> f64 {
     let places = ends.iter().map(Vec::len).max().unwrap_or(0);
     let (mut count, mut squares, mut free) = (0.0, 0.0, 0.0);

@@ -218,7 +218,7 @@ fn operands_are_read_from_registers() {
     assert!((15.5..17.0).contains(&fewer), "{fewer}");
     let floats = multiply_adds(&bench, "f32", three);
     assert!((11.8..13.2).contains(&floats), "{floats}");
-    // What the instruction before read is at hand: only the chain's own register is read.
+    // The previous instruction's operand is in the reuse cache: only the chain's own register is read.
     let together = multiply_adds(&bench, "f64", |from, _| format!("fma {from}, %by0, %to0"));
     assert!((15.5..17.0).contains(&together), "{together}");
     // Where nothing is said of it, operands cost nothing.
@@ -315,7 +315,7 @@ fn a_launch_finds_what_it_touches_of_a_large_buffer_in_l2_where_that_fits() {
     };
     let (short, long) = (5_000, 400_000);
     assert!(per_load(short, true) < 0.6 * per_load(short, false));
-    // 400,000 lines are 51 MB, and 30 MB are what stays of them.
+    // 400,000 lines are 51 MB, of which 30 MB stay.
     let (again, first) = (per_load(long, true), per_load(long, false));
     assert!((0.95..1.05).contains(&(again / first)), "{again} and {first}");
 }

@@ -21,8 +21,8 @@ pub struct Rules {
     pub predicated_messages: bool,
     /// Whether what is the same for a whole sub-group is computed once, by an instruction for one work-item.
     pub scalar_instructions: bool,
-    /// Whether making NaNs canonical, where their bits are seen, is part of the program. (For NVIDIA's the text has it, and the
-    /// instructions are few beside what they were fitted with.)
+    /// Whether the program contains the instructions that make visible NaNs canonical. (For NVIDIA the text has them, and they
+    /// are few compared with the instructions that the model was fitted to.)
     pub canonical_nans: bool,
     /// Of so many instructions of a segment, the first in the source, the scheduler looks for the next one to issue.
     pub look_ahead: usize,

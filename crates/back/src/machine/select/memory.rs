@@ -141,7 +141,7 @@ impl Selector<'_, '_> {
                     });
                 }
                 let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
-                // What an order says may not move across it; nothing does.
+                // Accesses that an order concerns may not move across it; nothing does.
                 let fixed = *order != MemoryOrder::Relaxed;
                 self.emit(Draft {
                     defines,

@@ -1,14 +1,14 @@
 //! The numbers of tensor cores, and what they make of a row and a column.
 //!
-//! NVIDIA documents the operands and leaves the sums open ("the accumulation order, rounding and handling of subnormal inputs is
-//! unspecified"). What is here was found by running each instruction on random tiles on an H100 (compute capability 9.0, driver
-//! 580), and gives the bits of every tile that was tried, special values included:
+//! NVIDIA documents the operands and leaves the sums open ("the accumulation order, rounding and handling of subnormal inputs
+//! is unspecified"). The rules below were found by running each instruction on random tiles on an H100 (compute capability 9.0,
+//! driver 580), and give the bits of every tile tried, special values included:
 //!
 //! - `f16`, `bf16`, `tf32`: all products of the instruction and the accumulator are brought to the largest exponent among them and
 //!   cut off 25 bits below it, then added exactly. The sum is cut off to `f32`, or rounded to the nearest `f16`. A product's
 //!   exponent is the sum of its factors', whether or not its significand reaches 2; subnormal factors are not normalised.
-//! - `e4m3`, `e5m2`: the factors become `f16`. The products whose `k` has bit 1 clear are added to 0 in one such step, the others to
-//!   its result in a second, and the accumulator is added last, as by `add.rn.f32`.
+//! - `e4m3`, `e5m2`: the factors become `f16`. The products whose `k` has bit 1 clear are added to 0 in one such step, the
+//!   others to its result in a second, and the accumulator is added last, as by `add.rn.f32`.
 //! - `f64`: fused multiplications and additions, `k` ascending.
 //! - Integers: exact, and at the end modulo 2³², or with `satfinite` at the nearest bound.
 //!
@@ -121,7 +121,7 @@ impl Element {
     }
 }
 
-/// What is multiplied, and what the products are added to.
+/// The factors, and the summand of their products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// The elements of A.
@@ -328,7 +328,7 @@ fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element)
     packed(total, last, is_half)
 }
 
-/// What comes of terms that are not all finite: no number if one is none or infinities differ.
+/// The result of terms that are not all finite: NaN if one is NaN or infinities differ.
 fn special(terms: impl Iterator<Item = Term>, is_half: bool) -> u64 {
     let mut infinite = [false; 2];
     for term in terms {

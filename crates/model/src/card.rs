@@ -30,8 +30,8 @@ numbers! {
     };
         /// From the touch of a shared page that is elsewhere until it starts to move.
         page_fault: Quantity<Cycles> = {
-        nvidia: 39600 because "20 microseconds, assumed: tens of microseconds a fault (Zheng et al., Towards High Performance Paged Memory for GPUs, HPCA 2016, as later work cites it); parallelArchitect's pascal-um-benchmark (GTX 1080) has 386.6 ms for 31774 faults, 12.2 each where many are on their way",
-        intel: 32000 because "assumed: as NVIDIA's, 20 microseconds",
+        nvidia: 39600 because "assumed: 20 microseconds for a lone fault. One measurement with many faults in flight has 12.2 each: 386.6 ms for 31774 faults on a GTX 1080 (parallelArchitect/pascal-um-benchmark, README). Times of migrating pages are nearly proportional: a fault of 10 or 40 microseconds halves or doubles them",
+        intel: 32000 because "assumed: as NVIDIA's, 20 microseconds; a fault of 10 or 40 halves or doubles the times of migrating pages",
     };
         /// What that adds to a load's latency.
         stack_latency: Quantity<Cycles> = {

@@ -1,5 +1,5 @@
-//! The file: the device and its driver, what the microbenchmarks gave, and how long each plan of the accuracy suite took. It is
-//! written after each step, so that a run that is stopped keeps what it has.
+//! The file: the device and its driver, the microbenchmarks' results, and the time of each plan of the accuracy suite. It is
+//! written after each step, so that an interrupted run keeps its results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Kit {
     pub version: String,
     /// The device as the command line called it: `opencl:0`.
     pub device: String,
-    /// What the device and its driver say of themselves, by name.
+    /// The device's and its driver's own description, by name.
     pub facts: BTreeMap<String, String>,
     /// The system that it was measured on.
     pub system: String,
@@ -124,7 +124,7 @@ impl Kit {
     }
 }
 
-/// What a device and its driver say of themselves. Nothing of it tells one card of a kind from another.
+/// A device's and its driver's own description. Nothing in it distinguishes two cards of one kind.
 fn facts(device: &dyn KnownDevice) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut put = |name: &str, value: String| facts.insert(name.to_owned(), value);

@@ -1,4 +1,4 @@
-//! What a file of an owner's says: a model of the device, and how often its answers would have been right there.
+//! Evaluating an owner's file: a model of the device, and how often its verdicts would have been correct there.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -75,9 +75,12 @@ pub fn held_against(kit: &mut Kit, model: &DeviceModel, budget: Duration) -> Res
             .cases
             .iter_mut()
             .find(|record| record.case == case.name());
-        let Some(record) =
-            record.filter(|record| record.measured.as_ref().is_some_and(|side| side.error.is_none()))
-        else {
+        let Some(record) = record.filter(|record| {
+            record
+                .measured
+                .as_ref()
+                .is_some_and(|side| side.error.is_none() && side.is_whole())
+        }) else {
             continue;
         };
         if begun.elapsed() >= budget {

@@ -173,7 +173,7 @@ fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &Answer) -> Stri
     )
 }
 
-/// What was fitted on the GPU that a page is about, and what was not: a model's name, and words.
+/// The numbers fitted on the GPU that a page is about, and those that were not: a model's name, and words.
 const FITTED: [(&str, &str); 2] = [
     (
         "h200",
@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    /// What the tool says of its own error is what the record shows.
+    /// The tool's stated error equals the error in the record.
     fn known_errors_are_those_of_the_record(judgements: &[Judgement]) {
         let mut ratios: Vec<f64> = judgements
             .iter()

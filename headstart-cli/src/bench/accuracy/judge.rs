@@ -1,12 +1,12 @@
 //! The simulator's answers held against measurements, case by case.
 //!
-//! The verdict is the one that `headstart advise` gives: the choice among the plans that it tries, with the simulator's
-//! times. It is *wrong* where the plan that it names is slower than the plain kernel in every round, and where it names
-//! none and 10 % or more is to be had; it does not matter where nothing on either side is 3 % away from the plain kernel.
+//! The verdict is that of `headstart advise`: the choice among the plans that it tries, with the simulator's times. It is
+//! *wrong* if its plan is slower than the plain kernel in every round, or if it names no plan although 10 % or more can be
+//! gained; it does not matter if nothing on either side is 3 % away from the plain kernel.
 //!
-//! Beside it stands the verdict that one gets with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which
-//! measure the twelve plans that the simulator proposes, made again with the recorded measurements. The gain that it names
-//! is the measured one; what it can get wrong is which plans it measures.
+//! Beside it stands the verdict with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which measure the twelve
+//! plans that the simulator proposes, recomputed from the recorded measurements. Its gain is the measured one; it can only be
+//! wrong in its choice of plans to measure.
 
 use headstart::Result;
 use headstart::prefetch::Plan;

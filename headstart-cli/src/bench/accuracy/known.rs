@@ -1,5 +1,4 @@
-//! What is known to be wrong with the simulator's times, and what is thought to be the cause. The times themselves are the
-//! record's.
+//! Known errors of the simulator's times, and their suspected causes. The times themselves come from the record.
 
 use super::record::{Record, Side};
 

@@ -99,7 +99,7 @@ impl Error {
         self
     }
 
-    /// Says first what could not be done: `SUBJECT: what went wrong`.
+    /// Prefixes the operation that failed: `SUBJECT: what went wrong`.
     #[must_use]
     pub fn about(mut self, subject: impl fmt::Display) -> Error {
         self.0.what = format!("{subject}: {}", self.0.what);

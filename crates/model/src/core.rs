@@ -37,12 +37,12 @@ numbers! {
         sub_group_size: Quantity<Count> [power_of_two];
         /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
         scoreboards: Quantity<Count> [positive];
-        /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
+        /// 32-bit words of a work-item's registers that a scheduler reads per cycle for an instruction; without it, no limit.
         operand_words: Option<Quantity<PerCycle>>;
-        /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
+        /// The additional latency of a result to an instruction of another arithmetic unit, if both have fixed latencies.
         crossing: Quantity<Cycles>;
-        /// What a load of four 32-bit words of each work-item takes longer than one of one, beside what its lines take of the
-        /// core's port; one of two takes a third of that.
+        /// The additional latency of a load of four 32-bit words per work-item over a load of one, beside the time of its lines
+        /// on the core's port; a load of two takes a third of that.
         vector_latency: Quantity<Cycles> = {
         nvidia: 0 because "loads of any width have the latencies that were measured",
         intel: 4 because "Intel, GPU Memory System (oneAPI optimization guide): a load of 32 bits completes in 6 cycles plus memory's latency, one of four elements in 12; the lines are the other two",
@@ -50,7 +50,7 @@ numbers! {
         /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
         /// instruction each. Elsewhere they are written out.
         table_functions: Observation;
-        /// What passes from an event in front of a launch until its first work-group runs, and from the end of its last one until
+        /// The time from an event in front of a launch until its first work-group runs, and from the end of its last one until
         /// the event behind it.
         launch: Quantity<Cycles>;
     }

@@ -1,4 +1,4 @@
-//! What a device's prefetches look like, what becomes of one, and what it costs.
+//! A device's prefetch instructions: their form, the level they reach, and their cost.
 //!
 //! Back ends bring prefetches into these forms (`back::hints`).
 
@@ -45,13 +45,13 @@ impl Form {
     }
 }
 
-/// What became of a prefetch: the level that was asked for, and the one that was reached.
+/// The outcome of a prefetch: the level requested, and the one reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintReached {
     /// Where it (or the load that it was derived from) is in the source.
     pub place: String,
-    /// What was asked for, as the text form spells it: `L1`, `L2 nontemporal`, `L1 default`, `L1UC_L3C`, with who asked,
-    /// if not each work-item for itself: `L3 by sub_group`.
+    /// The request, as the text form spells it: `L1`, `L2 nontemporal`, `L1 default`, `L1UC_L3C`, with the requesting group, if
+    /// not each work-item for itself: `L3 by sub_group`.
     pub asked: String,
     /// The level that was asked for; of a cache control the nearest.
     pub level: CacheLevel,

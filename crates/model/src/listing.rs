@@ -18,7 +18,7 @@ pub struct Listed {
     pub unit: String,
     /// How it is known.
     pub source: String,
-    /// What it is; empty where nothing is documented.
+    /// Its description; empty if nothing is documented.
     pub meaning: String,
 }
 
@@ -71,7 +71,7 @@ fn walk(table: &Table, prefix: &str, listed: &mut Vec<Listed>) {
     }
 }
 
-/// What the documentation of its field says of a number.
+/// The documentation of a number's field.
 fn meaning(path: &str) -> String {
     let Some((section, field)) = path.rsplit_once('.') else {
         return String::new();

@@ -207,7 +207,7 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
     }
 }
 
-/// A parser's error as ours: with the line, and with what was expected apart from what was found.
+/// A parser's error as ours: with the line, and with the expected text separated from the found one.
 fn located(error: &toml::de::Error, model: &Completed, place: &str) -> Error {
     let line = error.span().map_or(1, |span| line_of(&model.text, span.start));
     let line = model.original(line);

@@ -147,7 +147,7 @@ numbers! {
         nvidia: 1 because "memory is compressed only where an allocation asks for it",
         intel: 1 because "memory is compressed only where an allocation asks for it (Level Zero, ze_memory_compression_hints_ext_flags_t); 2 is what Intel's guide describes: adjacent cache lines",
     };
-        /// What that adds to the latency of all that comes from device memory.
+        /// The latency that it adds to all data from device memory.
         compression_latency: Quantity<Cycles> = {
         nvidia: 0 because "memory is not compressed",
         intel: 30 because "assumed: Intel, GPU Memory System (oneAPI optimization guide), says that it adds latency, and not how much",
@@ -185,9 +185,9 @@ numbers! {
         page: Quantity<Bytes> [power_of_two];
         /// Bytes whose translations are kept.
         reach: Quantity<Bytes>;
-        /// What a miss adds to a load's latency; where walks read memory, one whose entry of the page table L2 has.
+        /// The latency that a miss adds to a load; if walks read memory, a miss whose page-table entry is in L2.
         miss: Quantity<Cycles>;
-        /// What one adds whose entry comes from device memory.
+        /// The latency of a miss whose entry comes from device memory.
         far_miss: Quantity<Cycles> = {
         nvidia: 0 because "walks are no accesses here: all misses take as long",
         intel: 150 because "Intel, GPU Memory System (oneAPI optimization guide): a miss adds 50 to 150 cycles, and may take more memory accesses",

@@ -1,7 +1,7 @@
 //! How the numbers of a model are declared: once, with everything that is known of each.
 //!
-//! A row of [`numbers!`] has a number's documentation, its unit as a type, what it must be beyond its unit's range
-//! (`[positive]`, `[power_of_two]`), and perhaps what it is, by vendor and with a source, in models that do not say:
+//! A row of [`numbers!`] has a number's documentation, its unit as a type, constraints beyond its unit's range (`[positive]`,
+//! `[power_of_two]`), and optionally a default by vendor, with a source, for models that omit it:
 //!
 //! ```text
 //! numbers! {
@@ -151,7 +151,7 @@ macro_rules! numbers {
                     meanings: &[$((stringify!($field), concat!($($doc),*))),+],
                 };
 
-            /// Finds the first number that is not what its row says it must be.
+            /// Finds the first number that violates its row's constraints.
             pub(super) fn check(&self) -> Result<(), $crate::numbers::Blamed> {
                 $($($(
                     $crate::numbers::$rule(
@@ -183,8 +183,8 @@ impl Completed {
     }
 }
 
-/// Adds the numbers that a model leaves out and that have a default, behind the headings of their tables; a table whose numbers
-/// all have one, at the end. What cannot be read stays as it is, for the reader to say so.
+/// Adds the omitted numbers that have a default, behind the headings of their tables; a table whose numbers all have defaults,
+/// at the end. Unparsable text stays as it is, for the reader to report.
 pub(super) fn complete(text: &str, sections: &[Section]) -> Completed {
     let table: toml::Table = text.parse().unwrap_or_default();
     let vendor = table

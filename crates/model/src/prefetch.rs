@@ -22,8 +22,8 @@ numbers! {
         l3: PrefetchForm;
         /// What becomes of a prefetch to level 4.
         l4: PrefetchForm;
-        /// What the device's own hint for level 1 does, where `l1` uses another instruction, or none is
-        /// better: imported code contains it.
+        /// The effect of the device's own hint for level 1, if `l1` uses another instruction, or none is better: imported code
+        /// contains it.
         l1_hint: PrefetchForm;
         /// Bytes that a hint fetches, aligned to that size.
         fetch: Quantity<Bytes> [power_of_two];

@@ -100,7 +100,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
         .collect();
     let rests = planned_rests(&all, &by_loop)?;
-    // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
+    // Inner loops first: rewriting a loop copies those inside, with the changes already made to them.
     let depth = |label: Label| {
         let op = find_loop(&kernel.body, label);
         op.map_or(0, |op| {

@@ -433,7 +433,7 @@ impl<'s> Early<'s> {
         Ok(b.and(fits, long_enough))
     }
 
-    /// Loads what iteration `ahead` will load; zeros where it will not.
+    /// Loads the values of iteration `ahead`; zeros if it does not load.
     pub(super) fn load(
         &mut self,
         b: &mut Builder<'_>,

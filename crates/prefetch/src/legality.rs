@@ -23,7 +23,7 @@ use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, OpKind, Space, Value};
 
-/// What is known of where an access lies in its memory.
+/// The known facts about an access's place in its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bounds {
     /// Elements `index + first` up to `width` more, of `length`.
@@ -56,8 +56,8 @@ pub(super) enum Bounds {
     Unknown,
 }
 
-/// Whether a load may be executed before its turn: rules 1 to 4. Rules 3 and 4 do not bind a load of which the program
-/// says that nothing writes what it reads.
+/// Whether a load may be executed early: rules 1 to 4. Rules 3 and 4 do not apply to a load whose source the program states to
+/// be read-only.
 pub(super) fn may_move(
     kernel: &Kernel,
     definitions: &Definitions,

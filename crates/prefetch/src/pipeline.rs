@@ -11,13 +11,12 @@
 //!                                 }
 //! ```
 //!
-//! Under `unroll:N` everything works in groups: the loop runs while N whole iterations are left, fetches N
-//! values at once, waits once, and holds N copies of the arithmetic; what is left over runs in the plain
-//! loop behind it. Where the end of a loop cannot be counted, or a batch is asked for, the N copies keep
-//! their tests instead, and nothing is left over.
+//! Under `unroll:N` everything works in groups: the loop runs while N whole iterations are left, fetches N values together,
+//! waits once, and holds N copies of the arithmetic; the remaining iterations run in the plain loop behind it. If the trip
+//! count is unknown, or the strategy is a batch, the N copies keep their tests instead, and there is no remainder.
 //!
-//! A strategy says what it carries from step to step, how it fills that before the loop, and how it moves it
-//! on ([`Fetch`]).
+//! A strategy defines the values that it carries from step to step, how it fills them before the loop, and how it advances them
+//! ([`Fetch`]).
 
 use super::early::Early;
 use super::limits::Limits;
@@ -27,7 +26,7 @@ use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, Region, Value};
 
-/// Most operations that a rewritten loop may hold with what is in front of it and behind it.
+/// Most operations of a rewritten loop, with the code in front of it and behind it.
 const MAX_OPERATIONS: usize = 60_000;
 /// Most operations of a loop's body in several copies. An instruction cache of 128 KB (NVIDIA's since Volta;
 /// `instruction-cache.size` of `devices/h200.toml`) holds 8,192 instructions of 16 bytes. Assemblers take minutes for more.
@@ -48,8 +47,8 @@ pub(super) trait Fetch {
         Ok(Vec::new())
     }
 
-    /// At the start of a step of `group` iterations: takes what they use out of `state` and makes it known
-    /// to `early`, fetches as many further ahead, and gives the next state.
+    /// At the start of a step of `group` iterations: takes their values out of `state` and passes them to `early`, fetches as
+    /// many further ahead, and gives the next state.
     fn advance(
         &mut self,
         early: &mut Early<'_>,
@@ -59,7 +58,7 @@ pub(super) trait Fetch {
         group: u32,
     ) -> Result<Vec<Value>>;
 
-    /// At the end of a step, behind the uses of its values: what can wait until there.
+    /// At the end of a step, behind the uses of its values: work that can wait until there.
     fn finish(&mut self, _b: &mut Builder<'_>) {}
 
     /// Whether the load itself is replaced by what the strategy has.

@@ -14,7 +14,7 @@ macro_rules! strategies {
             /// Every strategy.
             pub const ALL: &'static [Kind] = &[$(Kind::$variant),+];
 
-            /// What there is to know of it.
+            /// Its descriptor.
             pub fn descriptor(self) -> &'static Descriptor {
                 match self { $(Kind::$variant => &$descriptor),+ }
             }

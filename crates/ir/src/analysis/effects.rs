@@ -13,7 +13,7 @@ pub enum Effect {
     Barrier(Place),
     /// A fence or atomic operation that acquires: what others released before is seen from here on.
     Acquire(Place),
-    /// A volatile or relaxed read of what others write: programs wait for a flag so, and then read what it guards.
+    /// A volatile or relaxed read of others' writes: programs wait for a flag this way, and then read the data that it guards.
     Observation(Place),
     /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
     LaunchBefore(Place),

@@ -51,8 +51,8 @@ impl Yielded {
     }
 }
 
-/// What an `if` or block yields, if conditions alone choose it. Paths that go elsewhere do not count: on them nobody
-/// sees the results.
+/// The results of an `if` or block, if conditions alone choose them. Paths that go elsewhere do not count: on them nobody sees
+/// the results.
 ///
 /// Nothing if a loop inside decides, if no path arrives, or if too many conditions do.
 pub(super) fn yielded(op: &Op) -> Option<Rc<Yielded>> {

@@ -136,8 +136,8 @@ pub struct CountedExit {
     pub continues_on: bool,
     /// Nothing but pure operations comes before the test.
     pub leading: bool,
-    /// The counter's first value plus one step does not wrap. Matters where the next value is tested: if the sum may
-    /// wrap, what is counted from is the sum.
+    /// The counter's first value plus one step does not wrap. Matters if the next value is tested: if the sum may wrap,
+    /// counting starts from the sum.
     pub first_step_fits: bool,
 }
 

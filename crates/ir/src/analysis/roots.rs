@@ -3,10 +3,10 @@
 //! Address arithmetic stays in the object that it begins in, with one exception: an offset that the kernel makes of other
 //! addresses. `p + (q - p)` is `q`, and compilers write it.
 //!
-//! Numbers that the kernel is given or loads are no such offsets, nor are the low bits of an address: `p[i]` would reach
-//! everything, and nothing could move. This is no guess about programs, but what the facts say: that what is accessed
+//! Integers that the kernel gets or loads are not treated as such offsets, nor are the low bits of an address: otherwise `p[i]`
+//! could reach everything, and nothing could move. This is no guess about programs but follows from the facts: memory accessed
 //! through `p` is accessed through no other parameter, is not written, or lies below a length. A program in which a loaded
-//! distance leads from `p` to `q` breaks them, and where no fact is known of either, both may be the same anyhow.
+//! distance leads from `p` to `q` violates them; if no fact is known of either, both may alias anyway.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,9 +15,8 @@ use super::definitions::{Definition, Definitions};
 use super::ranges::range;
 use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFacts, Space, Value};
 
-/// Numbers below this are no addresses, whatever they were computed from: the low bits of one, as code that aligns
-/// itself asks for them. What lies so near to another object is accessed through that one's pointer as well, by the
-/// facts of both.
+/// Numbers below this are no addresses, whatever they were computed from: for example the low bits of an address, used for
+/// alignment. Memory this close to another object is accessed through that object's pointer as well, by the facts of both.
 const SMALL: u64 = 4096;
 /// Pointers whose distances lead to further pointers: beyond so many in a row, or for a pointer that is made of its own
 /// distance to another, nothing is known.

@@ -8,9 +8,9 @@
 //! inwards, each where it is first known, so that the invariant part is computed once; those that are
 //! a loop's own counters become a pointer that is carried.
 //!
-//! The constant part of what a copy reads is split: instructions that copy into shared memory add a constant of twelve bits
-//! only (`LDGSTS`, by what ptxas 13.0 makes of others: two additions for each copy). The rest goes into the pointer before
-//! the loop, where copies that lie close to each other share it.
+//! The constant part of a copy's source address is split: copies into shared memory have an immediate offset of twelve bits
+//! only (`LDGSTS`; ptxas 13.0 uses two additions for each copy beyond that). The rest goes into the pointer before the loop,
+//! where neighbouring copies share it.
 
 use std::collections::HashMap;
 use std::mem;
@@ -163,7 +163,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// What each parameter of a loop grows by, where that is invariant and there is one way around.
+    /// The amount by which each parameter of a loop grows, if it is invariant and there is one back edge.
     fn steps(&self, label: Label, params: &[Value], body: &Region) -> HashMap<Atom, Sum> {
         let mut continues = Vec::new();
         let mut inside = Sums::default();

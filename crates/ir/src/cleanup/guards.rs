@@ -16,15 +16,15 @@
 //!   c4 = lt.u 4, left; x' = if c4 { … }; c5 = lt.u 5, left; y' = if c5 { … }; yield x', y', … }
 //! ```
 //!
-//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates. Where more guards
-//! than that are live, ptxas keeps the rest in registers (122 for `gather` under `unroll:16,values=rolling-async:16`, 64 with
-//! one test), and loads the indices only behind the wait for the copies, so that the two latencies follow each other. In the
-//! last iterations, what is left is compared with constants, so that the limits need no registers.
+//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates. If more guards are
+//! live, ptxas keeps the rest in registers (122 for `gather` under `unroll:16,values=rolling-async:16`, 64 with one test), and
+//! loads the indices only behind the wait for the copies, so that the two latencies add up. In the last iterations the
+//! remaining count is compared with constants, so that the limits need no registers.
 //!
-//! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways, and the
-//! second way waits for what the first one loads into the same registers. On an H200 the fastest plan of eleven cases takes 0.71
-//! (`pagerank`) to 1.02 times (`article`) as long with one test, but rings of few guards in loops of different lengths up to 1.6
-//! times (`results/guards-apart-h200.json`).
+//! The cost falls on work-items in their last iterations whose neighbours are not: their sub-group takes both paths, and the
+//! second path waits for the first one's loads into the same registers. On an H200 the fastest plan of eleven cases takes 0.71
+//! (`pagerank`) to 1.02 times (`article`) as long with one test, but rings of few guards in loops of different lengths up to
+//! 1.6 times (`results/guards-apart-h200.json`).
 
 use std::mem;
 
@@ -50,7 +50,7 @@ pub fn unite(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// What a guard tests. Tests of the same kind hold one where the other does, or the other way round.
+/// A guard's test. For two tests of the same kind, one implies the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// That `value` is below `end` less a number that does not change.
@@ -113,7 +113,7 @@ struct Group {
     ops: Vec<Op>,
     /// The tests of those that are guards.
     tests: Vec<Option<Test>>,
-    /// What the guards give, and what is computed of it.
+    /// The guards' results, and the values computed from them.
     given: EntitySet<Value>,
 }
 
@@ -132,7 +132,7 @@ impl Group {
         self.tests.push(test);
     }
 
-    /// The guards, what comes before them because they need it, and what comes behind.
+    /// The guards, the operations that they need before them, and those behind.
     fn sorted(self) -> (Vec<Op>, Vec<Guard>, Vec<Op>) {
         let (mut before, mut guards, mut behind) = (Vec::new(), Vec::new(), Vec::new());
         let mut needed: EntitySet<Value> = EntitySet::new();
@@ -225,7 +225,7 @@ impl Uniter<'_> {
         let limit = Saturated::find(self.kernel, self.definitions, b);
         let signed = op == CompareOp::LtS;
         let (kind, by) = match (constant(a), constant(b), limit) {
-            // What is left of `of` once `by` is taken is above `more` where `of` is above both.
+            // `of` minus `by` is above `more` if `of` is above both.
             (
                 Some(more),
                 None,

@@ -3,9 +3,8 @@
 //! Before: `a = add x, y` … `b = add y, x` … `if true { … }` … `if c { if c { … } }`.
 //! After: every use of `b` is one of `a`; the `if` is its first region, in place; so is the inner one.
 //!
-//! The last is more than tidiness: ptxas 13.0 ends with a segmentation fault where an atomic operation for sm_80
-//! stands behind two branches of which the second is never taken where the first is not, and the driver has the
-//! same compiler in our process.
+//! The last is more than tidiness: ptxas 13.0 crashes with a segmentation fault on an atomic operation for sm_80 behind two
+//! branches of which the second is never taken if the first is not, and the driver runs the same compiler in our process.
 //!
 //! A pure operation is replaced by an equal one that comes before it in the same region or in one
 //! around it. Loads are not merged: that would need to know what is written between them.
@@ -220,7 +219,7 @@ impl Merger<'_> {
         let ty = self.kernel.ty(op.results[0]);
         let bits = |value: Value| self.kernel.as_constant(value);
         match op.kind {
-            // What it is, the device says.
+            // Its value is up to the device.
             OpKind::Unary(unary, _) if unary.is_approximation() => None,
             OpKind::Unary(unary, a) => {
                 let a_bits = bits(a)?;

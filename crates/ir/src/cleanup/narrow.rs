@@ -93,7 +93,7 @@ impl Narrower<'_> {
         region.ops = ops;
     }
 
-    /// What a condition says about two values, and whether it says so by holding.
+    /// The relation of two values that a condition states, and whether it holds if the condition does.
     fn below(&self, cond: Value) -> Option<(Below, bool)> {
         match *self.definitions.op(cond)? {
             OpKind::Compare(CompareOp::LtU, value, limit) => Some((Below { value, limit }, true)),

@@ -3,8 +3,8 @@
 //! Before: `loop p = a { test(p); if done { break } …; continue n }`
 //! After:  `test(a); if done { } else { loop p = a { …; test(n); if done { break }; continue n } }`
 //!
-//! What is waited for on leaving is waited for on both ways out. One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
-//! test computes and the body needs is carried along as a parameter.
+//! A wait on leaving the loop is done on both exits. An iteration has one jump instead of two, and the test can be scheduled
+//! among the body's work. Values that the test computes and the body needs are carried as parameters.
 
 use std::mem;
 
@@ -155,7 +155,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     let first = copy(kernel, &ops, &params, &initial);
     let again = copy(kernel, &ops, &params, &test.next);
 
-    // What the body needs of the test: carried along, or computed again where that is cheaper.
+    // The values of the test that the body needs: carried along, or computed again if that is cheaper.
     let mut next = test.next.clone();
     let mut recomputed = Vec::new();
     for op in ops {

@@ -7,8 +7,8 @@
 //! store %q, %x
 //! ```
 //!
-//! A loop, block or `if` that no jump leaves for its end is the last that its region runs. A back end has no register
-//! for what such an operation would give.
+//! A loop, block or `if` without a jump to its end is the last operation that its region runs. A back end has no register for
+//! the results of such an operation.
 
 use cranelift_entity::EntitySet;
 

@@ -1,8 +1,8 @@
 //! The pure operations on numbers: of one operand, of two, comparisons, conversions.
 //!
-//! What each computes is said here in words and in [`eval`](super::eval) in code. A row has everything that is known of an
-//! operation beside that: its spelling in the text form, which operands it takes, which rules of rounding it can have.
-//! Printer, parser and verifier read them from here; see [`table`](super::table).
+//! The meaning of each is stated here in words and in [`eval`](super::eval) in code. A row has everything else about an
+//! operation: its spelling in the text form, its operands, the rounding rules it can have. Printer, parser and verifier read
+//! them from here; see [`table`](super::table).
 
 use super::table::{family, words};
 

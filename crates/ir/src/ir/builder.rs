@@ -127,7 +127,7 @@ impl<'k> Builder<'k> {
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         let ty = self.ty(a);
         match self.kernel.as_constant(a) {
-            // What an approximation is, the device says.
+            // The result of an approximation is up to the device.
             Some(bits) if !op.is_approximation() => self.constant(ty, eval::unary(op, ty, bits)),
             _ => self.push_one(OpKind::Unary(op, a), ty),
         }
@@ -371,12 +371,12 @@ impl<'k> Builder<'k> {
         self.vote_among(op, value, None)
     }
 
-    /// What a `Bool` is for those that `mask`, an `I32`, names; for the sub-group if there is none.
+    /// A vote on a `Bool` among the work-items that `mask`, an `I32`, names; among the sub-group if there is none.
     pub fn vote_among(&mut self, op: VoteOp, value: Value, mask: Option<Value>) -> Value {
         self.push_one(OpKind::Vote(op, value, mask), op.result())
     }
 
-    /// What the values of those are together that `mask`, an `I32`, names; of the sub-group if there is none.
+    /// A reduction of the values of the work-items that `mask`, an `I32`, names; of the sub-group if there is none.
     pub fn reduce_among(&mut self, op: ReduceOp, value: Value, mask: Option<Value>) -> Value {
         self.push_one(OpKind::Reduce(op, value, mask), Type::I32)
     }
@@ -426,8 +426,8 @@ impl<'k> Builder<'k> {
         self.push(OpKind::Trap, &[]);
     }
 
-    /// Starts a region: what is appended from now on goes into it. Returns what was appended before, for
-    /// [`Builder::end_region`]. For writers that cannot pass closures; others use [`Builder::region`].
+    /// Starts a region: operations appended from now on go into it. Returns the operations appended before, for
+    /// [`Builder::end_region`]. For callers that cannot pass closures; others use [`Builder::region`].
     pub fn begin_region(&mut self) -> Vec<Op> {
         std::mem::take(&mut self.ops)
     }

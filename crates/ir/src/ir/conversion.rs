@@ -23,12 +23,12 @@ pub struct Conversion {
     letter: char,
 }
 
-/// What the letter between a conversion's percent sign and its letter says of the argument's length, in vectors and elsewhere.
+/// The length modifier between a conversion's percent sign and its letter, in vectors and elsewhere.
 const LENGTHS: [&str; 7] = ["hh", "hl", "h", "ll", "l", "j", "z"];
 
 impl Conversion {
-    /// Takes a conversion off the start of a text that begins behind the percent sign: it, its length, the number of elements of
-    /// a vector (`v4`), and what is left. None where there is no conversion of a number, or one that takes its width from an
+    /// Takes a conversion off the start of a text that begins behind the percent sign: the conversion, its length, the number
+    /// of elements of a vector (`v4`), and the rest. None if it is no conversion of a number, or takes its width from an
     /// argument.
     pub fn take(text: &str) -> Option<(Conversion, &str, Option<u32>, &str)> {
         let flags = text.len() - text.trim_start_matches(['-', '+', ' ', '#', '0']).len();

@@ -84,7 +84,7 @@ impl Element for bool {
     }
 }
 
-/// What a `TypedBuffer` can hold: scalars, arrays of them, and structs (`#[derive(Data)]` makes one such).
+/// The elements of a `TypedBuffer`: scalars, arrays of them, and structs (`#[derive(Data)]` makes one such).
 ///
 /// On a device it lies as a sequence of scalars of one type, its unit, little-endian.
 #[diagnostic::on_unimplemented(

@@ -96,7 +96,7 @@ no_operands!(
 
 /// A field with a text form of its own. `first` is whether no operand came before, so that no comma is wanted.
 pub(super) trait Spelled: Sized {
-    /// Writes it, with what separates it from what came before.
+    /// Writes it, with the separator from the text before.
     fn write(&self, out: &mut Printer<'_>, first: &mut bool);
 
     /// Reads what [`write`](Spelled::write) writes.
@@ -165,7 +165,7 @@ impl Spelled for LoadId {
     }
 }
 
-/// What the caches should do, unless that is what they do anyhow.
+/// The cache controls, unless they are the default.
 impl Spelled for CacheUse {
     fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
         if *self != CacheUse::Default {

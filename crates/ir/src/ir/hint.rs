@@ -173,8 +173,8 @@ impl PrefetchScope {
 }
 
 impl CacheUse {
-    /// What the address of a block's first element is a multiple of, in bytes: what `OpSubgroupBlockReadINTEL` and
-    /// `OpSubgroupBlockWriteINTEL` of SPV_INTEL_subgroups ask for.
+    /// The required alignment of a block's first element, in bytes, by `OpSubgroupBlockReadINTEL` and
+    /// `OpSubgroupBlockWriteINTEL` of SPV_INTEL_subgroups.
     pub const fn block_alignment(writes: bool) -> u64 {
         if writes { 16 } else { 4 }
     }

@@ -102,7 +102,7 @@ pub enum Races {
     /// None.
     #[default]
     None,
-    /// Who reads finds what was there before or what is written meanwhile: either is right.
+    /// A reader may see the old contents or concurrent writes: either is correct.
     Reads,
     /// Any, of different values, too: whichever is left is right.
     Any,
@@ -177,8 +177,8 @@ pub struct LoadData {
     pub name: String,
     /// Where it is written.
     pub place: Place,
-    /// The program says that nothing writes what this load reads while the kernel runs, as `ld.global.nc` does. It says
-    /// nothing about other loads of the same memory.
+    /// The program states that nothing writes this load's source while the kernel runs, as `ld.global.nc` does. It says nothing
+    /// about other loads of the same memory.
     pub constant: bool,
 }
 

@@ -17,7 +17,7 @@ use super::together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp,
 use super::types::Type;
 use crate::error::Result;
 
-/// One operation: what it does, the values it defines, where it was written.
+/// One operation: its kind, the values it defines, its place in the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Op {
     /// What it does, with its operands.
@@ -125,11 +125,11 @@ operations! {
         /// All work-items of the group wait here for each other; shared and global memory are ordered.
         /// Asynchronous copies may remain in flight. No result.
         Barrier = Order ["barrier"];
-        /// A [`Barrier`](OpKind::Barrier) at which all work-items of the group that have not ended say what a `Bool` is.
-        /// Result: a `Bool` or an `I32`, the same for all.
+        /// A [`Barrier`](OpKind::Barrier) at which all running work-items of the group vote on a `Bool`. Result: a `Bool` or an
+        /// `I32`, the same for all.
         GroupVote(op: GroupVoteOp, value: Value) = Order ["groupvote" op value];
 
-        // Structure, whose results are given by `Break`; what leaves it.
+        // Structured operations, whose results are given by `Break`; and the jumps out of them.
         /// Runs `body` once.
         Block {
             /// What `Break` names to leave it.
@@ -158,7 +158,7 @@ operations! {
             initial: Vec<Value>,
             /// What runs.
             body: Region,
-            /// What the author asked for.
+            /// The author's requests.
             wishes: LoopWishes,
         } = Structure [by_hand "loop"];
         /// Leaves an enclosing block, `if` or loop, whose results become `values`.
@@ -169,8 +169,8 @@ operations! {
         Return = Terminator ["return"];
 
         // Among work-items.
-        /// Does something to the value at `ptr` with nobody between. Its order and scope are the only ones it
-        /// implies: a relaxed one orders nothing. Result: what was there before; a store has none.
+        /// Changes the value at `ptr` atomically. Its order and scope are the only ones it implies: a relaxed one orders
+        /// nothing. Result: the old value; a store has none.
         Atomic {
             /// What it does.
             op: AtomicOp,
@@ -203,7 +203,7 @@ operations! {
             /// Who takes part; the whole sub-group if there is none.
             mask: Option<Value>,
         } = Exchange ["shuffle" op value by mask];
-        /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
+        /// A vote on a `Bool` among the work-items of the mask, which comes last. Result: a `Bool` or an `I32`.
         Vote(op: VoteOp, value: Value, mask: Option<Value>) = Exchange ["vote" op value mask];
         /// What the party's values, `I32`, are together. Result: an `I32`, the same for all of the party.
         Reduce(op: ReduceOp, value: Value, mask: Option<Value>) = Exchange ["reduce" op value mask];
@@ -220,8 +220,8 @@ operations! {
         } = Output [by_hand "print"];
         /// Ends the launch with an error: the kernel found that something is wrong.
         Trap = Terminator ["trap"];
-        /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
-        /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
+        /// Consecutive launches in a stream may overlap: states that the next may begin, or waits for the one before. No access
+        /// to global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
         Depend(dependency: Dependency) = Order ["depend" dependency];
         /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
         /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
@@ -233,11 +233,11 @@ operations! {
 }
 
 words! {
-    /// What a launch says to those before and after it ([`Depend`](OpKind::Depend)).
+    /// A launch's relation to those before and after it ([`Depend`](OpKind::Depend)).
     pub enum Dependency: "`launch` or `wait`" {
         /// As far as this work-group is concerned the next launch may begin.
         Launch = "launch",
-        /// Waits until the launch before has ended and what it wrote is there.
+        /// Waits until the previous launch has ended and its writes are visible.
         Wait = "wait",
     }
 }
@@ -257,7 +257,7 @@ pub enum Meeting {
     },
 }
 
-/// What an author asked of a loop.
+/// An author's requests for a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopWishes {
     /// `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]`.

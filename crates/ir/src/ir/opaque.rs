@@ -1,10 +1,10 @@
 //! Opaque instructions: carried through as text, not interpreted.
 //!
-//! A kernel may hold what the IR has no words for: tensor cores, barriers with phases, bulk copies, textures, clocks, calls of
-//! functions that the driver has. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with its operands and
-//! results, and says what others need to know before they move, repeat or leave out something around it. What it does not
-//! say is the worst: it may touch all memory, orders what others do, is for all work-items of a sub-group together, may
-//! not run where it would not have run, and goes on changing its results behind itself.
+//! A kernel may contain instructions that the IR cannot express: tensor cores, barriers with phases, bulk copies, textures,
+//! clocks, calls of driver functions. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with
+//! its operands and results, and states the properties that matter for moving, repeating or removing code around it. Everything
+//! unstated is assumed to be the worst: it may touch all memory, orders other accesses, concerns all work-items of a sub-group
+//! together, may not be speculated, and changes its results after it has run.
 
 use super::field::Spelled;
 use super::kernel::Value;

@@ -34,7 +34,7 @@
 //! }
 //! ```
 //!
-//! What is left to write for a new one is its meaning in [`eval`](super::eval), and what each back end makes of it.
+//! A new operation further needs its meaning in [`eval`](super::eval), and its lowering in each back end.
 //!
 //! # Operations
 //!
@@ -147,7 +147,7 @@ impl Operands {
         }
     }
 
-    /// What messages call one of them, and several.
+    /// The words for one of them, and several, in messages.
     pub fn words(self) -> [&'static str; 2] {
         match self {
             Operands::Integer => ["an integer", "integers"],
@@ -197,8 +197,8 @@ impl Rules {
     }
 }
 
-/// An enumeration whose variants have a spelling. Behind its name may stand what messages call one of them; then it can
-/// be a field of a row of [`operations!`].
+/// An enumeration whose variants have a spelling. The word for one of them in messages may follow its name; then it can be a
+/// field of a row of [`operations!`].
 macro_rules! words {
     (
         $(#[$meta:meta])*

@@ -5,8 +5,8 @@ use super::table::words;
 use super::types::Type;
 
 words! {
-    /// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
-    /// was there before.
+    /// The change that an [`Atomic`](super::OpKind::Atomic) operation makes to the value in memory. All but `Store` return the
+    /// old value.
     pub enum AtomicOp: "an atomic operation" {
         /// Leaves it. No operand; integers and floats.
         Load = "load",
@@ -272,7 +272,7 @@ impl GroupVoteOp {
         }
     }
 
-    /// What it gives where it holds for so many of so many.
+    /// Its result if it holds for so many of so many.
     pub fn of(self, holding: u32, all: u32) -> u64 {
         match self {
             GroupVoteOp::Any => u64::from(holding > 0),

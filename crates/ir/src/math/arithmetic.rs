@@ -1,8 +1,8 @@
 //! The arithmetic that expansions are written in, generic over how operations are performed.
 //!
-//! An expansion is one generic function, `exp<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64>`. With
-//! [`Host`](super::Host) it computes; with [`Emit`](super::Emit) it appends IR operations. Both take the
-//! operations' meaning from [`ir`](crate::ir), so what is tested on the host is what a kernel computes.
+//! An expansion is one generic function, `exp<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64>`. With [`Host`](super::Host)
+//! it computes; with [`Emit`](super::Emit) it appends IR operations. Both take the operations' meaning from [`ir`](crate::ir),
+//! so tests on the host hold for kernels.
 
 use std::fmt;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
@@ -113,7 +113,7 @@ impl<A: Arithmetic, T: Scalar> Clone for Number<A, T> {
 
 impl<A: Arithmetic, T: Scalar> Copy for Number<A, T> {}
 
-/// What may stand beside a [`Number`] in a formula: another one, or a constant.
+/// The other operand beside a [`Number`] in a formula: another one, or a constant.
 pub trait Operand<A: Arithmetic, T: Scalar> {
     /// As a number.
     fn number(self, arithmetic: A) -> Number<A, T>;

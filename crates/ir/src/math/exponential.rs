@@ -121,7 +121,7 @@ pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32
 
 /// `eˣ` in single precision.
 pub(crate) fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // Where log₂ eˣ - ½ is between -126 and 126, from 0 to 1; what lies beyond stays in the rest.
+    // If log₂ eˣ - ½ is between -126 and 126, from 0 to 1; the excess stays in the remainder.
     const RANGE: f32 = 252.0;
     let place = x.mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE).max(0.0).min(1.0);
     // In the lowest bits then the integer with an exponent's bias.

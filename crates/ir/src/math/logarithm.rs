@@ -112,7 +112,7 @@ const DECIMAL: Base = Base {
 struct BaseF32 {
     /// log 2; of base 10 to 12 bits after the point, so that its product with an exponent is exact.
     two_high: f32,
-    /// What is missing from it, where that matters: positive or zero.
+    /// The rounding error, if it matters: positive or zero.
     two_low: f32,
     /// 1/ln b.
     slope_high: f32,

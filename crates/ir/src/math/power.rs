@@ -70,7 +70,7 @@ const LN_4_3: [f64; 2] = [0.287_682_056_427_001_95, 1.602_477_897_431_421_7e-8];
 
 /// `xʸ` in single precision.
 pub(crate) fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
-    // Of a NaN the largest number, so that what follows is none.
+    // For a NaN the largest number, so that the following steps produce no NaN.
     let Reduced { k, f, upper } = reduce(x.abs().min(f32::MAX).widen());
     let offset = upper.select(f.same(LOG2_4_3), 0.0);
     let logarithm = polynomial(f, &LOG2).mul_add(f, k + offset);

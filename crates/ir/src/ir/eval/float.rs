@@ -323,8 +323,8 @@ fn from_double(ty: Type, x: f64) -> u64 {
     }
 }
 
-/// `x` rounded to odd, to the bits in its upper half. The crate `half` looks at no others, and would take for a tie
-/// what lies just beside one.
+/// `x` rounded to odd, to the bits in its upper half. The crate `half` reads no others, and would round a number just beside a
+/// tie as a tie.
 fn upper_half_to_odd(x: f64) -> f64 {
     let bits = x.to_bits();
     f64::from_bits((bits >> 32 | u64::from(bits as u32 != 0)) << 32)

@@ -1,9 +1,9 @@
 //! Float operations with a [`FloatRule`]: the operation of [`eval`](super) on flushed operands, rounded by the rule, and
 //! flushed again.
 //!
-//! A result in single precision is flushed where it is below the least normal number when it is rounded to 24 bits,
-//! whatever its exponent, as NVIDIA's GPUs do it: (1 − 2⁻²⁴) · 2⁻¹²⁶ is flushed, although it would round to 2⁻¹²⁶ among
-//! subnormal numbers. (Measured on an H100, driver 580.159: `mul`, `fma` and `div` to nearest, down and up.)
+//! A single-precision result is flushed if it is below the least normal number after rounding to 24 bits with unbounded
+//! exponent, as on NVIDIA's GPUs: (1 − 2⁻²⁴) · 2⁻¹²⁶ is flushed, although it would round to 2⁻¹²⁶ among subnormal numbers.
+//! (Measured on an H100, driver 580.159: `mul`, `fma` and `div` to nearest, down and up.)
 
 use super::{float, rounded};
 use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, OpKind, UnaryOp};
@@ -141,8 +141,8 @@ pub fn convert(rule: FloatRule, op: ConvertOp, from: Type, to: Type, a: u64) -> 
     flushed_if(rule.flush && to == Type::F32, to, result)
 }
 
-/// What a [`OpKind::Ruled`] operation gives, from the types and bits of its operands; nothing if `plain` is none that a
-/// rule can be for.
+/// The result of a [`OpKind::Ruled`] operation, from the types and bits of its operands; none if a rule cannot apply to
+/// `plain`.
 pub fn ruled(
     rule: FloatRule,
     plain: &OpKind,

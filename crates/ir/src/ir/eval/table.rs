@@ -1,9 +1,9 @@
 //! Functions that NVIDIA's GPUs have as instructions, in integer arithmetic: the same bits on every device.
 //!
-//! The unit computes a quadratic of the argument's lower bits, whose coefficients the upper bits choose: the design of
-//! Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator" (ARITH 2005). With `x` the lower
-//! bits and `s` their square, of whose partial products the columns below 2¹⁸ are left out,
-//! `C0·2ᵃ + C1·x + C2·s + rounding`, an integer, is cut off to the significand.
+//! The unit evaluates a quadratic in the argument's lower bits, with coefficients chosen by the upper bits: the design of
+//! Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator" (ARITH 2005). `x` is the lower bits and `s`
+//! their square, without the columns of partial products below 2¹⁸. The integer `C0·2ᵃ + C1·x + C2·s + rounding` is truncated
+//! to the significand.
 //!
 //! | function | instruction | coefficients | largest error |
 //! |---|---|---|---|
@@ -11,15 +11,15 @@
 //! | [`log2`] | `lg2.approx.ftz.f32` | 64 × (26, 16, 10 bits) | 2⁻²² absolute between ½ and 2 |
 //! | [`reciprocal`] | `rcp.approx.ftz.f32` | 128 × (26, 16, 10 bits) | 1 ulp |
 //!
-//! The coefficients were found from what an H200 gives (driver 580.159.04, nvcc 13.0, 2026-11-22): for each of the 256
-//! quadratics one set of three, and no other, gives the bits of all 2¹⁷ or 2¹⁶ arguments. They are those that the envytools
-//! project found in the first unit of the kind, the G80's of 2006 (`nvhw/sfu.c`); only that one rounded the argument of
-//! `exp2`, in an instruction of its own, and the H200's cuts it off. Compared with the H200's bits, without a difference:
-//! `exp2` of all arguments from ±2⁻⁴ to ±2, `log2` of all from ½ to 2, `reciprocal` of all from 1 to 2, and of each
-//! 2¹⁴ with every exponent and sign. `tests/cuda.rs` compares all 2³² on the GPU that it finds.
+//! The coefficients were derived from an H200's results (driver 580.159.04, nvcc 13.0, 2026-11-22): for each of the 256
+//! quadratics exactly one set of three gives the bits of all 2¹⁷ or 2¹⁶ arguments. They equal those that the envytools project
+//! found in the first such unit, the G80's of 2006 (`nvhw/sfu.c`); only that one rounds the argument of `exp2`, in a separate
+//! instruction, and the H200's truncates it. Compared with the H200's bits, without a difference: `exp2` of all arguments from
+//! ±2⁻⁴ to ±2, `log2` of all from ½ to 2, `reciprocal` of all from 1 to 2, and of each 2¹⁴ with every exponent and sign.
+//! `tests/cuda.rs` compares all 2³² if it finds a GPU.
 //!
-//! A back end takes the instruction on GPUs of compute capability 9.0 and later. Elsewhere, also on those of 8.0, whose bits
-//! nobody has compared, [`math::table`](crate::math::table) writes out what is computed here.
+//! A back end uses the instruction on GPUs of compute capability 9.0 and later. Elsewhere, including 8.0, whose bits nobody has
+//! compared, [`math::table`](crate::math::table) expands the computation.
 
 mod rows;
 #[cfg(test)]

@@ -70,7 +70,7 @@ impl Token<'_> {
     }
 }
 
-/// What a token went wrong with, and where.
+/// A token's error, and its position.
 pub(super) type LexError = (Position, String);
 
 pub(super) struct Lexer<'t> {

@@ -181,7 +181,7 @@ impl<'k> Printer<'k> {
                 Exit::Innermost => self.named("continue", values),
                 _ => self.labelled("continue", *label, values),
             },
-            // Rules stand at no rules; what else there is, the table writes.
+            // Ruled operations do not nest; the table writes all others.
             _ => self.put("?"),
         }
     }

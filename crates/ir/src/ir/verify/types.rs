@@ -351,7 +351,7 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
     Ok(ty)
 }
 
-/// An instruction that is carried says what it is, and has no more registers than instructions have.
+/// A carried instruction has a text, and no more registers than instructions can have.
 fn opaque(what: &Opaque, values: &Given) -> Check<()> {
     let most = limits::OPAQUE_VALUES;
     Rule::Collective.check(what.makes.len() <= most && values.0.len() <= most, || {

@@ -1,5 +1,5 @@
-//! Results in every direction against exact arithmetic: natural numbers of any length, which share nothing with what is
-//! tested. A result is right if it lies on the right side of the exact number, and the next one beyond it.
+//! Results in every direction against exact arithmetic with big integers, which shares no code with the tested functions. A
+//! result is correct if it lies on the right side of the exact number, and the next representable one lies beyond it.
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
 //! Functions of a device's own library, for devices that are not reached by it.
 //!
-//! Before: `%y = library.exp %x`. After: what [`math`](crate::math) makes of it. OpenCL's devices have these functions and keep
-//! them; here the kernel gets ones of about the same cost: within a few units in the last place of theirs, `erfc` of 1, and as the
-//! hardware approximates them those that OpenCL calls `native_` and `half_`.
+//! Before: `%y = library.exp %x`. After: the expansion from [`math`](crate::math). OpenCL devices have these functions and keep
+//! them. Elsewhere the kernel gets expansions of about the same cost: within a few ulp of OpenCL's, `erfc` within 1 of them,
+//! and the hardware's approximations for OpenCL's `native_` and `half_` functions.
 
 use std::collections::HashMap;
 

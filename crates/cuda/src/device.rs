@@ -95,7 +95,7 @@ impl CudaDevice {
         self.options = options;
     }
 
-    /// What machine code of this GPU is for: cubins run on GPUs of the same architecture, whatever the driver.
+    /// The architecture of machine code for this GPU: cubins run on GPUs of the same architecture, whatever the driver.
     fn architecture(&self) -> String {
         let (major, minor) = self.gpu.facts().capability;
         format!("cuda sm_{major}{minor}")

@@ -1,7 +1,7 @@
 //! Machine code from a file, before the driver sees it.
 //!
-//! The driver is given an address and no size: it goes by the tables inside. So everything that those say must lie inside the
-//! bytes that are there: segments, sections, names, symbols, and what relocations change.
+//! The driver gets an address without a size and trusts the tables inside the image. So everything that the tables describe
+//! must lie inside the given bytes: segments, sections, names, symbols, and the targets of relocations.
 
 use object::elf::{EM_CUDA, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader};

@@ -1,4 +1,4 @@
-//! What can go wrong between us and NVIDIA's driver, sorted by what the caller should do next.
+//! Errors between us and NVIDIA's driver, sorted by the caller's next step.
 //!
 //! The driver has about a hundred error codes. A caller has five answers to them: choose another
 //! device, reject this candidate, ask for less memory, start a new process because the context is
@@ -58,7 +58,7 @@ pub struct Failure {
     pub kind: FailureKind,
     /// One line: what failed, and why.
     pub what: String,
-    /// What would be accepted instead, if that can be said.
+    /// What would be accepted instead, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
     /// The driver compiler's whole log; empty for other failures.

@@ -17,7 +17,7 @@ const OLDEST_DRIVER: i32 = 12_000;
 /// The oldest compute capability with asynchronous copies.
 const OLDEST_CAPABILITY: (u32, u32) = (8, 0);
 
-/// What a GPU is, as its driver says.
+/// A GPU's properties, from its driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuFacts {
     /// Its number in the driver's order.

@@ -1,5 +1,4 @@
-//! Buffers that end at a page that is not mapped, so that an access beyond the end faults instead of finding what lies
-//! there.
+//! Buffers that end at an unmapped page, so that an access beyond the end faults instead of reading other data.
 //!
 //! The driver's virtual-memory functions (CUDA Driver API, "Virtual Memory Management") reserve addresses, take memory, and
 //! map it to some of them. What stays reserved and unmapped behind a buffer is the guard. A device or a driver without
@@ -11,7 +10,7 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::memory::Buffer;
 
-/// What buffers are aligned to where they are timed: as the driver aligns plain ones, so that they begin with a cache line.
+/// Alignment of buffers in timed launches: as the driver aligns plain ones, so that they begin with a cache line.
 const PLAIN_ALIGNMENT: usize = 256;
 
 /// What the library must have. Each is looked up when it is first called, which panics if it is not there.
@@ -93,8 +92,7 @@ impl Gpu {
         (location, properties)
     }
 
-    /// Takes memory and maps it to addresses, from where it can be read and written. What was done is undone where a later step
-    /// fails.
+    /// Takes memory and maps it to addresses, readable and writable. If a later step fails, the earlier ones are undone.
     ///
     /// # Safety
     /// So many bytes of addresses from `base` on are reserved, and nothing is mapped there; both are multiples of a page. The

@@ -97,8 +97,8 @@ impl Function {
         }
 
         self.gpu().enter()?;
-        // The driver copies `size` bytes from this buffer during the call. It is as long as a
-        // parameter list can be, so that the driver stays inside it whatever the kernel declares.
+        // The driver copies `size` bytes from this buffer during the call. It has the maximal size of a parameter list, so that
+        // the driver stays inside it whatever the kernel declares.
         let mut buffer = arguments.0.clone();
         buffer.resize(MOST_ARGUMENT_BYTES, 0);
         let mut size = arguments.0.len();
@@ -135,7 +135,7 @@ impl Function {
     }
 }
 
-/// An order of commands of its own on a GPU: what is in one lane runs beside what is in another.
+/// An independent order of commands on a GPU: commands in different lanes overlap.
 pub struct Lane {
     gpu: Gpu,
     pub(super) stream: sys::CUstream,

@@ -1,7 +1,6 @@
 //! Buffers in a GPU's global memory, in the host's, or in both.
 //!
-//! What is timed lies in plain allocations only: managed memory moves pages during a launch, which would be timed with
-//! it.
+//! Timed kernels use plain allocations only: managed memory migrates pages during a launch, which would be timed with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -144,8 +143,8 @@ impl Buffer {
         }
     }
 
-    /// Moves the buffer within its pages, where it has pages of its own. What it held is lost if it has moved: whether it
-    /// has. Nothing may use it meanwhile.
+    /// Moves the buffer within its pages, if it has pages of its own. Its contents are lost if it moves; the result says
+    /// whether it did. Nothing may use it meanwhile.
     pub fn move_to(&mut self, placement: Placement) -> bool {
         let Place::Guarded(mapping, align) = &self.place else {
             return false;

@@ -12,8 +12,8 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::memory::Buffer;
 
-/// What the driver takes reserved addresses to be a multiple of, where it is told which: other hints are rounded up. Seen with
-/// driver 580 on an H100.
+/// The driver's granularity for reserved addresses with a hint: other hints are rounded up. Observed with driver 580 on an
+/// H100.
 const HINTED: u64 = 32 << 20;
 /// Smaller reservations come from a pool of the driver's, wherever that lies: 2 MiB did, 512 MiB did not.
 const LEAST: u64 = 512 << 20;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// Machine code of one kernel, and what it was made of.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// The device and driver, and a fingerprint of what they were given: who has the same can take the code.
+    /// The device and driver, and a fingerprint of their inputs: the code can be reused where all of them are equal.
     pub key: String,
     /// The code, as the driver has it.
     pub code: Arc<[u8]>,

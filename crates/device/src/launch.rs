@@ -21,8 +21,8 @@ pub struct Launch {
     /// Gives up with an error when a sub-group has run this many operations; `None` for the device's own
     /// limit.
     pub operation_limit: Option<u64>,
-    /// Only so many work-groups run, the first ones, as if the launch were stopped then: what a simulator can do and no
-    /// device. Times are of the whole launch.
+    /// Run only this many work-groups, the first ones, as if the launch were stopped then; only a simulator can do so. Times
+    /// are of the whole launch.
     pub first_groups: Option<u64>,
     /// Buffers that lie at addresses of a program's choosing, as a capture or a driver has them: a pointer inside a
     /// structure or a buffer leads there. Each with its first byte's address. Only simulators have such launches.

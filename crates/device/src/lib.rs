@@ -1,13 +1,12 @@
-//! Devices: what runs kernels, real or simulated, behind one asynchronous trait.
+//! Devices, real or simulated, behind one asynchronous trait.
 //!
 //! A [`Device`] allocates [`Buffer`]s, turns kernels into [`Program`]s, and opens [`Queue`]s. A queue
 //! takes [`Command`]s and gives an [`Event`] for each at once; the event ends with an [`Outcome`] (times,
 //! counters, bytes read back) or an error, which belongs to that command alone. Commands of one queue run
 //! in order; commands of several queues are ordered by the events they name.
 //!
-//! The traits are small and object-safe: four methods make a device, one makes a queue; others a device has if
-//! it can. What every device needs alike (checking a launch, buffers with a type, a queue on a thread of its own) is
-//! here, not in the devices.
+//! The traits are small and object-safe: a device needs four methods, a queue one; the others are optional. The parts that
+//! every device needs (checking a launch, typed buffers, a queue on a thread of its own) are here, not in the devices.
 //!
 //! ```text
 //! Device ── allocate(element, length, fill) ─→ Buffer ─┐
@@ -69,7 +68,7 @@ pub use view::{AsView, BufferView, BufferViewMut};
 
 /// A device that runs kernels.
 pub trait Device: Send + Sync {
-    /// What it is and what it can hold.
+    /// The device's properties and limits.
     fn description(&self) -> &Description;
 
     /// Allocates `length` elements and fills them. A pattern is generated on the device, and costs no
@@ -141,13 +140,12 @@ pub trait Device: Send + Sync {
 
 /// Takes commands and runs them in order, while the caller goes on.
 pub trait Queue: Send {
-    /// Adds a command, to start when the earlier commands of this queue and all of `after` have ended.
-    /// Returns at once. Whatever goes wrong with the command is reported by its event. A command whose
-    /// `after` failed does not run and fails with the same error.
+    /// Adds a command, to start when the earlier commands of this queue and all of `after` have ended. Returns at once. The
+    /// event reports any failure of the command. A command whose `after` failed does not run and fails with the same error.
     fn submit(&self, command: Command, after: &[Event]) -> Event;
 }
 
-/// What a queue can be asked to do.
+/// The commands of a queue.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Runs a program.

@@ -180,11 +180,11 @@ impl Programs {
     }
 }
 
-/// What devices have made of kernels: each is compiled once for each device, however often it is asked for.
+/// Kernels as compiled for devices: each is compiled once per device, however often it is requested.
 #[derive(Debug, Default)]
 pub struct Cache(Mutex<HashMap<(String, String), Arc<Entry>>>);
 
-/// What a device has made of a kernel, behind a lock of its own: who asks for another kernel does not wait.
+/// A kernel as compiled for a device, behind a lock of its own: requests for other kernels do not wait.
 type Entry = Mutex<Option<Program>>;
 
 impl Cache {

@@ -31,7 +31,7 @@ pub struct Paired {
     pub median: f64,
     /// The least.
     pub least: f64,
-    /// The greatest. Of five rounds or more the true median lies between the two with a probability of at least 15/16,
+    /// The greatest. With five rounds or more the true median lies between the two with a probability of at least 15/16,
     /// whatever the distribution.
     pub most: f64,
 }

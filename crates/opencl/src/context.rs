@@ -137,7 +137,7 @@ impl Drop for Context {
     }
 }
 
-/// An order of commands of its own: what is in one lane may run beside what is in another.
+/// An independent order of commands: commands in different lanes may overlap.
 pub(super) struct Lane {
     _context: Arc<Context>,
     queue: cl_command_queue,

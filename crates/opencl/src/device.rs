@@ -31,7 +31,7 @@ const UNWRITTEN: u8 = 0xa5;
 /// An OpenCL device.
 pub struct OpenClDevice {
     context: Arc<Context>,
-    /// What fills buffers and what the host reads and writes them by.
+    /// The queue that fills buffers and serves the host's reads and writes.
     lane: Arc<Lane>,
     clock: Arc<DeviceClock>,
     facts: OpenClFacts,
@@ -46,10 +46,10 @@ pub struct OpenClProgram {
     context: Arc<Context>,
     options: Options,
     build_options: String,
-    /// Whose machine code is taken, and what there is of it.
+    /// The source of a kernel's machine code, and the parts known of it.
     images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
-    /// The entry as its author wrote it, where that is what runs.
+    /// The entry as its author wrote it, if that is the code that runs.
     own: Option<OwnEntry>,
 }
 
@@ -357,8 +357,8 @@ fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Re
     Ok(())
 }
 
-/// OpenCL leaves to the device how it divides a work-group of several dimensions into sub-groups, and Intel's runtime for
-/// CPUs gives each row its own. With rows of whole sub-groups that is what the IR says.
+/// OpenCL leaves the division of a multi-dimensional work-group into sub-groups to the device, and Intel's runtime for CPUs
+/// gives each row its own. With rows of whole sub-groups this matches the IR.
 fn check_rows(kernel: &Kernel, group: [u32; 3], size: u32) -> Result<()> {
     let has_rows = group[1] > 1 || group[2] > 1;
     if has_rows && !group[0].is_multiple_of(size) && spirv::uses_sub_groups(kernel) {

@@ -35,7 +35,7 @@ pub struct OwnEntry {
 }
 
 impl OwnEntry {
-    /// What the entry is passed where the kernel would get `given` for `arguments`.
+    /// The arguments of the entry, where the kernel would get `given` for `arguments`.
     pub(super) fn pass<'m>(&self, given: &[Given<'m>], arguments: &[Argument]) -> Result<Vec<Given<'m>>> {
         let lost = || Error::bug("an argument of an entry is lost");
         let passed = self.passed.iter().map(|passed| match passed {

@@ -54,7 +54,7 @@ pub struct IntelParts {
     pub threads_per_engine: u32,
 }
 
-/// What a device is, as its runtime says.
+/// A device's properties, from its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClFacts {
     /// Its number: GPUs first, then CPUs, in the order of the platforms.

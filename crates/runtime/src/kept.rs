@@ -35,8 +35,8 @@ pub fn is_on() -> bool {
     folder().is_some()
 }
 
-/// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept, and this one is larger than what
-/// there is of its kernel.
+/// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept and this one is larger than the
+/// kept one of its kernel.
 pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after: &[Event]) {
     static LARGEST: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
     let Some(folder) = folder() else { return };
@@ -51,7 +51,7 @@ pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after:
     *known = items;
     let name = file_name(&kernel.name);
     let refused = folder.join(format!("{name}.refused"));
-    // Whoever reads the folder says what became of it: this program goes on.
+    // The reader of the folder reports errors: this program continues.
     let _ = match written(folder, &name, kernel, launch, queue, after) {
         Ok(()) => fs::remove_file(refused),
         Err(error) => fs::write(refused, error.to_string()),

@@ -88,8 +88,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What asynchronous products add to is where they add: the last operands, in the registers of the results. They are
-    /// not copied where nobody else wants them, because they may be in flight.
+    /// The accumulators of asynchronous products are their last operands, in the registers of the results. They are not copied
+    /// unless they are used elsewhere, because they may be in flight.
     fn accumulate(&mut self, results: &[Value], what: &Opaque, values: &Given) {
         if !what.text.starts_with("wgmma.mma_async") {
             return;

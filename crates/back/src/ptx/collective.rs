@@ -142,7 +142,7 @@ impl Emitter<'_> {
         self.ins(format!("vote.sync.{how} {r}, {operand}, {party}"));
     }
 
-    /// What the warp's values are together, or those of a party of it.
+    /// The reduction of the warp's values, or of those of a part of it.
     pub(super) fn reduce(&mut self, result: Value, op: ReduceOp, value: Value, mask: Option<Value>) {
         let party = self.party(mask);
         let (r, operand) = (self.register(result), self.operand(value));

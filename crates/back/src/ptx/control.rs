@@ -22,9 +22,9 @@
 //!
 //! # Small `if`s
 //!
-//! An `if` whose sides are short and only compute, load, store, copy or hint is written without a
-//! branch. What has an effect runs under a predicate; what has none runs always, which is allowed because
-//! every operation is total. Results are selected; a load writes the result's register itself.
+//! An `if` with short sides that only compute, load, store, copy or hint is written without a branch. Operations with an effect
+//! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
+//! writes the result's register itself.
 
 use super::emitter::{Emitter, Guard, Scope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
@@ -292,7 +292,7 @@ impl<'k> Emitter<'k> {
         for op in test.before.iter().chain(test.after) {
             self.op(op)?;
         }
-        // What shares its register with what is passed on is there with it.
+        // A value that shares its register with a passed value is already there.
         let param_of = |value: Value| test.continued.iter().position(|&other| other == value);
         let mut own: (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
         for (&result, &left) in results.iter().zip(test.left) {

@@ -56,11 +56,11 @@ pub(super) struct Written {
     pub files: Vec<String>,
     pub registers: Registers,
     pub uses_scratch: bool,
-    /// What the module declares for what the kernel prints, and of tables.
+    /// The module's declarations for the kernel's printing, and for tables.
     pub declarations: String,
     /// The memory for the values of a line, in bytes.
     pub line_bytes: u32,
-    /// What lies in constant memory.
+    /// The contents of constant memory.
     pub banked: BankedConstants,
 }
 
@@ -188,7 +188,7 @@ impl<'k> Emitter<'k> {
 
     // Lines.
 
-    /// Writes an instruction that runs whatever the guard says: it has no effect but on its result.
+    /// Writes an instruction that runs regardless of the guard: it has no effect except its result.
     pub(super) fn ins(&mut self, text: impl AsRef<str>) {
         let _ = writeln!(self.body, "\t{};", text.as_ref());
     }
@@ -249,7 +249,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Says that what follows comes from this place.
+    /// States that the following text comes from this place.
     fn at(&mut self, place: Place) {
         if !self.options.lines || self.last_place == Some(place) {
             return;

@@ -191,9 +191,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// `r = base + index × scale` in 64 bits. Where the index is a 32-bit one, a product and a sum: ptxas makes one
-    /// `IMAD.WIDE` of them, but of `mad.wide` with a power of two a shift, its high half, and a sum with carry (four
-    /// instructions for an unsigned index, two for a signed one; ptxas 13.0).
+    /// `r = base + index × scale` in 64 bits. For a 32-bit index, a product and a sum: ptxas makes one `IMAD.WIDE` of them, but
+    /// of `mad.wide` with a power of two a shift, its high half, and a sum with carry (four instructions for an unsigned index,
+    /// two for a signed one; ptxas 13.0).
     fn wide_address_of(&mut self, r: &str, base: &str, index: Value, scale: u32) {
         if let Some(OpKind::Convert(convert, narrow)) = self.definition(index)
             && self.ty(*narrow) == Type::I32
@@ -346,7 +346,7 @@ impl Emitter<'_> {
 
     pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
         let (to, from) = (self.location(to), self.location(from));
-        // Copies of 16 bytes can go past L1, and need not displace what is there.
+        // Copies of 16 bytes can bypass L1, and need not evict anything there.
         let cache = if bytes == 16 { "cg" } else { "ca" };
         self.guarded(format!("cp.async.{cache}.shared.global {to}, {from}, {bytes}"));
     }

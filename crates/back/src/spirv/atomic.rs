@@ -9,7 +9,7 @@ use rspirv::spirv::{Capability, MemorySemantics, Op as Code, Scope, Word};
 use super::emitter::Emitter;
 use crate::ir::{AtomicOp, BinaryOp, MemoryOrder, MemoryScope, Op, OpKind, Space, Type};
 
-/// The integer operation's code, where SPIR-V has it as one that gives what was there before.
+/// The integer operation's code, if SPIR-V has it as an operation that returns the old value.
 fn code(op: AtomicOp) -> Code {
     match op {
         AtomicOp::Load => Code::AtomicLoad,

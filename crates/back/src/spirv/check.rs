@@ -140,8 +140,8 @@ fn is_odd_atomic(kernel: &Kernel, kind: &OpKind) -> bool {
     }
 }
 
-/// The first place where a work-item returns although what `waits` for it may still come, for itself or for those that
-/// went another way. `later`: it comes behind the region.
+/// The first place where a work-item returns although a barrier in `waits` may still come, for itself or for those on another
+/// path. `later`: one comes behind the region.
 fn returns_before(region: &Region, later: bool, waits: &dyn Fn(&OpKind) -> bool) -> Option<Place> {
     let waits_in = |op: &Op| {
         let mut found = waits(&op.kind);

@@ -1,7 +1,7 @@
 //! Shuffles, votes and reductions of a sub-group, and votes of a work-group.
 //!
-//! All work-items of the sub-group or work-group take part. A shuffle asks for a work-item by its number, which is computed here:
-//! where there is none of that number the IR says that the value is the own one, and SPIR-V says nothing.
+//! All work-items of the sub-group or work-group take part. A shuffle names a work-item by a number computed here. If there is
+//! no work-item of that number, the IR defines the result as the work-item's own value; SPIR-V leaves it undefined.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, GroupOperation, Op as Code, Scope, Word};

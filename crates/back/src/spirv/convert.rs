@@ -1,7 +1,7 @@
 //! Conversions between types.
 //!
-//! SPIR-V leaves open what a float beyond an integer's range becomes; the IR clamps it and takes NaN to 0, so results
-//! are selected. Integers become halves through binary64, rounded to odd where they do not fit it.
+//! SPIR-V leaves the conversion of a float beyond an integer's range undefined; the IR clamps it and converts NaN to 0, so
+//! results are selected. Integers are converted to halves through binary64, rounded to odd if they do not fit it.
 
 use rspirv::spirv::{Op as Code, Word};
 

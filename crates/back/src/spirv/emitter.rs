@@ -195,7 +195,7 @@ impl<'k> Emitter<'k> {
                 Type::Token => 0,
                 _ => self.module.constant(ty.bits(), bits),
             },
-            // What is defined where nothing comes by.
+            // Values defined in unreachable code.
             None => {
                 let ty = self.ty_id(ty);
                 self.module.null(ty)

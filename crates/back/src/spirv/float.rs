@@ -205,7 +205,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `F32`: 1/x or √x, where x is in the range of the operation, and what the IR wants elsewhere.
+    /// `F32`: 1/x or √x if x is in the range of the operation, and the IR's result elsewhere.
     fn of_normal(&mut self, op: UnaryOp, x: Word) -> Word {
         let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
         let [nan, zero, one, least, most, infinity] = [
@@ -342,8 +342,8 @@ impl Emitter<'_> {
         )
     }
 
-    /// A flushed single. What rounds to the least normal number only among subnormal ones is flushed as well: `scaled`,
-    /// the same result 2⁶⁴ times as large, tells (`ir::eval`).
+    /// A flushed single. A result that rounds to the least normal number only with subnormal precision is flushed as well:
+    /// `scaled`, the same result times 2⁶⁴, shows it (`ir::eval`).
     fn tiny_flushed(&mut self, made: Word, scaled: Word) -> Word {
         let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
         let least = self

@@ -1,10 +1,10 @@
 //! Cache hints: the messages that a hint becomes, and the functions that send them.
 //!
 //! # The form that Intel's compiler honours
-//! IGC takes OpenCL's `prefetch` for a request to L3 at best, drops it at worst, and ignores cache controls on it. What
-//! it does honour are its own builtins, `__builtin_IB_lsc_prefetch_global_TYPE(base, offset, control)`, which a module
-//! may import as a function; each becomes one or more `load.ugm` messages without a destination, with the cache
-//! control that was asked (read in the output of IGC 1.0.12504 and 2.40 for pvc).
+//! IGC treats OpenCL's `prefetch` as a request to L3 at best, drops it at worst, and ignores cache controls on it. It honours
+//! its own builtins, `__builtin_IB_lsc_prefetch_global_TYPE(base, offset, control)`, which a module may import as functions.
+//! Each becomes one or more `load.ugm` messages without a destination, with the requested cache control (read in the output of
+//! IGC 1.0.12504 and 2.40 for pvc).
 //!
 //! Other devices do not have these functions. For [`Target::Portable`] the same module defines them: each calls
 //! OpenCL's `prefetch`, which is a hint there, too.
@@ -42,7 +42,7 @@ pub enum Element {
     Uint(u32),
 }
 
-/// One call: so many bytes after the pointer, and what is fetched there.
+/// One call: the offset from the pointer in bytes, and the fetched data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// Bytes after the pointer.
@@ -167,7 +167,7 @@ pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'stat
     }
 }
 
-/// What a target's prefetches look like. Joint and counted ones become those of single work-items in this form.
+/// The form of a target's prefetches. Joint and counted ones become those of single work-items in this form.
 pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
     /// The smallest sub-groups that Intel's GPUs with prefetches have.
     const SMALLEST: u32 = 16;

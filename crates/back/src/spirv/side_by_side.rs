@@ -11,8 +11,8 @@
 //! work-item. The IR has one access for each; those that follow each other with nothing but pure operations between, from one
 //! pointer and as far apart as the sub-group is wide, become one block.
 //!
-//! Only where every sub-group is full: a block reads all of its memory, whoever is there. Elsewhere, and where the
-//! compiler does not know such accesses, they are what they say: accesses of each work-item.
+//! Only if every sub-group is full: a block reads all of its memory, even for missing work-items. Otherwise, and if the
+//! compiler does not support such accesses, they are emitted as accesses of each work-item.
 
 use std::collections::HashMap;
 
@@ -232,7 +232,7 @@ impl<'k> Search<'k, '_> {
             .unwrap_or(((pointer, None), 0))
     }
 
-    /// Whether one access is of what lies behind the block of the other.
+    /// Whether one access is directly behind the block of the other.
     fn follows(&self, last: &Op, op: &Op) -> bool {
         let (ty, other) = (accessed(self.kernel, op), accessed(self.kernel, last));
         let both = match (&last.kind, &op.kind) {
@@ -252,7 +252,7 @@ impl<'k> Search<'k, '_> {
             let count = MOST_ELEMENTS.min(1 << rest.len().ilog2());
             let (block, after) = rest.split_at(count);
             rest = after;
-            // Values are there before all are stored; and what is loaded is there before any of it is used.
+            // All values are ready before the first store, and all loads are done before the first use.
             let writer = match block[0].kind {
                 OpKind::Store { .. } => count - 1,
                 _ => 0,

@@ -57,7 +57,7 @@ pub struct Worker {
 pub struct Checked {
     /// Its time on the GPU, in nanoseconds.
     pub elapsed_ns: f64,
-    /// What each output that was asked for holds, in the parameters' order.
+    /// The contents of each requested output, in the parameters' order.
     pub outputs: Vec<Found>,
     /// What the kernel printed: the last megabyte of it.
     pub printed: String,
@@ -304,7 +304,7 @@ impl Worker {
     /// The worker was lost.
     pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
         self.modules.retain(|module| !names.contains(&module.name));
-        // What it left is kept as long as this worker lives; a new one cannot launch it again.
+        // Its outputs are kept as long as this worker lives; a new one cannot launch it again.
         self.referred = self.referred.take().filter(|(name, _)| !names.contains(name));
         self.request(
             &Request::Unload {
@@ -315,8 +315,8 @@ impl Worker {
         .map(drop)
     }
 
-    /// Launches a module once on fresh outputs, and reads them. Where it is known what they should hold, each output's bytes in
-    /// the parameters' order, only those that hold something else come from the GPU's process.
+    /// Launches a module once on fresh outputs, and reads them. If their expected contents are known, only outputs that differ
+    /// are transferred from the GPU's process. Each output's bytes, in the parameters' order.
     ///
     /// # Errors
     /// The kernel faulted or ran too long; the next request starts a new worker.
@@ -434,7 +434,7 @@ impl Worker {
         self.exchange(request, limit)
     }
 
-    /// Starts a worker if there is none, and tells it what the last one knew.
+    /// Starts a worker if there is none, and passes it the last one's state.
     fn ensure(&mut self) -> Result<(), Failure> {
         if self.process.is_some() {
             return Ok(());
@@ -637,7 +637,7 @@ impl Process {
     }
 }
 
-/// What the replies of a new worker begin with: nobody else can know it.
+/// The prefix of a new worker's replies, which nobody else can know.
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     // The keys of a `RandomState` come from the system's random numbers.

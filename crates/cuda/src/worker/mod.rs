@@ -11,9 +11,9 @@
 //! Requests go to the worker's standard input, replies come from its standard output: JSON, one line
 //! each, one reply for each request, in order. Contents of buffers travel in files.
 //!
-//! The driver writes what kernels print to the same standard output. So each reply starts on a line of its own, with a
-//! mark; everything between the replies is what was printed. The mark holds a random number that the worker gets in its
-//! environment, where no kernel can see it.
+//! The driver writes kernels' printed lines to the same standard output. So each reply starts on a line of its own, with a
+//! mark; everything between the replies was printed. The mark holds a random number that the worker gets in its environment,
+//! where no kernel can see it.
 //!
 //! ```text
 //! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
@@ -45,15 +45,15 @@ pub use headstart_device::Piece;
 
 pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
 
-/// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
-/// in case a kernel left a line without one.
+/// The environment variable with the prefix of each reply's line. A newline comes before it, in case a kernel left a line
+/// without one.
 #[doc(hidden)]
 pub const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
 #[doc(hidden)]
 pub use serve::contents;
 pub use serve::serve;
 
-/// What the worker is asked.
+/// The requests to a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -62,7 +62,7 @@ pub enum Request {
         /// Its number.
         device: usize,
     },
-    /// Allocate and fill what all kernels are given, in place of what was bound before.
+    /// Allocate and fill the arguments of all kernels, replacing those bound before.
     Bind {
         /// One for each parameter, in order.
         arguments: Vec<Given>,
@@ -83,7 +83,7 @@ pub enum Request {
         /// How often.
         times: u32,
     },
-    /// Keep what outputs are expected to hold, in place of what was expected before.
+    /// Keep the expected outputs, replacing those kept before.
     Expect {
         /// A file for each output, in the parameters' order; none to expect nothing.
         outputs: Vec<PathBuf>,
@@ -107,14 +107,14 @@ pub enum Request {
         /// The longest that a launch may take.
         limit: Duration,
     },
-    /// Launch a module on what its last launch left, and compare what it leaves now with what was kept.
+    /// Launch a module on its last launch's outputs, and compare the new ones with those kept.
     Again {
         /// Its name.
         module: String,
         /// The longest that the launch may take.
         limit: Duration,
     },
-    /// Launch a module on restored inputs and poisoned outputs, and compare what it leaves with what was kept.
+    /// Launch a module on restored inputs and poisoned outputs, and compare its outputs with those kept.
     Verify {
         /// Its name.
         module: String,

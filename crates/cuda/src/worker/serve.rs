@@ -109,7 +109,7 @@ pub(super) enum Bound {
         output: bool,
         /// Whether its address is an argument.
         is_passed: bool,
-        /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
+        /// For a checked input: a checksum of its expected contents; none if it is to be filled.
         sum: Option<u64>,
     },
     /// So many bytes into the buffer of this argument.
@@ -322,7 +322,7 @@ impl State {
             true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,
             false => self.gpu.allocate(bytes as usize)?,
         };
-        // What is guarded is filled before each launch, where it lies then.
+        // Guarded buffers are filled before each launch, at their new address.
         if !self.guarded {
             refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
         }
@@ -436,7 +436,7 @@ impl State {
         found.ok_or_else(|| Failure::new(FailureKind::Request, format!("no module `{name}` is loaded")))
     }
 
-    /// Writes outputs to files; where they are compared, not those that hold what is expected. Which these are.
+    /// Writes outputs to files; if they are compared, only those that differ from the expected contents. Returns which.
     fn write_outputs(&self, files: &[PathBuf], compare: bool) -> Result<Vec<bool>, Failure> {
         let outputs = self.outputs();
         let mut as_expected = Vec::with_capacity(files.len());
@@ -462,8 +462,8 @@ impl State {
         Ok(as_expected)
     }
 
-    /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
-    /// time, and it compiles in parallel.
+    /// Compiles modules on as many threads as there are processors: the driver's compiler takes most of the time, and it
+    /// compiles in parallel.
     fn load(&mut self, modules: Vec<Module>) -> Reply {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (gpu, modules) = (self.gpu.clone(), Arc::new(modules));

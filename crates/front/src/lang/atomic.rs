@@ -29,11 +29,10 @@
 //! assert_eq!(bins[1], 16); // four of 64 squares leave 1
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! Orders are Rust's own, [`Ordering`]. They hold for the whole device, unless
-//! [`within`](Within::within) says for whom: `Ordering::AcqRel.within(Scope::WorkGroup)`. An atomic operation
-//! orders what its order says and nothing else: a relaxed one is no fence, and a barrier is none for other
-//! work-groups. Loads of `&[T]` may be fetched early across any of them, for nothing writes there; loads of
-//! `&mut [T]` not across what acquires.
+//! Orders are Rust's own, [`Ordering`]. They hold for the whole device unless [`within`](Within::within) narrows the scope:
+//! `Ordering::AcqRel.within(Scope::WorkGroup)`. An atomic operation orders exactly what its order says: a relaxed one is no
+//! fence, and a barrier does not order other work-groups. Loads of `&[T]` may be fetched early across any of them, because
+//! nothing writes there; loads of `&mut [T]` may not be fetched across an acquire.
 //!
 //! In Rust, `compare_exchange` gives a `Result`, which kernels do not have; here it is `compare_and_swap`, which
 //! gives what was there before.

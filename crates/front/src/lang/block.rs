@@ -31,9 +31,9 @@
 //! neighbours side by side: 16 integers in a row for each work-item cost sixteen times the cache lines.
 //!
 //! # What holds
-//! All work-items of the sub-group come together, as to a shuffle, and give the same memory. Its first element lies at a
-//! multiple of 4 bytes for a load, and of 16 for a store. The simulator reports what is not so. There are 1, 2, 4 or 8
-//! elements of 8 to 64 bits for each work-item, in global memory.
+//! All work-items of the sub-group must call it together, as for a shuffle, with the same slice. Its first element must be at a
+//! multiple of 4 bytes for a load, and of 16 for a store. The simulator reports violations. Each work-item has 1, 2, 4 or 8
+//! elements of 8 to 64 bits, in global memory.
 //!
 //! # What it becomes
 //! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, where every sub-group is full

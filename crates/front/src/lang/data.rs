@@ -1,4 +1,4 @@
-//! What a kernel computes with and keeps in memory: scalars, vectors, structs of them.
+//! The data of kernels, in registers and in memory: scalars, vectors, structs of them.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;

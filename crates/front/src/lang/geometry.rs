@@ -30,8 +30,8 @@ impl Geometry {
         }
     }
 
-    /// With so much kept of what the kernel prints, as by SYCL's `stream(buffer_bytes, line_bytes, …)`: bytes of all lines, and
-    /// of one. A line that is too long is cut off, and one for which there is no room left out.
+    /// With this capacity for the kernel's printed text, as in SYCL's `stream(buffer_bytes, line_bytes, …)`: bytes of all
+    /// lines, and of one. A line that is too long is truncated, and one that no longer fits is dropped.
     #[must_use]
     pub const fn print_limits(self, buffer_bytes: usize, line_bytes: usize) -> Geometry {
         let print_limits = PrintLimits {

@@ -1,4 +1,4 @@
-//! Pointers: an element and what lies behind it, in a memory that the type names.
+//! Pointers to an element and those behind it, in a memory that the type names.
 //!
 //! ```
 //! use headstart::prelude::*;

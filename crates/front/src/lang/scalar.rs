@@ -126,8 +126,8 @@ pub trait FloatMethods: Sized {
     /// The least integer that is not less.
     fn ceil(self) -> Self;
 
-    /// A function that is expanded into basic operations, to the bit what a kernel computes.
-    /// It takes as many arguments as the function has.
+    /// A function that is expanded into basic operations, with exactly the bits that a kernel computes. It takes as many
+    /// arguments as the function has.
     fn apply(function: Function, arguments: &[Self]) -> Self;
 }
 

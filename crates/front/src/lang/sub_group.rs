@@ -23,9 +23,9 @@
 //! assert_eq!(result.read(&*queue)?, [16.0, 16.0]);
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! All work-items of the sub-group (or work-group) must call such a function together: none may be in another
-//! branch, or have returned. The simulator reports it where one is missing; on a GPU anything can happen. The
-//! last sub-group of a work-group may be smaller than the others; only those who are there count.
+//! All work-items of the sub-group (or work-group) must call such a function together: none may be in another branch, or have
+//! returned. The simulator reports a missing work-item; on a GPU the behaviour is undefined. The last sub-group of a work-group
+//! may be smaller than the others; only its existing work-items count.
 //!
 //! Reductions and scans are made of shuffles, in an order that depends on the sizes alone, so sums of floats
 //! have the same bits on every device with sub-groups of the same size.
@@ -148,7 +148,7 @@ together! {
     |at| collective::group_scan(at, value, false);
 }
 
-/// All work-items of the sub-group wait here for each other; what they wrote before, all of them can read after.
+/// All work-items of the sub-group wait here for each other; afterwards each can read what the others wrote before.
 ///
 /// They run together anyway; what this adds is that their accesses to shared and global memory are ordered.
 pub fn sub_group_barrier() {

@@ -168,9 +168,9 @@ impl barrier {
     }
 }
 
-/// What a `for` loop over the work of a work-group runs over: `for i in work_items(count) { … }` divides the numbers below `count`
-/// among the work-items, the first of which takes 0, and again as many further. All work-items wait for each other before the
-/// loop and after it.
+/// The iterator of a `for` loop over the work of a work-group: `for i in work_items(count) { … }` divides the numbers below
+/// `count` among the work-items, the first of which takes 0, the number of work-items, and so on. All work-items wait for each
+/// other before the loop and after it.
 ///
 /// So a kernel can be written as a work-group sees it, with no barrier of its own, as SYCL's hierarchical dispatch has it
 /// (`parallel_for_work_group`, `parallel_for_work_item`):

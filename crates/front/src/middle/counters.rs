@@ -13,9 +13,8 @@
 //! wrapping sums stays one when the addend changes sides, so the counter itself is compared. `-(n & -4)`, written
 //! `(n & 3) - n` by nvcc, is recognised on the way.
 //!
-//! Where the caller says that counters do not overflow, the steps of those that a signed test bounds promise so, and of
-//! those that more than one step at a time leads to a bound that ends the loop by being met; the simulator checks the
-//! promise.
+//! If the caller promises that counters do not overflow, a no-wrap promise is put on the steps of counters that a signed test
+//! bounds, and on those that advance by more than one to a bound that is tested for equality. The simulator checks the promise.
 
 use std::collections::{HashMap, HashSet};
 
@@ -176,8 +175,8 @@ fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, b
     });
 }
 
-/// The sums on the way from a counter to its next value, where a compiler that unrolled made a step of each copy of the
-/// body, and one of them is bounded: each is what the counter of the loop in the source was.
+/// The sums between a counter and its next value, if an unrolling compiler made a step for each copy of the body and one of
+/// them is bounded: each equals the counter of the source's loop at that copy.
 fn chained_steps(
     params: &[Value],
     inside: &EntitySet<Value>,

@@ -135,8 +135,8 @@ fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value
     value
 }
 
-/// The value rounded to a whole number, where the instruction says how, and the rule of what is left to do: what was
-/// flushed once need not be flushed again.
+/// The value rounded to a whole number, if the instruction requests it, and the rule for the remaining rounding: a value that
+/// was flushed once need not be flushed again.
 fn whole(
     b: &mut Builder<'_>,
     instruction: &Instruction<'_>,

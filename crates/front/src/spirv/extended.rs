@@ -281,7 +281,7 @@ impl Translator<'_, '_> {
             }
             Std::s_add_sat | Std::s_sub_sat => saturated(b, std == Std::s_add_sat, x, y),
             Std::u_hadd | Std::s_hadd | Std::u_rhadd | Std::s_rhadd => {
-                // Without the carry: what both have, and half of what one has.
+                // Without the carry: the common bits, and half of the differing ones.
                 let one = b.constant(ty, 1);
                 let differ = b.binary(BinaryOp::Xor, x, y);
                 let down = match std {

@@ -200,7 +200,7 @@ impl Translator<'_, '_> {
 
     // Loads and stores.
 
-    /// How an access is made: alignment in bytes, and what the caches are asked.
+    /// The properties of an access: alignment in bytes, and cache controls.
     fn access(&self, at: &At<'_, '_>, from: usize, pointer: u32, ty: u32) -> Result<(u64, CacheUse)> {
         let natural = self.module.size(ty)?.1;
         let Some(&mask) = at.instruction.words.get(from) else {
@@ -246,7 +246,7 @@ impl Translator<'_, '_> {
         Some(control.load())
     }
 
-    /// `OpLoad`: of memory, or of what the device says of a work-item.
+    /// `OpLoad`: from memory, or from a built-in variable of a work-item.
     pub fn load(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let ty = at.ty()?;

@@ -1,4 +1,4 @@
-//! Shuffles, votes, and what is made of them: reductions and scans.
+//! Shuffles, votes, and the reductions and scans built from them.
 //!
 //! A reduction halves the distance: with sub-groups of 8, `v0+v4 … v3+v7`, then distance 2, then 1. The first
 //! work-item has the result, and gives it to all. Where every sub-group is full, flipping bits gives the same

@@ -75,7 +75,7 @@ use crate::ir::{LoopWishes, UnrollWish};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At(pub u32, pub u32);
 
-/// What the author asked of a loop.
+/// The author's requests for a loop.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes(LoopWishes);
 

@@ -14,7 +14,7 @@ use crate::ir::{CacheUse, LoadId, OpKind, Type, Value, limits};
 use crate::lang::atomic::{Atomic, AtomicScalar};
 use crate::lang::scalar::Scalar;
 
-/// A scalar in memory, so many bytes behind the start of what it is a part of.
+/// A scalar in memory, at a byte offset from the start of the object that it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// Its type.
@@ -29,7 +29,7 @@ pub trait Layout: Copy {
     const SIZE: u32;
     /// In bytes; `SIZE` is a multiple of it.
     const ALIGN: u32;
-    /// What a buffer of such elements counts: a scalar that divides them.
+    /// The unit in which a buffer of such elements is counted: a scalar that divides them.
     const UNIT: Type;
 }
 
@@ -94,7 +94,7 @@ impl<T: AtomicScalar> Layout for AtomicElement<T> {
     const UNIT: Type = T::TYPE;
 }
 
-/// An element of atomic memory. There is no such value: it is changed where it lies.
+/// An element of atomic memory. There is no such value: it is changed in place.
 #[derive(Debug)]
 pub struct AtomicElement<T: AtomicScalar>(PhantomData<fn() -> Atomic<T>>);
 

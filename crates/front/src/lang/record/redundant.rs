@@ -91,7 +91,7 @@ impl Ways {
             }
             _ => {}
         }
-        // What an operation with regions defines is there only after them.
+        // The results of an operation with regions are defined only after them.
         self.time += 1;
         for &result in &op.results {
             self.defined.insert(result, self.time);

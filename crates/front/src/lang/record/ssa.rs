@@ -1,9 +1,9 @@
 //! From variables to SSA, region by region.
 //!
-//! Before: `write x`, `if c { write x }`, `loop { read x; write x; leave }`. After: the `if` yields the
-//! values of the variables that its sides assign, the loop carries those that its body assigns, and every
-//! way out passes what they are at that point. Values that turn out to be redundant (a loop's parameter that
-//! never changes, a result that is the same on every way) are taken out again by [`redundant`](super::redundant).
+//! Before: `write x`, `if c { write x }`, `loop { read x; write x; leave }`. After: the `if` yields the values of the variables
+//! that its sides assign, the loop carries those that its body assigns, and every exit passes their values at that point.
+//! Redundant values (a loop parameter that never changes, a result that is the same on every path) are removed by
+//! [`redundant`](super::redundant).
 
 use std::collections::HashMap;
 

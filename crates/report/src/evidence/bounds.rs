@@ -14,7 +14,7 @@ const SCATTERED_LINES: f64 = 8.0;
 /// What bounds a kernel's time from below.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// What would still take as long if everything else took no time, the longest first.
+    /// The time of each resource if everything else took none, the longest first.
     pub roofs: Vec<Roof>,
     /// The plain kernel's time divided by the longest of them: no plan is faster.
     pub best_speedup: f64,
@@ -87,7 +87,7 @@ impl Bounds {
                 least_ns: unit.busy_ns,
             });
         }
-        // A profiler tells of all units only how many issue slots were used: beside what memory takes it bounds the rest.
+        // A profiler reports only the used issue slots for all units together: beside memory's time this bounds the rest.
         let has_units = profile.is_some_and(|profile| !profile.units.is_empty());
         if let (false, false, Some(issued)) = (has_units, roofs.is_empty(), evidence.issued) {
             roofs.push(Roof {

@@ -10,8 +10,8 @@ use crate::prefetch;
 
 use super::structure::loop_loads;
 
-/// Sentences about the loads from global memory in a kernel's loops: what is read, how far apart neighbours read, through
-/// which other loads, and what cannot be fetched early. One sentence where there are none.
+/// Sentences about the loads from global memory in a kernel's loops: their sources, the stride between neighbours, the loads on
+/// which their addresses depend, and those that cannot be fetched early. One sentence if there are none.
 pub fn overview(kernel: &Kernel) -> Vec<String> {
     let apart = apart(kernel);
     let ids = prefetch::candidates(kernel);

@@ -2,7 +2,7 @@
 
 use crate::model::occupancy::Occupancy;
 
-/// What is known of one run of the plain kernel. What a device does not tell is none.
+/// The facts about one run of the plain kernel. Numbers that a device does not report are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// Cores of the device.
@@ -21,12 +21,12 @@ pub struct Evidence {
     pub memory_bytes: Option<f64>,
     /// What device memory delivers at best, in bytes a nanosecond (GB/s).
     pub bandwidth: Option<f64>,
-    /// What it delivers at best where each access is to another place, in bytes a nanosecond.
+    /// Its best rate if each access is to another place, in bytes per nanosecond.
     pub scattered_bandwidth: Option<f64>,
     /// How long a load from idle device memory takes, in nanoseconds.
     pub latency_ns: Option<f64>,
-    /// Bytes on their way from memory to all cores, on average; where the device does not count them, they follow from
-    /// what memory delivers.
+    /// Bytes in flight from memory to all cores, on average; if the device does not count them, they follow from the memory's
+    /// throughput.
     pub bytes_in_flight: Option<f64>,
     /// Share of the time in which resident sub-groups wait for loads from global memory, 0 to 1.
     pub waiting_for_loads: Option<f64>,

@@ -111,7 +111,7 @@ impl Timeline {
 
 impl Strip {
     fn of(model: &DeviceModel, watch: &Watch, issues: &[Issue]) -> Strip {
-        // What begins before the window or ends behind it is cut off.
+        // Intervals are clipped to the window.
         let nanoseconds =
             |cycle: u64| model.nanoseconds((cycle.clamp(watch.from, watch.to) - watch.from) as f64);
         let mut strip = Strip::default();

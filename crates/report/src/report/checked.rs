@@ -25,7 +25,7 @@ pub struct Checked {
 pub struct Sample {
     /// How many ran, under each plan.
     pub groups: u64,
-    /// How many of them read nothing that others may write: what they wrote was compared with what the device left.
+    /// How many of them read no memory that others may write: their writes were compared with the device's results.
     pub alone: u64,
     /// How many the launch has.
     pub of: u64,
@@ -36,7 +36,7 @@ pub struct Sample {
 pub struct AtFullSize {
     /// The device, by its product's name.
     pub device: String,
-    /// What was right is what the simulator computed for all of the launch; else what the kernel as it is left on the device.
+    /// The reference is the simulator's result for all of the launch; otherwise the unmodified kernel's on the device.
     pub is_simulated: bool,
     /// The kernel as it is was launched in the module that it came in.
     pub is_its_module: bool,
@@ -48,7 +48,7 @@ pub struct AtFullSize {
 }
 
 impl Checked {
-    /// What there is to say of it, in a sentence.
+    /// The description of it, in a sentence.
     pub fn sentence(&self) -> String {
         let mut parts = Vec::new();
         if !self.sizes.is_empty() {

@@ -37,8 +37,8 @@ pub struct Code {
 
 /// A kernel's code in one form.
 ///
-/// Each line says where it comes from as its form does: the IR by `#1:46:17` at its end, PTX by `.loc 1 46 17` before it, machine
-/// code as the IR does. Machine code has the share of waiting before each line, and behind ` ! ` what it is for.
+/// Each line states its source in its format: the IR by `#1:46:17` at its end, PTX by `.loc 1 46 17` before it, machine code as
+/// the IR does. Machine code has the share of waiting before each line, and behind ` ! ` the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
     /// `IR`, `PTX` or `machine code`.
@@ -95,7 +95,7 @@ pub struct Load {
 pub struct Hint {
     /// Where it is in the source.
     pub place: String,
-    /// What was asked for.
+    /// The request.
     pub asked: String,
     /// The level that was reached, or `nothing`.
     pub reached: String,

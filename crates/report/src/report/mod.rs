@@ -68,7 +68,7 @@ pub struct Report {
     /// The fastest plan in that geometry, where one is worth it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_elsewhere: Option<Elsewhere>,
-    /// What the sub-group size, the register file and the work-group size give beside the plan, where that was tried.
+    /// The gains of the sub-group size, the register file and the work-group size beside the plan, if they were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<Ways>,
     /// What the device counted, for the plain kernel and for the best plan.
@@ -86,13 +86,13 @@ pub struct Report {
     /// On how many launches, derived from the one that was timed, the best plan agreed with the plain kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
-    /// On what the plans were checked besides, where they ran on a device.
+    /// Further checks of the plans, if they ran on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What every launch of the rewritten entry must fulfil beyond what its module says, a sentence each.
+    /// The requirements of every launch of the rewritten entry beyond those of its module, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_for_granted: Vec<String>,
     /// How far the search came, where it was stopped.
@@ -107,7 +107,7 @@ pub struct Partial {
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
-    /// What the device said when it was lost, where nobody stopped the search.
+    /// The device's message when it was lost, if nobody stopped the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -224,7 +224,7 @@ pub struct Perturbed {
     pub kernel: String,
     /// What the launches follow from: the same seed gives the same command the same launches.
     pub seed: u64,
-    /// A hash of what was changed in the launches, which says whether they are the same.
+    /// A hash of the changes in the launches; equal hashes mean equal launches.
     #[serde(default)]
     pub digest: String,
     /// Launches in which the plain kernel is right.
@@ -235,13 +235,13 @@ pub struct Perturbed {
     pub agreed: u64,
     /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
     pub not_for: u64,
-    /// Why these launches say little; empty where they reached what they should.
+    /// Why these launches prove little; empty if they covered everything.
     #[serde(default)]
     pub weakly_checked: Vec<String>,
 }
 
 impl Perturbed {
-    /// What there is to say of them, in sentences.
+    /// The description of them, in sentences.
     pub fn sentences(&self) -> Vec<String> {
         let Perturbed {
             seed,
@@ -384,8 +384,7 @@ impl Trial {
 }
 
 impl Report {
-    /// What stands at the end of every output: on what the advised plan was checked, how the numbers were made, and what
-    /// the plan takes for granted.
+    /// The end of every output: how the advised plan was checked, how the numbers were made, and the plan's assumptions.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let granted = self.taken_for_granted.iter();
         let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
@@ -427,7 +426,7 @@ impl Report {
         }
     }
 
-    /// The same with what was tried beside the plans, which is one of the reasons.
+    /// The same with the settings tried beside the plans, which are one of the reasons.
     #[must_use]
     pub fn with_ways(mut self, ways: Ways) -> Report {
         self.reasons.extend(ways.reason(&self.best.plan));
@@ -435,7 +434,7 @@ impl Report {
         self
     }
 
-    /// The bounds that follow from the plain kernel, beside what the plans took.
+    /// The bounds that follow from the plain kernel, beside the plans' times.
     #[doc(hidden)]
     pub fn beside_the_plans(&self, bounds: Bounds) -> Bounds {
         let fastest = self.fastest_first().first().and_then(|trial| trial.measured());

@@ -38,7 +38,7 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
     })
 }
 
-/// What device memory delivers, of what it could, without a full stop.
+/// Device memory's throughput and its share of the peak, without a full stop.
 #[doc(hidden)]
 pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     let delivered = evidence.delivered()?;

@@ -12,7 +12,7 @@ pub enum Terms {
     Sycl,
 }
 
-/// What the project says, and what CUDA's users say. Longer phrases come first.
+/// The project's terms, and CUDA's. Longer phrases come first.
 const CUDA: &[(&str, &str)] = &[
     ("a core", "an SM"),
     ("A core", "An SM"),
@@ -61,7 +61,8 @@ impl Terms {
         text.split_inclusive('\n').map(line).collect()
     }
 
-    /// A page in these words: what stands between its tags, but for its style, code and plans, and what is read aloud of them.
+    /// A page in these terms: the text between its tags, except for its style, code and plans, and the text that is read aloud
+    /// for them.
     pub fn in_page(self, page: &str) -> String {
         let mut said = String::with_capacity(page.len());
         let mut kept: Option<&str> = None;
@@ -99,7 +100,7 @@ impl Terms {
     }
 }
 
-/// The attribute that is read aloud in the place of what a tag has.
+/// The attribute that is read aloud instead of a tag's content.
 const LABEL: &str = " aria-label=\"";
 
 impl Terms {

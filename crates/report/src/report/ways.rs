@@ -46,7 +46,7 @@ pub struct InAWay {
     pub speedup: f64,
 }
 
-/// What was tried beside the plans, and what it gave.
+/// The settings tried beside the plans, and their results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ways {
     /// Every way with the plans that were timed in it, the usual one first.
@@ -154,8 +154,8 @@ impl Ways {
         plans
     }
 
-    /// What each way gives alone, what it gives with the plan that was chosen for the usual one, and what is best: a sentence or
-    /// more; none where no way was tried.
+    /// The gain of each setting alone and with the plan chosen for the usual one, and the best combination: a sentence or more;
+    /// none if no setting was tried.
     pub fn reason(&self, plan: &Plan) -> Option<String> {
         let list = |plan: &Plan, changes: &dyn Fn(usize) -> bool, word: &str| -> Vec<String> {
             let own = self.trials.iter().filter(|trial| trial.plan == *plan);
@@ -207,7 +207,7 @@ impl Ways {
         ))
     }
 
-    /// A table of the ways, what was left out and how the best one is asked for, for a terminal; empty where none was tried.
+    /// A table of the settings, those left out, and how to request the best one, for a terminal; empty if none was tried.
     #[cfg(feature = "page")]
     pub fn text(&self, columns: Columns) -> String {
         if self.trials.is_empty() && self.left_out.is_empty() {

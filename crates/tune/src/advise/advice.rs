@@ -29,7 +29,7 @@ pub struct Advice {
     pub time_ns: f64,
     /// The procedure, question by question.
     pub steps: Vec<Step>,
-    /// What could be done, the cheapest first; empty where no plan could be tried.
+    /// The possible remedies, the cheapest first; empty if no plan could be tried.
     pub choices: Vec<Choice>,
     /// Why the launch shows little of the kernel, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -71,7 +71,7 @@ pub struct Choice {
     pub time_ns: f64,
     /// The plain kernel's time divided by it.
     pub speedup: f64,
-    /// What has to hold for it, where that is not known.
+    /// Its condition, if that is not known to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<&'static str>,
     /// Whether it is the one to do.
@@ -106,8 +106,8 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
-    // Where the simulator proposes what to measure, all plans are worth asking it for. A kernel without a load in a loop has no
-    // plans, but the report still says what limits it.
+    // If the simulator proposes the plans to measure, it can be asked about all of them. A kernel without a load in a loop has
+    // no plans, but the report still names its limits.
     let likely = match bench.predictor() {
         _ if loads.is_empty() => Some(Vec::new()),
         Some(_) => None,
@@ -206,8 +206,8 @@ impl Advice {
         }
     }
 
-    /// The advice on a kernel whose run a profiler has seen, with the plans tried on `bench`. What the profiler does not
-    /// tell is taken from the run on `bench`: where the waiting is, and how many registers are to spare.
+    /// The advice on a kernel whose run a profiler has seen, with the plans tried on `bench`. Facts that the profiler does not
+    /// report come from the run on `bench`: the stalls, and the spare registers.
     ///
     /// # Errors
     /// As for [`tune::tune`].
@@ -220,7 +220,7 @@ impl Advice {
         advise_with(subject, bench, Some(profiled), progress)
     }
 
-    /// Adds what the kernel's speedup means for a program of whose time it takes `share`.
+    /// Adds the effect of the kernel's speedup on a program of whose time it takes `share`.
     ///
     /// # Errors
     /// The share is not above 0 and at most 1.
@@ -300,7 +300,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices
 }
 
-/// The verdict where no plan could be tried: what the documents say of such answers.
+/// The verdict if no plan could be tried: the documents' statement on such answers.
 fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
     // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
     let required = &steps[..2];

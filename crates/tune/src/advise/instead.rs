@@ -10,7 +10,7 @@ use crate::report::number::{figures, percent};
 /// One remedy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// What was found and what would help, in sentences with numbers.
+    /// Findings and remedies, in sentences with numbers.
     pub finding: String,
     /// The source place that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ const MANY_CONDITIONS: u32 = 3;
 /// They matter where a unit is busy for this share of the time.
 const COMPUTES: f64 = 0.4;
 
-/// What would help, by what it is about.
+/// Remedies, by subject.
 pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
     let mut remedies: Vec<Remedy> = case
         .profile

@@ -1,4 +1,4 @@
-//! What limits a kernel and what would help: NVIDIA's and Intel's checklists, with numbers.
+//! The limits of a kernel and the remedies: NVIDIA's and Intel's checklists, with numbers.
 //!
 //! The question of Intel's and NVIDIA's guides is always the same: does the kernel wait for memory while memory has
 //! bandwidth to spare? Then too little is on its way at once. What helps, the cheapest first: more work-groups, more

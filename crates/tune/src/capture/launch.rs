@@ -50,7 +50,7 @@ pub struct Captured {
     pub memory: Vec<Allocation>,
     /// Variables of the module.
     pub variables: Vec<Variable>,
-    /// Whether it is known what the launch left in its memory; otherwise `after` is what was there before.
+    /// Whether the memory after the launch is known; otherwise `after` is the memory before it.
     pub has_run: bool,
     /// The module's text, for the device that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
@@ -58,7 +58,7 @@ pub struct Captured {
     pub contraction: Contraction,
 }
 
-/// What is known of a launch's machine code where its text leaves it to the assembler whether products and sums are fused.
+/// The known facts about a launch's machine code, if its text leaves the fusion of products and sums to the assembler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Contraction {
     /// Nobody asked yet.
@@ -94,7 +94,7 @@ pub struct Allocation {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Where it was, and what it held.
+    /// Its address and contents.
     pub memory: Allocation,
 }
 
@@ -117,7 +117,7 @@ impl Allocation {
         self.address + self.before.len() as u64
     }
 
-    /// Where what it holds now first differs from what it held after the launch.
+    /// Where its present contents first differ from those after the launch.
     pub fn difference(&self, now: &[u8]) -> Option<Difference> {
         if now == &self.after[..] {
             return None;

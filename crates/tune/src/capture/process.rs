@@ -37,7 +37,7 @@ pub struct Process {
     pub captured: Vec<String>,
     /// Folders of launches that were chosen and not captured, and why.
     pub skipped: Vec<(String, String)>,
-    /// What went wrong beside that.
+    /// Further errors.
     pub troubles: Vec<String>,
 }
 
@@ -107,8 +107,8 @@ impl Counts {
 
     /// The launch that says most of the kernel, and the share of its time that launches of about that length take.
     ///
-    /// Half of the time is in launches that take at least as long, half in those that take at most as long: what a better
-    /// kernel gains for it, it gains where the time is. The longest launch may be one of a kind.
+    /// Half of the time is in launches that take at least as long, half in those that take at most as long: so a better
+    /// kernel's gain for it is a gain where the time is. The longest launch may be an outlier.
     pub fn typical(&self) -> (u64, f64) {
         let total: u64 = self.classes.iter().map(|class| class.total_ns).sum();
         let mut before = 0;

@@ -1,8 +1,8 @@
 //! A captured launch as a subject, its replay, and the assumptions of its tuned kernel.
 //!
-//! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
-//! is behind each pointer, and that two pointers lead into different allocations. A plan that was derived under such a fact is
-//! for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
+//! A captured launch has no user statements. Its facts follow from its parameters' targets: the length of the memory behind
+//! each pointer, and that two pointers lead into different allocations. A plan derived under such a fact is valid for launches
+//! that meet it, so [`exchange`] records the fact for the launching side.
 //!
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
 //! and it runs where the memory was. So does one whose pointers share an allocation, or lead nowhere.
@@ -131,7 +131,7 @@ fn text_of(captured: &Captured) -> Result<(&str, String)> {
     Ok((text, file.to_string_lossy().into_owned()))
 }
 
-/// What is known of a captured launch's kernel whatever its parameters lead to.
+/// The facts about a captured launch's kernel that hold for any parameters.
 fn shared_facts(captured: &Captured) -> Facts {
     let fused = match &captured.contraction {
         Contraction::Decided(fused) => Some(fused.clone()),
@@ -344,8 +344,8 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     compared(&captured, &workload, &outputs)
 }
 
-/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; nothing where the
-/// bench does not tell what a kernel leaves.
+/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; none if the bench
+/// does not return a kernel's outputs.
 ///
 /// # Errors
 /// As for [`replay`]; the memory cannot be where it was.
@@ -371,7 +371,7 @@ pub(super) fn replay_on(captured: &Captured, choice: &[Fused], bench: &dyn Bench
         .transpose()
 }
 
-/// Compares what a launch left in its own address space with what the captured one did.
+/// Compares a launch's memory, in its own address space, with the captured launch's.
 fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Result<Replay> {
     let placed = workload.placed.as_ref();
     let placed = placed.ok_or_else(|| Error::bug("a launch that is run again is not where it was"))?;
@@ -387,7 +387,7 @@ fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Re
         differences: Vec::new(),
     };
     for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
-        // What is left in the driver's own memory is nobody's business.
+        // The driver's own memory is not compared.
         if *address == WORKSPACE {
             continue;
         }
@@ -410,16 +410,16 @@ pub struct Exchange {
     pub module: String,
     /// Variables of it that must hold addresses of the program's: the variable here, and the program's.
     pub addresses: Vec<(String, String)>,
-    /// What every launch is looked at for, words with spaces between, as the preloaded library knows them.
+    /// The facts that every launch is checked for, as words separated by spaces, in the format of the preloaded library.
     pub facts: Vec<String>,
     /// The same for people.
     pub sentences: Vec<String>,
 }
 
-/// What a launch must meet so that a rewritten module's entry computes what the captured kernel does.
+/// The facts that a launch must meet so that a rewritten module's entry computes the same as the captured kernel.
 ///
 /// # Errors
-/// It rests on something that cannot be looked at when the program launches: what.
+/// It assumes a fact that cannot be checked when the program launches: which.
 pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModule) -> Result<Exchange> {
     let original = subject
         .original()

@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! What loads the module cannot tell the difference: same entries, same parameters, same shared memory asked for at the
-//! launch. What the plan relies on beyond the text (lengths, `readonly`, …) stands in the note.
+//! The loading program cannot tell the difference: same entries, same parameters, same dynamic shared memory. The plan's
+//! assumptions beyond the text (lengths, `readonly`, …) stand in the note.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -203,8 +203,8 @@ fn exchanged(original: &Original, declarations: &str, inside: &str) -> String {
     text
 }
 
-/// Labels of a body that the module's debug sections mention, as lines: those where it begins, and all others. The lines of
-/// an exchanged body come from its `.loc`; what the sections say of variables in it no longer holds, and does not matter.
+/// Labels of a body that the module's debug sections mention, as lines: the one at its beginning, and all others. The lines of
+/// an exchanged body come from its `.loc`; the sections' statements about its variables are no longer valid, and do not matter.
 fn labels_of_sections(original: &Original) -> (Vec<String>, Vec<String>) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let after = &original.text[original.body.end..];

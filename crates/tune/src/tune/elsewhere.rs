@@ -43,7 +43,7 @@ pub struct Here<'a> {
     pub race: bool,
     /// Outputs are compared with what the simulator computes for all of the launch.
     pub check_whole: bool,
-    /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
+    /// An upper bound on a plan's speedup over the plain kernel here, for any geometry, if known.
     pub at_most: Option<f64>,
 }
 

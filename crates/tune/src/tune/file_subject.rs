@@ -70,7 +70,7 @@ impl FileSubject {
     /// The same in each of the other geometries that the launch file names.
     ///
     /// # Errors
-    /// The module cannot be read with what the launch file says of a geometry.
+    /// The module cannot be read with the launch file's settings for a geometry.
     pub fn elsewhere(&self) -> Result<Vec<FileSubject>> {
         let launches = self.launch.elsewhere().into_iter();
         launches.map(|launch| self.launched(launch)).collect()
@@ -78,7 +78,7 @@ impl FileSubject {
 
     fn launched(&self, launch: LaunchFile) -> Result<FileSubject> {
         match &self.original {
-            // What is said of lengths is built into the kernel.
+            // Stated lengths are built into the kernel.
             Some(original) if launch.facts() != self.launch.facts() => {
                 let imported = original.again(&launch.facts())?;
                 Ok(FileSubject::of_module(imported, launch))

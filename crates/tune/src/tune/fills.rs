@@ -156,7 +156,7 @@ pub(super) fn graph_length(
     }
 }
 
-/// What a launch file says that a buffer holds, if it says so.
+/// The contents that a launch file gives a buffer, if any.
 pub(super) fn said(
     sources: &Sources<'_>,
     element: Type,

@@ -14,8 +14,8 @@ const GROUP: u64 = 128;
 /// Work-groups of a kernel that goes through its data in a loop.
 const GROUPS: u64 = 4;
 
-/// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as
-/// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
+/// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as comments,
+/// the further statements that a kernel in PTX allows. `shared_bytes` is included if given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     let groups = groups(kernel);
     let mut text = format!(

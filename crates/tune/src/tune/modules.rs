@@ -47,7 +47,7 @@ pub struct PlannedModule {
 pub struct TunedModule {
     /// The module's text, with a note at its top; the entry is as it was where no plan is better.
     pub text: String,
-    /// What was tried, and what came of it.
+    /// The trials and their outcomes.
     pub report: Report,
 }
 

@@ -1,8 +1,7 @@
 //! Which plans to measure if only a few can be: the simulator proposes, the device decides.
 //!
-//! The first to be measured are the best of their kinds by the simulator's times. What a measured plan shows of the
-//! simulator's error is then believed of the plans that are like it, the more the liker they are, and the next to be
-//! measured are those that look fastest after that.
+//! The first plans to be measured are the best of their kinds by the simulator's times. A measured plan's simulator error is
+//! then applied to similar plans, weighted by similarity, and the plans that look fastest after that are measured next.
 //!
 //! ```
 //! use headstart::tune::Proposals;

@@ -25,8 +25,8 @@ pub struct Findings<'a> {
     pub may_be_split: bool,
 }
 
-/// Why the verdict is what it is: first how full the device is and what more work-groups would do, then whether it waits
-/// for memory, then what the plans do.
+/// The reasons for the verdict: first how full the device is and the effect of more work-groups, then whether it waits for
+/// memory, then the effect of the plans.
 pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
@@ -90,7 +90,7 @@ fn waiting(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// What is on its way against what would keep memory busy.
+/// The bytes in flight against those that would saturate memory.
 fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let (in_flight, needed) = evidence.in_flight()?;
     if findings.verdict == Verdict::LeaveIt && in_flight < 0.5 * needed && !evidence.is_starved() {
@@ -100,7 +100,7 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     Some(flying(in_flight, needed))
 }
 
-/// What unrolling alone gives, where something else is chosen.
+/// The gain of unrolling alone, if something else is chosen.
 fn unrolling(findings: &Findings<'_>) -> Option<String> {
     if findings.verdict != Verdict::Prefetch {
         return None;
@@ -155,7 +155,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     }
 }
 
-/// What prefetching does where unrolling is chosen: only of what was tried.
+/// The gain of prefetching if unrolling is chosen: only of the plans tried.
 fn over_unrolling(findings: &Findings<'_>) -> String {
     let prefetches = |plan: &Plan| !plan.loads().is_empty();
     let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
@@ -178,7 +178,7 @@ fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
     }
 }
 
-/// What cache hints do where they do harm: people reach for them first.
+/// The effect of cache hints if they slow the kernel down: people try them first.
 fn hints(findings: &Findings<'_>) -> Option<String> {
     let is_hint = |plan: &Plan| {
         let loads = plan.loads();

@@ -244,7 +244,7 @@ fn a_rewritten_entry_is_rewritten_again() {
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
     let plan: Plan = SHARED.parse().expect("a plan");
     let twice = placed_module(&once, &launch, &plan);
-    // The loop is there twice now; what is written again needs another label.
+    // The loop now exists twice; the rewritten one needs another label.
     let text = match twice {
         Ok(module) => module.text,
         Err(_) => {

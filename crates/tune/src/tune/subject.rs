@@ -48,7 +48,7 @@ pub trait Subject: Sync {
         Ok(Vec::new())
     }
 
-    /// What its author could say of it to make more plans possible, a sentence each.
+    /// Statements by which its author could make more plans possible, a sentence each.
     fn unlocking(&self) -> Vec<String> {
         Vec::new()
     }

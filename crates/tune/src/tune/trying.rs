@@ -1,9 +1,8 @@
 //! Trials: a derived plan is checked, timed, compared and recorded; a failure is also a result.
 //!
-//! A device whose clock is its own, the simulator, tries plans side by side. On a device whose clock drifts they are timed
-//! in turns with the plain kernel, a batch at a time. Where there is a log each plan has turns of its own with the plain
-//! kernel, and is kept before the next begins: whoever stops the search loses no measurement that was made. What a model
-//! predicts is kept, too.
+//! A device with its own clock, the simulator, tries plans in parallel. On a device whose clock drifts they are timed in turns
+//! with the plain kernel, a batch at a time. With a log, each plan has turns of its own with the plain kernel, and is stored
+//! before the next begins: stopping the search loses no completed measurement. A model's predictions are stored, too.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +27,7 @@ use crate::report::{Checked, Outcome, Outputs, Trial};
 /// enough that something is told soon.
 const UNRANKED: usize = 16;
 
-/// A plan as it was asked for, and what became of it.
+/// A requested plan, and its outcome.
 pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
 
 /// What is the same for all trials of a search.
@@ -42,10 +41,10 @@ pub struct Trying<'a> {
     pub memory: &'a Memory<'a>,
     /// Launches derived from this one, where plans are checked on those, too.
     pub perturbed: Option<&'a Perturbed>,
-    /// The seed of the work-groups that run at full size, where a sample of them does and the device tells what is right.
+    /// The seed of the work-groups that run at full size, if a sample of them does and the device provides the reference.
     pub sampled: Option<u64>,
     pub progress: &'a dyn Progress,
-    /// By what plans are given up that are surely behind; none where every plan is timed to its end.
+    /// The criterion for abandoning plans that are certainly slower; none if every plan is timed to its end.
     pub race: Option<Race>,
 }
 
@@ -57,7 +56,7 @@ pub struct Tried {
     pub none: Trial,
     /// The plans that were tried, in their order, with their runs.
     pub trials: Vec<(Trial, Option<Timed>)>,
-    /// What must be said of them.
+    /// The notes about them.
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
@@ -132,8 +131,8 @@ impl Trying<'_> {
         Some(known)
     }
 
-    /// Side by side, as a race: in heats, the likely plans first. What a heat finds is what the next one is held against, so
-    /// that how many threads there are changes nothing.
+    /// In parallel, as a race: in heats, the likely plans first. A heat is compared with the best of the one before, so the
+    /// number of threads changes nothing.
     pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
         self.progress.begin(pairs.len() + 1);
         let checks = self.checks(pairs)?;
@@ -271,8 +270,7 @@ impl Trying<'_> {
         })
     }
 
-    /// The legal plans with what the predictor says of them; none where there is no predictor, or it cannot run the plain
-    /// kernel.
+    /// The legal plans with the predictor's times; none if there is no predictor, or it cannot run the plain kernel.
     fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;

@@ -22,20 +22,20 @@
 //! # }
 //! ```
 //!
-//! An answer is remembered in a file (`HEADSTART_CACHE`, or `headstart/tuned.jsonl` in the user's folder for caches), a
-//! line of JSON each, under a key: the hash of the kernel's IR with the alignments that it states, the geometry, the *size
-//! class* of every parameter (its length or value up to the next power of two), the device with its driver or model, and
-//! our version. Whatever differs in one of them asks anew. What was found elsewhere can be shipped: `headstart tune KERNEL
-//! --ship FILE` adds to such a file, and [`Answers::with_shipped`] takes its text.
+//! Answers are stored in a file (`HEADSTART_CACHE`, or `headstart/tuned.jsonl` in the user's cache folder), one line of JSON
+//! each. The key is the hash of the kernel's IR with its alignments, the geometry, the *size class* of every parameter (its
+//! length or value up to the next power of two), the device with its driver or model, and our version. A difference in any of
+//! them starts a new search. Answers found elsewhere can be shipped: `headstart tune KERNEL --ship FILE` adds to such a file,
+//! and [`Answers::with_shipped`] takes its text.
 //!
-//! An answer is a plan, not code: it is carried out on the kernel at hand, by the same passes with the same checks of what
-//! is legal, and where it is not legal any more the search is made again.
+//! An answer is a plan, not code: it is applied to the kernel at hand, by the same passes with the same legality checks. If it
+//! is no longer legal, the search is repeated.
 //!
-//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer keeps the hash of that kernel's
-//! text with what came of it. At a later start the launches are not run again if the plan gives the same text: the check
-//! was of the kernel, not of one launch. If the text is another one (an answer of an earlier version, or one that somebody
-//! wrote), the kernel is run on them before it is given to anybody, which takes some tenths of a second once, and where it
-//! differs from the plain one the search is made again.
+//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer stores the hash of that kernel's
+//! text with the outcome. At a later start the launches are not run again if the plan gives the same text: the check was of the
+//! kernel, not of one launch. If the text differs (an answer of an earlier version, or a hand-written one), the kernel is run
+//! on them before it is used, which takes some tenths of a second once. If it then differs from the plain kernel, the search is
+//! repeated.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -77,7 +77,7 @@ pub struct Tuned {
     pub speedup: f64,
     /// Where the answer is from.
     pub from: From,
-    /// On what launches the kernel was checked beside the plain one; none for the plain one itself.
+    /// The launches on which the kernel was checked against the plain one; none for the plain one itself.
     pub perturbed: Option<Perturbed>,
     /// Why the answer could not be kept, where it could not: the next start will search again.
     pub not_kept: Option<Error>,
@@ -123,7 +123,7 @@ struct Answer {
     perturbed: Option<Perturbed>,
 }
 
-/// What is known already, and where new answers are kept.
+/// The known answers, and where new ones are stored.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     shipped: HashMap<String, Answer>,
@@ -161,7 +161,7 @@ impl Answers {
         }
     }
 
-    /// With the answers of a file that was made ahead of time; what is shipped goes before what is remembered.
+    /// With the answers of a file that was made ahead of time; shipped answers take precedence over remembered ones.
     ///
     /// # Errors
     /// A line is no answer.

@@ -2,12 +2,12 @@
 //!
 //! Intel's notes say that they decide, and which of them are sensible:
 //!
-//! * *Sub-group size*: it may grow as long as the registers suffice for the wider kernel. What a kernel computes must not depend
-//!   on it, and its author must not have asked for one.
+//! * *Sub-group size*: it may grow as long as the registers suffice for the wider kernel. The kernel's results must not depend
+//!   on it, and its author must not have required one.
 //! * *The large register file*: twice the registers for half the threads of a core. It is tried where the compiler makes use of
 //!   more registers for the plain kernel or for one of the plans.
-//! * *Work-group size*: from 4 threads to as many as a core has. Without barriers, shared memory and atomic operations it does
-//!   not matter where the device is full. It is changed only where the subject says that the work can be divided otherwise.
+//! * *Work-group size*: from 4 threads to all threads of a core. Without barriers, shared memory and atomic operations it does
+//!   not matter on a full device. It is changed only if the subject states that the work can be divided otherwise.
 //!
 //! Each change is timed alone with the plain kernel and with the plan that was chosen without it, so that their gains are told
 //! apart. Then changes of different kinds are joined, and the best ways are tried with the fastest plans of other kinds, for more
@@ -40,7 +40,7 @@ const OTHERS: usize = 4;
 /// Ways in which they are.
 const TRIED_FURTHER: usize = 2;
 
-/// What can be chosen beside the plan on a device.
+/// The settings that can be chosen beside the plan on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// Sub-group sizes that a kernel can be compiled for.
@@ -101,7 +101,8 @@ pub fn ways(
     let Some(usual) = timing.found.trials.first() else {
         return Err(Error::bug("the plain kernel was not timed"));
     };
-    // What follows is compared with the plain kernel at hand: on a device the clock may have drifted since the search.
+    // The following kernels are compared with the plain kernel of this batch: on a device the clock may have drifted since the
+    // search.
     timing.baseline_ns = usual.time_ns;
     timing
         .found
@@ -301,7 +302,7 @@ fn needs_one_core(kernel: &Kernel) -> bool {
     needs
 }
 
-/// What was timed, and with what.
+/// A timed kernel, and its settings.
 struct Timing<'a> {
     bench: &'a dyn Bench,
     /// The same device with the large register file, or why there is none.
@@ -326,7 +327,7 @@ impl Timing<'_> {
         in_sub_groups(of_size.unwrap_or(&self.workload), way.sub_group)
     }
 
-    /// What a plan takes of the registers in a way; none where that is not known, or the plan cannot be carried out.
+    /// The registers that a plan takes under a setting; none if unknown, or if the plan cannot be applied.
     fn pressure(&self, way: Way, plan: &Plan) -> Result<Option<Pressure>> {
         let (bench, workload) = (self.bench(way), self.workload(way));
         let kernel = plain(bench, &workload)?;

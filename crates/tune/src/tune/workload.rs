@@ -1,7 +1,7 @@
 //! A kernel with its geometry and arguments, independent of a device.
 //!
-//! A workload says what each parameter gets, and which buffers hold results. [`Workload::bind`] allocates it on a
-//! device; the inputs are allocated once, the outputs anew for every launch, so that no launch sees what another wrote.
+//! A workload has the contents of each parameter, and names the buffers that hold results. [`Workload::bind`] allocates it on a
+//! device; inputs are allocated once, outputs anew for every launch, so that no launch sees another's writes.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub struct Workload {
     pub given: Vec<Given>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
     pub original: Option<Arc<Original>>,
-    /// Memory at addresses of a program's choosing, where the launch means something only there; it goes before what
-    /// `given` says of buffers.
+    /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
+    /// of `given`.
     pub placed: Option<Arc<Placed>>,
 }
 
@@ -248,7 +248,7 @@ impl Workload {
     /// with these limits.
     ///
     /// # Errors
-    /// It goes wrong, or needs what such a device does not have.
+    /// It faults, or needs a feature that such a device lacks.
     pub fn computed(&self, kernel: &Arc<Kernel>, device: Description) -> Result<Vec<Vec<u8>>> {
         let simulator = Simulator::custom(device, Options::FAST, None);
         Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)

@@ -61,7 +61,7 @@ const MARKS: [Mark; 8] = [
     Mark::Cross,
 ];
 
-/// Colours beside grey, which is 0 and that of what is not prefetched.
+/// Colours beside grey, which is 0 and stands for loads without prefetch.
 const COLOURS: usize = 8;
 
 /// The look of one line.

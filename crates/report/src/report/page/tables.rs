@@ -49,7 +49,7 @@ pub(super) fn counters(page: &mut String, report: &Report) {
     page.push_str("</tbody>\n</table></div>\n</section>\n");
 }
 
-/// What sub-group size, register file and work-group size give beside the plans.
+/// The gains of sub-group size, register file and work-group size beside the plans.
 pub(super) fn ways(page: &mut String, report: &Report) {
     let Some(found) = &report.ways else { return };
     page.push_str("<section id=\"ways\">\n<h2>Sub-group size, register file, work-group size</h2>\n");

@@ -36,7 +36,7 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// One point for each combination, in order.
     pub points: Vec<Point>,
-    /// What else there is to know, a sentence each.
+    /// Notes, a sentence each.
     pub notes: Vec<String>,
 }
 

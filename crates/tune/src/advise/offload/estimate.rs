@@ -1,8 +1,8 @@
 //! A lower bound of a loop's time on a device.
 //!
-//! A call is copied in, launched, computed and copied out, nothing beside anything else. What is computed takes the longest of:
-//! its bytes at the bandwidth that its work-items can keep busy (Little's law: as many loads of eight bytes on their way as
-//! work-items are resident), its operations on the cores that its work-items fill, and one load's latency.
+//! A call is copied in, launched, computed and copied out, without overlap. The computation takes the longest of three times:
+//! its bytes at the bandwidth that its work-items can sustain (Little's law: one eight-byte load in flight per resident
+//! work-item), its operations on the cores that its work-items fill, and one load's latency.
 
 use serde::Serialize;
 
@@ -81,8 +81,8 @@ const WORTH: f64 = 1.5;
 /// Bytes that a work-item has on its way.
 const LOAD: f64 = 8.0;
 
-/// What a device would do for a program's loops. `program_seconds` is all of the program's time; without it the loops are all there
-/// is.
+/// The estimated gain of a device for a program's loops. `program_seconds` is all of the program's time; without it, the loops
+/// are assumed to be everything.
 pub fn offload(model: &DeviceModel, loops: &[HostLoop], program_seconds: Option<f64>) -> Offload {
     let mut all: Vec<LoopEstimate> = loops.iter().map(|own| of_loop(model, own)).collect();
     let in_loops: f64 = all.iter().map(|own| own.host_ns).sum();

@@ -87,8 +87,8 @@ fn recorded_profiles_of_one_program_agree() {
     );
 }
 
-/// What was measured of each kernel of the gallery: whether memory has bandwidth to spare, whether sub-groups mostly wait for
-/// loads, and the verdict without a look at the kernel.
+/// The measurements of each kernel of the gallery: whether memory has bandwidth to spare, whether sub-groups mostly wait for
+/// loads, and the verdict without analysing the kernel.
 #[test]
 fn recorded_profiles_of_the_gallery_say_what_was_measured() {
     let expected = [
@@ -111,7 +111,7 @@ fn recorded_profiles_of_the_gallery_say_what_was_measured() {
             close(profiled.evidence.delivered(), delivered),
             "{kernel}: {profiled:?}"
         );
-        // Those that wait could be faster by what the unused issue slots and bytes allow, and not by thousands.
+        // Waiting kernels could be faster by the unused issue slots and bytes, and not by factors of thousands.
         let bounds = advice.bounds.expect("there are roofs");
         assert!((1.0..15.0).contains(&bounds.best_speedup), "{kernel}: {bounds:?}");
     }

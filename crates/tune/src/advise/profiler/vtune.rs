@@ -1,10 +1,10 @@
 //! VTune's CSV of GPU compute tasks: `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma`.
 //!
-//! The columns are found by what their names hold, since VTune has renamed them with each generation of GPUs (`EU Array`
-//! became `XVE Array`): what is stalled, what waits for the scoreboard (SBID), occupancy, and the memory's bandwidth; and of the full
-//! set of counters how often L3 misses, how many lanes of an instruction work (SIMD utilization), what is spilled, and the task's sizes.
-//! What VTune does not count follows from the model and those: which work-groups would fit from the task's sizes and its shared
-//! memory, what is on its way from bandwidth and latency.
+//! Columns are found by parts of their names, because VTune has renamed them with each generation of GPUs (`EU Array` became
+//! `XVE Array`): stalled, waiting for the scoreboard (SBID), occupancy, and the memory's bandwidth; and from the full set of
+//! counters the L3 miss rate, the active lanes of an instruction (SIMD utilization), spills, and the task's sizes. Numbers that
+//! VTune does not count are derived from the model and these: the resident work-groups from the task's sizes and its shared
+//! memory, the bytes in flight from bandwidth and latency.
 
 use super::number::Spelling;
 use super::table::Table;

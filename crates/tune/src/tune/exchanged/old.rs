@@ -90,7 +90,7 @@ impl<'w> Module<'w> {
         for one in words::instructions(words, 0) {
             let one = one?;
             let end = one.at + 1 + one.words.len();
-            // Whatever the header says.
+            // Regardless of the header.
             let next = one.result().map_or(0, |id| id.saturating_add(1));
             module.bound = module.bound.max(next);
             let Some(op) = one.op else { continue };

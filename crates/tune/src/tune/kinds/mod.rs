@@ -6,8 +6,8 @@
 //! | `opencl` | `opencl:N` | measured |
 //! | `simulated` | `sim:NAME`, or a model file | simulated |
 //!
-//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything
-//! else asks the registry: the command line, the list of devices, and what tunes a launch at hand.
+//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything else
+//! queries the registry: the command line, the list of devices, and the tuning of a launch at hand.
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -55,7 +55,7 @@ const ALL: &str = "all";
 pub struct Kind {
     /// What stands before the colon of its devices' names.
     pub name: &'static str,
-    /// What stands behind it, in general.
+    /// The device behind it, in general.
     pub number: &'static str,
     /// Whether plans are tried in processes of their own.
     pub has_worker: bool,
@@ -125,13 +125,13 @@ pub trait KnownDevice: Send + Sync {
         None
     }
 
-    /// What its driver says, where it is an NVIDIA GPU.
+    /// Its driver's description, if it is an NVIDIA GPU.
     #[cfg(feature = "cuda")]
     fn gpu(&self) -> Option<&GpuFacts> {
         None
     }
 
-    /// What its runtime says, where it is an OpenCL device.
+    /// Its runtime's description, if it is an OpenCL device.
     #[cfg(feature = "opencl")]
     fn opencl(&self) -> Option<&OpenClFacts> {
         None
@@ -211,7 +211,7 @@ impl Kind {
     /// Its devices in this machine; none where there is no driver.
     ///
     /// # Errors
-    /// A device does not say what it is.
+    /// A device does not report its properties.
     pub fn here(&self) -> Result<Vec<Box<dyn KnownDevice>>> {
         (self.here)()
     }

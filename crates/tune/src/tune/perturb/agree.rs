@@ -23,7 +23,7 @@ pub(super) enum Agreement {
     Different(Error),
 }
 
-/// Whether a kernel may be launched so at all: what it requires of a work-group it says itself.
+/// Whether the kernel's own requirements on its work-group allow the launch.
 fn takes(kernel: &Kernel, variant: &Variant) -> bool {
     kernel.group_size.is_none_or(|group| group == variant.group)
 }

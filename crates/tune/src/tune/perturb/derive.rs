@@ -24,7 +24,7 @@ const MOST_CHANGES: u64 = 4;
 pub(super) struct Deriving {
     pub(super) names: Vec<String>,
     pub roles: Vec<Role>,
-    /// What each buffer holds by itself.
+    /// Each buffer's own contents.
     own: Vec<Option<Own>>,
     /// Pairs of parameters that may get the same memory.
     pub(super) pairs: Vec<Pair>,

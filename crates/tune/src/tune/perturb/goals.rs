@@ -133,7 +133,7 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
 
 /// The numbers of iterations that a plan's loop never had.
 fn trips_left_out(kernel: &Kernel, site: &LoopSite, trips: &BTreeSet<u32>, plan: &Plan) -> Option<String> {
-    // A loop that always takes as many iterations, or none, whatever the launch, has no others.
+    // A loop that always runs the same number of iterations, or none, in any launch, has no others.
     if trips.iter().filter(|&&count| count > 0).count() <= 1 {
         return None;
     }

@@ -1,8 +1,8 @@
 //! The plain kernel on a derived launch: its results and path, or the reason for dropping the launch.
 //!
-//! A launch with other scalars usually wants longer buffers. The engine says how far the kernel reached for, and the
-//! launch is tried again with buffers as long. Once it ends well, buffers whose lengths the kernel does not know are cut
-//! to what it touched: a derived kernel that touches more than that is out of bounds.
+//! A launch with other scalars usually needs longer buffers. The engine reports how far the kernel reached, and the launch is
+//! retried with buffers of that length. Once it ends without a fault, buffers whose lengths the kernel does not know are cut to
+//! the touched part: a derived kernel that touches more than that is out of bounds.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) struct Kept {
     pub covered: Covered,
     /// It touches more than the lengths that the kernel was told.
     pub beyond: bool,
-    /// By parameter: what the plain kernel left there, where it may write.
+    /// By parameter: the plain kernel's output there, if it may write.
     pub results: Vec<Option<Arc<BufferMemory>>>,
     /// By parameter: memory that is only read, for all kernels.
     pub inputs: Vec<Option<Arc<BufferMemory>>>,
@@ -62,7 +62,7 @@ pub(super) struct Kept {
 /// Why a launch is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dropped {
-    /// The plain kernel leaves its buffers, or reads what nobody wrote.
+    /// The plain kernel leaves its buffers, or reads uninitialised memory.
     Bounds,
     /// It runs past its limit of steps.
     Steps,
@@ -153,7 +153,8 @@ impl Engine {
     }
 }
 
-/// Makes buffers as long as the kernel is told: exactly where a parameter tells it, at least where the kernel itself says so.
+/// Makes buffers as long as the kernel expects: exactly if a parameter gives the length, at least if the kernel itself implies
+/// it.
 fn make_fit(variant: &mut Variant, roles: &[Role]) {
     let mut told: Vec<Option<u64>> = vec![None; roles.len()];
     for (position, role) in roles.iter().enumerate() {

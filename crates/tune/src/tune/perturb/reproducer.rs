@@ -49,7 +49,7 @@ pub(super) struct Difference<'a> {
     pub error: &'a Error,
 }
 
-/// What a reproducer's folder says of itself.
+/// The description in a reproducer's folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct About {
     plan: Plan,

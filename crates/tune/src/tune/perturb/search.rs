@@ -41,7 +41,7 @@ pub(super) struct Launches {
     pub new: Vec<usize>,
     /// How many were dropped, and why.
     pub dropped: BTreeMap<Dropped, u64>,
-    /// What all of them went through together.
+    /// The combined coverage of all of them.
     pub covered: Covered,
 }
 
@@ -67,7 +67,7 @@ pub(super) fn search(given: &Given<'_>) -> Launches {
         scalars: BTreeMap::new(),
         buffers: BTreeSet::new(),
     };
-    // A launch as it is that takes too long, or has no place for what runs here, is nobody's fault.
+    // A launch that takes too long unchanged, or cannot run here, is nobody's fault.
     let mut first = None;
     for base in &given.bases {
         if let Some(kept) = search.attempt(base.clone(), false) {
@@ -269,7 +269,8 @@ impl Search<'_> {
     }
 }
 
-/// Where a loop may have so many iterations, after values at which the iterations are known; none where all such were tried.
+/// The parameters under which a loop may have so many iterations, after values for which the iterations are known; none if all
+/// such were tried.
 fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
     let above = known
         .iter()

@@ -17,7 +17,7 @@ pub(super) struct Launch {
     pub(super) group: Option<u32>,
     /// By name in lower case: units and values, in base units.
     pub(super) metrics: BTreeMap<String, Vec<(Unit, f64)>>,
-    /// What is text, such as the device's name.
+    /// Text values, such as the device's name.
     pub(super) words: BTreeMap<String, String>,
     /// Share of the time spent waiting for L1TEX, where a rule says it.
     pub(super) waiting_by_rule: Option<f64>,

@@ -33,8 +33,8 @@ pub(super) enum Unit {
     Other,
 }
 
-/// What Nsight Compute calls the reasons, and what they are here; `selected` and some others only count in the sum. Where
-/// one name begins with another, the longer one comes first.
+/// Nsight Compute's names of the reasons, and ours; `selected` and some others only count in the sum. If one name is a prefix
+/// of another, the longer one comes first.
 pub(super) const REASONS: [(&str, Option<StallReason>); 20] = [
     ("long_scoreboard", Some(StallReason::LongScoreboard)),
     ("short_scoreboard", Some(StallReason::ShortScoreboard)),

@@ -31,7 +31,7 @@ pub struct GpuBench {
     worker: Worker,
     facts: GpuFacts,
     target: Target,
-    /// What the worker holds, where that is what kernels are compared on: a search asks batch by batch.
+    /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
     held: Option<Workload>,
 }
 
@@ -138,8 +138,8 @@ impl GpuBench {
         Ok((median(emitted), median(loaded[1..].to_vec())))
     }
 
-    /// Compiles kernels, runs each once for its outputs, and times them against each other. What came of each, in order.
-    /// What is wanted of the outputs is asked for when the kernels are compiled.
+    /// Compiles kernels, runs each once for its outputs, and times them against each other. The outcome of each, in order. The
+    /// outputs are requested once the kernels are compiled.
     ///
     /// # Errors
     /// The data do not fit the GPU, the worker is lost for good, or there are no right outputs.
@@ -407,8 +407,8 @@ pub fn as_it_was(original: &Original) -> Ptx {
 }
 
 /// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
-/// module's variables, so these must hold what the text says, and be only read. Nor is its launch a cooperative one: a kernel that
-/// waits for its grid is measured in a module of our own, where the workspace is a buffer as any other.
+/// module's variables, so these must have the text's contents, and be read-only. Nor may its launch be cooperative: a kernel
+/// that waits for its grid is measured in a module of our own, where the workspace is a buffer like any other.
 pub fn in_its_module(workload: &Workload) -> Option<&Original> {
     let original = workload.original.as_deref()?;
     let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
@@ -442,7 +442,7 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
         .then_some(original)
 }
 
-/// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
+/// The arguments of a launch: all parameters, or those of the module that the kernel was read from, each at its offset.
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let params = params_of_arguments(workload);
     let part = |of: usize, start: u64| {
@@ -505,7 +505,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
                 .for_each(|(place, byte)| *place = Passed::Byte(*byte));
         }
     }
-    // What each parameter takes, from the last one on, so that places of those before stay where they are.
+    // The arguments of each parameter, from the last one on, so that the offsets of those before stay.
     let mut params: Vec<(usize, usize, usize)> = all()
         .filter_map(|(param, (origin, given))| {
             let Origin::Parameter { position, .. } = origin else {

@@ -35,7 +35,7 @@ use crate::tune::kinds::simulated::bench::SimulatedBench;
 use crate::tune::sample::Sample;
 use crate::tune::workload::{Bound, Workload};
 
-/// What measures kernels: a GPU in a process of its own; in tests, something that knows their times.
+/// The instrument that measures kernels: a GPU in a process of its own; in tests, a table of their times.
 pub trait Measures: Send {
     /// What the GPU is.
     fn facts(&self) -> &GpuFacts;
@@ -102,7 +102,7 @@ pub struct MeasuredBench {
     /// The same as a predictor.
     hurried: Option<Hurried>,
     timing: TimingOptions,
-    /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
+    /// The simulator's result for the last plain kernel: a search queries batch by batch.
     last: Last<Arc<Simulated>>,
     /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
     last_timing: Mutex<TimingOptions>,
@@ -110,8 +110,8 @@ pub struct MeasuredBench {
     at_full_size: Mutex<Option<AtFullSize>>,
 }
 
-/// What the simulator says of a plain kernel at full size: the bound workload's parameters do not change while a search
-/// holds its kernel.
+/// The simulator's result for a plain kernel at full size: the bound workload's parameters do not change while a search holds
+/// its kernel.
 struct Simulated {
     /// Its outputs, where they were asked for.
     right: Option<Arc<Vec<Vec<u8>>>>,
@@ -127,7 +127,7 @@ impl MeasuredBench {
         MeasuredBench::new(Box::new(GpuBench::start(program, arguments, device)?))
     }
 
-    /// What measures is what is given.
+    /// With the given instrument.
     ///
     /// # Errors
     /// A device model of ours cannot be read.
@@ -183,8 +183,8 @@ impl MeasuredBench {
             .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
 
-    /// Begins to count on the simulator what the plain kernel does, which may take longer than a GPU's whole search;
-    /// nothing where there is no model.
+    /// Starts simulating the plain kernel for its counters, which may take longer than a GPU's whole search; none without a
+    /// model.
     fn simulated(&self, workload: &Workload, plain: &Arc<Kernel>) -> Option<Beside> {
         // Whoever predicts has counted, or is about to: one simulation is enough.
         let known = self.hurried.as_ref().and_then(|hurried| hurried.known(plain));
@@ -205,8 +205,8 @@ impl MeasuredBench {
         beside.and_then(Beside::end).or_else(hurried)
     }
 
-    /// Compares kernels with what the kernel as it is leaves on the GPU, and that with what a sample of work-groups leaves
-    /// on the simulator.
+    /// Compares kernels with the unmodified kernel's outputs on the GPU, and those with a sample of work-groups on the
+    /// simulator.
     fn against_own(
         &self,
         workload: &Workload,
@@ -390,7 +390,7 @@ impl Bench for MeasuredBench {
     }
 
     fn levels(&self) -> Vec<CacheLevel> {
-        // An asynchronous copy reaches L1; whatever else is asked for reaches L2.
+        // An asynchronous copy reaches L1; all other requests reach L2.
         vec![CacheLevel::L1, CacheLevel::L2]
     }
 
@@ -464,7 +464,7 @@ impl Bench for MeasuredBench {
         let simulated = match known {
             Some(known) => known.timed.clone(),
             None => {
-                // Nobody waits for what explains nothing.
+                // Nobody waits for a simulation that explains nothing.
                 let timed = match measured.is_ok() {
                     true => self.end_simulated(beside, plain),
                     false => None,
@@ -492,7 +492,7 @@ impl Bench for MeasuredBench {
     }
 }
 
-/// What came of kernels, and what the simulator found right, where that was asked for.
+/// The outcome of kernels, and the simulator's reference, if requested.
 type AgainstSimulated = (Result<Vec<Result<Measured>>>, Option<Arc<Vec<Vec<u8>>>>);
 
 impl MeasuredBench {

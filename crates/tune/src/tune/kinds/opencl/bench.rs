@@ -23,7 +23,7 @@ use crate::tune::workload::{Bound, Prepared, Workload};
 /// Launches of each kernel that are counted, after one that is not.
 const ROUNDS: usize = 9;
 
-/// Bytes that are copied to empty the caches: twice what the device says that they hold, within these.
+/// Bytes that are copied to empty the caches: twice the device's reported cache size, within these limits.
 const LEAST_FLUSH: u64 = 16 << 20;
 const MOST_FLUSH: u64 = 1 << 30;
 
@@ -33,7 +33,7 @@ pub struct OpenClBench {
     has_large_registers: bool,
     /// The simulator with the device's limits: it checks more than a device can.
     simulator: Simulator,
-    /// What is right for the plain kernel that was asked for last: a search asks plan by plan.
+    /// The reference for the last plain kernel: a search queries plan by plan.
     last: Last<Arc<Vec<Vec<u8>>>>,
 }
 
@@ -88,9 +88,9 @@ impl OpenClBench {
         self.opencl.facts()
     }
 
-    /// Launches kernels of a workload in turns, each after something else has gone through the caches where they are to be
-    /// flushed: their times, and what each left, if that is wanted. In order; one that cannot be run has its error. None where
-    /// `in_time` says before a step that there is no time for it.
+    /// Launches kernels of a workload in turns, each after other data have gone through the caches if they are to be flushed:
+    /// their times, and their outputs, if wanted. In order; one that cannot be run has its error. None if `in_time` says before
+    /// a step that there is no time for it.
     ///
     /// # Errors
     /// The data do not fit the device.

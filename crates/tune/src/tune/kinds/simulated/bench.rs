@@ -27,7 +27,7 @@ pub struct SimulatedBench {
     cache: CacheState,
     operation_limit: u64,
     has_large_registers: bool,
-    /// What the work-groups of a kernel's launch have to do: that of the search at hand.
+    /// The work of the work-groups of a kernel's launch: that of the current search.
     survey: Last<Option<Arc<Survey>>, Geometry>,
 }
 
@@ -88,7 +88,7 @@ impl SimulatedBench {
         Ok(self.timer.clone().with_survey(found))
     }
 
-    /// What NVIDIA's compiler would be given of a kernel; none where the device does not run PTX, or not this.
+    /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.
     fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
         let target = ptx::Target::for_model(&self.model)?;
         let workload = bound.workload();

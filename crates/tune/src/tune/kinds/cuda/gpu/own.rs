@@ -1,9 +1,9 @@
 //! Kernels checked against the user's own one, at full size, on the same GPU.
 //!
-//! What is right is what the user's kernel leaves there: of PTX their module, not what we write of it. It is launched
-//! twice, with other bytes in its outputs before, so that a kernel that is not deterministic, or that reads what it was not
-//! given, is told and not taken for a plan's fault. Then each plan is launched, and its outputs are compared on the GPU;
-//! bytes are fetched only where they differ.
+//! The reference is the output of the user's kernel there: of their PTX module, not of our rewriting of it. It is launched
+//! twice, with different initial bytes in its outputs, so that a kernel that is not deterministic, or that reads uninitialised
+//! memory, is recognised and not mistaken for a plan's fault. Then each plan is launched, and its outputs are compared on the
+//! GPU; bytes are fetched only if they differ.
 
 mod data;
 
@@ -30,7 +30,7 @@ use crate::tune::compare::Compare;
 use crate::tune::workload::{Given, Workload};
 use crate::{Error, Result};
 
-/// What came of kernels beside the user's own one.
+/// The outcome of kernels compared with the user's own one.
 #[derive(Clone, Debug)]
 pub struct Against {
     /// Of the user's own kernel.
@@ -132,13 +132,12 @@ fn outputs(workload: &Workload) -> Vec<Output<'_>> {
 }
 
 impl GpuBench {
-    /// Compiles kernels, compares what each leaves with what the workload's own kernel leaves, and times them against each
-    /// other; and reads `pieces` of what the own kernel leaves.
+    /// Compiles kernels, compares each one's outputs with those of the workload's own kernel, and times them against each
+    /// other; and reads `pieces` of the own kernel's outputs.
     ///
     /// # Errors
-    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not
-    /// deterministic where its results are to have the same bits, or reads what it was not given; the worker is lost for
-    /// good.
+    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not deterministic
+    /// although its results must have the same bits, or reads uninitialised memory; the worker is lost for good.
     pub fn measure_against_own(
         &mut self,
         workload: &Workload,
@@ -321,8 +320,8 @@ impl GpuBench {
         )
     }
 
-    /// Launches the user's own kernel a few more times, where a plan left something else: what is by chance is not the
-    /// plan's fault. What there is to say, if it differs from what it left at first.
+    /// Launches the user's own kernel a few more times after a plan's outputs differed: differences by chance are not the
+    /// plan's fault. The report, if its outputs differ from the first ones.
     fn differs_by_chance(
         &mut self,
         workload: &Workload,
@@ -359,8 +358,8 @@ impl GpuBench {
         }
     }
 
-    /// Launches a kernel and compares what it leaves: how, and its time. Where the user's own kernel turns out to depend on
-    /// chance, that is what there is to say of all.
+    /// Launches a kernel and compares its outputs: the comparison, and its time. If the user's own kernel turns out to be
+    /// non-deterministic, that is reported for all.
     fn verified(
         &mut self,
         workload: &Workload,
@@ -408,7 +407,7 @@ impl GpuBench {
                     }
                 }
             }
-            // What does not differ by bits is not told from what was left by bytes that happen to be there, either.
+            // Equal bits cannot be told from bytes that happen to be there, either.
             if all == Outputs::Equivalent {
                 break;
             }
@@ -416,8 +415,8 @@ impl GpuBench {
         Ok((all, elapsed_ns))
     }
 
-    /// How an output of the last launch differs from what is kept, where the GPU found that it does: the same in the sense
-    /// that is declared, or what differs, in words.
+    /// How an output of the last launch differs from the one kept, if the GPU found a difference: equal in the declared sense,
+    /// or the difference in words.
     fn differing(
         &mut self,
         index: usize,
@@ -523,7 +522,7 @@ fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
     }
 }
 
-/// What went wrong with a plan, where the kernel as it is went well.
+/// A plan's failure, where the unmodified kernel succeeded.
 fn of_plan(workload: &Workload, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {

@@ -1,4 +1,4 @@
-//! The device that a command is about: asked of the library's registry, with what the command line says of it.
+//! The device of a command: looked up in the library's registry, with the command line's options.
 
 use headstart::device::CacheState;
 use headstart::device::cuda::gpu::GpuFacts;

@@ -154,7 +154,7 @@ impl Module {
         }))
     }
 
-    /// The entry's own text: what is between its braces; none where the entry is not named and there are several.
+    /// The entry's own text between its braces; none if the entry is not named and there are several.
     ///
     /// # Errors
     /// The text is no module.

@@ -51,7 +51,7 @@ pub fn explain(sentence: impl FnOnce() -> String) {
     }
 }
 
-/// Says with `--verbose` that a program is started: what a shell would have to be told to start it.
+/// With `--verbose`, prints the shell command line of a program that is started.
 pub fn explain_command(command: &Command) {
     explain(|| format!("runs: {}", command_line(command)));
 }

@@ -24,7 +24,7 @@ pub fn was_interrupted() -> bool {
 
 /// A bar on standard error with the best plan so far; where that is no terminal, a line every ten seconds.
 ///
-/// While there is one, Ctrl-C stops the search, which reports what it has; pressed again, it ends the command.
+/// While it exists, Ctrl-C stops the search, which then reports its results so far; pressed again, it ends the command.
 pub struct Bar {
     bar: ProgressBar,
     best: Mutex<f64>,
@@ -194,7 +194,7 @@ impl Progress for Bar {
     fn known(&self, trial: &Trial) {
         self.known.fetch_add(1, Ordering::Relaxed);
         self.show(trial, ", from the log");
-        // What took no time says nothing of the time that is left.
+        // Steps that took no time say nothing about the remaining time.
         self.bar.reset_eta();
     }
 

@@ -1,4 +1,4 @@
-//! What standard output and standard error are: how wide, whether colours and progress are wanted there, and whose words.
+//! Properties of standard output and standard error: width, whether colours and progress are wanted, and which vendor's terms.
 //!
 //! It is found out once, before a command runs; whose words, as soon as there is a device.
 
@@ -54,7 +54,7 @@ impl From<Words> for Terms {
     }
 }
 
-/// Says whose words to use. Who says it first decides: an option does before any device.
+/// Sets whose terms to use. The first call decides: an option precedes any device.
 pub fn use_terms(terms: Terms) {
     TERMS.get_or_init(|| terms);
 }
@@ -85,7 +85,7 @@ pub fn set_up(colour: Colour, is_quiet: bool, is_verbose: bool) {
     });
 }
 
-/// The width of a terminal; where there is none, what COLUMNS says, and no limit without it.
+/// The width of a terminal; without one, the value of COLUMNS; without that, no limit.
 fn columns(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Columns {
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
     let width = size.map(|(width, _)| usize::from(width.0)).or_else(told);

@@ -334,7 +334,8 @@ fn a_launch_costs_few_instructions_more() {
         return;
     };
     let place = becomes_a_better_one("gather", 1);
-    // Launches are not made, events say that all take as long, and no stream is captured: what is counted is not the driver's.
+    // Launches are not made, all events report equal times, and no stream is captured: only this library's work is counted, not
+    // the driver's.
     place.driver_in_front(
         "nothing",
         "int cuLaunchKernel(void *f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned s, void *t, \

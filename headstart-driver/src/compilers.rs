@@ -1,8 +1,8 @@
 //! Libraries that turn text into machine code in a program: nvJitLink and NVRTC.
 //!
-//! CuPy asks NVRTC for machine code, and Numba hands nvJitLink what it links and optimizes: what the driver loads then has no
-//! text. These libraries are found by `dlsym`, so that what a program asks of them is seen here, and the text is remembered
-//! with the machine code that came of it, as it is for the driver's own linker.
+//! CuPy requests machine code from NVRTC, and Numba passes its input to nvJitLink to link and optimize: the driver then loads
+//! an image without text. These libraries are found by `dlsym`, so that the program's requests are seen here, and the text is
+//! remembered with the resulting machine code, as for the driver's own linker.
 //!
 //! ```text
 //! nvJitLinkCreate(&link, options)             a link begins
@@ -11,7 +11,7 @@
 //! nvrtcGetCUBIN(program, code)                machine code; nvrtcGetPTX of the same program has its text
 //! ```
 //!
-//! What is optimized when it is linked has a text only if that is asked for: then the same inputs are linked once more, to text.
+//! Link-time optimized code has a text only on request: then the same inputs are linked once more, to text.
 //!
 //! A process may have several versions of a library, each with functions of its own: every one that a program asks for gets a
 //! place here, and a function that knows its place. Programs that are linked to these libraries are not seen.
@@ -126,7 +126,7 @@ fn plain(name: &str) -> &str {
     }
 }
 
-/// What a program gets in the place of a compiler's function that it asked for; nothing for others.
+/// The replacement for a compiler's function that a program looks up; none for others.
 pub fn instead(handle: *mut c_void, name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     if !name.trim_start_matches('_').starts_with("nv") || !settings::mode().captures() {

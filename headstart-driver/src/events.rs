@@ -17,7 +17,7 @@ const MOST_PENDING: usize = 512;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const RELAXED: c_int = 2;
 
-/// What a measured time is told to: nanoseconds, and what the launch was.
+/// The receiver of a measured time: nanoseconds, and the launch.
 pub type Told = Box<dyn FnOnce(u64) + Send>;
 
 /// A launch that has begun.

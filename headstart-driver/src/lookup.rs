@@ -65,7 +65,7 @@ fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
     }
     match RULES.iter().find(|(base, ..)| *base == name) {
         Some(&(_, since, own)) if version >= since => of(own),
-        // What it meant before is mostly older than all that is looked at.
+        // Its former meaning is usually older than all versions that matter.
         _ => of(name),
     }
 }
@@ -179,8 +179,8 @@ unsafe extern "C" fn ask(handle: *mut c_void, name: *const c_char) -> *mut c_voi
     }
 }
 
-/// The system's `dlsym` tells by its caller what comes next after it. So `RTLD_NEXT` jumps there, and leaves no trace of this
-/// library on the stack; all else may be asked from here.
+/// The system's `dlsym` resolves `RTLD_NEXT` by its caller. So this jumps there for `RTLD_NEXT`, and leaves no frame of this
+/// library on the stack; all other look-ups may come from here.
 ///
 /// # Safety
 /// As for `dlsym`.

@@ -1,4 +1,4 @@
-//! Better kernels in place of the program's own, where a launch meets what they rest on.
+//! Better kernels in place of the program's own, for launches that meet their assumptions.
 //!
 //! `exec.txt` says which kernels: lines of words, tabs between. A kernel's own line, and its facts after it:
 //!
@@ -45,7 +45,7 @@ const TRIAL: u64 = 32;
 const SAMPLE: u64 = 256;
 /// Timed launches of each kernel before one is said to be slower.
 const ENOUGH: u64 = 8;
-/// Facts of a kernel at most: what they look at is kept for the next launch.
+/// Most facts of a kernel: the values that they check are kept for the next launch.
 const MOST_WORDS: usize = 32;
 
 /// A pointer among the parameters: so many bytes inside one.
@@ -166,7 +166,7 @@ fn read(text: &str) -> Vec<Better> {
         }
         match (fact(&words), last.as_mut()) {
             (Some(fact), Some(better)) if better.facts.len() < MOST_WORDS / 2 => better.facts.push(fact),
-            // What is not understood might be what the kernel rests on.
+            // A fact that is not understood might be needed.
             _ => *last = None,
         }
     }
@@ -436,8 +436,8 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
     };
     let result = run(handle);
     if takes_better && result != SUCCESS {
-        // More registers or shared memory than the launch leaves, or than fits where all work-groups must be resident. What the
-        // program has done wrong before the driver says of the original as well.
+        // More registers or shared memory than the launch leaves, or than fits if all work-groups must be resident. The
+        // program's earlier errors are reported for the original as well.
         let result = run(launch.handle);
         if result == SUCCESS {
             replacement.refused(known, launch);

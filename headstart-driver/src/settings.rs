@@ -46,7 +46,7 @@ const UNREAD: u8 = u8::MAX;
 static MODE: AtomicU8 = AtomicU8::new(UNREAD);
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// What is to be done: one load where it is known.
+/// The mode: one load once it is known.
 #[inline]
 pub fn mode() -> Mode {
     match MODE.load(Ordering::Relaxed) {

@@ -24,7 +24,7 @@ const PLAIN: u32 = 1 << 31;
 /// Threads that compress.
 const THREADS: usize = 8;
 
-/// Keeps some memory in a folder; its name there. What is there already is not written again.
+/// Stores some memory in a folder; its name there. Existing files are not written again.
 ///
 /// # Errors
 /// The system's.

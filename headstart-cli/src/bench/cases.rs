@@ -118,7 +118,7 @@ fn hints(load: &str) -> Vec<String> {
         .collect()
 }
 
-/// Groups of iterations over rings: what is fastest where cores are starved.
+/// Groups of iterations over rings: the fastest plans if cores have too few warps.
 fn groups_of(load: &str) -> Vec<String> {
     let mut plans = Vec::new();
     for by in [2_u32, 4, 8, 16, 32] {

@@ -50,7 +50,7 @@ pub struct Tools<'a> {
 }
 
 impl Programs {
-    /// Starts PyTorch and builds the CUDA. What is not there says so where it is asked.
+    /// Starts PyTorch and builds the CUDA programs. Missing ones are reported when they are needed.
     ///
     /// # Errors
     /// There is no place for files.
@@ -363,7 +363,7 @@ fn derived(shape: &Shape, except: &[String]) -> Result<(Vec<(String, Arc<Kernel>
     Ok((kernels, refused))
 }
 
-/// What each program takes, and whether it computes what we do.
+/// The time of each program, and whether its results equal ours.
 fn beside(programs: Option<&mut Programs>, case: &Case, shape: &Shape, rounds: u32) -> Vec<Value> {
     let Some(programs) = programs.filter(|_| !case.peers.is_empty()) else {
         return Vec::new();

@@ -48,7 +48,7 @@ impl Made {
     }
 }
 
-/// Whether bytes have this length and hold what the function says in a thousand places.
+/// Whether bytes have this length and equal the function's values in a thousand places.
 fn is_same(bytes: &[u8], element: Type, length: u64, pattern: &Pattern) -> bool {
     let size = element.bytes() as usize;
     let at = |index: u64| &bytes[index as usize * size..][..size];

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::explain_command;
 
-/// What a program says of a workload.
+/// A program's output for a workload.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
     /// What was timed, in words.

@@ -27,7 +27,7 @@ pub struct Row {
     pub settings: String,
     /// What the number counts.
     pub unit: String,
-    /// What was found; none where the device cannot run it.
+    /// The result; none if the device cannot run it.
     pub measured: Option<Number>,
     /// What the model gives that it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -68,7 +68,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
             failed += u32::from(found["error"].is_string());
             print(&format!("{name}: {}\n", line(&found)))?;
             entries.push(json!({"module": file, "entry": entry, "found": found}));
-            // What is measured is kept, whatever stops the rest.
+            // Measurements are saved, whatever stops the rest.
             if let Some(destination) = &destination {
                 destination.write(&json_line(&json!({
                     "command": command,

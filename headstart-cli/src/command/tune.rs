@@ -265,7 +265,7 @@ enum Rewritten {
 }
 
 impl Rewritten {
-    /// The module's bytes, what it takes for granted, where it does not say so itself, and what the program must ask for.
+    /// The module's bytes, its assumptions, unless it states them itself, and the program's further requests.
     fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>, Vec<String>)> {
         match self {
             Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new(), Vec::new())),
@@ -318,7 +318,7 @@ fn contracted(contraction: &Contraction) -> String {
     format!("Some of its sums are left to the assembler, so the kernel cannot be replaced: {refused}.\n")
 }
 
-/// Runs a captured launch again on the simulator: a sentence about what came of it, where it is known what it left.
+/// Runs a captured launch again on the simulator: a sentence about the comparison, if the memory after the launch is known.
 pub fn replayed(captured: &Captured) -> Result<String> {
     if !captured.has_run {
         return Ok(String::new());

@@ -107,7 +107,7 @@ impl Difference {
     }
 }
 
-/// The lines that count: those that only say where the code comes from, or which registers there are, do not.
+/// The lines that count: not those that only state source lines, or declare registers.
 fn lines(form: CodeForm, text: &str) -> Vec<&str> {
     let is_counted = |line: &&str| {
         let line = line.trim_start();

@@ -60,7 +60,7 @@ pub struct Row {
     pub b: Option<f64>,
 }
 
-/// What is said of the two.
+/// The statements about the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

@@ -103,7 +103,7 @@ fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
     }
     let spelled = |value: f64| match whole {
         true => format!("{:.0}", value.round()),
-        // Six figures are enough to tell values apart, and hide what dividing leaves behind.
+        // Six digits distinguish values, and hide the rounding of divisions.
         false => format!("{}", format!("{value:.6}").parse::<f64>().unwrap_or(value)),
     };
     match count {

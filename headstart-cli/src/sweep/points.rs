@@ -27,7 +27,7 @@ use crate::progress::{Clock, Points};
 /// The distance of strategies that are compared where none is given.
 const DISTANCE: u32 = 4;
 
-/// What a sweep is asked for.
+/// The settings of a sweep.
 pub struct Asked<'a> {
     /// The kernel and its data, where nothing is varied.
     pub kernel: &'a KernelOptions,

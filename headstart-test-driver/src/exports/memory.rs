@@ -8,7 +8,7 @@ use super::{Export, answer, answered, bytes_of};
 use crate::graphs::{self, Work};
 use crate::state::{CUresult, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, state};
 
-/// What the pool is asked to keep. It keeps nothing, and answers as it was told.
+/// The requested capacity of the pool. The pool keeps nothing, and returns the value that was set.
 static RELEASE_THRESHOLD: AtomicU64 = AtomicU64::new(0);
 
 unsafe fn read_to(to: *mut c_void, from: u64, length: usize) -> CUresult {

@@ -1,4 +1,4 @@
-//! What `headstart capture` says of a program: the manifest of all of it, and the table.
+//! The output of `headstart capture`: the manifest of the program, and the table.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

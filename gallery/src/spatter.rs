@@ -1,9 +1,9 @@
 //! Index patterns of real applications, in the JSON of the benchmark Spatter
 //! (<https://github.com/hpcgarage/spatter>).
 //!
-//! An entry of a trace touches the elements `pattern[j] + delta * i`, for every `j` in the pattern and every `i` below
-//! `count`. Four traces are shipped; others are read from files, which are untrusted: their size and their values
-//! have limits, and whatever is wrong gives one line that says where.
+//! An entry of a trace touches the elements `pattern[j] + delta * i`, for every `j` in the pattern and every `i` below `count`.
+//! Four traces are shipped; others are read from files, which are untrusted: their size and their values have limits, and an
+//! error is one line with its place.
 //!
 //! ```
 //! use headstart_gallery::spatter::{Access, Trace};
@@ -317,7 +317,7 @@ impl WrittenEntry {
     }
 }
 
-/// What serde_json says, with its place in front and the file's text (which it may repeat) made safe.
+/// serde_json's message, with its place in front and the file's text (which it may quote) escaped.
 fn not_a_trace(name: &str, error: &serde_json::Error) -> Error {
     let said = error.to_string();
     let said = said

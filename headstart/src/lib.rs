@@ -122,7 +122,7 @@ pub mod checker {
     pub use headstart_checker::*;
 }
 
-/// Devices: what runs kernels, real or simulated, behind one asynchronous trait.
+/// Devices, real or simulated, behind one asynchronous trait.
 pub mod device {
     #[doc(inline)]
     pub use headstart_device::*;

@@ -1,4 +1,4 @@
-//! Device, host and shared allocations, and what the host reads of them.
+//! Device, host and shared allocations, and the host's reads of them.
 
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
@@ -7,7 +7,7 @@ use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, st
 
 const ELEMENTS: u64 = 1 << 20;
 const ROUNDS: u32 = 4;
-/// What the host looks at: one element in this many.
+/// The host reads one element in this many.
 const FEW: u64 = 1 << 14;
 
 /// The kernel on memory of the device, and all of it copied to the host.

@@ -29,7 +29,7 @@ pub struct Technique {
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What it is about, and what to make of the numbers: a paragraph each.
+    /// Its subject, and how to read the numbers: a paragraph each.
     pub text: [&'static str; 2],
     /// The ways, the plain one first.
     pub ways: &'static [Way],

@@ -1,8 +1,8 @@
 //! `micro/atomics`: the program of Intel's guide, chapter on the memory system: 1024 additions by each work-item.
 //!
-//! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and
-//! counts its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here
-//! the warm-up is not counted. What the guide writes as flushing the caches is `cache=flushed`.
+//! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and counts
+//! its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here the warm-up is
+//! not counted. The guide's flushing of the caches is `cache=flushed`.
 
 use std::sync::Arc;
 

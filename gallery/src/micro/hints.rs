@@ -39,8 +39,8 @@ pub fn hinted(
     result[global_id()] = at;
 }
 
-/// One load at a time from places far apart, each asked for two steps ahead (for a compiler may move a hint to its step's
-/// end): a step takes as long as its arithmetic and what the hint has left of the latency.
+/// One load at a time from places far apart, each prefetched two steps ahead (because a compiler may move a hint to its step's
+/// end): a step takes as long as its arithmetic and the part of the latency that the hint leaves.
 #[kernel(work_group = group)]
 pub fn reached(
     table: &[f32],

@@ -51,8 +51,8 @@ pub(super) fn scattered(place: u32, segment: u32) -> u32 {
         .wrapping_add(place % segment)
 }
 
-/// Loads that wait for nothing but their turn: in each step `batch` of them, side by side or scattered in pieces of
-/// `segment` words, whose sum is kept. L2 is asked for what is loaded `ahead` steps later, unless that is 0.
+/// Independent loads: in each step `batch` of them, consecutive or scattered in pieces of `segment` words, whose sum is kept.
+/// The data loaded `ahead` steps later are prefetched to L2, unless that is 0.
 #[kernel(work_group = group)]
 pub fn stream(
     table: &[u32],

@@ -1,10 +1,9 @@
 //! Microbenchmarks: kernels that do one thing, over and over, so that the time of a step is a number of the device.
 //!
-//! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
-//! them and with none, and the difference is theirs alone: what a launch costs (which `micro/launch` is about), and what a
-//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` flushes those of a
-//! GPU), and what a step is to find in one, `warm` steps before have brought there: they are part of
-//! both launches.
+//! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with them
+//! and with none, and the difference is theirs alone: the cost of a launch (see `micro/launch`), and the kernel's code before
+//! its loop, cancel out. Caches are empty when a launch begins (`headstart calibrate` flushes those of a GPU). Data that a step
+//! is to find in one were brought there by `warm` steps before, which are part of both launches.
 //!
 //! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
 
@@ -39,7 +38,7 @@ use headstart::{Error, Result};
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 
-/// A microbenchmark: a kernel, and what its time says.
+/// A microbenchmark: a kernel, and the meaning of its time.
 #[derive(Debug)]
 pub struct Micro {
     /// The kernel. One of its parameters is `steps`.
@@ -50,7 +49,7 @@ pub struct Micro {
     pub number: fn(&Settings, f64) -> f64,
     /// The plan that the kernel is run with; none for most.
     pub plan: fn(&Settings) -> Option<Plan>,
-    /// Whether work-groups share what lies in L2, so that a model has to run all of them.
+    /// Whether work-groups share data in L2, so that a model has to run all of them.
     pub shares: fn(&Settings) -> bool,
     /// What its time is the time of.
     pub timed: Timed,

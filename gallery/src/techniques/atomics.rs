@@ -35,7 +35,7 @@ pub fn in_shared(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     }
 }
 
-/// The same with a fence for the whole device behind each count: what an order costs that nobody needs here.
+/// The same with a device fence behind each count: the cost of an order that nobody needs here.
 #[kernel(work_group = group)]
 pub fn fenced(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {

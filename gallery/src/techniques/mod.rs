@@ -1,5 +1,5 @@
-//! The techniques that the documents name, each as a kernel beside the way it replaces: what the pages in
-//! `docs/gallery` show with the times that they reach.
+//! The techniques that the documents name, each as a kernel beside the variant that it replaces: the pages in `docs/gallery`
+//! show them with their times.
 
 pub mod article;
 pub mod atomics;
@@ -129,7 +129,7 @@ pub struct Family {
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What it is about, and what to make of the numbers: a paragraph each.
+    /// Its subject, and how to read the numbers: a paragraph each.
     pub text: [&'static str; 2],
     /// The kernels, in the order of the page.
     pub kernels: &'static [Shown],

@@ -7,8 +7,8 @@ use super::{Family, H200, elements, shown, technique};
 use crate::data::{input, output};
 use crate::kernels::GalleryKernel;
 
-/// Four elements one after the other: each is loaded, used, and stored before the next is loaded. What is stored might
-/// be what is loaded next, for all that anybody knows: both are in one buffer.
+/// Four elements one after the other: each is loaded, used, and stored before the next is loaded. A store may alias the next
+/// load as far as the compiler knows: both are in one buffer.
 #[kernel(work_group = group)]
 pub fn one_by_one(values: &mut [u32], count: u32, #[constant] group: u32) {
     let quarter = count as usize / 4;

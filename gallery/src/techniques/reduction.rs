@@ -1,6 +1,6 @@
 //! Ten ways to add up an array, as the notes on oneAPI list them.
 //!
-//! What is left for the host, or for another launch, is as many values as `partial` has.
+//! The host, or another launch, still has to add the values of `partial`.
 
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -123,7 +123,7 @@ pub fn built_in(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     }
 }
 
-/// What is added up lies in shared memory all the time, and one work-item goes through it in the end.
+/// The partial sums are in shared memory all the time, and one work-item adds them up in the end.
 #[kernel(work_group = group)]
 pub fn in_shared(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     let mut sums = shared::<u32, GROUP>();

@@ -1,4 +1,4 @@
-//! Sub-groups: who writes what, and how neighbours hand values on.
+//! Sub-groups: who writes which elements, and how neighbours exchange values.
 
 use headstart::prelude::*;
 

@@ -111,7 +111,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             ))
             .accepted(format!("up to {}", grouped(MOST_KEYS))));
         }
-        // Levels begin where those of a whole tree do; of the last one only what there is takes memory.
+        // Levels begin where those of a complete tree do; of the last one only the existing nodes take memory.
         let keys = (1..levels).map(|level| 1u64 << (4 * level)).sum::<u64>() + leaves;
         let kernel = btree::kernel(group)?;
         let queries = Pattern::Below {

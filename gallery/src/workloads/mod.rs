@@ -69,7 +69,7 @@ pub(crate) mod testing {
         outputs: Vec<Vec<u8>>,
     }
 
-    /// What a parameter holds. What follows from the place is computed where it is asked for, however large the rest is.
+    /// A parameter's contents. Elements that follow from their index are computed on demand, however large the rest is.
     pub struct Held<'r> {
         element: Type,
         length: u64,

@@ -27,7 +27,7 @@ pub fn index_select(source: &[f32], indices: &[u32], result: &mut [f32], items: 
     }
 }
 
-/// What lies side by side, to where the indices say.
+/// Moves consecutive elements to the places given by the indices.
 #[kernel(work_group = group)]
 pub fn scatter(source: &[f32], indices: &[u32], result: &mut [f32], items: u32, #[constant] group: u32) {
     #[unroll(0)]
@@ -256,7 +256,7 @@ pub(super) mod tests {
     use crate::kernels;
     use crate::spatter::{Access, Trace};
 
-    /// What was moved, one after the other. Several may write to the same place, then the same.
+    /// The moved elements, one after the other. If several are written to the same place, they are equal.
     pub(in super::super) fn check(ran: &Ran) {
         let (indices, source) = (ran.indices("indices"), ran.of("source"));
         if ran.kernel() == "index-select" {

@@ -1,9 +1,9 @@
 //! `spmv` and `spmv-blocks`: a sparse matrix in compressed rows times a vector.
 //!
-//! `spmv` gives each row to a few neighbouring work-items, which suits long rows and rows that are alike.
-//! `spmv-blocks` gives each work-group about as many entries, whatever the rows (Greathouse and Daga, "Efficient sparse
-//! matrix-vector multiplication on GPUs using the CSR storage format", 2014): products go to shared memory side by
-//! side, and are added up there, a row by each work-item; a long row has a work-group to itself.
+//! `spmv` gives each row to a few neighbouring work-items, which suits long rows and rows of equal length. `spmv-blocks` gives
+//! each work-group about as many entries, whatever the rows (Greathouse and Daga, "Efficient sparse matrix-vector
+//! multiplication on GPUs using the CSR storage format", 2014): products go to shared memory side by side, and are added up
+//! there, a row by each work-item; a long row has a work-group to itself.
 
 use std::sync::Arc;
 

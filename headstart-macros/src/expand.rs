@@ -1,5 +1,5 @@
-//! What `#[kernel]` and `#[device_fn]` expand into: the ordinary function, and a type of the same name that
-//! has the recorded one.
+//! The expansion of `#[kernel]` and `#[device_fn]`: the ordinary function, and a type of the same name that has the recorded
+//! one.
 
 mod calls;
 

@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Item, ItemFn};
 
-/// Attributes that leave a function what it is.
+/// Attributes that do not change a function.
 const INERT: [&str; 12] = [
     "allow",
     "cfg",
@@ -34,7 +34,7 @@ const INERT: [&str; 12] = [
 /// The functions of a module, by name: whether each is plain.
 type Functions = BTreeMap<String, bool>;
 
-/// The modules of a file, and when it was written. Names alone: what the compiler parsed does not outlive the macro.
+/// The modules of a file, and when it was written. Names alone: the compiler's parsed tokens do not outlive the macro.
 type Modules = (Option<SystemTime>, Rc<Vec<Functions>>);
 
 thread_local! {

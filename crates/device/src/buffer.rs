@@ -62,7 +62,7 @@ pub trait HostSide: Send + Sync {
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<()>;
 }
 
-/// What a new buffer holds.
+/// The contents of a new buffer.
 #[derive(Clone, Debug)]
 pub enum Fill {
     /// Nothing yet: reading an element before it is written is an error that the simulator reports.
@@ -192,7 +192,7 @@ impl Fill {
         }
     }
 
-    /// Checks the size of a new buffer against what it is to be filled with, and gives its bytes.
+    /// Checks the size of a new buffer against its contents, and gives its bytes.
     ///
     /// # Errors
     /// The element is no data, the size does not fit 40 bits, or there are fewer or more bytes to fill it.

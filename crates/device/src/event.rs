@@ -1,4 +1,4 @@
-//! Events: the end of a command, and what came of it.
+//! Events: the end of a command, and its outcome.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,19 +20,19 @@ pub struct Completion(Option<Arc<State>>);
 struct State {
     slot: Mutex<Slot>,
     ended: Condvar,
-    /// What the host's waiting moves on.
+    /// The clock that the host's waiting advances.
     host: Option<Arc<HostClock>>,
 }
 
-/// What is known of a command's end.
+/// The state of a command's end.
 #[derive(Default)]
 struct Slot {
     outcome: Option<Result<Arc<Outcome>>>,
-    /// What is called at the end.
+    /// The callbacks at the end.
     callbacks: Vec<Callback>,
 }
 
-/// Called with what came of the command.
+/// Called with the command's outcome.
 type Callback = Box<dyn FnOnce(&Result<Arc<Outcome>>) + Send>;
 
 /// The host's time on a device with a simulated clock: the latest end of a command that the host has waited for. Later
@@ -61,14 +61,14 @@ impl HostClock {
     }
 }
 
-/// What came of a command that succeeded.
+/// The outcome of a command that succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// When it ran.
     pub times: Times,
-    /// What the device counted.
+    /// The device's counters.
     pub counters: Counters,
-    /// What [`Command::Read`](super::Command::Read) read.
+    /// The bytes that [`Command::Read`](super::Command::Read) read.
     pub bytes: Vec<u8>,
     /// The kernel's printed lines, if the device delivers them: the simulator does, in the order of the work-items; GPU drivers
     /// write them to the standard output themselves.
@@ -76,7 +76,7 @@ pub struct Outcome {
     /// The outcome of each prefetch of the kernel: the level requested, the one reached, and why. Empty on a device without a
     /// model of caches.
     pub prefetches: Vec<HintReached>,
-    /// What the kernel's author should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub notes: Vec<String>,
 }
 
@@ -164,8 +164,8 @@ impl Event {
         slot.outcome.is_some()
     }
 
-    /// Calls `told` with what came of the command, once it has ended: now, or on the thread that ends it, which
-    /// should not be kept long.
+    /// Calls `told` with the command's outcome, once it has ended: now, or on the thread that ends it, which should not be
+    /// blocked for long.
     pub fn when_ended(&self, told: impl FnOnce(&Result<Arc<Outcome>>) + Send + 'static) {
         let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.outcome.clone() {

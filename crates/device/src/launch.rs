@@ -27,11 +27,11 @@ pub struct Launch {
     /// Buffers that lie at addresses of a program's choosing, as a capture or a driver has them: a pointer inside a
     /// structure or a buffer leads there. Each with its first byte's address. Only simulators have such launches.
     pub memory: Vec<(u64, Buffer)>,
-    /// How much is kept of what it prints. Only simulators can be told.
+    /// The capacity for its printed text. Only simulators can be told.
     pub print_limits: PrintLimits,
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// A pointer to the buffer's first element.
@@ -44,7 +44,7 @@ pub enum Argument {
     Scalar(Type, u64),
 }
 
-/// What is known of an argument before the launch; analyses that want numbers ask here.
+/// The facts about an argument before the launch; analyses that need numbers query this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentFacts {
     /// A buffer.
@@ -128,7 +128,7 @@ impl Launch {
         product(self.groups)
     }
 
-    /// What is known of each argument.
+    /// The facts about each argument.
     pub fn facts(&self) -> Vec<ArgumentFacts> {
         let facts = |(index, argument): (usize, &Argument)| match argument {
             Argument::Scalar(_, bits) | Argument::Address(bits) => ArgumentFacts::Scalar { bits: *bits },
@@ -152,11 +152,11 @@ impl Launch {
             .unwrap_or(device.default_sub_group_size)
     }
 
-    /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types
-    /// of the arguments, and that they keep what the parameters promise (length, aliasing, read-only).
+    /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types of the arguments, and
+    /// the parameters' promises (length, aliasing, read-only).
     ///
     /// # Errors
-    /// The first thing that is wrong, and what would be accepted.
+    /// The first error, and what would be accepted.
     pub fn check(&self, kernel: &Kernel, device: &Description) -> Result<()> {
         self.check_geometry(kernel, device)?;
         self.check_arguments(kernel)?;

@@ -121,8 +121,8 @@ pub trait Device: Send + Sync {
         Ok(None)
     }
 
-    /// As [`Device::compile`], with images that were made of kernels, on whatever devices: one that was made of the same
-    /// kernel, by this version, on a device and driver like this, is taken. Without one the kernel is compiled.
+    /// As [`Device::compile`], with images of kernels from any devices: one of the same kernel, by this version, for such a
+    /// device and driver, is used. Without one the kernel is compiled.
     ///
     /// # Errors
     /// As those of [`Device::compile`].
@@ -156,7 +156,7 @@ pub enum Command {
         buffer: Buffer,
         /// First byte.
         offset: u64,
-        /// What is written.
+        /// The bytes to write.
         bytes: Arc<[u8]>,
     },
     /// Reads bytes of a buffer into [`Outcome::bytes`].
@@ -168,8 +168,8 @@ pub enum Command {
         /// Number of bytes.
         length: u64,
     },
-    /// Copies bytes from a buffer to another, or to other bytes of the same. From and to a host allocation this is what
-    /// overlaps kernels.
+    /// Copies bytes from a buffer to another, or to other bytes of the same. Copies from and to host allocations overlap
+    /// kernels.
     Copy {
         /// From this.
         from: Buffer,
@@ -205,7 +205,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Wraps what a device made of a kernel.
+    /// Wraps a device's compiled kernel.
     pub fn new(kernel: Arc<Kernel>, implementation: impl Any + Send + Sync) -> Program {
         Program {
             kernel,
@@ -218,7 +218,7 @@ impl Program {
         &self.kernel
     }
 
-    /// What the device made of it.
+    /// The device's compiled kernel.
     ///
     /// # Errors
     /// Another device made it.

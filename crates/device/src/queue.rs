@@ -8,15 +8,15 @@ use std::time::Instant;
 use super::{Command, Completion, Device, Event, Outcome, Queue};
 use crate::{Error, Result};
 
-/// Runs commands one after another on its own thread. Dropping it lets what was submitted finish.
+/// Runs commands one after another on its own thread. Dropping it lets submitted commands finish.
 pub struct WorkerQueue(mpsc::Sender<(Submitted, Completion)>);
 
 /// A command on its way.
 #[derive(Debug)]
 pub struct Submitted {
-    /// What is to be done.
+    /// The command.
     pub command: Command,
-    /// What it waits for.
+    /// The events that it waits for.
     pub after: Vec<Event>,
     /// When it was submitted.
     pub at: Instant,
@@ -64,8 +64,8 @@ impl Queue for WorkerQueue {
     }
 }
 
-/// A queue whose commands are ordered by the events that they name, and by nothing else: those that do not wait for
-/// each other may run at the same time, as far as the device can.
+/// A queue whose commands are ordered only by the events that they name: those that do not wait for each other may run at the
+/// same time, as far as the device can.
 ///
 /// ```
 /// use headstart::device::sim::Simulator;

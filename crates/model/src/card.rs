@@ -1,4 +1,4 @@
-//! What is around a device: the link to the host, and how many of it a card has.
+//! The surroundings of a device: the link to the host, and the devices on a card.
 
 use super::DeviceModel;
 use super::numbers::numbers;
@@ -18,7 +18,7 @@ numbers! {
         nvidia: 1 because "there is one stack: nothing crosses",
         intel: 1475 because "Intel, GPU Memory System (oneAPI optimization guide): closely matches the bandwidth of the memory of one stack",
     };
-        /// What a load of the host's memory takes longer than one of the device's: the way over the link and back.
+        /// The additional latency of a load from host memory over one from device memory: the round trip over the link.
         host_latency: Quantity<Cycles> = {
         nvidia: 1900 because "assumed: about a microsecond over PCIe",
         intel: 1600 because "assumed: about a microsecond over PCIe",
@@ -33,7 +33,7 @@ numbers! {
         nvidia: 39600 because "assumed: 20 microseconds for a lone fault. One measurement with many faults in flight has 12.2 each: 386.6 ms for 31774 faults on a GTX 1080 (parallelArchitect/pascal-um-benchmark, README). Times of migrating pages are nearly proportional: a fault of 10 or 40 microseconds halves or doubles them",
         intel: 32000 because "assumed: as NVIDIA's, 20 microseconds; a fault of 10 or 40 halves or doubles the times of migrating pages",
     };
-        /// What that adds to a load's latency.
+        /// The latency that it adds to a load.
         stack_latency: Quantity<Cycles> = {
         nvidia: 0 because "there is one stack: nothing crosses",
         intel: 300 because "assumed: as much as the way to the far half of an L2; Intel's guide gives none",

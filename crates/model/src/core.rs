@@ -1,4 +1,4 @@
-//! What a core has, and the rules by which work-groups share it.
+//! The resources of a core, and the rules by which work-groups share them.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use super::quantity::{Bytes, Count, Cycles, Megahertz, PerCycle, Quantities, Qua
 use super::{DeviceModel, Observation, SharedMemory};
 
 numbers! {
-    /// What a core (SM, Xe-core, subslice) has.
+    /// The resources of a core (SM, Xe-core, subslice).
     pub struct Core in "core" {
         /// Cores of the device.
         count: Quantity<Count> [positive];
@@ -60,7 +60,7 @@ numbers! {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Registers {
-    /// Sub-groups take what the kernel needs from a common file (NVIDIA).
+    /// Sub-groups take the registers that the kernel needs from a common file (NVIDIA).
     Pooled(PooledRegisters),
     /// Every sub-group has its own file of a fixed size (Intel).
     Fixed(FixedRegisters),

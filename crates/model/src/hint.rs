@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::ir::{CacheHint, CacheLevel, HintSource, OpKind, PrefetchScope};
 
-/// What a device's prefetches look like.
+/// The form of a device's prefetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
     /// Bytes of a cache line; a power of two.
@@ -61,7 +61,7 @@ pub struct HintReached {
     pub by: String,
     /// Why that level.
     pub why: String,
-    /// What it costs, in words.
+    /// Its cost, in words.
     pub cost: String,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for HintReached {
     }
 }
 
-/// What a prefetch asks for, in words.
+/// A prefetch's request, in words.
 pub fn asked(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> String {
     let mut asked = match source {
         HintSource::Control(control) => control.name().to_owned(),
@@ -109,8 +109,8 @@ pub fn asked(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Strin
     asked
 }
 
-/// What a prefetch costs a work-item, in words: the instructions that `expand` makes of it. Address arithmetic that is
-/// shared with other operations is not counted.
+/// A prefetch's cost for a work-item, in words: the instructions of its expansion by `expand`. Shared address arithmetic is not
+/// counted.
 pub fn cost(prefetch: &OpKind, form: &Form) -> String {
     let OpKind::Prefetch {
         bytes,

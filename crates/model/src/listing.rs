@@ -94,7 +94,7 @@ fn meaning(path: &str) -> String {
     unlinked(&meaning)
 }
 
-/// Documentation without what only rustdoc understands: ``[`Core::clock`](super::Core)`` is `Core::clock`.
+/// Documentation without rustdoc's links: ``[`Core::clock`](super::Core)`` becomes `Core::clock`.
 fn unlinked(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -60,7 +60,7 @@ numbers! {
 numbers! {
     /// The cache that all cores share.
     pub struct L2 in "l2" {
-        /// What the vendor calls it: `L2`, Intel's `L3`.
+        /// The vendor's name: `L2`, Intel's `L3`.
         name: String;
         /// Size, as documented.
         size: Quantity<Bytes>;
@@ -108,7 +108,7 @@ numbers! {
         nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle is what was measured of all",
         intel: 0 because "not known",
     };
-        /// What a read of a line that has just been written takes longer.
+        /// The additional latency of reading a line that has just been written.
         read_after_write: Quantity<Cycles> = {
         nvidia: 0 because "not measured",
         intel: 30 because "Intel, GPU Memory System (oneAPI optimization guide): a line read after a write to it adds about 30 cycles",
@@ -138,7 +138,7 @@ numbers! {
         write_bandwidth: Quantity<GigabytesPerSecond>;
         /// How long a write to a line occupies its bank. One of less than a sector is preceded by a read of it.
         write_busy: Quantity<Cycles>;
-        /// How long a refresh keeps a bank from serving; what comes meanwhile waits.
+        /// How long a refresh blocks a bank; requests wait meanwhile.
         refresh: Quantity<Cycles>;
         /// From one refresh of a bank to the next; 0 if refreshes are not modelled.
         refresh_interval: Quantity<Cycles>;

@@ -26,7 +26,7 @@ use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
 
-/// What a plan is carried out for.
+/// The launch properties for which a plan is applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The work-group size of the launch, if it is known: shared memory needs it. A kernel that requires
@@ -346,7 +346,7 @@ fn name_the_load(
     }
 }
 
-/// Replaces the loop of a label by what `make` makes of it.
+/// Replaces the loop of a label by the output of `make`.
 pub(super) fn replace_loop(
     kernel: &mut Kernel,
     label: Label,

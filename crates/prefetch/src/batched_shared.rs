@@ -20,7 +20,7 @@ use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Value};
 
-/// What others know of it.
+/// Its descriptor.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "batched-shared",
     takes: Takes::LAYOUT,

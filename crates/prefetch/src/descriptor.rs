@@ -42,7 +42,7 @@ pub struct Descriptor {
     pub tried: Tried,
     /// How often a random plan of the tests has it, compared with the others.
     pub weight: u64,
-    /// What it is, in a few words.
+    /// Its description, in a few words.
     pub few_words: &'static str,
     /// Its effect on a load, as a template with `{load}`, `{distance}`, `{ahead}` ("4 iterations"), `{nth}` ("4th iteration"),
     /// `{place}` (the layout in words), `{level}`, `{once}` (for data that is not used again), `{who}` (sub-group or
@@ -88,7 +88,7 @@ impl Takes {
 /// How values reach their use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// A step loads what it uses itself, all together.
+    /// A step loads its own values, all together.
     InBatches,
     /// From step to step in registers.
     InRegisters,
@@ -106,7 +106,7 @@ impl Carried {
         !matches!(self, Carried::InBatches | Carried::Not)
     }
 
-    /// Whether it fetches several iterations together, with what they need.
+    /// Whether it fetches several iterations together, with their addresses.
     pub fn is_batch(self) -> bool {
         matches!(self, Carried::InBatches | Carried::InBatchesOfSlots)
     }

@@ -130,8 +130,8 @@ pub(super) fn may_move(
     Ok(())
 }
 
-/// Whether nothing in the kernel may write this memory, and nothing waits for writes of others: neither this launch nor, seen
-/// through it, another one changes what a load finds there.
+/// Whether nothing in the kernel may write this memory, and nothing waits for others' writes: neither this launch nor another
+/// one seen through it changes a load's result there.
 fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bool {
     definitions.effects().iter().all(|effect| match effect {
         Effect::Write(pointer, _) => {
@@ -169,7 +169,7 @@ pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &Lo
 }
 
 /// Where an access lies, if it leads into memory of known length: by its index if it has one, else by its distance from the
-/// memory's start, as where a pointer goes on from iteration to iteration.
+/// memory's start, as for a pointer that advances from iteration to iteration.
 pub(super) fn bounds(
     kernel: &Kernel,
     definitions: &Definitions,

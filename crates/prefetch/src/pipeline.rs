@@ -61,7 +61,7 @@ pub(super) trait Fetch {
     /// At the end of a step, behind the uses of its values: work that can wait until there.
     fn finish(&mut self, _b: &mut Builder<'_>) {}
 
-    /// Whether the load itself is replaced by what the strategy has.
+    /// Whether the strategy's value replaces the load itself.
     fn replaces_load(&self) -> bool;
 
     /// The token in `state` that covers all copies in flight, if there may be any.
@@ -79,7 +79,7 @@ pub(super) enum Tests {
     Kept,
 }
 
-/// What to do with a loop.
+/// How a loop is rewritten.
 pub(super) struct Rewrite<'f> {
     /// Iterations a step.
     pub(super) group: u32,
@@ -91,7 +91,7 @@ pub(super) struct Rewrite<'f> {
     pub(super) gather_loads: bool,
 }
 
-/// Rewrites a loop; the operations returned define what `op` defined. Also gives the label of the new loop.
+/// Rewrites a loop; the returned operations define the results of `op`. Also gives the label of the new loop.
 pub(super) fn rewrite(
     kernel: &mut Kernel,
     definitions: &Definitions,
@@ -199,7 +199,7 @@ pub(super) fn count(region: &Region) -> usize {
     count
 }
 
-/// The loop that is rewritten, and what is known of it.
+/// The loop that is rewritten, and the facts about it.
 pub(super) struct Frame<'a> {
     pub(super) summary: &'a LoopSummary,
     pub(super) definitions: &'a Definitions,

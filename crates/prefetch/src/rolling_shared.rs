@@ -41,7 +41,7 @@ use crate::ir::{Builder, Type, Value};
 /// time at four (`article`, 0.405 and 0.416 ms).
 const SHORT: u32 = 4;
 
-/// What others know of the ring that is loaded.
+/// The descriptor of the ring that is loaded.
 pub(super) const LOADED: Descriptor = Descriptor {
     name: "rolling-shared",
     takes: Takes::LAYOUT,
@@ -60,7 +60,7 @@ pub(super) const LOADED: Descriptor = Descriptor {
     pass: |load| Ok(Box::new(RollingShared::new(load))),
 };
 
-/// What others know of the ring that asynchronous copies fill.
+/// The descriptor of the ring that asynchronous copies fill.
 pub(super) const COPIED: Descriptor = Descriptor {
     name: "rolling-async",
     is_asynchronous: true,
@@ -91,9 +91,9 @@ pub(super) struct RollingShared {
     /// The address needs values that are loaded in the loop.
     pub(super) chained: bool,
     slots: Option<Slots>,
-    /// What is copied is the word around an element.
+    /// Copies move the word around an element.
     word: Option<Word>,
-    /// What the step loaded and has yet to store.
+    /// Values that the step loaded and has yet to store.
     loaded: Vec<Loaded>,
 }
 
@@ -181,7 +181,7 @@ impl RollingShared {
         Ok(tokens)
     }
 
-    /// Stores what was loaded.
+    /// Stores the loaded values.
     fn store(&mut self, b: &mut Builder<'_>) {
         let Some(slots) = &self.slots else { return };
         for Loaded { guard, slot, values } in self.loaded.drain(..) {

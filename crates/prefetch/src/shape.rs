@@ -24,7 +24,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// What a step must be for an unrolling and the strategies of a loop's loads.
+    /// The form of a step for an unrolling and the strategies of a loop's loads.
     ///
     /// # Errors
     /// They cannot be combined: the message says which, and which combinations are accepted.

@@ -6,7 +6,7 @@ use super::{batched_registers, batched_shared, hint, joint, rolling_registers, r
 /// Declares [`Kind`]: the variants with their descriptors.
 macro_rules! strategies {
     ($($(#[$doc:meta])* $variant:ident = $descriptor:path;)+) => {
-        /// Which strategy; [`Strategy`](super::plan::Strategy) has what it is told, too.
+        /// A kind of strategy; [`Strategy`](super::plan::Strategy) has its parameters, too.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind { $($(#[$doc])* $variant),+ }
 

@@ -1,10 +1,10 @@
 //! Launches of a program, kept in a folder: each kernel, with the geometry and the arguments that it was launched with.
 //!
 //! `headstart tune --bin PROGRAM` runs a program with `HEADSTART_LAUNCHES=FOLDER` in its environment, and then finds there, for
-//! each kernel that was launched, `NAME.hsir`, a launch file `NAME.toml`, and the buffers as files. Of several launches of a kernel
-//! the one with the most work-items is kept, the first of equals. `NAME.refused` has the reason where a launch has no form as a
-//! launch file. Without the variable nothing of this happens. `NAME::tuned` gives the plain kernel meanwhile, without a search:
-//! the kernel that is kept has to be the one that is tuned later.
+//! each launched kernel, `NAME.hsir`, a launch file `NAME.toml`, and the buffers as files. Of several launches of a kernel the
+//! first one with the most work-items is kept. `NAME.refused` has the reason if a launch cannot be written as a launch file.
+//! Without the variable nothing of this happens. Meanwhile `NAME::tuned` gives the plain kernel, without a search: the kept
+//! kernel has to be the one that is tuned later.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -217,7 +217,7 @@ fn bounded(mut kernel: Kernel) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// What stands for each position in the launch, and for each size of it.
+/// The replacement of each position in the launch, and of each size of it.
 fn replaced(kernel: &Kernel, positions: &[Value; 3], sizes: &[Value; 3]) -> HashMap<Value, Value> {
     let mut ids: HashMap<Value, Id> = HashMap::new();
     // The first work-item of the group, by dimension.
@@ -255,7 +255,7 @@ fn replaced(kernel: &Kernel, positions: &[Value; 3], sizes: &[Value; 3]) -> Hash
     replaced
 }
 
-/// Refuses what needs a work-group that the author knows.
+/// Refuses operations that need a work-group known to the author.
 fn check(kernel: &Kernel) -> Result<()> {
     let accepted = "launch it with a geometry: `compile`, and `launch`";
     if kernel.group_size.is_some() || kernel.sub_group_size.is_some() {

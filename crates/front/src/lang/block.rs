@@ -36,10 +36,10 @@
 //! elements of 8 to 64 bits, in global memory.
 //!
 //! # What it becomes
-//! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, where every sub-group is full
-//! (`#[kernel(work_group = …, sub_group = …)]` says so). The GPUs that have sub-groups of 8 do not have blocks for those of
-//! 32: a kernel that requires 32 is refused there, and one that requires none gets 16. Elsewhere the accesses of
-//! the work-items, which are side by side.
+//! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, if every sub-group is full
+//! (`#[kernel(work_group = …, sub_group = …)]` ensures it). GPUs that have sub-groups of 8 do not have blocks for those of 32:
+//! a kernel that requires 32 is refused there, and one that requires none gets 16. Elsewhere, adjacent accesses of the
+//! work-items.
 
 use super::record::{AsMemory, At, Recorded, block};
 use super::scalar::Number;
@@ -91,19 +91,19 @@ where
     }
 }
 
-/// What [`sub_group_load`](fn@sub_group_load) is for a device.
+/// The device form of [`sub_group_load`](fn@sub_group_load).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load {}
 
-/// What [`sub_group_load_block`](fn@sub_group_load_block) is for a device.
+/// The device form of [`sub_group_load_block`](fn@sub_group_load_block).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load_block {}
 
-/// What [`sub_group_store`](fn@sub_group_store) is for a device.
+/// The device form of [`sub_group_store`](fn@sub_group_store).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store {}
 
-/// What [`sub_group_store_block`](fn@sub_group_store_block) is for a device.
+/// The device form of [`sub_group_store_block`](fn@sub_group_store_block).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store_block {}
 

@@ -183,9 +183,9 @@ groups! {
 /// A hint that memory will be wanted: `prefetch(&values[i], L1)`, `prefetch(&values[i..i + 4], [L1, L3])`,
 /// `prefetch(&values[i])` in a kernel.
 ///
-/// It changes no result. The element may lie behind the slice's end; whether that is harmless depends on
-/// the device, and towards `L1` it is not (the functional engine reports it), so guard it there. Which level
-/// a device really fills, the launch's report and `headstart devices` say.
+/// It changes no result. The element may lie behind the slice's end. Whether that is harmless depends on the device, and for
+/// `L1` it is not (the functional engine reports it), so guard it there. The launch's report and `headstart devices` say which
+/// level a device really fills.
 ///
 /// The number of elements may be known only at run time. If it is known when the kernel is built, no loop is needed; the report
 /// states the cost.

@@ -65,15 +65,15 @@ pub fn pipeline_commit() {}
 /// most 63.
 pub fn pipeline_wait_prior(_groups: u32) {}
 
-/// What [`pipeline_memcpy_async`](fn@pipeline_memcpy_async) is for a device.
+/// The device form of [`pipeline_memcpy_async`](fn@pipeline_memcpy_async).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_memcpy_async {}
 
-/// What [`pipeline_commit`](fn@pipeline_commit) is for a device.
+/// The device form of [`pipeline_commit`](fn@pipeline_commit).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_commit {}
 
-/// What [`pipeline_wait_prior`](fn@pipeline_wait_prior) is for a device.
+/// The device form of [`pipeline_wait_prior`](fn@pipeline_wait_prior).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_wait_prior {}
 

@@ -7,7 +7,7 @@ use super::work_item::{WorkItem, barrier_was_met, become_work_item};
 use crate::math::Function;
 use crate::{Error, Result};
 
-/// Work-items of a sub-group where nobody says how many.
+/// Work-items of a sub-group without a stated size.
 const SUB_GROUP_SIZE: u32 = 32;
 
 /// The sizes that a kernel requires.

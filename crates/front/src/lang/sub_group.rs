@@ -1,4 +1,4 @@
-//! What the work-items of a sub-group, or of a work-group, compute together.
+//! Collective functions of the work-items of a sub-group, or of a work-group.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -150,12 +150,12 @@ together! {
 
 /// All work-items of the sub-group wait here for each other; afterwards each can read what the others wrote before.
 ///
-/// They run together anyway; what this adds is that their accesses to shared and global memory are ordered.
+/// They run together anyway; this additionally orders their accesses to shared and global memory.
 pub fn sub_group_barrier() {
     meet_others();
 }
 
-/// What [`sub_group_barrier`](fn@sub_group_barrier) is for a device.
+/// The device form of [`sub_group_barrier`](fn@sub_group_barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_barrier {}
 

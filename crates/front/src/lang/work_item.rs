@@ -150,14 +150,14 @@ fn global_id_of(b: &mut Builder<'_>, dimension: u8) -> Value {
     b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, first, local)
 }
 
-/// All work-items of the work-group wait here for each other; what they wrote before, all can read after.
+/// All work-items of the work-group wait here for each other; afterwards each can read what the others wrote before.
 ///
 /// The CPU reference runs one work-item after the other, and so refuses a kernel that meets one.
 pub fn barrier() {
     meet_others();
 }
 
-/// What [`barrier`](fn@barrier) is for a device.
+/// The device form of [`barrier`](fn@barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct barrier {}
 
@@ -223,7 +223,7 @@ pub fn work_items(count: usize) -> impl Iterator<Item = usize> {
 }
 
 /// `SUB_GROUPS` sub-groups of the work-group wait here for each other, at one of 15 barriers with the numbers 1 to 15;
-/// what they wrote before, they can read after. The others go on.
+/// afterwards each can read what the others wrote before. The other sub-groups continue.
 ///
 /// ```
 /// use headstart::device::sim::Simulator;
@@ -255,7 +255,7 @@ pub fn named_barrier<const NUMBER: u32, const SUB_GROUPS: u32>() {
     meet_others();
 }
 
-/// What [`named_barrier`](fn@named_barrier) is for a device.
+/// The device form of [`named_barrier`](fn@named_barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct named_barrier {}
 

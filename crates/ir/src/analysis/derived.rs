@@ -16,7 +16,7 @@ const MOST_VALUES: usize = 16;
 
 /// A loop whose parameters' own steps are known.
 pub(super) struct Derived<'a> {
-    /// What the body defines.
+    /// The body's definitions.
     pub inside: &'a HashMap<Value, Inside>,
     /// The loop's parameters.
     pub params: &'a [Value],

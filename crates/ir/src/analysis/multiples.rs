@@ -42,7 +42,7 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
     zeros.min(width)
 }
 
-/// `a - (a & 2ᵏ-1)`: what compilers write for the part of a trip count that fills whole groups.
+/// `a - (a & 2ᵏ-1)`: compilers' code for the part of a trip count that fills whole groups.
 fn rest_removed(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> u32 {
     let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else {
         return 0;

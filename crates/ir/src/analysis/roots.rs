@@ -18,8 +18,8 @@ use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFac
 /// Numbers below this are no addresses, whatever they were computed from: for example the low bits of an address, used for
 /// alignment. Memory this close to another object is accessed through that object's pointer as well, by the facts of both.
 const SMALL: u64 = 4096;
-/// Pointers whose distances lead to further pointers: beyond so many in a row, or for a pointer that is made of its own
-/// distance to another, nothing is known.
+/// The most nested distances between pointers: beyond that, or for a pointer made of its own distance to another, nothing is
+/// known.
 const MOST_DISTANCES: u32 = 8;
 /// Values looked at before nothing is known: distances that share parts would take exponential time.
 const VISITS: u32 = 10_000;
@@ -170,7 +170,7 @@ fn agree(found: &mut Option<Root>, root: Root) -> Option<()> {
 }
 
 impl Root {
-    /// What is known of the memory, if it is a parameter's.
+    /// The facts about the memory, if it is a parameter's.
     pub fn facts(self, kernel: &Kernel) -> Option<PointerFacts> {
         match self {
             Root::Param(index) => kernel.params[index].facts,
@@ -194,7 +194,7 @@ impl Root {
         }
     }
 
-    /// Whether writes through one root can change what is read through the other.
+    /// Whether writes through one root can change reads through the other.
     #[doc(hidden)]
     pub fn may_alias(self, other: Root, kernel: &Kernel) -> bool {
         // A pointer of which nothing is known may lead anywhere.

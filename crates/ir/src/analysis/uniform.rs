@@ -55,8 +55,7 @@ struct Walk<'k> {
     /// Among the work-items of a work-group.
     work_group: bool,
     changed: bool,
-    /// The labels around, with what they define, and whether they were entered under a differing
-    /// condition.
+    /// The enclosing labels, with their results, and whether they were entered under a divergent condition.
     scopes: Vec<(&'k Op, Label, bool)>,
 }
 

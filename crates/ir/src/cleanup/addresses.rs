@@ -47,7 +47,7 @@ pub fn reduce(kernel: &mut Kernel) {
 /// A loop that is being rewritten; the outermost frame is the kernel itself.
 #[derive(Default)]
 struct Frame {
-    /// What a parameter of the loop grows by, in each widening that stays exact.
+    /// The step of a loop parameter, in each widening that stays exact.
     steps: HashMap<Atom, Sum>,
     /// The parameters' initial values.
     initial: HashMap<Value, Value>,
@@ -55,7 +55,7 @@ struct Frame {
     before: Vec<Op>,
     /// Pointers to carry.
     carried: Vec<Carried>,
-    /// Pointers that are known everywhere in the loop, by what they are.
+    /// Pointers that are available everywhere in the loop, by their definition.
     known: HashMap<(Value, Vec<(Atom, u64)>), Value>,
     /// Pointers that lie some bytes behind others, for copies.
     moved: Vec<Moved>,
@@ -84,7 +84,7 @@ struct Reducer<'k> {
     sums: Sums,
     /// How many loops are around a value's definition.
     depth: SecondaryMap<Value, u32>,
-    /// What asynchronous copies read.
+    /// The sources of asynchronous copies.
     copied: EntitySet<Value>,
     /// The addresses that were rewritten, as they were.
     reduced: HashMap<Value, PointerSum>,
@@ -438,7 +438,7 @@ impl Reducer<'_> {
     }
 }
 
-/// What a 32-bit counter grows by: a constant, in the readings in which it promises not to wrap.
+/// The step of a 32-bit counter: a constant, in the interpretations in which it promises not to wrap.
 fn narrow_steps(kernel: &Kernel, body: &Region, param: Value, next: Value) -> Vec<(Atom, Sum)> {
     let mut steps = Vec::new();
     body.walk(&mut |op| {

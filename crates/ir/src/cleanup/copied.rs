@@ -21,7 +21,7 @@ impl Copied {
         }
     }
 
-    /// What a value is in the copies.
+    /// A value's name in the copies.
     pub(super) fn of(&self, value: Value) -> Value {
         self.names.get(&value).copied().unwrap_or(value)
     }

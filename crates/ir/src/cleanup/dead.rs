@@ -13,7 +13,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use crate::ir::{CacheUse, Kernel, Label, OpKind, Region, Value};
 
-/// Removes what is not used, in the whole kernel.
+/// Removes unused operations in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     forward_invariants(&mut body);

@@ -57,7 +57,7 @@ enum Kind {
     Before { value: Value, end: Value, signed: bool },
     /// That `value` is below a constant.
     Below { value: Value },
-    /// That a constant is below what is left.
+    /// That a constant is below the remaining count.
     Left { left: Value },
 }
 
@@ -92,7 +92,7 @@ impl Test {
         OpKind::Compare(op, a, b)
     }
 
-    /// What its condition reads.
+    /// The operands of its condition.
     fn operands(self) -> [Value; 2] {
         match self.kind {
             Kind::Before { value, .. } => [value, self.limit],
@@ -107,7 +107,7 @@ struct Guard {
     op: Op,
 }
 
-/// Guards of one kind, and what only computes between them, in order.
+/// Guards of one kind, and the pure operations between them, in order.
 #[derive(Default)]
 struct Group {
     ops: Vec<Op>,
@@ -216,7 +216,7 @@ impl Uniter<'_> {
         is_guard.then_some(test)
     }
 
-    /// What it means that `a` is below `b`.
+    /// The consequence of `a` being below `b`.
     fn kind_of(&self, op: CompareOp, a: Value, b: Value) -> Option<Test> {
         if !self.kernel.ty(a).is_integer() {
             return None;
@@ -253,7 +253,7 @@ impl Uniter<'_> {
         Some(Test { kind, by, limit: b })
     }
 
-    /// Writes what was gathered: as it was, or with one test if the guards are enough.
+    /// Writes the collected operations: unchanged, or with one test if there are enough guards.
     fn close(&mut self, group: &mut Group, ops: &mut Vec<Op>) {
         let group = mem::take(group);
         let tests = group.tests.iter().flatten();
@@ -285,7 +285,7 @@ impl Uniter<'_> {
         ops.extend(behind);
     }
 
-    /// What the guards guard, without them.
+    /// The guarded operations without their guards.
     fn unguarded(&mut self, guards: &[Guard], label: Label, place: Place) -> Region {
         let mut ops = Vec::new();
         let mut results = Vec::new();

@@ -1,6 +1,6 @@
 //! Clean-up passes: the same semantics with less to read or to execute.
 //!
-//! [`tidy`] is for kernels that people read: what a front end or a prefetching pass wrote straightforwardly.
+//! [`tidy`] is for kernels that people read: it simplifies the straightforward output of a front end or a prefetching pass.
 //!
 //! ```text
 //! before                                        after

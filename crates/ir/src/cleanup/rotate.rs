@@ -46,13 +46,13 @@ struct Test {
     cond: Value,
     /// Whether the loop is left where the condition holds.
     exits_if: bool,
-    /// What is waited for on leaving.
+    /// The tokens awaited on leaving.
     waits: Vec<Op>,
-    /// What is passed on leaving.
+    /// The values passed on leaving.
     results: Vec<Value>,
     /// Whether the rest of the body is the other region of the test's `if`.
     nested: bool,
-    /// What is passed to the next iteration.
+    /// The values passed to the next iteration.
     next: Vec<Value>,
 }
 
@@ -252,7 +252,7 @@ fn jump(kind: OpKind, place: Place) -> Region {
     }
 }
 
-/// The region that leaves by a break to `label`, with what the copies of a test's operations compute.
+/// The region that leaves by a break to `label`, with the copied operations of the test.
 fn leaving(copied: &Copied, test: &Test, label: Label, place: Place) -> Region {
     let mut ops: Vec<Op> = test.waits.iter().map(|wait| copied.renamed(wait)).collect();
     let results = test.results.iter().map(|&value| copied.of(value)).collect();

@@ -14,12 +14,12 @@ use cranelift_entity::EntitySet;
 
 use crate::ir::{Kernel, Label, Op, OpKind, Region};
 
-/// Removes what is never reached, in the whole kernel.
+/// Removes unreachable operations in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
     prune(&mut kernel.body, &mut EntitySet::new());
 }
 
-/// Removes it from a region; `left` gets the labels that jumps in what remains leave for.
+/// Removes them from a region; `left` gets the target labels of the remaining jumps.
 fn prune(region: &mut Region, left: &mut EntitySet<Label>) {
     for at in 0..region.ops.len() {
         let op = &mut region.ops[at];

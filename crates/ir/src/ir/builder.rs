@@ -32,7 +32,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// What was appended.
+    /// The appended operations.
     pub fn finish(self) -> Region {
         Region { ops: self.ops }
     }
@@ -328,7 +328,7 @@ impl<'k> Builder<'k> {
         self.push(kind, &[]);
     }
 
-    /// An atomic operation; what was there before, if it gives that.
+    /// An atomic operation; the old value, if it returns that.
     pub fn atomic(
         &mut self,
         op: AtomicOp,
@@ -366,7 +366,7 @@ impl<'k> Builder<'k> {
         self.push_one(kind, ty)
     }
 
-    /// What a `Bool` is for the whole sub-group.
+    /// A vote on a `Bool` of the whole sub-group.
     pub fn vote(&mut self, op: VoteOp, value: Value) -> Value {
         self.vote_among(op, value, None)
     }
@@ -381,7 +381,7 @@ impl<'k> Builder<'k> {
         self.push_one(OpKind::Reduce(op, value, mask), Type::I32)
     }
 
-    /// What a `Bool` is for the work-items of the work-group, all of which wait here for each other.
+    /// A vote on a `Bool` of the work-items of the work-group, all of which wait here for each other.
     pub fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Value {
         self.push_one(OpKind::GroupVote(op, value), op.result())
     }

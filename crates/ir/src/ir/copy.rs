@@ -24,7 +24,7 @@ impl Copier {
         self.left_out.insert(result);
     }
 
-    /// What a value has become.
+    /// A value's copy.
     pub fn value(&self, value: Value) -> Value {
         self.values.get(&value).copied().unwrap_or(value)
     }

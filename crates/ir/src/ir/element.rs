@@ -1,4 +1,4 @@
-//! Rust's types as a kernel's memory holds them: what host programs and the kernel language share.
+//! Rust's types as a kernel's memory holds them, shared by host programs and the kernel language.
 
 use half::{bf16, f16};
 
@@ -93,7 +93,7 @@ impl Element for bool {
             `#[derive(Clone, Copy, Data)]`"
 )]
 pub trait Item: Copy + Send + Sync + 'static {
-    /// What the buffer underneath counts.
+    /// The unit in which the buffer underneath is counted.
     const UNIT: Type;
 
     /// Its size on a device, a multiple of the unit's.

@@ -72,7 +72,7 @@ impl Field for Box<OpKind> {
     }
 }
 
-/// Fields without operands; what is used in a region is no operand of the operation around it.
+/// Fields without operands; a value used in a region is not an operand of the operation around it.
 macro_rules! no_operands {
     ($($ty:ty),+ $(,)?) => { $(impl Field for $ty {})+ };
 }
@@ -99,7 +99,7 @@ pub(super) trait Spelled: Sized {
     /// Writes it, with the separator from the text before.
     fn write(&self, out: &mut Printer<'_>, first: &mut bool);
 
-    /// Reads what [`write`](Spelled::write) writes.
+    /// Reads the output of [`write`](Spelled::write).
     ///
     /// # Errors
     /// Something else is there.

@@ -33,10 +33,10 @@
 //!
 //! # Work-items
 //!
-//! Work-items of a work-group run independently between barriers. Work-items of a sub-group run
-//! together: lanes that part at an `If` meet again at its end, lanes that leave a region early wait at
-//! the end of the region they left to, unless nothing but the return is behind it: then they end at once. A `Barrier`
-//! must be reached by all work-items of the group that have not returned.
+//! Work-items of a work-group run independently between barriers. Work-items of a sub-group run together: lanes that diverge at
+//! an `If` reconverge at its end, and lanes that leave a region early wait at the end of the region that they left to, unless
+//! only the return is behind it: then they end at once. A `Barrier` must be reached by all work-items of the group that have
+//! not returned.
 //!
 //! An [`Atomic`](OpKind::Atomic) operation does not race with other atomic operations of its size if each work-item is within
 //! the other operation's [`MemoryScope`]. It orders what its [`MemoryOrder`] says, among the work-items of its scope: a relaxed
@@ -46,11 +46,10 @@
 //! model of PTX. Two unordered plain accesses to the same memory, at least one of them a write, are an error of the kernel,
 //! unless both write the same bits.
 //!
-//! [`Shuffle`](OpKind::Shuffle) and
-//! [`Vote`](OpKind::Vote) exchange values inside a sub-group, and [`Reduce`](OpKind::Reduce) makes one of them; they order no
-//! memory. A [`GroupVote`](OpKind::GroupVote) is a barrier at which the whole work-group is asked. A [`Meet`](OpKind::Meet) is a
-//! barrier of a part of the work-group: of a sub-group or a part of it, or of so many whole sub-groups at a barrier with
-//! a number.
+//! [`Shuffle`](OpKind::Shuffle) and [`Vote`](OpKind::Vote) exchange values inside a sub-group, and [`Reduce`](OpKind::Reduce)
+//! combines them; they order no memory. A [`GroupVote`](OpKind::GroupVote) is a barrier with a vote of the whole work-group. A
+//! [`Meet`](OpKind::Meet) is a barrier of a part of the work-group: of a sub-group or a part of it, or of several whole
+//! sub-groups at a numbered barrier.
 //!
 //! The participants in a shuffle, a vote, or a sub-group barrier are given by its mask, a value like any other. Without one the
 //! whole sub-group takes part, and must run the operation together. With one it is PTX's `.sync`: a work-item waits until all
@@ -64,8 +63,8 @@
 //! Work-groups make progress together as far as a device has them resident at once: those may wait for each other in
 //! loops. Work-items of one sub-group may not.
 //!
-//! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among
-//! work-items the simulator sorts them, other devices do not. What exceeds a device's buffer is lost.
+//! A [`Print`](OpKind::Print) writes a line for people. Lines of one work-item come in its order; among work-items the
+//! simulator sorts them, other devices do not. Text beyond a device's buffer is lost.
 //!
 //! # What is carried
 //!
@@ -76,14 +75,12 @@
 //!
 //! # Asynchronous copies
 //!
-//! [`Copy`](OpKind::Copy) starts a copy and gives a token; [`Wait`](OpKind::Wait) on the token makes
-//! its target readable by the same work-item. Copies of one work-item complete in order, as far as
-//! waiting is concerned: waiting for one waits for every earlier one. [`Join`](OpKind::Join) gives the
-//! latest of several tokens. The constant token 0 is complete from the start, so a copy under a guard
-//! yields it where the guard fails. Between start and wait, reading or writing the target, or writing
-//! the source, is an error. A kernel must wait for all its copies before a work-item returns. On NVIDIA a
-//! token becomes a commit group: a back end commits where a token leaves the operations that made it,
-//! and counts the commits between there and the wait.
+//! [`Copy`](OpKind::Copy) starts a copy and gives a token; [`Wait`](OpKind::Wait) on the token makes its target readable by the
+//! same work-item. Copies of one work-item complete in order, as far as waiting is concerned: waiting for one waits for every
+//! earlier one. [`Join`](OpKind::Join) gives the latest of several tokens. The constant token 0 is complete from the start, so
+//! a guarded copy yields it if the guard fails. Between start and wait, reading or writing the target, or writing the source,
+//! is an error. A kernel must wait for all its copies before a work-item returns. On NVIDIA a token becomes a commit group: a
+//! back end commits where a token leaves the operations that made it, and counts the commits between there and the wait.
 //!
 //! # Prefetches
 //!

@@ -19,7 +19,7 @@ words! {
     pub enum Touches: "`nothing`, `reads`, `shared` or `anything`" {
         /// None.
         Nothing = "nothing",
-        /// It reads, whatever it reads, and writes none.
+        /// It may read anything, and writes nothing.
         Reads = "reads",
         /// Shared memory.
         Shared = "shared",
@@ -71,7 +71,7 @@ impl Opaque {
         }
     }
 
-    /// What people call it: the instruction without its operands.
+    /// Its name for people: the instruction without its operands.
     pub fn name(&self) -> &str {
         let text = self.text.trim_start_matches(['{', ' ', '\n', '\t']);
         match text.split_once("call ") {
@@ -150,7 +150,7 @@ impl Spelled for Opaque {
     }
 }
 
-/// `(%a, %b)`, or `()`: what an opaque operation reads.
+/// `(%a, %b)`, or `()`: the operands of an opaque operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given(pub Vec<Value>);
 

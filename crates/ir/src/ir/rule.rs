@@ -1,4 +1,4 @@
-//! How one floating-point operation rounds and what it does with subnormal numbers.
+//! How one floating-point operation rounds and handles subnormal numbers.
 //!
 //! The rule belongs to the operation, not to the kernel: nvcc mixes all of them in one function (`expf` adds with
 //! `.rm`, multiplies with `.ftz`), and inline PTX does so anyhow.
@@ -44,7 +44,7 @@ impl Rounding {
     }
 }
 
-/// How a floating-point operation rounds, and what it does with subnormal numbers.
+/// How a floating-point operation rounds, and handles subnormal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FloatRule {
     /// How the result is rounded.

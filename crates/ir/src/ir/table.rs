@@ -80,7 +80,7 @@
 use super::rule::{FloatRule, Rounding};
 use super::types::Type;
 
-/// What passes need to know of an operation that they do not know by name.
+/// The properties of an operation for passes that do not know it by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpClass {
     /// No effect, and the result depends on the operands and the work-item's identity alone: may be repeated, moved or
@@ -179,7 +179,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What a rule asks of an operation on this type that it cannot have; nothing if it can have the rule.
+    /// The part of a rule that an operation on this type cannot have; none if it can have the rule.
     pub fn refused(&self, rule: FloatRule, ty: Type) -> Option<&'static str> {
         let asked = [
             (
@@ -306,7 +306,7 @@ macro_rules! operations {
             /// The words that operations start with, besides those of the families.
             pub(super) const WORDS: &'static [&'static [&'static str]] = &[$(text_form!(words $($piece)+)),+];
 
-            /// What passes need to know of it.
+            /// Its properties for passes.
             pub fn class(&self) -> OpClass {
                 match self { $($name::$variant { .. } => OpClass::$class),+ }
             }
@@ -352,7 +352,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Reads what follows `word`; nothing if that starts no operation of the table, or one that is read by hand.
+            /// Reads the text behind `word`; none if that starts no operation of the table, or one that is read by hand.
             pub(super) fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<$name>> {
                 $(
                     text_form!(

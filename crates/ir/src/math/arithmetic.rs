@@ -14,28 +14,28 @@ pub trait Scalar: Copy + fmt::Debug + PartialEq + 'static {
     /// The IR type.
     const TYPE: Type;
 
-    /// What `+` means.
+    /// The meaning of `+`.
     const ADD: BinaryOp;
 
-    /// What `-` means.
+    /// The meaning of `-`.
     const SUBTRACT: BinaryOp;
 
-    /// What `*` means.
+    /// The meaning of `*`.
     const MULTIPLY: BinaryOp;
 
-    /// What `min` means.
+    /// The meaning of `min`.
     const MINIMUM: BinaryOp;
 
-    /// What `max` means.
+    /// The meaning of `max`.
     const MAXIMUM: BinaryOp;
 
-    /// What equality means.
+    /// The meaning of equality.
     const EQUAL: CompareOp;
 
-    /// What `<` means.
+    /// The meaning of `<`.
     const LESS: CompareOp;
 
-    /// What `<=` means.
+    /// The meaning of `<=`.
     const LESS_EQUAL: CompareOp;
 
     /// The value's bits, zero-filled.
@@ -318,7 +318,7 @@ impl<A: Arithmetic> Number<A, f32> {
         self.unary(UnaryOp::NormalSqrt)
     }
 
-    /// 2ˣ to about 2⁻²³ of itself, 0 for what would be subnormal: see [`UnaryOp::TableExp2`].
+    /// 2ˣ to about 2⁻²³ of itself, 0 instead of subnormal results: see [`UnaryOp::TableExp2`].
     #[inline(always)]
     pub fn table_exp2(self) -> Self {
         self.unary(UnaryOp::TableExp2)
@@ -330,7 +330,7 @@ impl<A: Arithmetic> Number<A, f32> {
         self.unary(UnaryOp::TableLog2)
     }
 
-    /// 1/x within 1 ulp, 0 for what would be subnormal: see [`UnaryOp::TableReciprocal`].
+    /// 1/x within 1 ulp, 0 instead of subnormal results: see [`UnaryOp::TableReciprocal`].
     #[inline(always)]
     pub fn table_reciprocal(self) -> Self {
         self.unary(UnaryOp::TableReciprocal)

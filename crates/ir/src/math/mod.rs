@@ -41,9 +41,9 @@
 //! | round | 0.00 | 3 | 0.00 | 3 (3) |
 //! | rem | 0.00 | 16 | 0.00 | 16 (6) |
 //!
-//! Against CUDA 13.0's own functions, on an H200 with all work-items busy in a loop of calls, the time in
-//! double precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89; only `asin` and `acos`, where
-//! CUDA branches, take 1.5 and 1.3.
+//! Compared with CUDA 13.0's own functions, on an H200 with all work-items busy in a loop of calls, the time in double
+//! precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89. Only `asin` and `acos`, for which CUDA branches, take
+//! 1.5 and 1.3.
 //!
 //! In single precision `headstart bench --suite functions` times both; `results/math-instructions.json` has the machine
 //! instructions of both, on the common path and in total. Rare cases are behind a branch if that shortens the common path:
@@ -59,7 +59,7 @@
 //! operations: an `exp` that takes 8 instructions on an H200 takes ten times as many on an Intel GPU, or on an A100, whose
 //! instruction nobody has compared.
 //!
-//! What remains above CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
+//! The remaining difference to CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
 
 mod arithmetic;
 mod emit;

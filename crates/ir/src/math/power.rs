@@ -14,7 +14,7 @@ use super::scale::split_f64;
 /// log₂ 4/3.
 const LOG2_4_3: f64 = 0.415_037_499_278_843_8;
 
-/// `(log₂(1 + f) - f/ln 2)/f²` and what comes before; relative error 2⁻³⁵·⁴.
+/// `(log₂(1 + f) - f/ln 2)/f²` and the terms before it; relative error 2⁻³⁵·⁴.
 const LOG2: [f64; 10] = [
     std::f64::consts::LOG2_E,
     -0.721_347_520_531_648_2,
@@ -202,7 +202,7 @@ fn ordered_sum<A: Arithmetic>(a: Number<A, f64>, b: Number<A, f64>) -> (Number<A
     (high, b - (high - a))
 }
 
-/// What the sign of `x`, the kind of `y`, and NaN make of `|x|ʸ`.
+/// The result from `|x|ʸ`, the sign of `x`, the kind of `y`, and NaN.
 macro_rules! complete {
     ($name:ident, $float:ident) => {
         #[inline(always)]

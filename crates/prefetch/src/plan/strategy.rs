@@ -126,8 +126,8 @@ impl Layout {
 
     /// Elements of shared memory that one work-item takes for this many slots.
     ///
-    /// Padded: the least 2ᵏ+1 not below the slots, the rule of NVIDIA's article "Boosting Application Performance
-    /// with GPU Memory Prefetching". k is at least 1, because an even stride is what the padding is to avoid.
+    /// Padded: the least 2ᵏ+1 not below the slots, the rule of NVIDIA's article "Boosting Application Performance with GPU
+    /// Memory Prefetching". k is at least 1, because padding has to avoid an even stride.
     pub fn depth(self, slots: Distance) -> u32 {
         match self {
             Layout::Plain | Layout::Interleaved => slots.get(),

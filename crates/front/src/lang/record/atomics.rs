@@ -7,7 +7,7 @@ use crate::Error;
 use crate::ir::{AtomicOp, CompareOp, ConvertOp, MemoryOrder, Type, Value};
 use crate::lang::atomic::{AtomicInteger, AtomicScalar, Order};
 
-/// Appends an operation on `memory[index]`; what was there before, if it gives that.
+/// Appends an operation on `memory[index]`; the old value, if it returns that.
 fn operate<T: AtomicScalar>(
     at: At,
     op: AtomicOp,
@@ -36,7 +36,7 @@ fn operate<T: AtomicScalar>(
     .map(Recorded::new)
 }
 
-/// As [`operate`], of an operation that gives what was there before.
+/// As [`operate`], for an operation that returns the old value.
 fn exchange<T: AtomicScalar>(
     at: At,
     op: AtomicOp,

@@ -41,7 +41,7 @@ pub fn shuffle<T: Scalar>(at: At, op: ShuffleOp, value: Recorded<T>, by: Recorde
     }))
 }
 
-/// What a truth value is for the sub-group.
+/// A vote of the sub-group on a truth value.
 pub fn vote<T: Scalar>(at: At, op: VoteOp, value: Recorded<bool>) -> Recorded<T> {
     Recorded::new(recorder(|recorder| {
         recorder.build(at, |b| b.vote(op, value.value))
@@ -118,8 +118,8 @@ pub fn exclusive_scan<T: Scalar>(at: At, value: Recorded<T>, first: T, combine: 
     select(at, eq(at, lane, literal(0)), literal(first), before)
 }
 
-/// Puts each sub-group's value into shared memory, and gives those below `count` as one, starting with `first`
-/// if there is one, else with the first of them.
+/// Puts each sub-group's value into shared memory, and combines those below `count`, starting with `first` if there is one,
+/// else with the first of them.
 fn across_sub_groups<T: Scalar>(
     at: At,
     last: Recorded<bool>,

@@ -380,7 +380,7 @@ pub fn reverse_bits<T: Integer>(at: At, a: Recorded<T>) -> Recorded<T> {
     unary(at, UnaryOp::ReverseBits, a)
 }
 
-/// A count has the type of what it counts in; Rust's has 32 bits. It is never negative, so zeros fill it.
+/// A count has its argument's type here; in Rust it has 32 bits. It is never negative, so it is zero-extended.
 fn count<T: Integer>(at: At, op: UnaryOp, a: Recorded<T>) -> Recorded<u32> {
     let count = unary(at, op, a);
     match T::TYPE {

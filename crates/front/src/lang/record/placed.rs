@@ -1,8 +1,8 @@
 //! Values in memory: scalars, vectors, structs, and the places where they lie.
 //!
-//! Before: `points[i].mass`, `pairs[i][k]`, `let p = points[i];`. After: one address for the element, from which
-//! each scalar is so many bytes away. Neighbours of one type are read and written together, two or four at a time
-//! and up to 16 bytes, wherever alignment allows that for every element.
+//! Before: `points[i].mass`, `pairs[i][k]`, `let p = points[i];`. After: one address for the element, with each scalar at a
+//! byte offset from it. Adjacent scalars of one type are read and written together, two or four at a time and up to 16 bytes,
+//! if alignment allows that for every element.
 
 use std::marker::PhantomData;
 
@@ -23,7 +23,7 @@ pub struct Leaf {
     pub offset: u32,
 }
 
-/// What takes room in memory.
+/// Types with a size in memory.
 pub trait Layout: Copy {
     /// Bytes from one element to the next.
     const SIZE: u32;
@@ -121,7 +121,7 @@ pub struct Place<V> {
     base: Value,
     index: Option<(Value, u32)>,
     offset: u32,
-    /// What `base + index × scale` is a multiple of, in bytes.
+    /// The known alignment of `base + index × scale`, in bytes.
     align: u32,
     root: usize,
     value: PhantomData<fn() -> V>,
@@ -135,7 +135,7 @@ impl<V> Clone for Place<V> {
 
 impl<V> Copy for Place<V> {}
 
-/// The largest power of two that divides a size, up to what one access moves.
+/// The largest power of two that divides a size, up to the width of one access.
 const fn alignment(size: u32) -> u32 {
     let power = 1 << size.trailing_zeros();
     if power < limits::ACCESS_BYTES {
@@ -360,7 +360,7 @@ pub const fn struct_alignment(fields: &[u32]) -> u32 {
     greatest
 }
 
-/// What a buffer of structs counts: their one scalar type, or else integers as wide as they are aligned.
+/// The unit of a buffer of structs: their one scalar type, or else integers of their alignment.
 pub const fn struct_unit(fields: &[Type], align: u32) -> Type {
     let mut number = 1;
     let mut same = !fields.is_empty();

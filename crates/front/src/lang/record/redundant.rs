@@ -1,4 +1,4 @@
-//! Takes out what construction passed for nothing.
+//! Removes values that construction passed unnecessarily.
 //!
 //! ```text
 //! before                                            after
@@ -139,7 +139,7 @@ impl Ways {
     }
 }
 
-/// What a value has become, through any number of steps.
+/// A value's replacement, through any number of steps.
 fn resolve(known: &HashMap<Value, Value>, mut value: Value) -> Value {
     while let Some(&next) = known.get(&value) {
         value = next;

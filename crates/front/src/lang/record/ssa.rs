@@ -31,7 +31,7 @@ struct Construction<'a> {
     variables: &'a [VariableData],
     /// The value that each variable has now; none before its first assignment.
     current: Vec<Option<Value>>,
-    /// What the results of reads stand for.
+    /// The values behind the results of reads.
     values: HashMap<Value, Value>,
     targets: HashMap<TargetId, Target>,
 }
@@ -39,7 +39,7 @@ struct Construction<'a> {
 /// A block or loop around the point where construction is.
 struct Target {
     label: Label,
-    /// What `Break` and `Continue` pass.
+    /// The values of `Break` and `Continue`.
     passed: Vec<VariableId>,
     /// Whether anything leaves it.
     left: bool,
@@ -245,8 +245,8 @@ impl Construction<'_> {
         )
     }
 
-    /// Appends an operation with regions. If nothing comes out of it, the end of what it stands in is not
-    /// reached either, but the region still needs a terminator.
+    /// Appends an operation with regions. If no path leaves it, the end of the enclosing region is not reached either, but the
+    /// region still needs a terminator.
     fn finish(
         &mut self,
         kind: OpKind,

@@ -6,7 +6,7 @@
 use super::super::rule::Rounding;
 use super::super::types::Type;
 
-/// What is exact: `magnitude × 2^exponent`, and less than one unit more if `more`.
+/// An exact value: `magnitude × 2^exponent`, and less than one unit more if `more`.
 #[derive(Clone, Copy)]
 struct Exact {
     negative: bool,

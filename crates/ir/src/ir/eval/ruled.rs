@@ -34,7 +34,7 @@ fn flushed_if(flush: bool, ty: Type, bits: u64) -> u64 {
 
 /// The least normal single.
 const LEAST_NORMAL: u64 = 0x0080_0000;
-/// 2⁶⁴: what a factor grows by so that a result near the least normal number is far from it, and rounds by its own bits.
+/// 2⁶⁴: the scale of a factor that moves a result near the least normal number far from it, so that it rounds by its own bits.
 const FAR: u64 = 0x5f80_0000;
 
 /// A result that was rounded to the least normal single, flushed if it is below when it rounds by its own bits. `scaled`

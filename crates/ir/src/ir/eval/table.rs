@@ -54,13 +54,13 @@ pub fn row(index: u64) -> u64 {
     c0 << 26 | c1 << 10 | c2
 }
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const EXP2_ROUNDING: u32 = 0x77e2;
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const LOG2_ROUNDING: u32 = 0x3345;
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const RECIPROCAL_ROUNDING: u32 = 0x47e7;
 
 /// Bits of a binary32's stored significand.
@@ -80,7 +80,7 @@ pub(crate) fn square(x: u32) -> u32 {
     sum
 }
 
-/// 2ˣ; 0 for what would be subnormal.
+/// 2ˣ; 0 instead of subnormal results.
 #[inline]
 pub fn exp2(x: f32) -> f32 {
     let magnitude = x.abs();
@@ -143,7 +143,7 @@ pub fn log2(x: f32) -> f32 {
     f32::from_bits(sign | ((exponent << 23) + significand))
 }
 
-/// 1/x: infinite for zeros and subnormals, 0 for what would be subnormal, all with the sign.
+/// 1/x: infinite for zeros and subnormals, 0 instead of subnormal results, all with the sign.
 #[inline]
 pub fn reciprocal(x: f32) -> f32 {
     let bits = x.to_bits();

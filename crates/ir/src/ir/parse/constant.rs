@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use crate::ir::print::canonical_nan;
 use crate::ir::types::Type;
 
-/// The bits of a written number as a constant of this type; what is wrong with it otherwise.
+/// The bits of a written number as a constant of this type, or its error.
 ///
 /// `digits` is a number without sign, or `inf` or `nan`. Integers may be written as signed or unsigned
 /// numbers. A decimal is rounded to the nearest float; hexadecimal is the bits themselves.

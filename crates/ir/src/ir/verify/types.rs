@@ -14,9 +14,9 @@ use crate::ir::types::{Space, Type};
 
 /// The types of an operation's results, if its operands are right.
 ///
-/// `results` is how many values a load defines, `named` what loads and conversions make; the others'
-/// results follow from the operands. Operations with regions and terminators have none here: their
-/// results and operands are their labels'.
+/// `results` is the number of values that a load defines, `named` the result type of loads and conversions; the others' results
+/// follow from the operands. Operations with regions and terminators have none here: their results and operands are their
+/// labels'.
 pub(super) fn results_of(
     kernel: &Kernel,
     kind: &OpKind,
@@ -207,7 +207,7 @@ fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
     wanted(op.name(), one, op.operands().fit(ty), ty)
 }
 
-/// Of operands of one type, what that is.
+/// The common type of the operands.
 fn several(name: &str, operands: Operands, ty: Type) -> Check<Type> {
     let [_, several] = operands.words();
     wanted(name, several, operands.fit(ty), ty)
@@ -444,7 +444,7 @@ fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
     }
 }
 
-/// What a prefetch asks for does not contradict itself.
+/// A prefetch's request does not contradict itself.
 fn hinted(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Check<()> {
     Rule::Prefetch.check(
         scope != PrefetchScope::Bulk || hint.level == CacheLevel::L2,

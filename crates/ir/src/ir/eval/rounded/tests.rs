@@ -46,7 +46,7 @@ impl Natural {
         Natural::trimmed(digits.collect())
     }
 
-    /// The difference to what is not greater.
+    /// The difference to a number that is not greater.
     fn minus(&self, other: &Natural) -> Natural {
         let mut borrow = 0;
         let digits = (0..self.0.len()).map(|at| {
@@ -88,7 +88,7 @@ struct Dyadic {
 }
 
 impl Dyadic {
-    /// What a finite float stands for, taken from its bits.
+    /// The exact value of a finite float, from its bits.
     fn of(ty: Type, bits: u64) -> Dyadic {
         let (digits, least) = format(ty);
         let negative = bits >> (ty.bits() - 1) & 1 == 1;

@@ -1,4 +1,4 @@
-//! What an H200 gave, by sums of its bits.
+//! An H200's results, by sums of its bits.
 
 use super::*;
 

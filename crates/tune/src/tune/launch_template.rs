@@ -19,7 +19,7 @@ const GROUPS: u64 = 4;
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     let groups = groups(kernel);
     let mut text = format!(
-        "# How `{}` is launched.\nkernel = {:?}\n{:<30}# or [{groups}, 1, 1]; with `group` as many work-items as the kernel has work for\n",
+        "# The launch of `{}`.\nkernel = {:?}\n# Work-groups times work-items must cover the kernel's work.\n{:<30}# or [{groups}, 1, 1]\n",
         names::shown(&kernel.name),
         kernel.name,
         format!("groups = {groups}"),
@@ -50,10 +50,13 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     if !written.is_empty() {
         let _ = write!(
             text,
-            "\n# Of a kernel in PTX or SPIR-V one may say, and more plans are possible then:\n\
-             # readonly = [{written}]      # those of them that nothing writes while the kernel runs\n\
-             # unaliased = [{written}]     # those that share no memory with another parameter\n\
-             # no_overflow = true          # the module's signed loop counters do not overflow\n"
+            "\n# Facts that PTX and SPIR-V do not state, and that make more plans possible.\n\
+             # Parameters whose memory nothing writes while the kernel runs:\n\
+             # readonly = [{written}]\n\
+             # Parameters that share no memory with another one:\n\
+             # unaliased = [{written}]\n\
+             # Signed loop counters do not overflow:\n\
+             # no_overflow = true\n"
         );
     }
     if kernel
@@ -62,9 +65,11 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
         .any(|param| kernel.ty(param.value).is_pointer())
     {
         text.push_str(
-            "\n# A pointer need not have its own buffer: `null = true`, `buffer = \"NAME\"` with `offset = 16`, `end_of = \"NAME\"`.\n\
-             # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions, random, bits; rows and columns of a\n\
-             # [graphs.NAME]; slots and keys of a [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
+            "\n# Instead of its own buffer a pointer can have `null = true`,\n\
+             # `buffer = \"NAME\"` with `offset = 16`, or `end_of = \"NAME\"`.\n\
+             # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions,\n\
+             # random, bits; rows and columns of a [graphs.NAME]; slots and keys of a\n\
+             # [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
         );
     }
     let mut told = Vec::new();
@@ -88,7 +93,7 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                     "        # a buffer of `{element}`{reads}\nlength = {length}"
                 );
                 if known.is_some() {
-                    text.push_str("# a variable of the module: it holds what the module says, unless `fill` says otherwise\n");
+                    text.push_str("# a variable of the module: `fill` replaces the module's initial contents\n");
                     continue;
                 }
                 text.push_str(match (facts.read_only, element.is_float(), element.is_integer()) {
@@ -96,8 +101,8 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                     (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",
                     (true, ..) => "fill = \"zero\"\n",
                     (false, ..) => {
-                        "fill = \"zero\"                 # what it holds before the launch\noutput = \"bits\"               # or \
-                         \"multiset\", or a relative tolerance such as 1e-6\n"
+                        "fill = \"zero\"                 # its contents before the launch\noutput = \"bits\"               # or \
+                         \"multiset\", or a tolerance such as 1e-6\n"
                     }
                 });
             }
@@ -214,7 +219,7 @@ mod tests {
         let kernel = crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
         let template = launch_template(&kernel, None);
         assert!(
-            template.starts_with("# How `fields` is launched.\nkernel = \"_Z6fields1PPf\"\n"),
+            template.starts_with("# The launch of `fields`.\nkernel = \"_Z6fields1PPf\"\n"),
             "{template}"
         );
         assert!(

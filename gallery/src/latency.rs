@@ -54,7 +54,7 @@ static PARAMETERS: [Parameter; 5] = [
 /// `latency`.
 pub(crate) static LATENCY: GalleryKernel = GalleryKernel {
     name: "latency",
-    summary: "one load at a time with arithmetic between: what a hint leaves of the latency",
+    summary: "one load at a time with arithmetic between: the latency that a hint leaves",
     parameters: &PARAMETERS,
     takes_trace: None,
     iterations: Iterations::Are("steps"),

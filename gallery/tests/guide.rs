@@ -442,7 +442,7 @@ fn what_a_kernel_depends_on_is_left_alone() {
     let report = beside(&workload, &[]);
     assert!(left_out(
         &report,
-        "other sub-group sizes: what the kernel computes depends on the size"
+        "other sub-group sizes: the kernel's results depend on the size"
     ));
     assert!(left_out(&report, "work-groups of other sizes: nobody says"));
 }

@@ -117,12 +117,13 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-access",
     title: "Access modes that save transfers",
     text: [
-        "A kernel reads two arrays and writes a third. Whoever does not know that has to bring all three there and back: six \
-         transfers. In SYCL the access modes of the accessors say it; here it is in the kernel's types, for a `&[T]` cannot \
-         come back changed, and `kernel.params` tells it to programs. A `&mut [T]` that is written whole need not go there \
-         either: three transfers are left.",
-        "The largest saving is the transfer that nobody needs at all: what one kernel writes and the next one reads stays on \
-         the device. It costs memory there, for then the arrays of both exist at the same time.",
+        "A kernel reads two arrays and writes a third. Without that knowledge all three have to be copied there and \
+         back: six transfers. In SYCL the accessors' access modes state it. Here the kernel's types do, because a \
+         `&[T]` cannot come back changed, and programs can query it from `kernel.params`. A `&mut [T]` that is \
+         written completely need not be copied to the device either, which leaves three transfers.",
+        "The largest saving is a transfer that is not needed at all: data that one kernel writes and the next one \
+         reads stay on the device. That costs memory there, because the arrays of both kernels exist at the same \
+         time.",
     ],
     ways: &[
         Way {

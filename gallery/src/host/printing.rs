@@ -85,12 +85,12 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-printing",
     title: "Printing from kernels",
     text: [
-        "A kernel that prints puts its arguments into a buffer of the device; the lines are made of them when the kernel has \
-         ended, and come in no order that means anything on a GPU (the simulator keeps that of the work-items). What does \
-         not fit the buffer is lost. A line for each work-group is 64 lines here.",
-        "Printing that never happens is not free either: the call is in the kernel, with its stack and the registers that \
-         have to be kept. For finding a mistake that is a small price; for anything else the kernel stores what there is to \
-         say, and the host prints it.",
+        "A kernel that prints writes its arguments to a buffer on the device. The lines are formatted when the \
+         kernel has ended, in an arbitrary order on a GPU (the simulator keeps the order of the work-items). Text \
+         beyond the buffer's size is lost. One line per work-group is 64 lines here.",
+        "A print that is never executed is not free either: the call is in the kernel, with its stack and saved \
+         registers. That is a small price for finding a bug. In other cases the kernel should store its results, and \
+         the host print them.",
     ],
     ways: &[
         Way {

@@ -44,7 +44,7 @@ pub fn additions(
 static PARAMETERS: [Parameter; 6] = [
     Parameter::number("groups", "work-groups", 32, 1..=1 << 16),
     Parameter::number("group", "work-items of a work-group", 32, 1..=1024),
-    Parameter::choice("address", "what a work-item adds to", &["own", "same"]),
+    Parameter::choice("address", "the word to which a work-item adds", &["own", "same"]),
     Parameter::choice("order", "of each addition", &["relaxed", "acq-rel"]),
     Parameter::choice(
         "cache",

@@ -158,7 +158,7 @@ static COMPRESSION_OF: [Parameter; 5] = [
     ),
     Parameter::choice(
         "data",
-        "what lies there: words at random, words that differ little, one word all over",
+        "contents: random words, words that differ little, one repeated word",
         &["random", "alike", "clear"],
     ),
     Parameter::number("steps", STEPS, 32, 0..=1 << 12),

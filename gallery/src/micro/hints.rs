@@ -104,7 +104,7 @@ static HINTED: [Parameter; 6] = [
 pub(crate) static HINTS: Micro = micro(
     entry(
         "micro/hints",
-        "prefetches that nobody waits for: cycles of a core for a sub-group's hint",
+        "prefetches without a wait: cycles of a core per sub-group hint",
         &HINTED,
         |settings, _| {
             let words = words(settings)?;

@@ -133,7 +133,7 @@ static CHAIN: [Parameter; 8] = [
     ),
     Parameter::choice(
         "chains",
-        "who follows a chain of its own",
+        "the group that follows a chain of its own",
         &["sub-group", "work-item"],
     ),
     Parameter::number("warm", WARM, 0, 0..=1 << 24),
@@ -144,7 +144,7 @@ static CHAIN: [Parameter; 8] = [
 pub(crate) static LATENCY: Micro = micro(
     entry(
         "micro/latency",
-        "loads that wait for each other: the latency of what holds the footprint, in cycles",
+        "dependent loads: the latency of the memory level that holds the footprint, in cycles",
         &CHAIN,
         |settings, _| chain_workload(settings),
     ),
@@ -244,7 +244,7 @@ static STREAM: [Parameter; 9] = [
     Parameter::number("width", "words of a load: 1, or 4 where `segment` is 0", 1, 1..=4),
     Parameter::number(
         "ahead",
-        "steps ahead that L2 is asked for what is loaded, where `width` is 1; with 0 it is not",
+        "distance in steps of prefetches to L2, if `width` is 1; 0 for none",
         0,
         0..=64,
     ),

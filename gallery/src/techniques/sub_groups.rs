@@ -80,15 +80,15 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 pub static FAMILY: Family = Family {
     device: H200,
     page: "sub-groups",
-    title: "Sub-groups: who takes what, and how it is handed on",
+    title: "Sub-groups: distributing elements, and passing them on",
     text: [
-        "A sub-group's load is one instruction: where its work-items read side by side it touches a few cache lines, where \
-         each has a row of its own it touches one each, sixteen times over. Sixteen integers in a row for each \
-         work-item look like locality, and are the opposite. Four elements at a time, side by side, is the widest access \
-         that a work-item has; those that a whole sub-group has are on the page of blocks.",
-        "Values that neighbours have are had by shuffles without memory. Shared memory does the same with a store, two \
-         barriers and a load for each value; on NVIDIA's GPUs both go through the same unit, so that the difference is \
-         the barriers and the store, and the rings of shared memory that other work-groups might want.",
+        "A sub-group's load is one instruction. If its work-items read adjacent elements it touches a few cache \
+         lines; if each has a row of its own, it touches one line each, sixteen times over. Sixteen consecutive \
+         integers per work-item look like locality, and are the opposite. Four adjacent elements at a time is the \
+         widest access of a work-item; accesses of a whole sub-group are on the page about blocks.",
+        "Shuffles pass values between neighbours without memory. Shared memory does the same with a store, two \
+         barriers and a load per value. On NVIDIA's GPUs both use the same unit, so shuffles save the barriers, the \
+         store, and the shared memory that other work-groups might need.",
     ],
     kernels: &[
         shown("store-own", FULL),

@@ -110,7 +110,7 @@ static PARAMETERS: [Parameter; 9] = [
         &["even", "ragged"],
     ),
     Parameter::choice("skew", "how often each row is named", Skew::WORDS),
-    Parameter::choice("mode", "what is made of the rows of a bag", &["sum", "mean"]),
+    Parameter::choice("mode", "the combination of a bag's rows", &["sum", "mean"]),
     Parameter::choice("element", "type of the values", &["f32", "f16"]),
     Parameter::number("dim", "values of a row, a multiple of 4", 128, 4..=4096),
     Parameter::number("rows", "rows of the table", 1 << 23, 1..=1 << 28),

@@ -27,7 +27,7 @@ const EXPECTED: &[(&str, &str)] = &[
     (
         "ptx",
         "plan: values=rolling-async:4/interleaved,indices=rolling-registers:5\n\
-         taken for granted: nothing writes during a launch what is read through `indices`\n\
+         taken for granted: no launch writes memory that is read through `indices`\n\
          the same bits: true\n",
     ),
     (

@@ -40,7 +40,7 @@ pub fn device_function(function: &ItemFn) -> TokenStream {
 fn together(function: &ItemFn, recorded: &TokenStream) -> TokenStream {
     let ordinary = verbatim(function);
     let (visibility, name) = (&function.vis, &function.sig.ident);
-    let documentation = format!("What [`{name}`](fn@{name}) is for a device.");
+    let documentation = format!("The device form of [`{name}`](fn@{name}).");
     quote! {
         // These lints ask for Rust that a kernel does not have: iterators, ranges as values, `std::mem`.
         #[allow(

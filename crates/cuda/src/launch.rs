@@ -163,7 +163,7 @@ impl Lane {
         self.gpu.enter()?;
         // SAFETY: the stream is the lane's own.
         unsafe { result::stream::synchronize(self.stream) }
-            .map_err(|error| Failure::of(error, "waiting for what was printed"))
+            .map_err(|error| Failure::of(error, "waiting for the kernel's printed lines"))
     }
 }
 
@@ -210,7 +210,7 @@ impl Gpu {
         // streams when it is given none.
         unsafe {
             result::stream::synchronize(self.0.stream)
-                .map_err(|error| Failure::of(error, "waiting for what was printed"))?;
+                .map_err(|error| Failure::of(error, "waiting for the kernel's printed lines"))?;
             fflush(std::ptr::null_mut());
         }
         Ok(())

@@ -106,15 +106,15 @@ impl Launch {
             );
         }
         if self.print_limits != PrintLimits::default() {
-            return Err(Error::usage("a launch with limits of its own for what it prints")
+            return Err(Error::usage("a launch with its own limits for printed text")
                 .accepted("a simulated device, or the device's own limits"));
         }
         match self.first_groups {
             None => Ok(()),
-            Some(groups) => Err(Error::usage(format!(
-                "a launch of which only the first {groups} work-groups are to run"
-            ))
-            .accepted("a simulated device, or all of them")),
+            Some(groups) => Err(
+                Error::usage(format!("a launch of only the first {groups} work-groups"))
+                    .accepted("a simulated device, or all of them"),
+            ),
         }
     }
 
@@ -306,7 +306,7 @@ impl Launch {
                     "parameters `{}` and `{}` were given the same buffer",
                     param.name, other.name
                 ))
-                .accepted("what is written through one of them must not be reachable through the other"));
+                .accepted("memory written through one of them must not be reachable through the other"));
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ numbers! {
         /// Pages in which shared allocations move between the host's memory and the device's.
         shared_page: Quantity<Bytes> [power_of_two] = {
         nvidia: 4096 because "the host's pages (x86): whoever touches one that is elsewhere has it moved",
-        intel: 4096 because "oneAPI GPU optimization notes: only what is referenced is moved, with the granularity of a memory page; the host's pages (x86)",
+        intel: 4096 because "oneAPI GPU optimization notes: only referenced data are moved, with the granularity of a memory page; the host's pages (x86)",
     };
         /// From the touch of a shared page that is elsewhere until it starts to move.
         page_fault: Quantity<Cycles> = {

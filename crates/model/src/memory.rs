@@ -105,7 +105,7 @@ numbers! {
         fence_interval: Quantity<Cycles>;
         /// Slices, each of which serves one request a cycle for the addresses that belong to it; 0 where only their sum is known.
         slices: Quantity<Count> = {
-        nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle is what was measured of all",
+        nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle was measured for all together",
         intel: 0 because "not known",
     };
         /// The additional latency of reading a line that has just been written.
@@ -189,7 +189,7 @@ numbers! {
         miss: Quantity<Cycles>;
         /// The latency of a miss whose entry comes from device memory.
         far_miss: Quantity<Cycles> = {
-        nvidia: 0 because "walks are no accesses here: all misses take as long",
+        nvidia: 0 because "walks do not access memory here: all misses take the same time",
         intel: 150 because "Intel, GPU Memory System (oneAPI optimization guide): a miss adds 50 to 150 cycles, and may take more memory accesses",
     };
         /// Bytes of an entry of the page table, which a walk reads through L2; 0 where walks are no accesses.

@@ -116,13 +116,13 @@ pub(super) fn may_move(
             Effect::Carried(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
-                    "an instruction that is carried as text may write it, or order who does, at {place}"
+                    "an instruction carried as text may write it, or order its writers, at {place}"
                 ));
             }
             Effect::Acquire(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
-                    "another work-item may have written what is acquired at {place}"
+                    "another work-item may have written it before the acquire at {place}"
                 ));
             }
         }

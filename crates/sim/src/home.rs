@@ -1,4 +1,4 @@
-//! Whose memory a buffer lies in: the device's, the host's, or page by page where it was touched last.
+//! The location of a buffer: the device's memory, the host's, or page by page the side that touched it last.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};

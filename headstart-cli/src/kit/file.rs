@@ -75,7 +75,7 @@ impl Kit {
             return Ok(None);
         }
         let kit: Kit = serde_json::from_str(&text).map_err(|error| {
-            refused(format!("not what an owner measured: {error}"))
+            refused(format!("not a file of `headstart kit`: {error}"))
                 .accepted("a file that `headstart kit DEVICE -o FILE` writes")
         })?;
         match kit.format == FORMAT {

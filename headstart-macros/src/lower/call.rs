@@ -227,7 +227,7 @@ impl Lowering {
         if matches!(name, "compare_exchange" | "compare_exchange_weak") {
             return self.refuse(
                 span,
-                "a kernel has no `Result`; `compare_and_swap(current, new, order)` gives what was there before",
+                "a kernel has no `Result`; `compare_and_swap(current, new, order)` returns the old value",
             );
         }
         let (table, module) = match POINTER_METHODS.iter().any(|(known, _)| *known == name) {

@@ -108,7 +108,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ))
         .at(kernel.describe_place(place))
         .accepted(
-            "in OpenCL all work-items of a sub-group take part: put what the others do alone into an `if`",
+            "in OpenCL all work-items of a sub-group must take part: put the code of the others into an `if`",
         ));
     }
     let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier | OpKind::GroupVote(..));
@@ -119,8 +119,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ))
         .at(kernel.describe_place(place))
         .accepted(
-            "OpenCL wants every work-item of the group at every barrier: put what the others do alone into an `if`, \
-             and the barriers outside",
+            "OpenCL requires every work-item of the group at every barrier: put the code of the others into an `if`, and the barriers outside",
         ));
     }
     Ok(())

@@ -162,7 +162,7 @@ pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'stat
         (Target::Portable, _) => (
             None,
             "OpenCL's prefetch",
-            "OpenCL does not say what its prefetch does",
+            "OpenCL does not define the effect of its prefetch",
         ),
     }
 }

@@ -164,7 +164,7 @@ macro_rules! pointers {
             Ptr::new(std::slice::from_ref(element), 0)
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 

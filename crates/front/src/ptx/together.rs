@@ -348,7 +348,7 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<Value> {
         if !instruction.has("sync") {
             return Err(Error::input(format!(
-                "`{}` does not say who takes part",
+                "`{}` does not name the participating work-items",
                 instruction.spelling()
             ))
             .accepted("`.sync` with a mask"));

@@ -250,7 +250,7 @@ impl<'w> Expander<'_, 'w> {
         self.steps += 1;
         if self.steps > limits::OPERATIONS {
             return Err(
-                Error::input("the entry and what it calls have too many instructions")
+                Error::input("the entry and its callees have too many instructions")
                     .accepted(format!("at most {}", limits::OPERATIONS)),
             );
         }
@@ -456,6 +456,6 @@ impl<'w> Expander<'_, 'w> {
 }
 
 fn too_many_values() -> Error {
-    Error::input("the entry and what it calls have too many values")
+    Error::input("the entry and its callees have too many values")
         .accepted(format!("at most {MOST_REGISTERS} numbers and pointers"))
 }

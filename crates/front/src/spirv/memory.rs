@@ -151,7 +151,9 @@ impl Translator<'_, '_> {
                 id: initial,
             };
             if self.body.held(initial).is_some() {
-                return Err(Error::input("a variable starts with what only the run tells"));
+                return Err(Error::input(
+                    "a variable has an initializer known only at run time",
+                ));
             }
             let held = self.values(b, &Vec::new(), initial)?;
             self.store_parts(b, address, pointee, &held, 1, CacheUse::Default)?;

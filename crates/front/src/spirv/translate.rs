@@ -132,7 +132,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     pub fn number(&self, operand: Operand) -> Result<u64> {
         self.module
             .number(operand.id)
-            .map_err(|error| error.accepted("a constant: what only the run tells is not supported here"))
+            .map_err(|error| error.accepted("a constant: run-time values are not supported here"))
     }
 
     /// What an id of the module holds.

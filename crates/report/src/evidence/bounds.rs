@@ -11,7 +11,7 @@ use super::{Evidence, LoopLoad, Profile};
 /// Lines of one access from which on device memory sees scattered pieces instead of a stream.
 const SCATTERED_LINES: f64 = 8.0;
 
-/// What bounds a kernel's time from below.
+/// The lower bounds of a kernel's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// The time of each resource if everything else took none, the longest first.
@@ -32,7 +32,7 @@ pub struct Bounds {
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Roof {
-    /// What is limited.
+    /// The limited resource.
     pub name: String,
     /// The least time that the kernel takes because of it, in nanoseconds.
     pub least_ns: f64,
@@ -43,7 +43,7 @@ pub struct Roof {
 pub struct Roofline {
     /// Operations of the kernel: instructions, each counted for every work-item that it acts on.
     pub operations: f64,
-    /// What device memory delivers at best, in bytes a nanosecond (GB/s).
+    /// Device memory's best rate, in bytes per nanosecond (GB/s).
     pub bandwidth: f64,
     /// The same where each access is to another place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,7 @@ impl Bounds {
     }
 }
 
-/// What device memory takes for the bytes that the kernel moves: scattered ones at the rate of scattered ones.
+/// Device memory's time for the bytes that the kernel moves: scattered ones at the rate of scattered ones.
 fn memory_ns(evidence: &Evidence, profile: Option<&Profile>) -> Option<f64> {
     let (bytes, bandwidth) = (evidence.memory_bytes?, evidence.bandwidth?);
     let loads = profile.iter().flat_map(|profile| &profile.loads);

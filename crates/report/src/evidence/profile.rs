@@ -18,7 +18,7 @@ pub struct Profile {
     pub loads: Vec<LoadTime>,
     /// Units of a core, the busiest first.
     pub units: Vec<UnitTime>,
-    /// What a work-item and a work-group take of a core, and could take.
+    /// The resources of a core that a work-item and a work-group take, and could take.
     pub resources: Option<Resources>,
     /// Instructions, each counted for every work-item that it acted on.
     pub operations: Option<f64>,
@@ -87,7 +87,7 @@ pub struct LoadTime {
 /// One kind of unit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitTime {
-    /// What it executes.
+    /// Its instructions.
     pub name: String,
     /// How long it would be busy if all cores of the device shared the work evenly, in nanoseconds.
     pub busy_ns: f64,
@@ -109,7 +109,7 @@ pub struct Resources {
 /// The cache in front of device memory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cache {
-    /// What its maker calls it.
+    /// The vendor's name for it.
     pub name: String,
     /// Its size, in bytes.
     pub bytes: u64,
@@ -197,7 +197,7 @@ impl Profile {
         }
     }
 
-    /// The same, with what is not known of it taken from another one of the same kernel.
+    /// The same, with missing facts taken from another profile of the same kernel.
     pub fn with_gaps_from(&self, other: Option<&Profile>) -> Profile {
         let Some(other) = other else {
             return self.clone();

@@ -13,13 +13,13 @@ pub struct Evidence {
     pub groups: u64,
     /// Work-items of a work-group.
     pub group: u32,
-    /// How many work-groups fit into a core, and what limits it.
+    /// How many work-groups fit into a core, and the limit.
     pub fits: Option<Occupancy>,
     /// Time of the run, in nanoseconds.
     pub time_ns: f64,
     /// Bytes moved between device memory and the caches.
     pub memory_bytes: Option<f64>,
-    /// What device memory delivers at best, in bytes a nanosecond (GB/s).
+    /// Device memory's best rate, in bytes per nanosecond (GB/s).
     pub bandwidth: Option<f64>,
     /// Its best rate if each access is to another place, in bytes per nanosecond.
     pub scattered_bandwidth: Option<f64>,
@@ -60,7 +60,7 @@ impl Evidence {
         more_would_fit && self.occupancy().is_some_and(|occupancy| occupancy <= 0.5)
     }
 
-    /// What device memory delivers in this run, in bytes a nanosecond (GB/s).
+    /// Device memory's rate in this run, in bytes per nanosecond (GB/s).
     pub fn delivered(&self) -> Option<f64> {
         self.memory_bytes
             .filter(|_| self.time_ns > 0.0)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number;
 
-/// On what the plans of a report were checked, besides [perturbed launches](super::Perturbed).
+/// How the plans of a report were checked, besides [perturbed launches](super::Perturbed).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// Small launches on the simulator: the numbers of iterations of their loops.
@@ -15,7 +15,7 @@ pub struct Checked {
     /// Work-groups of the launch at hand that ran on the simulator; none where the first ones did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
-    /// What outputs at full size were compared with.
+    /// The reference for outputs at full size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_full_size: Option<AtFullSize>,
 }
@@ -31,7 +31,7 @@ pub struct Sample {
     pub of: u64,
 }
 
-/// What the outputs of a whole launch were compared with.
+/// The reference for the outputs of a whole launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtFullSize {
     /// The device, by its product's name.
@@ -42,7 +42,7 @@ pub struct AtFullSize {
     pub is_its_module: bool,
     /// Each buffer ended where nothing is mapped, so that an access beyond it faults.
     pub guarded: bool,
-    /// Outputs were put back before each launch that was timed: the kernel leaves something else on what it left before.
+    /// Outputs were restored before each timed launch: the kernel's results differ on its own earlier outputs.
     #[serde(default)]
     pub restored: bool,
 }

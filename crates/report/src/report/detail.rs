@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Profile, Timeline};
 
-/// What a page shows beyond the search's own numbers.
+/// A page's data beyond the search's own numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
-    /// What was simulated, in words.
+    /// The simulated part, in words.
     pub note: String,
     /// Why sub-groups did not issue, the commonest reason of the plain kernel first.
     pub stalls: Vec<Stalled>,
     /// The loads of the source, those of the plain kernel with the most waiting first.
     pub loads: Vec<Load>,
-    /// What some sub-groups of each do in the middle of the launch, by the plan's name: windows of the same length.
+    /// The activity of some sub-groups of each in the middle of the launch, by the plan's name: windows of the same length.
     pub timelines: Vec<(String, Timeline)>,
-    /// What became of the plan's hints.
+    /// The effect of the plan's hints.
     pub hints: Vec<Hint>,
     /// The code of the plain kernel, of the plan, and of the next best few, in this order.
     pub codes: Vec<Code>,
@@ -63,7 +63,7 @@ pub struct Source {
 /// A reason to wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stalled {
-    /// What sub-groups do meanwhile.
+    /// The sub-groups' activity meanwhile.
     pub reason: String,
     /// As NVIDIA's profilers call it, or much like it.
     pub profiler: String,

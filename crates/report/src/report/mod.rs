@@ -1,7 +1,7 @@
 //! Reports: the findings, and their forms as data, as a table on a terminal, as a page.
 //!
-//! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
-//! numbers were made.
+//! [`Report`] is the output of `headstart tune --json`. [`table`] and [`page`] show it; neither knows how the numbers were
+//! made.
 
 mod checked;
 pub mod columns;
@@ -33,7 +33,7 @@ pub use ways::{InAWay, Way, Ways};
 use crate::evidence::{Bounds, Roofline};
 use crate::prefetch::Plan;
 
-/// What tuning one kernel on one device found.
+/// The result of tuning one kernel on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The kernel's name.
@@ -49,7 +49,7 @@ pub struct Report {
     /// Why the launch shows little of the kernel, a sentence each: its loops never run, or it changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Report {
     /// The gains of the sub-group size, the register file and the work-group size beside the plan, if they were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<Ways>,
-    /// What the device counted, for the plain kernel and for the best plan.
+    /// The device's counters, for the plain kernel and for the best plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
     /// How fast the kernel can get at most.
@@ -131,12 +131,12 @@ impl fmt::Display for Partial {
 pub struct Trial {
     /// The plan, the parents that it carries included.
     pub plan: Plan,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
@@ -163,7 +163,7 @@ pub enum Outcome {
     },
     /// It was accepted and then went wrong.
     Failed {
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -199,7 +199,7 @@ pub struct Best {
     pub speedup: f64,
 }
 
-/// What to do about a kernel, the cheapest answer first.
+/// The recommendations for a kernel, the cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// Launch the same work as more work-groups.
@@ -222,7 +222,7 @@ pub struct Perturbed {
     /// A hash of the planned kernel's text: the check counts for no other kernel. Empty in reports of earlier versions.
     #[serde(default)]
     pub kernel: String,
-    /// What the launches follow from: the same seed gives the same command the same launches.
+    /// The seed of the launches: the same seed gives the same command the same launches.
     pub seed: u64,
     /// A hash of the changes in the launches; equal hashes mean equal launches.
     #[serde(default)]
@@ -309,7 +309,7 @@ pub struct Elsewhere {
     pub time_ns: f64,
     /// The baseline's time divided by its time.
     pub speedup: f64,
-    /// On what launches it was checked besides.
+    /// The further launches on which it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
 }
@@ -317,7 +317,7 @@ pub struct Elsewhere {
 /// One thing that the device counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
-    /// What was counted, in words.
+    /// The counter, in words.
     pub name: String,
     /// Its unit: `%`, `bytes`, `GB/s`, or empty for a plain count.
     pub unit: String,
@@ -417,7 +417,7 @@ impl Report {
         ran
     }
 
-    /// The speedup of what the verdict advises.
+    /// The speedup of the verdict's recommendation.
     pub(crate) fn advised_speedup(&self) -> f64 {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
@@ -463,7 +463,7 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
-    /// What the verdict means here, in one sentence with its numbers.
+    /// The meaning of the verdict here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
         let plain = number::duration(self.baseline_ns);
         let gain = |speedup: f64, time_ns: f64| {

@@ -174,7 +174,7 @@ pub fn matrix(corner: &str, header: &[String], rows: &[(String, Vec<String>)], c
     tables.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a table has at its left, and between its columns.
+/// The left margin of a table, and the gap between its columns.
 const LEFT: usize = 2;
 const BETWEEN: usize = 3;
 

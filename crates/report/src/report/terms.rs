@@ -43,7 +43,7 @@ const SYCL: &[(&str, &str)] = &[
 ];
 
 impl Terms {
-    /// A text in these words. What stands between backquotes (names, plans, sources) stays.
+    /// A text in these terms. Text between backquotes (names, plans, sources) stays.
     pub fn said(self, text: &str) -> String {
         let words = match self {
             Terms::Cuda => CUDA,
@@ -118,7 +118,7 @@ impl Terms {
     }
 }
 
-/// A text with whole words replaced. A word goes on through letters, digits and what paths and names have in them.
+/// A text with whole words replaced. A word includes letters, digits and the punctuation of paths and names.
 fn translated(text: &str, words: &[(&str, &str)]) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ':' | '=' | '@');
     let mut said = String::with_capacity(text.len());

@@ -12,7 +12,7 @@ use super::number::{duration, speedup};
 use super::table::matrix;
 use crate::prefetch::Plan;
 
-/// A way to compile and launch a kernel: what differs from the usual one.
+/// A way to compile and launch a kernel: its differences from the usual one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Way {
     /// Work-items of a sub-group.
@@ -54,7 +54,7 @@ pub struct Ways {
     /// The way and the plan to use, where a way gains by enough over the plan alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<InAWay>,
-    /// What was not tried, and why.
+    /// The settings not tried, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl Way {
             + usize::from(self.group.is_some())
     }
 
-    /// Both changes at once; what both change is as `other` has it.
+    /// Both changes at once; where both change the same, `other` wins.
     #[must_use]
     pub fn and(self, other: Way) -> Way {
         Way {
@@ -192,7 +192,7 @@ impl Ways {
         Some(reason)
     }
 
-    /// What the way that is best means, as a sentence with its numbers.
+    /// The meaning of the best setting, as a sentence with its numbers.
     pub fn conclusion(&self) -> Option<String> {
         let best = self.best.as_ref()?;
         let with = match best.plan.is_none() {

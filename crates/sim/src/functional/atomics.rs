@@ -135,7 +135,7 @@ impl WorkGroup<'_> {
         }
     }
 
-    /// Notes what a strong operation of a work-item orders.
+    /// Notes the order that a strong operation of a work-item establishes.
     fn operate(&mut self, strong: Strong, at: Location, item: u32) {
         let Some(checks) = &mut self.checks else {
             return;
@@ -243,7 +243,7 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
     found || looks && writes || results.iter().any(|result| used.binary_search(result).is_ok())
 }
 
-/// Whether a work-item may wait in a loop for what others do.
+/// Whether a work-item may wait in a loop for others.
 pub(super) fn may_spin(kernel: &Kernel) -> bool {
     fn is_strong_read(kind: &OpKind) -> bool {
         match kind {

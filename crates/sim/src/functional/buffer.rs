@@ -295,8 +295,8 @@ impl BufferMemory {
             && self.touched_in_either(other, self.bytes).all(same)
     }
 
-    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have been filled
-    /// alike: what neither has touched is the same.
+    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have the same fill:
+    /// untouched parts are equal.
     #[doc(hidden)]
     pub fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
         let end = self.bytes.min(other.bytes);

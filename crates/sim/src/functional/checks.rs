@@ -77,7 +77,7 @@ impl Checks {
     }
 }
 
-/// An access with what its work-item knows.
+/// An access with its work-item's knowledge.
 #[inline]
 fn now(touch: Touch, checks: (u32, u32, u32), order: Option<&Order>, local: u32) -> Now<'_> {
     let (since, group_bits, sub_group) = checks;

@@ -102,7 +102,7 @@ impl Clock {
         self.root.raise(item, bits, time, self.shift);
     }
 
-    /// Makes known what the other knows.
+    /// Adds the other's knowledge.
     pub fn join(&mut self, other: &Clock) {
         // An empty one may not know yet how many work-items there are.
         if self.is_empty() {

@@ -1,7 +1,7 @@
 //! Shuffles, votes, block loads and stores: operations that a sub-group runs together.
 //!
-//! A mask names the party of a lane: those that it names and that are here. Who waits for whom is the affair of
-//! [`sub_group`](super::sub_group): when an operation with a mask runs, those that are not here have ended.
+//! A mask names the group of a lane: the named lanes that are here. [`sub_group`](super::sub_group) decides who waits for whom:
+//! when an operation with a mask runs, absent lanes have ended.
 
 use super::fault::Access;
 use super::lane_op::LaneOp;
@@ -97,7 +97,7 @@ impl WorkGroup<'_> {
         }
     }
 
-    /// What each lane gets from the others.
+    /// The value that each lane gets from the others.
     ///
     /// # Errors
     /// A number is that of no lane of the largest sub-group; in checking mode, the lane of that number has ended or is

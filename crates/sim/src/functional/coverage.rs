@@ -1,4 +1,4 @@
-//! What a run went through: sides of branches, exits of loops, numbers of iterations, the memory that was touched.
+//! A run's coverage: sides of branches, exits of loops, trip counts, touched memory.
 //!
 //! [`Sites`] are the places of a kernel that a run can reach; [`Covered`] has those that one run reached. A test that aims to
 //! reach all of a kernel runs it with [`CompiledKernel::run_covering`] and checks the rest.
@@ -30,7 +30,7 @@ pub struct Sites {
     pub ways: Vec<Way>,
     /// The loops, the outer ones first.
     pub loops: Vec<LoopSite>,
-    /// What each step of the tape is.
+    /// The kind of each step of the tape.
     steps: Vec<At>,
 }
 
@@ -45,7 +45,7 @@ pub struct Way {
     pub traps: bool,
 }
 
-/// What a way is.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum WayKind {
@@ -65,13 +65,13 @@ pub struct LoopSite {
     pub place: Place,
     /// It can be left before its first access to memory.
     pub tested_first: bool,
-    /// What it reads, other loops inside it aside.
+    /// Its reads, without those of inner loops.
     pub loads: BTreeSet<LoadId>,
     /// There is another loop inside.
     pub is_outer: bool,
 }
 
-/// What a step is to coverage.
+/// The kind of a step, for coverage.
 #[derive(Clone, Copy, Debug, Default)]
 enum At {
     #[default]
@@ -103,7 +103,7 @@ pub struct Extent {
     pub written: u64,
 }
 
-/// What a run went through.
+/// A run's coverage.
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
 pub struct Covered {

@@ -103,7 +103,7 @@ impl Registers {
         self.0[slot.0 as usize] = [bits; LANES];
     }
 
-    /// Gives the lanes of `mask` what they held before.
+    /// Restores the old values of the lanes of `mask`.
     pub(super) fn restore(&mut self, slot: Slot, before: &Lanes, mask: Mask) {
         merge(self.get_mut(slot), before, mask);
     }

@@ -1,4 +1,4 @@
-//! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
+//! The functional engine: runs the IR, as fast as an interpreter can, and checks its behaviour.
 //!
 //! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
 //! 32 lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
@@ -8,7 +8,7 @@
 //!
 //! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
 //!
-//! Work-groups of which none can see what another does run in parallel; others take turns on one thread, so that a barrier of the
+//! Work-groups that cannot see each other's writes run in parallel. Others take turns on one thread, so that a barrier of the
 //! whole grid ends and results are the same on any number of threads (`schedule`).
 //!
 //! In checking mode the engine reports, with source place and work-item: accesses that are out of bounds, misaligned, or to

@@ -14,7 +14,7 @@ use crate::ir::conversion::Conversion;
 use crate::ir::{Opaque, Place, Space, Type};
 use crate::{Error, Result};
 
-/// What of an instruction the engine needs.
+/// The parts of an instruction that the engine needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// Changes nothing that a program computes with; results are 0.
@@ -29,7 +29,7 @@ enum Known {
     Assert,
 }
 
-/// An instruction that is carried, with what the engine knows of it.
+/// A carried instruction, with the engine's knowledge of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carried {
     what: Opaque,
@@ -148,7 +148,7 @@ impl WorkGroup<'_> {
                     return Err(fault::error(
                         self.state.kernel,
                         place,
-                        format!("{who} asserts `{text}`, which is false"),
+                        format!("{who} fails the assertion `{text}`"),
                     ));
                 }
             };
@@ -179,7 +179,7 @@ impl WorkGroup<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What C's `printf` makes of a format and of values in memory, each at a multiple of its size.
+    /// The output of C's `printf` for a format and values in memory, each at a multiple of its size.
     fn formatted(&mut self, format: u64, values: u64, item: u32, place: Place) -> Result<String> {
         let format = self.text(format, item, place)?;
         let mut line = String::new();

@@ -30,15 +30,15 @@
 //! its own, and [`super::launch_shadow`] compares. Otherwise one thread runs them, switching when one waits for another
 //! ([`super::schedule`]), with records that all share ([`super::histories`]).
 //!
-//! Each work-group counts its time in releases and barriers, so that an access is told by work-item and time. A work-item
-//! knows a time of each other one ([`Clock`]): what that one did until then happened before.
+//! Each work-group counts its time in releases and barriers, so that an access is identified by work-item and time. A work-item
+//! knows a time of each other one ([`Clock`]): that one's events until then happened before.
 
 use super::clock::{self, Clock};
 use super::lanes::Mask;
 use super::shadow::{FastMap, Strength};
 use crate::ir::{MemoryOrder, MemoryScope};
 
-/// Which orders and scopes a kernel uses: what need not be kept for it.
+/// The orders and scopes that a kernel uses: they decide which records are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scopes {
     /// Something orders for less than the device.
@@ -54,7 +54,7 @@ pub(super) struct Order {
     first: u32,
     sub_group: u32,
     scopes: Scopes,
-    /// What all know since the last barrier.
+    /// Knowledge shared since the last barrier.
     base: Knowledge,
     /// Of work-items that know more, or have fenced or seen something.
     own: Vec<Option<Box<Own>>>,
@@ -62,7 +62,7 @@ pub(super) struct Order {
 
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// What happened before.
+    /// Earlier events.
     known: Clock,
     /// Events before sequentially consistent device fences whose followers were seen.
     fenced: Clock,
@@ -71,7 +71,7 @@ struct Knowledge {
 #[derive(Clone, Debug, Default)]
 struct Own {
     knowledge: Knowledge,
-    /// What happened before its last release fence, by the fence's scope.
+    /// Events before its last release fence, by the fence's scope.
     fences: [Clock; 3],
     /// Releases that it has read, which an acquire fence makes known.
     seen: Released,
@@ -95,13 +95,13 @@ enum Part {
     SubGroup(u32),
 }
 
-/// What is known of the memory at which strong operations meet, by address.
+/// The knowledge attached to memory with strong operations, by address.
 pub(super) type Locations = FastMap<Location>;
 
 /// Such a piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
-    /// What comes with the value there.
+    /// The knowledge that comes with its value.
     released: Released,
     fenced: Clock,
     /// Who wrote it, how.
@@ -171,7 +171,7 @@ impl Order {
         self.own.fill(None);
     }
 
-    /// What a work-item, by its number in the work-group, knows.
+    /// The knowledge of a work-item, by its number in the work-group.
     #[inline]
     pub fn known(&self, local: u32) -> &Clock {
         let own = self.own[local as usize].as_ref();
@@ -220,7 +220,7 @@ impl Order {
         }
     }
 
-    /// Makes known what was released and reaches the work-item, by an acquire of this scope.
+    /// Acquires the releases that reach the work-item, with this scope.
     fn acquire(&mut self, from: &Released, local: u32, scope: MemoryScope) {
         let parts: Vec<Part> = self.parts(local, MemoryScope::WorkGroup.min(scope)).collect();
         let known = &mut self.own(local).knowledge.known;
@@ -325,13 +325,13 @@ impl Order {
         strength.is_morally_strong(there, common)
     }
 
-    /// Whether a work-item has seen what was last written strongly at a place, itself or through others.
+    /// Whether a work-item has seen the last strong write to a place, itself or through others.
     pub fn has_seen(&self, at: &Location, local: u32) -> bool {
         let (item, known) = (self.first + local, self.known(local));
         at.observers.get(item) > 0 || at.observers.meets(known)
     }
 
-    /// All work-items of the group have met, and know what each knew and did until now.
+    /// All work-items of the group have met, and share their knowledge and their own events so far.
     pub fn barrier(&mut self, time: u32) {
         let mut base = std::mem::take(&mut self.base);
         for own in self.own.iter().flatten() {

@@ -1,4 +1,4 @@
-//! Lanes of a sub-group that are apart from those that run: who waits for whom, and who goes on next.
+//! Lanes of a sub-group that are separated from the running ones: who waits for whom, and who continues next.
 //!
 //! An operation with a mask, and a barrier, waits for lanes that may be in another branch, or behind. The lanes that reached it
 //! become a [`Part`] that waits there; the others continue at the end of the region. When no lane can run, the complete groups
@@ -229,8 +229,8 @@ impl Runner {
         }
     }
 
-    /// What a party does together, though its lanes may have come to different operations of a kind: their operands go
-    /// to registers that no operation has, and its results from there to each one's.
+    /// The collective operation of a group whose lanes may have reached different operations of one kind: their operands are
+    /// copied to separate registers, and the results from there to each one's.
     fn do_together(
         &mut self,
         tape: &Tape,

@@ -12,7 +12,7 @@ const ELSEWHERE: u64 = 1 << 58;
 const ROOM: u64 = 1 << 41;
 /// An address this far from all buffers is meant for none.
 const NEAR: u64 = 1 << 30;
-/// What marks an address that is meant for no buffer.
+/// The mark of an address outside all buffers.
 const NOWHERE: u64 = 1 << 59;
 
 /// Where the buffers of a launch lie, in the order of their addresses.

@@ -233,7 +233,7 @@ impl WorkGroup<'_> {
     #[cold]
     pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
         let who = self.describe(item);
-        let what = format!("{who} waits in a loop for ever: what it reads there stays as it is");
+        let what = format!("{who} waits in a loop for ever: the values that it reads there do not change");
         match others {
             None => {
                 fault::error(self.state.kernel, place, format!("{what}, whatever the other work-items do")).accepted(
@@ -320,7 +320,7 @@ impl WorkGroup<'_> {
             "{} runs a {what} with the mask {mask:#010x}, which does not name it",
             self.describe(sub_group.work_item(lane))
         );
-        fault::error(self.state.kernel, place, what).accepted("who runs it must be in its mask")
+        fault::error(self.state.kernel, place, what).accepted("a work-item that runs it must be in its mask")
     }
 
     /// A lane takes a value from one that gives none.
@@ -340,8 +340,7 @@ impl WorkGroup<'_> {
             .accepted("the number of one that its mask names and that runs the shuffle with it")
     }
 
-    /// Who waits for whom, when nobody of a sub-group can go on: `waiting` runs an operation with a mask that names
-    /// `missing`, who waits elsewhere.
+    /// A deadlock inside a sub-group: `waiting` runs an operation with a mask that names `missing`, which waits elsewhere.
     #[cold]
     pub(super) fn party_incomplete(&self, what: &str, waiting: PartyMember, missing: PartyMember) -> Error {
         let mask = waiting.mask.unwrap_or_default();
@@ -446,7 +445,8 @@ impl WorkGroup<'_> {
             "{} and work-item {other} wait at barrier {number} for different numbers of sub-groups",
             self.describe(item)
         );
-        fault::error(self.state.kernel, place, what).accepted("the same number for all who meet there")
+        fault::error(self.state.kernel, place, what)
+            .accepted("the same number for all work-items that meet there")
     }
 
     /// Two sub-groups wait at different barriers.

@@ -27,9 +27,9 @@ pub struct CompiledKernel {
 /// Notes about a run, beside its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// What was printed: in the order of the work-items, each one's lines in its own.
+    /// The printed lines: in the order of the work-items, each one's lines in its own.
     pub printed: String,
-    /// What the kernel's author should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub notes: Vec<String>,
 }
 
@@ -187,7 +187,7 @@ pub(super) fn run_group<'l>(
     worker.run(number, observer, totals).err()
 }
 
-/// What all work-groups did together.
+/// The combined results of all work-groups.
 #[derive(Default)]
 pub(super) struct Totals {
     steps: AtomicU64,
@@ -197,7 +197,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds what a work-group did that has ended.
+    /// Adds the results of a work-group that has ended.
     pub fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
         self.steps.fetch_add(steps, Ordering::Relaxed);
         self.operations.fetch_add(operations, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Some work-groups of a launch, and which of what they wrote the whole launch leaves, too.
+//! Some work-groups of a launch, and those of their writes that equal the whole launch's.
 //!
 //! A work-group that reads only memory that no work-group writes, or its own writes, computes the same alone as among all
 //! others. Its writes are then those of the whole launch, unless another work-group writes the same place, which is a race. A
@@ -18,10 +18,10 @@ use crate::device::{Counters, Launch};
 use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
 
-/// What came of some work-groups.
+/// The results of some work-groups.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
-    /// What was counted.
+    /// The counters.
     pub counters: Counters,
     /// Work-groups that read nothing that others may write, in order.
     pub alone: Vec<u64>,
@@ -30,7 +30,7 @@ pub struct Sampled {
     pub written: Vec<(usize, Range<u64>)>,
 }
 
-/// Whether work-groups of a kernel can be run without the others: none can wait for another, or see what it did.
+/// Whether work-groups of a kernel can be run without the others: none can wait for another, or see its writes.
 #[doc(hidden)]
 pub fn runs_apart(kernel: &Kernel) -> bool {
     let mut meets = false;
@@ -49,8 +49,8 @@ impl CompiledKernel {
     /// the given order. Their accesses are noted in `footprint`. If work-groups see each other, they run one after the other.
     ///
     /// # Errors
-    /// That of the first of them that fails; that there is no such work-group. One that waits for a work-group that does not
-    /// run fails, too.
+    /// The first failing group's error; or that there is no such work-group. One that waits for a work-group that does not run
+    /// fails, too.
     pub fn steps_of(
         &self,
         launch: &Launch,

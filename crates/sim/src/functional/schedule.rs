@@ -1,4 +1,4 @@
-//! Turns for work-groups that may see what others do.
+//! Turns for work-groups that may see each other's writes.
 //!
 //! They run on one thread, so that results are the same on any number of them: one after the other, each to its end, as long as
 //! none waits in a loop for another. A waiting one is suspended, and resumes when memory has changed. At most as many are
@@ -163,7 +163,7 @@ impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
         Ok(())
     }
 
-    /// Gives turns to those who wait until one of them has ended.
+    /// Gives turns to the waiting groups until one of them has ended.
     fn wait_for_one(&mut self, to_come: u64) -> Result<()> {
         let there = self.aside.len();
         while self.aside.len() == there {

@@ -67,11 +67,11 @@ pub(super) struct Touch {
     pub wrote: bool,
 }
 
-/// An access now, with what its work-item knows.
+/// An access now, with its work-item's knowledge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'c> {
     pub touch: Touch,
-    /// The time of the last barrier of its work-group: what its work-items did until then is known.
+    /// The time of the last barrier of its work-group: its work-items' events until then are known.
     pub since: u32,
     /// Further knowledge; none if barriers alone order accesses.
     pub known: Option<&'c Clock>,
@@ -129,16 +129,16 @@ impl Now<'_> {
     }
 }
 
-/// What is remembered of a cell.
+/// The record of a cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     writers: [Option<Touch>; 2],
     readers: [Option<Touch>; 2],
     /// Further ones.
     more: Option<Box<Sets>>,
-    /// What the work-group did with it so far: see [`did`].
+    /// The work-group's accesses to it so far: see [`did`].
     pub did: u8,
-    /// What its last plain write left there.
+    /// The value of its last plain write.
     pub bits: u64,
 }
 
@@ -279,9 +279,9 @@ impl Cell {
         sets.find_map(|set| set.conflict(now, is_allowed))
     }
 
-    /// Remembers an access. Gives about how many bytes more that takes beside the cell itself, 0 nearly always; where
-    /// `may_grow` is false, it takes none, and accesses may be forgotten. `same` says that it is a write which others of
-    /// the same bits are not ordered with.
+    /// Records an access. Gives the additional bytes that takes beside the cell itself, nearly always 0; if `may_grow` is
+    /// false, it takes none, and accesses may be forgotten. `same` says that it is a write with the same bits as unordered
+    /// others.
     #[inline]
     pub fn record(&mut self, now: &Now<'_>, same: bool, may_grow: bool) -> u64 {
         let touch = now.touch;
@@ -340,7 +340,7 @@ impl Cell {
     }
 }
 
-/// Remembers a read in one of two places. Gives what has none.
+/// Records a read in one of two places. Gives a read without a place.
 #[inline]
 fn put(places: &mut [Option<Touch>; 2], now: &Now<'_>) -> Option<Touch> {
     let touch = now.touch;

@@ -29,13 +29,12 @@ pub(super) struct Tape {
     pub steps: Vec<Step>,
     /// How many slots the registers need.
     pub slots: u32,
-    /// What some slots hold from the start.
+    /// The initial contents of some slots.
     pub constants: Vec<(Slot, u64)>,
     /// Where each parameter's value is wanted.
     pub params: Vec<Slot>,
     pub has_barriers: bool,
-    /// Registers that no step names: a result and three operands of what lanes do together that have come to different
-    /// steps.
+    /// Unnamed registers: a result and three operands of a collective operation of lanes that have come to different steps.
     pub between: [Slot; 4],
 }
 
@@ -70,7 +69,7 @@ pub(super) enum Step {
         outside: usize,
         place: Place,
     },
-    /// Each first slot takes what each second one held, on active lanes.
+    /// Each first slot takes the old value of each second one, on active lanes.
     Assign(Box<[(Slot, Slot)]>),
     Break {
         depth: usize,

@@ -12,7 +12,7 @@ const LINES: usize = 1 << 10;
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     lines: Vec<Line>,
-    /// What one request takes.
+    /// The time of one request.
     interval: Cycles,
     /// Simulated cores for each busy one.
     share: f64,

@@ -15,7 +15,7 @@ const TOGETHER: usize = 2;
 pub(super) struct Changed {
     /// Line and time, by the line's hash.
     free: Vec<(u64, Cycles)>,
-    /// What one operation takes.
+    /// The time of one operation.
     interval: Cycles,
 }
 

@@ -51,7 +51,7 @@ struct Line {
     number: u64,
     dirty: u8,
     partial: u8,
-    /// The first core that asked for it, as far as anybody wants to know; `NOBODY` if none did.
+    /// The first core that requested it, if that is recorded; `NOBODY` if none did.
     first_asker: u32,
 }
 
@@ -109,7 +109,7 @@ impl Set {
         dirty: 0,
     };
 
-    /// A bit for each way whose tag is this one, and for some others behind such a one.
+    /// A bit for each way with this tag, and for some others behind such a one.
     fn like(&self, tag: u8) -> u16 {
         let half = |tags: &[u8]| {
             let tags = tags.iter().rev().fold(0, |all, &tag| all << 8 | u64::from(tag));
@@ -184,7 +184,7 @@ impl Cache {
         }
     }
 
-    /// Reads what looking for a line reads, and putting it here, and changes nothing: see [`MemorySystem::at_hand`].
+    /// Touches the data of a look-up or an insertion, without changing anything: see [`MemorySystem::at_hand`].
     ///
     /// [`MemorySystem::at_hand`]: super::MemorySystem::at_hand
     pub(super) fn glance(&self, key: Key) -> u64 {

@@ -26,11 +26,11 @@ pub(super) enum Kept {
     Whole,
     /// With its neighbours in the place of one.
     Compressed,
-    /// Not at all: what it was cleared to is kept elsewhere.
+    /// Not at all: its clear value is stored elsewhere.
     Clear,
 }
 
-/// What is known of a launch's buffers.
+/// The facts about a launch's buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compression {
     buffers: Vec<Compressible>,

@@ -49,7 +49,7 @@ impl HostLink {
         })
     }
 
-    /// What bytes that a core asks for at `now` take longer.
+    /// The additional time for bytes that a core requests at `now`.
     pub(super) fn reach(&mut self, now: Cycles, address: u64, bytes: f64) -> Cycles {
         let among = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
         if among(&self.with_host.pinned) {

@@ -23,14 +23,14 @@ use super::lines::LineShape;
 use super::port::{Cycles, spread};
 use crate::model::DeviceModel;
 
-/// What L2 holds when a launch starts.
+/// The contents of L2 when a launch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Nothing of what the launch touches.
+    /// None of the launch's data.
     Nothing,
     /// All buffers, where they fit together.
     Buffers,
-    /// Whatever the launch touches, which fits.
+    /// All of the launch's data, which fit.
     Touched,
 }
 
@@ -103,7 +103,7 @@ pub(super) enum Place {
     },
 }
 
-/// Buffers of more than this many times L2 gain little from it: what was brought is gone when another core asks for it.
+/// Buffers of more than this many times L2 gain little from it: lines are evicted before another core requests them.
 pub(super) const PARTLY: u64 = 8;
 
 /// A buffer of which more is read than this many times its size is read again by others.
@@ -215,7 +215,7 @@ impl L2 {
         }
     }
 
-    /// Reads what looking for a line reads: see [`Cache::glance`].
+    /// Touches the data of a look-up: see [`Cache::glance`].
     pub(super) fn glance(&self, key: &Key) -> u64 {
         match key.at {
             At::Half(at) => self.halves.iter().fold(0, |all, half| all ^ half.glance(at)),
@@ -240,7 +240,7 @@ impl L2 {
         matches!(key.at, At::Half(_)) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
     }
 
-    /// Whether a good part of what was brought was for scattered accesses.
+    /// Whether a good part of the fetched lines was for scattered accesses.
     pub(super) fn is_scattered(&self) -> bool {
         let [all, for_scattered] = self.brought;
         for_scattered as f64 > SCATTERED * all as f64
@@ -259,7 +259,7 @@ impl L2 {
         core & 1 & (self.halves.len() - 1)
     }
 
-    /// The line's place in its home; one is made if it has none, and what had to go for it is given, too.
+    /// The line's place in its home; one is made if it has none, and the evicted line is given, too.
     pub(super) fn place(&mut self, key: &Key) -> (Place, Option<Victim>) {
         let half = key.home;
         match key.at {

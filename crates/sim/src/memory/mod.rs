@@ -90,7 +90,7 @@ const SMALL: usize = 16;
 /// Copies of so many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
 
-/// How many cores are simulated, of how many that are busy, and what they can touch.
+/// The simulated cores, the busy ones, and the data that they can touch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     /// Cores that are simulated.
@@ -138,7 +138,7 @@ pub struct MemorySystem {
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
     asked: Asked,
-    /// What cores that are not simulated have brought.
+    /// Lines brought by cores outside the simulation.
     others: Others,
     /// By buffer, where the simulated cores stand for all.
     regions: Vec<Regions>,
@@ -151,7 +151,7 @@ pub struct MemorySystem {
     counters: MemoryCounters,
 }
 
-/// What memory answers to a load.
+/// Memory's answer to a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// When the last value is there.
@@ -165,7 +165,7 @@ pub struct Answer {
 struct Timing {
     l1_latency: Option<Cycles>,
     l1_bytes_per_cycle: f64,
-    /// What finding a line in L1 takes, and asking L2 for one.
+    /// The time of finding a line in L1, and of requesting one from L2.
     l1_hit: Cycles,
     l1_miss: Cycles,
     near: Cycles,
@@ -176,11 +176,11 @@ struct Timing {
     request: u64,
     /// Requests' bytes that L2 gives while it takes a request.
     request_bytes: f64,
-    /// What an atomic operation takes of a core's port.
+    /// The time of an atomic operation on a core's port.
     atomic: Cycles,
     /// The requests that L2 could serve while it changes words of a sector.
     atomic_sector: f64,
-    /// What a line that is written takes of a core's port, and the bytes that go in a cycle.
+    /// The time of a written line on a core's port, and the bytes per cycle.
     store: Cycles,
     store_bytes: f64,
     /// Requests that take L2 as long as a write.
@@ -193,7 +193,7 @@ struct Timing {
     /// Bytes of an entry of a page table; 0 where walks are no accesses.
     walk_entry: u64,
     page: u64,
-    /// What finding out how memory is kept takes.
+    /// The time of reading compression metadata.
     unpacking: Cycles,
     shared: Cycles,
     conflict: Cycles,
@@ -206,7 +206,7 @@ struct CoreMemory {
     port: Port,
     /// Takes a cycle for each work-item that copies the same as another one.
     again: Port,
-    /// Carries what L2 sends.
+    /// Carries L2's data.
     link: Port,
     l1: Option<Cache>,
     in_flight: InFlight,
@@ -228,7 +228,7 @@ struct Purpose {
 pub struct Way {
     /// Whether the slice lies in the far half.
     is_far: bool,
-    /// What it takes more, or less, than the mean of its half.
+    /// Its difference from the mean of its half.
     detour: Cycles,
     /// The same for data from device memory, against its mean.
     beyond: Cycles,
@@ -246,7 +246,7 @@ impl Purpose {
 }
 
 impl MemorySystem {
-    /// Empty caches, but for what L2 may hold; idle resources.
+    /// Empty caches, except for L2's initial contents; idle resources.
     pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
         let simulated = extent.simulated.max(1);
         let ratio = extent.ratio.max(1.0);
@@ -356,7 +356,7 @@ impl MemorySystem {
         self.cores[core].port.free()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> &MemoryCounters {
         &self.counters
     }
@@ -407,8 +407,8 @@ impl MemorySystem {
         done + (passes - 1.0) * self.timing.conflict
     }
 
-    /// Work-items that copy the same do not share what comes: each asks L2 for it, which gives one line no faster than its
-    /// slice does. When the last one has it.
+    /// Work-items that copy the same line do not share the data: each requests it from L2, which serves one line no faster than
+    /// its slice does. When the last one has it.
     fn ask_again(&mut self, core: usize, now: Cycles, from: &Access, again: u32) -> Cycles {
         let Some(address) = from.active().next().filter(|_| again > 0) else {
             return now;
@@ -449,7 +449,7 @@ impl MemorySystem {
         std::hint::black_box(read);
     }
 
-    /// Reads from L2 what L1 has no part in.
+    /// Reads from L2, bypassing L1.
     fn fetch_all(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape);
@@ -562,7 +562,7 @@ impl MemorySystem {
         arrives
     }
 
-    /// Asks L2, and device memory for what L2 does not have: when the core has the data.
+    /// Requests data from L2, and from device memory if L2 misses: when the core has the data.
     fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
         if self.is_walked(core, line, sectors, purpose) {
             return now;
@@ -575,7 +575,7 @@ impl MemorySystem {
         self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
     }
 
-    /// Whether this is a walk without time; then that is all that is found out of what a core asks for.
+    /// Whether this is a walk without time; then only the requests are recorded.
     fn is_walked(&mut self, core: usize, line: u64, sectors: u8, purpose: Purpose) -> bool {
         let Some(walk) = &mut self.walk else {
             return false;
@@ -668,7 +668,7 @@ impl MemorySystem {
         self.others.have(missing == 0 && first != core)
     }
 
-    /// The same by what the sample has of the region around.
+    /// The same by the sample's share of the region around.
     fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
         // What is set aside at full size is filled for all.
         if matches!(place, Place::Small { .. }) {
@@ -776,7 +776,7 @@ impl MemorySystem {
         (place, self.write_back(now, victim))
     }
 
-    /// Writes back what had to go from L2: when that is done.
+    /// Writes back an evicted line: when that is done.
     fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
         if let Some(Victim {

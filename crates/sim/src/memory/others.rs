@@ -26,7 +26,7 @@ pub(super) struct Others {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     asked: u64,
-    /// What another core of the sample had brought.
+    /// Lines that another core of the sample had brought.
     found: u64,
 }
 

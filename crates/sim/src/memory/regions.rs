@@ -46,12 +46,12 @@ pub(super) struct Regions {
 struct Counted {
     /// The expected hits among the requests, if the lines of a region are requested with equal probability.
     expected: f64,
-    /// What another core of the sample had brought.
+    /// Lines that another core of the sample had brought.
     found: f64,
 }
 
 impl Regions {
-    /// For a buffer's lines, of so many sectors each, and so many simulated cores, of so many that are busy.
+    /// For a buffer's lines, of so many sectors each, with so many simulated and busy cores.
     pub(super) fn new(lines: Range<u64>, sectors: usize, simulated: u32, busy: u32) -> Regions {
         let for_each = match simulated {
             0 | 1 => 0.0,

@@ -1,10 +1,10 @@
 //! Spilled values: stores to private memory, and loads from there.
 //!
-//! Private memory is device memory that L1 and L2 cache like any other ("the local memory space resides in device memory, so local
-//! memory accesses have the same high latency and low bandwidth as global memory accesses … always cached in L1 and L2", NVIDIA,
-//! Nsight documentation, Memory Statistics - Local). Its lines take the place of others in both. L1 is written through, as for
-//! stores to global memory, but keeps what is written: a line belongs to one core alone. (Accel-Sim's configuration of Volta has
-//! an L1 that is written through and allocates on writes.)
+//! Private memory is device memory that L1 and L2 cache like any other ("the local memory space resides in device memory, so
+//! local memory accesses have the same high latency and low bandwidth as global memory accesses … always cached in L1 and L2",
+//! NVIDIA, Nsight documentation, Memory Statistics - Local). Its lines evict others in both. L1 is written through, as for
+//! stores to global memory, but keeps the written lines, because a line belongs to one core alone. (Accel-Sim's configuration
+//! of Volta has an L1 that is written through and allocates on writes.)
 
 use super::cache::Replaces;
 use super::port::spread;

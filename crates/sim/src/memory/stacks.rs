@@ -56,7 +56,7 @@ impl Link {
         self.of_core[core] = stack;
     }
 
-    /// What bytes that a core asks for at `now` take longer on their way.
+    /// The additional time for bytes that a core requests at `now`.
     pub(super) fn cross(&mut self, core: usize, now: Cycles, address: u64, bytes: f64) -> Cycles {
         let holds = |buffer: &&Range<u64>| buffer.contains(&address);
         let is_elsewhere = self

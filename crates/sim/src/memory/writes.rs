@@ -1,4 +1,4 @@
-//! What changes memory: stores, atomic operations, and fences, which order them.
+//! Writes to memory: stores, atomic operations, and the fences that order them.
 
 use super::{Access, Cycles, Lines, MemorySystem, Purpose};
 
@@ -33,12 +33,12 @@ impl Fences {
 }
 
 impl MemorySystem {
-    /// What came before is seen by all cores: when that is known to begin.
+    /// Earlier accesses are visible to all cores: when the fence begins.
     pub fn order(&mut self, now: Cycles) -> Cycles {
         self.fences.take(now)
     }
 
-    /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
+    /// A device-wide fence empties a core's L1: others' writes are in L2. Nothing is lost, because stores are written through.
     pub fn fence(&mut self, core: usize) {
         if let Some(l1) = &mut self.cores[core].l1 {
             l1.empty();

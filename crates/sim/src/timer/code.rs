@@ -22,7 +22,7 @@ pub struct Code {
     sub_group_size: u32,
     /// Whether it was made for the large register file.
     pub(super) large_registers: bool,
-    /// What a result takes longer to another arithmetic unit, in cycles.
+    /// The additional latency of a result to another arithmetic unit, in cycles.
     pub(super) crossing: u64,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Coded {
     reading_kept: f64,
     /// See `reading_kept`.
     kept_since: u8,
-    /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
+    /// Cycles until its results can be used, or the sub-group can continue; see [`Action`].
     pub latency: u32,
     pub guard: Option<(Slot, bool)>,
     pub uses: [u16; RegisterList::CAPACITY],
@@ -65,7 +65,7 @@ impl Coded {
     }
 }
 
-/// What the timer does for an instruction, beyond its steps.
+/// The timer's action for an instruction, beyond its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Nothing, in no time.
@@ -122,7 +122,7 @@ pub(super) enum CodedControl {
     Return,
 }
 
-/// What an instruction computes.
+/// The computation of an instruction.
 #[derive(Clone, Debug)]
 pub(super) enum CodedStep {
     /// An operation, and how much of it.
@@ -370,7 +370,7 @@ fn control(control: Control, slots: &mut Slots) -> CodedControl {
     }
 }
 
-/// What an atomic instruction does.
+/// The action of an atomic instruction.
 fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     let (mut direction, mut acquires) = (Direction::Atomic, false);
     if let CodedStep::Op(op, _) = &steps[step as usize]
@@ -391,7 +391,7 @@ fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     }
 }
 
-/// What an instruction does. One without the step of its kind only takes its time.
+/// The action of an instruction. One without the step of its kind only takes its time.
 fn action(
     program: &MachineProgram,
     steps: &[CodedStep],

@@ -99,7 +99,7 @@ struct Scheduler {
     /// How many instructions it has issued of that one, with no other in between.
     in_turn: u32,
     pipes: [f64; Pipe::COUNT],
-    /// When the operands of what it issued have been read.
+    /// When the operands of the last issued instruction have been read.
     read: f64,
 }
 

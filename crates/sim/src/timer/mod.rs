@@ -1,13 +1,11 @@
 //! The timer: how long a launch takes on a device model, and why.
 //!
-//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and
-//! branches and the values that lead to them, on the cores of a [`DeviceModel`]. Modelled are: several schedulers a core, which issue an
-//! instruction a cycle each, greedily and then the oldest; registers that are ready after an
-//! instruction's latency, with few scoreboards for what takes no fixed time; units that take an
-//! instruction every few cycles; instruction caches; work-groups resident as the occupancy rules allow,
-//! the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous
-//! copies; copies and waits by token; lanes that part and meet; and the memory
-//! hierarchy.
+//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and branches and the values that
+//! lead to them, on the cores of a [`DeviceModel`]. It models: several schedulers per core, each of which issues an instruction
+//! per cycle, greedy-then-oldest; registers that are ready after an instruction's latency, with few scoreboards for variable
+//! latencies; units that take an instruction every few cycles; instruction caches; work-groups resident as the occupancy rules
+//! allow, the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous copies; copies and
+//! waits by token; lanes that diverge and reconverge; and the memory hierarchy.
 //!
 //! If a launch's work-groups are homogeneous, some cores are simulated, with their share of L2 and device memory ([`Cores`]).
 //! Otherwise some work-groups stand for all, if a [`Survey`] chooses them; [`LaunchTime::sample`] has their number. A walk
@@ -59,13 +57,13 @@ pub enum Cores {
     /// A few, if the work-groups turn out to be alike; else more, or all.
     #[default]
     Sampled,
-    /// This many, whatever they turn out to be.
+    /// This many in any case.
     Exactly(u32),
     /// All.
     All,
 }
 
-/// What came of a run that was compared with others.
+/// The outcome of a run that was compared with others.
 #[derive(Clone, Debug)]
 pub enum Raced {
     /// It was simulated to its end.
@@ -148,7 +146,7 @@ impl Timer {
         self
     }
 
-    /// The same where each sub-group has the large register file, and a core half as many of them (Intel).
+    /// The same with the large register file for each sub-group, and half as many of them per core (Intel).
     #[must_use]
     pub fn with_large_registers(mut self) -> Timer {
         self.large_registers = true;
@@ -172,7 +170,7 @@ impl Timer {
         &self.model
     }
 
-    /// Lowers a verified kernel for a launch and looks up what its instructions cost.
+    /// Lowers a verified kernel for a launch and looks up the costs of its instructions.
     ///
     /// # Errors
     /// The kernel is too large for the timer.
@@ -210,7 +208,7 @@ impl Timer {
     }
 }
 
-/// What the code of a kernel depends on, of a launch.
+/// The properties of a launch on which the code of a kernel depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     sub_group_size: u32,
@@ -233,7 +231,7 @@ impl Key {
 type Codes = Mutex<HashMap<Key, Arc<Code>>>;
 
 impl Timer {
-    /// The code that a launch of a kernel runs, which is kept with what [`Clock::compile`] gave.
+    /// The code of a kernel's launch, which is stored with the result of [`Clock::compile`].
     fn code(
         &self,
         kernel: &Arc<Kernel>,

@@ -20,7 +20,7 @@ pub(super) enum Need {
     Nothing,
 }
 
-/// The values that are needed, and whether what is written to memory is.
+/// The needed values, and whether writes to memory are needed.
 #[derive(Debug)]
 pub(super) struct Needed {
     values: SecondaryMap<Value, bool>,
@@ -121,7 +121,7 @@ impl Needed {
         if data { Need::All } else { Need::Access }
     }
 
-    /// Whether what is written to a memory is needed.
+    /// Whether writes to a memory are needed.
     fn holds(&self, space: Option<Space>) -> bool {
         match space.and_then(index) {
             Some(index) => self.memory[index],

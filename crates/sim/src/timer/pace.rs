@@ -59,7 +59,7 @@ pub struct Behind {
     pub after: f64,
     /// About the speedup that it would have reached.
     pub estimate: f64,
-    /// What that is at most.
+    /// Its upper bound.
     pub at_most: f64,
 }
 

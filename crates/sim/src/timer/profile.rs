@@ -1,7 +1,7 @@
 //! Where a launch spends its time: by load of the source, by loop, by unit of a core.
 //!
-//! Cycles are counted where a sub-group waits, which is where a value is used; [`LoadProfile::waited`] says which load it waited
-//! for, by the register that was not ready.
+//! Cycles are counted where a sub-group waits, which is where a value is used; [`LoadProfile::waited`] gives the load that it
+//! waited for, by the register that was not ready.
 
 use super::code::{Code, Coded};
 use super::cost::Pipe;
@@ -24,7 +24,7 @@ pub struct Traffic {
     pub memory_bytes: u64,
 }
 
-/// What happened to one load of the source, its copies all together.
+/// The counters of one load of the source, its copies all together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadProfile {
     /// Which load, in the kernel of [`Code::program`].
@@ -47,7 +47,7 @@ pub struct LoadProfile {
     pub waited: f64,
 }
 
-/// What happened in one loop, the loops inside it included.
+/// The counters of one loop, with its inner loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopProfile {
     /// The source place of the loop, in the kernel of [`Code::program`].
@@ -71,7 +71,7 @@ pub struct LoopProfile {
 /// How busy one kind of unit was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitProfile {
-    /// What it executes.
+    /// Its instructions.
     pub name: &'static str,
     /// Cycles that a core's units of this kind were busy, if all cores of the device shared the work evenly.
     pub cycles: f64,
@@ -88,7 +88,7 @@ impl Traffic {
         }
     }
 
-    /// Adds what was counted since `before`.
+    /// Adds the counts since `before`.
     pub(super) fn add_since(&mut self, before: Traffic, counters: &MemoryCounters) {
         let now = Traffic::so_far(counters);
         self.add(Traffic {

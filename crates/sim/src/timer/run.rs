@@ -39,9 +39,8 @@ const LEAST_CORES: u32 = 2;
 /// Cores of a sample whose times differ by more than this part are not alike.
 const ALIKE: f64 = 0.05;
 
-/// Cores of a sample that have as much work as each other, to this part, but not as much time: chance, in
-/// the order in which sub-groups find code and data in the caches, makes the difference. As many cores as
-/// [`CORES_TO_AVERAGE`] show that, too.
+/// If cores of a sample have equal work up to this fraction, but not equal times, the difference is chance: the order in which
+/// sub-groups find code and data in the caches. [`CORES_TO_AVERAGE`] cores show that, too.
 const SAME_WORK: f64 = 0.01;
 
 /// Cores of a sample that averages over chance.
@@ -81,7 +80,7 @@ const LOOKED_AT: u64 = 256;
 /// Instructions that a core issues at most.
 const INSTRUCTION_LIMIT: u64 = 1 << 36;
 
-/// What the simulated cores did.
+/// The results of the simulated cores.
 pub(super) struct Simulated {
     pub cycles: f64,
     pub profile: Vec<InstructionProfile>,
@@ -110,7 +109,7 @@ impl Simulated {
     }
 }
 
-/// A launch on a model, and what was found out about it.
+/// A launch on a model, and the facts found about it.
 struct Job<'l> {
     model: &'l DeviceModel,
     code: &'l Code,
@@ -121,7 +120,7 @@ struct Job<'l> {
     busy: u32,
     /// Work-groups that such a core holds at once.
     places: u32,
-    /// What L2 holds at first.
+    /// L2's initial contents.
     contents: Contents,
     /// What it is compared with.
     pace: Option<&'l Pace>,
@@ -335,8 +334,8 @@ impl Groups for Queue {
 }
 
 impl Job<'_> {
-    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the work-groups
-    /// that stand for all.
+    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the
+    /// representative work-groups.
     fn simulate(
         &self,
         simulated: u32,

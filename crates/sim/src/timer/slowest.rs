@@ -1,7 +1,7 @@
-//! What a sample does not see of the end of a launch: the slowest of many is later than the slowest of few.
+//! The end of a launch, which a sample does not show: the slowest of many is later than the slowest of few.
 //!
-//! Where all work-groups of a launch are resident at once, it ends with its slowest sub-group. Sub-groups that issue as many
-//! instructions end at different times by chance, and the more of them there are, the later the last one.
+//! If all work-groups of a launch are resident at once, it ends with its slowest sub-group. Sub-groups with equal numbers of
+//! instructions end at different times by chance, and the more there are, the later the last one.
 
 use std::f64::consts::PI;
 

@@ -58,7 +58,7 @@ impl StallReason {
         }
     }
 
-    /// What a sub-group does meanwhile, in the words of reports and pages: its one name there.
+    /// A sub-group's activity meanwhile, in the words of reports and pages: its one name there.
     pub fn words(self) -> &'static str {
         match self {
             StallReason::LongScoreboard => "waiting for loads from global memory",

@@ -60,7 +60,7 @@ pub(super) struct Resident {
 #[derive(Clone, Copy, Debug)]
 struct Register {
     ready: u64,
-    /// What waits for it waits for.
+    /// The stall reason of instructions that wait for it.
     cause: StallReason,
     /// The scoreboard that it arrives on, if it takes no fixed time and nobody has waited for it yet.
     board: Option<u8>,

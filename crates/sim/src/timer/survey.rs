@@ -31,7 +31,7 @@ const MOST: u64 = 60_000_000;
 /// Strata of a window.
 const STRATA: usize = 8;
 
-/// What the work-groups of a launch have to do.
+/// The work of a launch's work-groups.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Work-groups that were counted, in order, and the instructions that each issues.

@@ -155,8 +155,8 @@ fn units_limit_many_sub_groups() {
     assert!((15.0..17.0).contains(&each), "{each}");
 }
 
-/// Cycles that each of 32 sub-groups' multiply-adds takes the core. Four chains take turns: `%x`, from which they start, and what
-/// they multiply with and add are made of the work-item's number.
+/// Cycles that each of 32 sub-groups' multiply-adds takes the core. Four chains take turns: `%x`, their start, and their
+/// factors and summands are computed from the work-item's id.
 fn multiply_adds(bench: &Bench, ty: &str, link: impl Fn(&str, usize) -> String) -> f64 {
     let cycles = |rounds: usize| {
         let mut body: Vec<String> = (0..4)
@@ -441,7 +441,7 @@ fn sub_groups_meet_at_a_barrier_and_pass_values() {
     assert_eq!(u32::from_le_bytes(bytes), 5 + 3 * 127);
 }
 
-/// What 128 floats of a buffer are.
+/// The values of 128 floats of a buffer.
 fn floats(buffer: &Argument) -> impl Iterator<Item = f32> {
     let Argument::Buffer(buffer) = buffer else {
         panic!("a number is no buffer")

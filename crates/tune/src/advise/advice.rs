@@ -12,12 +12,12 @@ use crate::report::{Geometry, Report, Verdict};
 use crate::tune::space::{likely_plans_of, without_shared_copies};
 use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
 
-/// What to do about a kernel, and why.
+/// The recommendation for a kernel, with reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// The kernel's name.
     pub kernel: String,
-    /// The device, as `--device` spells it, or what the profiler was run on.
+    /// The device, as `--device` spells it, or the device of the profiler's run.
     pub device: String,
     /// Work-groups and work-items in each.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +34,7 @@ pub struct Advice {
     /// Why the launch shows little of the kernel, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// The verdict in a sentence with its numbers.
     pub conclusion: String,
@@ -44,12 +44,12 @@ pub struct Advice {
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What would help instead, or besides.
+    /// Alternatives and additions.
     pub instead: Vec<Remedy>,
     /// How fast the kernel can get at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
-    /// What that means for the program that the kernel is a part of.
+    /// The consequence for the program that the kernel is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
     /// How the numbers were made.
@@ -59,7 +59,7 @@ pub struct Advice {
 /// One thing that could be done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// What it is.
+    /// Its kind.
     pub what: Verdict,
     /// With which plan, where it takes one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,7 +246,7 @@ impl Advice {
     }
 }
 
-/// What could be done, the cheapest first.
+/// The possible remedies, the cheapest first.
 fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     let mut choices = vec![Choice {
         what: Verdict::LeaveIt,

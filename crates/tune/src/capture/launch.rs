@@ -54,7 +54,7 @@ pub struct Captured {
     pub has_run: bool,
     /// The module's text, for the device that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
-    /// What the program's machine code makes of the sums that the text leaves to the assembler.
+    /// The machine code's choice for the sums that the text leaves to the assembler.
     pub contraction: Contraction,
 }
 
@@ -66,7 +66,7 @@ pub enum Contraction {
     Unknown,
     /// The text leaves nothing to the assembler.
     NothingOpen,
-    /// What is made of each sum that it leaves to it, in the order in which they stand.
+    /// The choice for each of these sums, in the order of the text.
     Decided(Vec<Fused>),
     /// The same bytes come of several choices for this sum, by its number, so that the launch does not tell.
     Untold(usize),
@@ -81,9 +81,9 @@ pub enum Contraction {
 pub struct Allocation {
     /// Address of its first byte.
     pub address: u64,
-    /// What it held before the launch.
+    /// Its contents before the launch.
     pub before: Arc<[u8]>,
-    /// What it held afterwards.
+    /// Its contents after the launch.
     pub after: Arc<[u8]>,
     /// Whether another process or device may have written it meanwhile.
     pub is_foreign: bool,
@@ -98,14 +98,14 @@ pub struct Variable {
     pub memory: Allocation,
 }
 
-/// The first byte at which memory differs from what it held after the captured launch.
+/// The first byte at which memory differs from its contents after the captured launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its address.
     pub address: u64,
-    /// What it held after the captured launch.
+    /// Its contents after the captured launch.
     pub captured: u8,
-    /// What it holds now.
+    /// Its present contents.
     pub found: u8,
     /// How many bytes of the same allocation differ.
     pub bytes: u64,

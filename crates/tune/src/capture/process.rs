@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 256 << 20;
 pub struct Process {
     /// Its number.
     pub number: u32,
-    /// What was run.
+    /// The command line.
     pub command: String,
     /// The driver's version; 0 if it is not known.
     pub driver: i64,
@@ -48,11 +48,11 @@ pub struct Seen {
     pub name: String,
     /// The image's hash; nothing if that is not known.
     pub image: Option<String>,
-    /// What was counted.
+    /// The counts.
     pub counts: Counts,
 }
 
-/// What was counted of a kernel.
+/// The counts of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Launches.
@@ -75,7 +75,7 @@ pub struct Counts {
     pub in_graphs: u32,
     /// Launches that took the kernel put in place.
     pub replaced: u64,
-    /// Launches that did not meet what that rests on.
+    /// Launches that did not meet the kernel's assumptions.
     pub refused: u64,
     /// Timed launches of it, and their times in nanoseconds.
     pub replaced_timed: (u64, u64),

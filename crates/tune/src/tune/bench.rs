@@ -25,23 +25,23 @@ pub trait Bench: Sync {
     /// The device for the data of checks, and for running them: the simulator's functional engine.
     fn device(&self) -> &dyn Device;
 
-    /// Everything that its times depend on, for the log: what it is, its driver or its model.
+    /// Everything that its times depend on, for the log: its name, its driver or its model.
     fn identity(&self) -> String {
         format!("{:?}", self.device().description())
     }
 
-    /// What the passes must know of the device.
+    /// The device's properties that the passes need.
     fn target(&self) -> prefetch::Target;
 
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;
 
-    /// What the functional engine looks out for.
+    /// The functional engine's checks.
     fn engine_options(&self) -> Options {
         Options::CHECKING
     }
 
-    /// What becomes of each prefetch of a kernel.
+    /// The effect of each prefetch of a kernel.
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         let _ = kernel;
         Vec::new()
@@ -142,13 +142,13 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared
-    /// with the simulator on a [sample](super::sample) of work-groups.
+    /// Whether it can compute the plain kernel's outputs at full size itself: a device that runs kernels, and is compared with
+    /// the simulator on a [sample](super::sample) of work-groups.
     fn checks_on_device(&self) -> bool {
         false
     }
 
-    /// What outputs at full size were compared with, once some were.
+    /// The reference for outputs at full size, once there were some.
     fn at_full_size(&self) -> Option<AtFullSize> {
         None
     }
@@ -170,10 +170,10 @@ pub trait Bench: Sync {
     }
 }
 
-/// What outputs at full size are compared with.
+/// The reference for outputs at full size.
 #[derive(Clone, Copy, Debug)]
 pub enum Right<'a> {
-    /// What the simulator computes for all of the launch.
+    /// The simulator's results for all of the launch.
     Simulated,
     /// The unmodified kernel's outputs on the device, if the bench [can compare there](Bench::checks_on_device); and their
     /// comparison with these work-groups' outputs on the simulator.
@@ -188,11 +188,11 @@ pub struct Timed {
     /// The quartiles of a measured time, in nanoseconds; of a simulated sample of work-groups, how far the time of all may lie
     /// from this. None where the model leaves nothing to chance.
     pub interval_ns: Option<(f64, f64)>,
-    /// What it tells about the kernel.
+    /// Its information about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.
     pub profile: Option<Profile>,
-    /// What the device counted, in words, with unit and value.
+    /// The device's counters, in words, with unit and value.
     pub counted: Vec<(&'static str, &'static str, f64)>,
     /// How the time was found, in a sentence.
     pub note: String,
@@ -205,7 +205,7 @@ pub struct Timed {
 pub struct Looked {
     /// Its time, and where that goes.
     pub timed: Timed,
-    /// What some of its sub-groups do in the middle of the launch, if they were watched.
+    /// The activity of some of its sub-groups in the middle of the launch, if they were watched.
     pub timeline: Option<Timeline>,
     /// Its instructions.
     pub program: Option<Arc<MachineProgram>>,
@@ -216,7 +216,7 @@ pub struct Looked {
     pub waited: Vec<[f64; StallReason::ALL.len()]>,
 }
 
-/// What came of a run that was compared with others.
+/// The outcome of a run that was compared with others.
 #[derive(Clone, Debug)]
 pub enum Raced {
     /// It ran to its end, and how far it had come by then at each time, where that is known.
@@ -240,7 +240,7 @@ impl<T, K> Default for Last<T, K> {
 }
 
 impl<T: Clone, K: PartialEq> Last<T, K> {
-    /// What is known of this kernel: of this very one, not of one that is equal.
+    /// The answer for exactly this kernel, not for an equal one.
     pub fn known(&self, kernel: &Arc<Kernel>, besides: &K) -> Option<T> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         known(found.as_ref(), kernel, besides)

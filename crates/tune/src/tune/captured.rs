@@ -4,8 +4,8 @@
 //! each pointer, and that two pointers lead into different allocations. A plan derived under such a fact is valid for launches
 //! that meet it, so [`exchange`] records the fact for the launching side.
 //!
-//! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
-//! and it runs where the memory was. So does one whose pointers share an allocation, or lead nowhere.
+//! A kernel that follows pointers which it loads, or gets among other numbers, may access everything: it has no facts, and it
+//! runs in its original address space. So does one whose pointers share an allocation, or point nowhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::suggest::quoted;
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 const CLUSTER: u32 = 4;
 
-/// What the parameters of a captured launch get.
+/// The arguments of a captured launch.
 #[derive(Debug)]
 pub struct CapturedData {
     captured: Arc<Captured>,
@@ -58,7 +58,8 @@ enum Value {
     Workspace,
 }
 
-/// Where a cooperative launch's workspace is where the launch runs in its own address space. No allocation of a program's is there.
+/// The address of a cooperative launch's workspace if the launch runs in its own address space. No allocation of a program is
+/// there.
 const WORKSPACE: u64 = 0x0f_0000_0000;
 
 impl PartialEq for CapturedData {
@@ -68,7 +69,7 @@ impl PartialEq for CapturedData {
 }
 
 impl CapturedData {
-    /// What a parameter gets.
+    /// A parameter's argument.
     pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<Given> {
         let value = self.values.get(&param.name);
         let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
@@ -118,7 +119,7 @@ pub fn captured_subject(captured: Captured) -> Result<FileSubject> {
     read(Arc::new(captured), false)
 }
 
-/// The text of a captured launch's kernel, and what messages call it.
+/// The text of a captured launch's kernel, and its name in messages.
 fn text_of(captured: &Captured) -> Result<(&str, String)> {
     let file = captured.folder.join(crate::capture::MODULE);
     let text = captured.module.as_deref().ok_or_else(|| {
@@ -144,7 +145,7 @@ fn shared_facts(captured: &Captured) -> Facts {
     }
 }
 
-/// A captured launch's kernel, whatever its parameters lead to.
+/// A captured launch's kernel, for any parameters.
 ///
 /// # Errors
 /// Its image has no PTX; the kernel cannot be read.
@@ -207,7 +208,7 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
     Ok(FileSubject::of_module(imported, launch))
 }
 
-/// What each parameter of the kernel is.
+/// The role of each parameter of the kernel.
 fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, Value>> {
     let mut values = BTreeMap::new();
     for (param, origin) in imported.kernel.params.iter().zip(&imported.original.parameters) {
@@ -320,7 +321,7 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
     }
 }
 
-/// What came of running a captured launch again.
+/// The outcome of running a captured launch again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// Bytes of memory that were compared.
@@ -331,7 +332,7 @@ pub struct Replay {
     pub differences: Vec<Difference>,
 }
 
-/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with what it held
+/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with the contents
 /// after the launch.
 ///
 /// # Errors

@@ -25,7 +25,7 @@ pub struct Checks<'d> {
     device: &'d dyn Device,
     /// By number of iterations; the one at full size has none.
     runs: BTreeMap<Option<u64>, Run>,
-    /// By number of iterations: what the symbolic checker compares with.
+    /// By trip count: the symbolic checker's reference.
     symbolic: BTreeMap<u64, Plain>,
     /// The work-groups that run at full size, where they are a sample.
     sample: Option<Arc<Sample>>,
@@ -328,7 +328,7 @@ pub(crate) fn approximately(kernel: &Kernel) -> Compare {
     }
 }
 
-/// Whether a kernel uses what hardware approximates.
+/// Whether a kernel uses hardware approximations.
 pub fn approximates(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {
@@ -373,7 +373,7 @@ fn few_groups(mut workload: Workload) -> (Workload, RunOf) {
     (zeroed(workload), RunOf::All)
 }
 
-/// Whether a work-group may ask what another has done.
+/// Whether a work-group may observe another's results.
 fn may_wait(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {

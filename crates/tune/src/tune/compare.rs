@@ -43,8 +43,8 @@ impl Compare {
         self.check_part(element, 0, largest, right, found)
     }
 
-    /// The same of an output of this many bytes that is read piece by piece, so that not all of it is held at once: what
-    /// reads is given the first byte and how many. A [`Compare::Multiset`] is read as a whole.
+    /// The same for an output of this many bytes that is read piece by piece, so that it need not fit memory: the reader gets
+    /// the first byte and the length. A [`Compare::Multiset`] is read as a whole.
     ///
     /// # Errors
     /// They differ: the first differing element, and both its values, in the form of the output's type.
@@ -201,7 +201,7 @@ fn close(element: Type, right: u64, found: u64, share: f64) -> bool {
     }
 }
 
-/// The larger of two magnitudes; what is not finite has none.
+/// The larger of two magnitudes; values that are not finite have none.
 fn magnitude(largest: f64, value: f64) -> f64 {
     if value.is_finite() {
         largest.max(value.abs())

@@ -28,7 +28,7 @@ const MOST_RUNS: usize = 64;
 /// How long that may take.
 const MOST_TIME: Duration = Duration::from_secs(40);
 
-/// What a captured launch's machine code makes of its open sums; `bench` has the device that the launch is run on again, if
+/// The choices of a captured launch's machine code for its open sums; `bench` has the device for running the launch again, if
 /// that is a real one.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ use crate::ir::{Kernel, Value};
 use crate::prefetch::Plan;
 use crate::report::Perturbed;
 
-/// The oldest PTX version that has what planned kernels use.
+/// The oldest PTX version with the features of planned kernels.
 const OLDEST_VERSION: (u32, u32) = (8, 0);
 /// The GPUs that planned kernels are for: asynchronous copies came with the first of them.
 const OLDEST_TARGET: u32 = 80;
@@ -36,15 +36,15 @@ const OLDEST_TARGET: u32 = 80;
 pub struct DropIn {
     /// The module's text.
     pub text: String,
-    /// Shared memory that the entry declares beyond what it did, in bytes.
+    /// Additional shared memory of the entry, in bytes.
     pub added_shared_bytes: u64,
-    /// What a launch must be like to get the plan.
+    /// The requirements of a launch for getting the plan.
     pub needs: Needs,
-    /// What each cache hint became.
+    /// The instruction of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
-/// What the entry asks of a launch before it takes the planned body.
+/// The entry's checks of a launch before it takes the planned body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The only work-group size that gets the plan; none where all do.
@@ -331,16 +331,16 @@ fn check(original: &Original) -> Result<()> {
     }
 }
 
-/// What stands above a rewritten module.
+/// The note above a rewritten module.
 #[derive(Clone, Debug)]
 pub struct Note<'n> {
     /// The plan that was carried out.
     pub plan: &'n Plan,
-    /// What came of it, in a sentence, if it was measured.
+    /// The outcome, in a sentence, if it was measured.
     pub measured: Option<&'n str>,
-    /// On what launches it was checked, if it was.
+    /// The launches on which it was checked, if it was.
     pub checked: Option<&'n Perturbed>,
-    /// What every launch must fulfil.
+    /// The requirements of every launch.
     pub granted: &'n [Granted],
 }
 

@@ -18,9 +18,9 @@ use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 /// One thing that every launch of a rewritten entry must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// Nothing writes, while the kernel runs, what it reads through this parameter.
+    /// Nothing writes, while the kernel runs, the memory that it reads through this parameter.
     ReadOnly(String),
-    /// What is accessed through this parameter is accessed through no other one.
+    /// Memory accessed through this parameter is accessed through no other one.
     Unaliased(String),
     /// The memory of this parameter has this many elements, neither fewer nor more, and nothing beyond is accessed through
     /// it: early loads are guarded by it.
@@ -43,11 +43,11 @@ impl fmt::Display for Granted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Granted::ReadOnly(name) => {
-                write!(f, "nothing writes during a launch what is read through `{name}`")
+                write!(f, "no launch writes memory that is read through `{name}`")
             }
             Granted::Unaliased(name) => write!(
                 f,
-                "what is accessed through `{name}` is accessed through no other parameter"
+                "memory accessed through `{name}` is accessed through no other parameter"
             ),
             Granted::Length(name, length) => write!(
                 f,

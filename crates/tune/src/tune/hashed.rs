@@ -100,7 +100,7 @@ impl Table {
         key
     }
 
-    /// What its slots hold.
+    /// The contents of its slots.
     pub fn filled(&self, element: Type) -> Result<Fill> {
         self.check(element)?;
         let empty = self.empty as u64 & element.mask();

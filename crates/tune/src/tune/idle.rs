@@ -61,8 +61,7 @@ fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Option<Vec<
     let mut reading = reading.filter(|(site, _)| !site.loads.is_empty()).peekable();
     if reading.peek().is_some() && reading.all(|(_, trips)| trips.0.iter().all(|&count| count == 0)) {
         warnings.push(format!(
-            "No loop that loads from memory ran a single iteration{which}: what follows is about an empty launch. Do the \
-             scalars and the contents of the buffers say how far the loops go?"
+            "No loop with loads ran a single iteration{which}: the report is about an empty launch. Check the scalars and buffer contents that bound the loops."
         ));
     }
     let after = prepared.outputs.iter().zip(&before);

@@ -183,7 +183,7 @@ pub struct LaunchFile {
     races: Option<MeantRaces>,
     /// Bytes of dynamic shared memory.
     shared_bytes: Option<u32>,
-    /// What each parameter gets, by name.
+    /// The argument of each parameter, by name.
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
     /// Graphs whose rows and columns parameters hold, by name.
@@ -198,15 +198,15 @@ pub struct LaunchFile {
     /// Where files that it names lie.
     #[serde(skip)]
     folder: PathBuf,
-    /// What a captured launch has instead.
+    /// A captured launch's arguments instead.
     #[serde(skip)]
     captured: Option<Arc<CapturedData>>,
-    /// What the machine code of a captured launch makes of the sums that the text leaves to the assembler.
+    /// The choices of a captured launch's machine code for the sums that the text leaves to the assembler.
     #[serde(skip)]
     fused: Option<Vec<Fused>>,
 }
 
-/// The same work in another geometry: what differs.
+/// The same work in another geometry: the differences.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Elsewhere {
@@ -225,7 +225,7 @@ pub enum Extent {
     Three([u32; 3]),
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameter {
@@ -255,7 +255,7 @@ pub(super) struct Parameter {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum MeantRaces {
-    /// Reads of what others write meanwhile, anywhere, or none.
+    /// Intended reads of others' concurrent writes, anywhere, or none.
     Reads(bool),
     /// All for the memory of these parameters, and reads elsewhere.
     For(Vec<String>),
@@ -341,7 +341,7 @@ impl LaunchFile {
         Ok(launch)
     }
 
-    /// Reads a launch file's text; `place` is what messages call it.
+    /// Reads a launch file's text; `place` is its name in messages.
     ///
     /// # Errors
     /// It is no launch file.

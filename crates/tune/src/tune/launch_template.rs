@@ -93,7 +93,9 @@ pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
                     "        # a buffer of `{element}`{reads}\nlength = {length}"
                 );
                 if known.is_some() {
-                    text.push_str("# a variable of the module: `fill` replaces the module's initial contents\n");
+                    text.push_str(
+                        "# a variable of the module: `fill` replaces the module's initial contents\n",
+                    );
                     continue;
                 }
                 text.push_str(match (facts.read_only, element.is_float(), element.is_integer()) {

@@ -43,7 +43,7 @@ pub struct Entry {
     /// Bytes that device memory moved, where the device tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<f64>,
-    /// What the device counted, by name.
+    /// The device's counters, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, f64>,
 }
@@ -130,7 +130,7 @@ impl Log {
         self.inner().known.keys().filter(|(own, _)| own == key).count()
     }
 
-    /// Adds a trial. What went wrong by a fault of ours is not kept: it is to be tried again.
+    /// Adds a trial. A failure that is our fault is not stored: it is to be tried again.
     pub fn add(&self, entry: Entry) {
         if matches!(entry.trial.outcome, Outcome::Failed { .. }) {
             return;
@@ -287,7 +287,7 @@ pub struct Merged {
 /// How the keys of predictions begin.
 const PREDICTED: &str = "predicted for ";
 
-/// The key of what a model predicts for the search of a key: no measurement, and nothing was checked.
+/// The key of a model's prediction for the search of a key: no measurement, and no checks.
 pub(super) fn predictions(key: &str) -> String {
     format!("{PREDICTED}{key}")
 }

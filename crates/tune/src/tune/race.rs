@@ -122,7 +122,7 @@ fn ahead(plan: &Plan) -> u32 {
     distances.max().unwrap_or(0) + group
 }
 
-/// What came of a plan that was given up.
+/// The outcome of an abandoned plan.
 pub fn dropped(behind: Behind) -> Outcome {
     Outcome::Dropped {
         after: behind.after,

@@ -6,7 +6,7 @@ use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
 
-/// What was found, for which reasons are to be given.
+/// The findings that need reasons.
 #[derive(Clone, Copy, Debug)]
 pub struct Findings<'a> {
     /// The verdict.
@@ -38,7 +38,7 @@ pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     reasons
 }
 
-/// How full the device is, and what more work-groups would do.
+/// How full the device is, and the effect of more work-groups.
 fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let filling = filling(evidence)?;
     Some(match findings.plain_best {
@@ -111,7 +111,7 @@ fn unrolling(findings: &Findings<'_>) -> Option<String> {
     Some(format!("Unrolling alone reaches {factor}, with `{plan}`."))
 }
 
-/// What the chosen plan does, or why none is chosen.
+/// The effect of the chosen plan, or why none is chosen.
 fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let (plan, factor) = findings.best;
     let within = if evidence.is_starved() {
@@ -207,7 +207,7 @@ impl std::fmt::Display for Reached {
     }
 }
 
-/// The fastest of those plans that were timed, or, where all of them were dropped, the one that might be fastest.
+/// The fastest of the timed plans or, if all of them were dropped, the one with the best bound.
 fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, Reached)> {
     let tried = || findings.trials.iter().filter(|trial| accept(&trial.plan));
     let ended = tried().filter_map(|trial| Some((&trial.plan, trial.measured()?.1)));

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::front::ptx::{Facts, Original, ParameterFacts, import};
 use crate::prefetch::{self, Plan};
 
-/// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with what a test adds.
+/// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with a test's additions.
 #[derive(Clone, Copy)]
 struct Entry<'t> {
     /// In front of the entry.
@@ -19,7 +19,7 @@ struct Entry<'t> {
     start: &'t str,
     /// In the loop.
     inside: &'t str,
-    /// What the counter grows by.
+    /// The counter's step.
     step: u32,
     /// Whether the sum ends the loop, too.
     exits: bool,

@@ -31,7 +31,7 @@ const LONGEST_OF_PLAN: u64 = LONGEST << 3;
 /// The least and the most work-groups of a sample.
 const GROUPS: Range<u64> = 2..65;
 
-/// Work-groups that are run of a launch, and what the plain kernel's wrote.
+/// Work-groups of a launch to run, and the plain kernel's writes in them.
 #[derive(Debug)]
 pub struct Sample {
     /// Those that run, in order.

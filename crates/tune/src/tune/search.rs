@@ -172,7 +172,7 @@ pub struct Asked<'a> {
     pub every_plan: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The report.
@@ -437,7 +437,7 @@ fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
         .is_ok()
 }
 
-/// What was counted, side by side.
+/// The counters, side by side.
 fn counters(plain: &Timed, best: Option<&Timed>) -> Vec<Counter> {
     let of_best = |name: &str| {
         let counted = best?.counted.iter().find(|(other, ..)| *other == name)?;

@@ -73,9 +73,8 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
     Ok(plans)
 }
 
-/// The hints that a sub-group shares: joint ones to each of the `levels`, and bulk prefetches. They are legal only where
-/// a sub-group's addresses are uniform, or lie together, so they are tried where they are, and not listed as refused
-/// everywhere else.
+/// The hints that a sub-group shares: joint ones to each of the `levels`, and bulk prefetches. They are legal only if a
+/// sub-group's addresses are uniform or adjacent, so only legal ones are tried, and the others are not listed as refused.
 ///
 /// # Errors
 /// As for [`default_plans`].

@@ -22,7 +22,7 @@ pub struct PlannedSpirv {
     pub words: Vec<u32>,
     /// The plan with the parents that it carries.
     pub plan: Plan,
-    /// What every launch must fulfil: a sentence each.
+    /// The requirements of every launch, a sentence each.
     pub granted: Vec<String>,
     /// The host's further requests, which a module cannot contain: build options, the work-group's size. A sentence each.
     pub asked: Vec<String>,
@@ -107,7 +107,7 @@ fn asked(way: Way) -> Vec<String> {
     asked
 }
 
-/// What every launch of an entry with a plan must fulfil.
+/// The requirements of every launch of an entry with a plan.
 ///
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.

@@ -30,7 +30,7 @@ const UNRANKED: usize = 16;
 /// A requested plan, and its outcome.
 pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
 
-/// What is the same for all trials of a search.
+/// The common settings of a search's trials.
 pub struct Trying<'a> {
     pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
@@ -48,7 +48,7 @@ pub struct Trying<'a> {
     pub race: Option<Race>,
 }
 
-/// What was tried.
+/// The trials.
 pub struct Tried {
     /// The plain kernel's run.
     pub baseline: Timed,
@@ -60,7 +60,7 @@ pub struct Tried {
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
-    /// On what they were checked.
+    /// How they were checked.
     pub checked: Option<Checked>,
 }
 
@@ -80,7 +80,7 @@ impl Trying<'_> {
         )
     }
 
-    /// What outputs at full size are compared with.
+    /// The reference for outputs at full size.
     fn right<'c>(&self, checks: &'c Checks<'_>) -> Right<'c> {
         match self.sampled {
             Some(_) => Right::OnDevice(checks.sample().map(Arc::as_ref)),
@@ -88,7 +88,7 @@ impl Trying<'_> {
         }
     }
 
-    /// On what the plans were checked.
+    /// How the plans were checked.
     fn checked(&self, checks: &Checks<'_>) -> Checked {
         Checked {
             sizes: checks.sizes().collect(),
@@ -202,7 +202,7 @@ impl Trying<'_> {
         })
     }
 
-    /// In turns with the plain kernel. `measure` says how many plans, where times can be predicted; none says all.
+    /// In turns with the plain kernel. `measure` is the number of plans, if times can be predicted; `None` means all.
     pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Tried> {
         let legal: Vec<usize> = (0..pairs.len()).filter(|&index| pairs[index].1.is_ok()).collect();
         let few = measure.filter(|&few| few < legal.len());
@@ -254,7 +254,7 @@ impl Trying<'_> {
         }
         let in_time = self.bench.predictor().is_none_or(Bench::predicts_in_time);
         let chosen = match in_time {
-            true => "those that the simulator's ranking proposed, corrected by what the first of them showed",
+            true => "those proposed by the simulator's ranking, corrected by the first measurements",
             false => {
                 "one of each kind, and then those like the fastest, since the simulator takes too long to rank them"
             }
@@ -334,7 +334,7 @@ impl Trying<'_> {
         Some(Proposals::new(predicted))
     }
 
-    /// Tries some of the plans, in turns with the plain kernel; what the log has is not tried again.
+    /// Tries some of the plans, in turns with the plain kernel; plans in the log are not tried again.
     fn batch(
         &self,
         checks: &Checks<'_>,
@@ -474,7 +474,7 @@ impl<'a> Memory<'a> {
         entry.trial.measured().map(|(time_ns, _)| time_ns)
     }
 
-    /// Keeps what a model predicted for a plan.
+    /// Stores a model's prediction for a plan.
     fn keep_predicted(&self, plan: &Plan, time_ns: f64, plain_ns: f64) {
         let Some((kept, key)) = &self.log else { return };
         kept.add(Entry {
@@ -581,7 +581,7 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
     }
 }
 
-/// What came of a trial that went wrong.
+/// The outcome of a failed trial.
 pub fn went_wrong(error: &Error) -> Outcome {
     // The status says whose fault it is.
     let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);

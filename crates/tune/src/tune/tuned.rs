@@ -71,7 +71,7 @@ pub struct Tuned {
     pub kernel: Arc<Kernel>,
     /// The plan; `none` where none wins by enough.
     pub plan: Plan,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// How many times faster than the plain kernel it was when it was found.
     pub speedup: f64,
@@ -107,7 +107,7 @@ pub enum From {
     Remembered,
     /// A search that was made now.
     Searched,
-    /// Nowhere: `headstart tune --bin` runs the program to see what it launches, and this is the plain kernel.
+    /// None: `headstart tune --bin` runs the program to record its launches, and this is the plain kernel.
     NotSearched,
 }
 
@@ -118,7 +118,7 @@ struct Answer {
     plan: Plan,
     verdict: Verdict,
     speedup: f64,
-    /// On what launches the planned kernel was checked.
+    /// The launches on which the planned kernel was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     perturbed: Option<Perturbed>,
 }
@@ -213,7 +213,7 @@ impl Answers {
         file.write_all(format!("\n{text}\n").as_bytes()).map_err(refused)
     }
 
-    /// Keeps what a search found.
+    /// Stores a search's result.
     ///
     /// # Errors
     /// The kernel cannot be had any more, or the file not be written.
@@ -325,7 +325,7 @@ pub fn tuned_telling(
     Ok(tuned(answer, found, From::Searched, not_kept))
 }
 
-/// What decides whether an answer counts.
+/// The key of an answer.
 fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
     let classes: Vec<String> = workload.given.iter().map(size_class).collect();
     format!(

@@ -53,7 +53,7 @@ pub struct Choices {
     pub cores: u32,
 }
 
-/// What a kernel's code takes of a work-item's registers.
+/// The registers of a work-item that a kernel's code takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pressure {
     /// 32-bit registers.
@@ -62,7 +62,7 @@ pub struct Pressure {
     pub spilled_bytes: u32,
 }
 
-/// Times the ways to compile and launch a subject whose plans were tried; none for devices where there is nothing to choose.
+/// Times the settings to compile and launch a subject whose plans were tried; none for devices without a choice.
 ///
 /// # Errors
 /// The plain kernel cannot be run, or the way that is best computes something else, which is a bug of ours.
@@ -166,9 +166,7 @@ impl Rules<'_> {
     fn sub_groups(&self, timing: &mut Timing<'_>) -> Result<Vec<Way>> {
         let reason = match (self.kernel.sub_group_size, uses_sub_groups(self.kernel)) {
             (Some(size), _) => Some(format!("other sub-group sizes: the kernel requires {size}")),
-            (None, true) => {
-                Some("other sub-group sizes: what the kernel computes depends on the size".to_owned())
-            }
+            (None, true) => Some("other sub-group sizes: the kernel's results depend on the size".to_owned()),
             (None, false) if self.choices.sub_group_sizes.len() < 2 => {
                 Some("other sub-group sizes: the device has one".to_owned())
             }
@@ -250,7 +248,7 @@ impl Rules<'_> {
                 Some(format!("{named}: the kernel requires {size} work-items"))
             }
             (true, None) => Some(format!(
-                "{named}: nobody says that the work can be divided otherwise"
+                "{named}: the kernel is not known to allow another division of the work"
             )),
         };
         if let Some(reason) = reason {
@@ -337,7 +335,7 @@ impl Timing<'_> {
         bench.pressure(&workload.bind(bench.device())?, &derived.kernel)
     }
 
-    /// Times plans in a way, as many as there is room for. Those that cannot be run there are left out.
+    /// Times plans under a setting, as many as there is room for. Those that cannot be run there are left out.
     fn time(&mut self, way: Way, plans: &[Plan]) -> Result<()> {
         let known = |plan: &&Plan| self.found.speedup(way, plan).is_none();
         let room = MOST.saturating_sub(self.found.trials.len());

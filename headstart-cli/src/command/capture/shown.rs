@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 40;
 /// The manifest of the whole capture.
 pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process], total: f64) -> String {
     let quoted = |text: &str| toml_string(text);
-    let mut text = String::from("# What `headstart capture` saw of a program.\nformat = 1\n");
+    let mut text = String::from("# A program's launches, from `headstart capture`.\nformat = 1\n");
     let words: Vec<String> = options
         .program
         .iter()

@@ -45,7 +45,8 @@ fn exchange<T: AtomicScalar>(
     values: Vec<Value>,
     order: impl Into<Order>,
 ) -> Recorded<T> {
-    operate(at, op, memory, index, values, order).expect("every operation but a store gives what was there")
+    operate(at, op, memory, index, values, order)
+        .expect("every operation except a store returns the old value")
 }
 
 /// `memory[index].load(order)`
@@ -189,7 +190,7 @@ fn float_extreme<T: AtomicScalar>(
         recorder(|recorder| {
             recorder.build(at, |b| {
                 let before = b.atomic(op, bits, ptr, vec![number], order, scope);
-                let before = before.expect("it gives what was there before");
+                let before = before.expect("it returns the old value");
                 b.convert(ConvertOp::Bits, T::TYPE, before)
             })
         })

@@ -243,7 +243,7 @@ kernel @k(
         |kernel| format!("{:?}", verify(&kernel)),
     );
     assert!(
-        refused.contains("the mask of who takes part in a `shuffle` is an i32, not i64"),
+        refused.contains("the mask of a `shuffle` is an i32, not i64"),
         "{refused}"
     );
 }

@@ -375,9 +375,7 @@ fn opaque(what: &Opaque, values: &Given) -> Check<()> {
 fn party(name: &str, mask: Option<Type>) -> Check<()> {
     match mask {
         None | Some(Type::I32) => Ok(()),
-        Some(other) => Err(Rule::Collective.broken(format!(
-            "the mask of who takes part in a `{name}` is an i32, not {other}"
-        ))),
+        Some(other) => Err(Rule::Collective.broken(format!("the mask of a `{name}` is an i32, not {other}"))),
     }
 }
 

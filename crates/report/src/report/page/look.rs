@@ -105,7 +105,7 @@ impl Look {
         }
     }
 
-    /// What tells lines of several loads apart.
+    /// The distinction between lines of several loads.
     fn told_by(self) -> (usize, Mark) {
         (self.colour, self.mark)
     }

@@ -10,7 +10,7 @@ use crate::evidence::{Roofline, RooflinePoint};
 use crate::prefetch::Plan;
 use crate::report::number;
 
-/// What a figure is drawn for.
+/// The data of a figure.
 pub(super) struct Shape {
     width: f64,
     height: f64,

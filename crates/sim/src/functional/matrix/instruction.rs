@@ -17,7 +17,7 @@ use crate::ir::Space;
 pub enum Matrix {
     /// `mma`, `wmma.mma`. Operands: the registers of A, B and C; results: those of D.
     Product {
-        /// What is multiplied and added.
+        /// The factors and the summand.
         kinds: Kinds,
         /// A, B, C and D.
         fragments: [Fragment; 4],
@@ -50,7 +50,7 @@ pub enum Matrix {
     },
 }
 
-/// An address: an operand, and what is added to it.
+/// An address: an operand, and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The number of the operand.

@@ -1,4 +1,4 @@
-//! The numbers of tensor cores, and what they make of a row and a column.
+//! The numbers of tensor cores, and the product of a row and a column.
 //!
 //! NVIDIA documents the operands and leaves the sums open ("the accumulation order, rounding and handling of subnormal inputs
 //! is unspecified"). The rules below were found by running each instruction on random tiles on an H100 (compute capability 9.0,
@@ -19,7 +19,7 @@ use half::f16;
 /// How much below the largest exponent a term is cut off, in bits.
 const KEPT: i32 = 25;
 
-/// What every product that is no number becomes.
+/// The result of every product that is NaN.
 const NAN_F32: u32 = 0x7fff_ffff;
 const NAN_F16: u16 = 0x7fff;
 
@@ -135,7 +135,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Whether it is known to the bit what they give.
+    /// Whether the bits of its results are known.
     pub fn are_known(self) -> bool {
         match (self.a, self.b, self.sum) {
             (Element::F16, Element::F16, Element::F16 | Element::F32) => true,
@@ -190,7 +190,7 @@ impl Kinds {
     }
 }
 
-/// Calls with each row, each column, and what is added there.
+/// Calls with each row, each column, and its summand.
 fn each<T>(
     left: &[T],
     right: &[T],
@@ -292,7 +292,7 @@ impl Term {
     }
 }
 
-/// One step of a tensor core: the products plus what was there, as bits of `sum`.
+/// One step of a tensor core: the products plus the old sum, as bits of `sum`.
 fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element) -> u64 {
     let terms = products.chain([start]);
     let is_half = sum == Element::F16;

@@ -4,7 +4,7 @@ use super::Case;
 use super::faults::kernel;
 use crate::functional::Options;
 
-/// What a body leaves in `%r`, for each of 8 work-items.
+/// The values of `%r` after a body, for each of 8 work-items.
 fn run(body: &str) -> Vec<i32> {
     let text = kernel("", &format!("{body}\n%p = address %out + %i * 4\nstore %p, %r"));
     let mut outputs = [Options::CHECKING, Options::FAST].map(|options| {

@@ -81,7 +81,7 @@ impl Generator {
             .collect()
     }
 
-    /// One operation without regions; its result is added to what is visible.
+    /// One operation without regions; its result is added to the visible values.
     fn plain(&mut self, b: &mut Builder<'_>, visible: &mut Vec<Value>) {
         let ty = self.random.pick(&TYPES);
         let [a, c] = [(), ()].map(|()| self.value(b, visible, ty));

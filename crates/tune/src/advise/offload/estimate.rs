@@ -21,7 +21,7 @@ pub enum Worth {
     No,
 }
 
-/// What takes the longest on the device.
+/// The limiting part on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
@@ -50,7 +50,7 @@ pub struct LoopEstimate {
     pub launches_ns: f64,
     /// The loop itself, in nanoseconds, at least.
     pub kernel_ns: f64,
-    /// What takes the longest.
+    /// The limiting part.
     pub limit: Limit,
     /// Host over device, where data are copied at every call; at most.
     pub speedup: f64,
@@ -75,7 +75,7 @@ pub struct Offload {
     pub speedup_if_data_stay: f64,
 }
 
-/// A loop is worth a device from this factor on: what the estimate leaves out (a kernel that is not perfect) takes its share.
+/// A loop is worth offloading from this factor on: the estimate omits losses of a real kernel.
 const WORTH: f64 = 1.5;
 
 /// Bytes that a work-item has on its way.
@@ -150,7 +150,7 @@ fn of_loop(model: &DeviceModel, own: &HostLoop) -> LoopEstimate {
     }
 }
 
-/// The least time of a call, and what makes it so long.
+/// The least time of a call, and its limit.
 fn kernel(model: &DeviceModel, own: &HostLoop) -> (f64, Limit) {
     let core = &model.core;
     let cores = f64::from(*core.count);

@@ -40,7 +40,7 @@ pub struct HostLoop {
 /// Most loops that are read.
 const MOST: usize = 1 << 14;
 
-/// What is accepted.
+/// The accepted format.
 const EXPECTED: &str = "a CSV with the columns `loop` and `seconds`, and of a call `iterations`, `bytes in`, `bytes out`, `bytes`, `flops`, `flops 64`";
 
 /// The loops of a profile's text, in its order.

@@ -30,7 +30,7 @@ pub enum Profiler {
     VTune,
 }
 
-/// What a file tells of one launch.
+/// A file's data about one launch.
 #[derive(Clone, Debug)]
 pub struct Profiled {
     /// The kernel's name, as the profiler has it.
@@ -41,11 +41,11 @@ pub struct Profiled {
     pub evidence: Evidence,
     /// Where its time goes.
     pub profile: Profile,
-    /// Which launch it is, what is missing, and how to collect it.
+    /// The launch's name, the missing numbers, and how to collect them.
     pub notes: Vec<String>,
 }
 
-/// What to look for in a file.
+/// What to search for in a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
     /// The launches of kernels whose names begin with this; of all, if none.

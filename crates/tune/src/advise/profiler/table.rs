@@ -1,4 +1,4 @@
-//! The table of a CSV file: found among what the program printed, and read by the names of its columns.
+//! The table of a CSV file: found among the program's output, and read by its column names.
 
 use crate::error::{Error, Result};
 

@@ -264,7 +264,7 @@ fn vtune_s_columns_are_found_by_what_their_names_hold() {
     assert!(refused.to_string().contains("vtune -report"), "{refused}");
 }
 
-/// What VTune counts beyond stalls and bandwidth answers the questions that were open. The file is synthetic.
+/// VTune's counters beyond stalls and bandwidth answer the remaining questions. The file is synthetic.
 #[test]
 fn vtune_s_full_set_answers_the_procedure() {
     let text = include_str!("../../../../../headstart/tests/data/profiles/vtune-full-synthetic.csv");

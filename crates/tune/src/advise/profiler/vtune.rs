@@ -15,7 +15,7 @@ use crate::evidence::{Cache, Diverging, Evidence, Profile, Resources, Stall};
 use crate::model;
 use crate::model::occupancy::Footprint;
 
-/// What the first column is called.
+/// The name of the first column.
 const TASK: &str = "Computing Task";
 
 /// Reads the text of a file.

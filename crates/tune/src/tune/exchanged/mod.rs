@@ -124,7 +124,7 @@ impl Writer<'_> {
         id
     }
 
-    /// What the module has of a type or constant already.
+    /// The module's existing types and constants.
     fn known(&self, instruction: &Instruction) -> Option<Word> {
         let (code, key) = key(instruction);
         match instruction.class.opcode {
@@ -256,7 +256,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The new body: the kernel's blocks, the first of which starts with what its parameters are made of.
+    /// The new body: the kernel's blocks, the first of which starts with the code that makes the kernel's parameters.
     fn body(&mut self, own_function: Word, handed: HashMap<Word, Origin>) -> Result<Vec<u32>> {
         let functions = self.new.module.functions.clone();
         let function = functions
@@ -299,7 +299,7 @@ impl Writer<'_> {
         Ok(words)
     }
 
-    /// What the kernel gets for a parameter, as a value of a type: instructions that make it, if it takes some.
+    /// The kernel's argument for a parameter, as a value of a type: instructions that make it, if needed.
     fn given(&mut self, origin: &Origin, ty: Word, into: &mut Vec<u32>) -> Result<Word> {
         let lost = || Error::input("a parameter of the entry is defined in no way that can be written back");
         match *origin {
@@ -397,7 +397,7 @@ impl Writer<'_> {
         id
     }
 
-    /// The functions beside the kernel: those without a body, and those with one. Imports that are there stay.
+    /// The functions beside the kernel: those without a body, and those with one. Existing imports stay.
     fn helpers(&mut self, own_function: Word) -> (Vec<u32>, Vec<u32>) {
         let (mut declared, mut defined) = (Vec::new(), Vec::new());
         for function in self.new.module.functions.clone() {
@@ -585,7 +585,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a type or constant is known by: its code, its type and its operands, without its id.
+/// The key of a type or constant: its code, its type and its operands, without its id.
 fn key(instruction: &Instruction) -> (u16, Vec<u32>) {
     let mut words = Vec::new();
     instruction.assemble_into(&mut words);

@@ -26,7 +26,7 @@ impl LaunchFile {
     /// file gives is initially empty.
     ///
     /// # Errors
-    /// The file names parameters that the kernel has not, or gives them what they cannot take.
+    /// The file names parameters that the kernel does not have, or gives them unsuitable arguments.
     pub fn workload(&self, kernel: &Arc<Kernel>) -> Result<Workload> {
         self.workload_in(kernel, None)
     }

@@ -12,7 +12,7 @@ use crate::tune::compare::Compare;
 /// A derived kernel takes at most so many times the plain kernel's limit of steps.
 const MORE_STEPS: u64 = 32;
 
-/// What came of a launch.
+/// The outcome of a launch.
 #[derive(Clone, Debug)]
 pub(super) enum Agreement {
     /// The results are the same.
@@ -62,7 +62,7 @@ impl Engine {
     }
 }
 
-/// Compares what two kernels left in a buffer.
+/// Compares two kernels' contents of a buffer.
 fn same(
     kernel: &Kernel,
     variant: &Variant,

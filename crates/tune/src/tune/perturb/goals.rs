@@ -14,7 +14,7 @@ const MOST_ITERATIONS: u64 = 80;
 /// How many places are named in one sentence.
 const NAMED: usize = 3;
 
-/// Whether a run reached what others did not.
+/// Whether a run covered anything that others did not.
 pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
     let way = run
         .ways
@@ -56,7 +56,7 @@ pub(super) fn distances(plan: &Plan) -> BTreeSet<u64> {
     loads.chain(group).collect()
 }
 
-/// Why launches say little about a plan; empty where they say enough.
+/// Why launches prove little about a plan; empty if they prove enough.
 pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Vec<String> {
     let kernel = plain.kernel.kernel();
     let mut reasons = Vec::new();

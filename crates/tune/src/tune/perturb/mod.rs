@@ -324,7 +324,7 @@ impl Perturbed {
         order
     }
 
-    /// What was changed in the launches, as a hash.
+    /// A hash of the changes in the launches.
     fn digest(&self) -> String {
         let all = self.launches.kept.iter();
         let told: Vec<&str> = all.map(|kept| kept.variant.what.as_str()).collect();

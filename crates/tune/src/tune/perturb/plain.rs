@@ -19,24 +19,24 @@ const FEWEST_STEPS: u64 = 1 << 11;
 const LAUNCH_STEPS: u64 = 1 << 16;
 /// How often a launch is tried with longer buffers.
 const LONGER: usize = 8;
-/// The longest that a buffer grows to, in bytes. Only what is touched exists.
+/// The longest that a buffer grows to, in bytes. Only touched parts are allocated.
 const MOST_BYTES: u64 = 1 << 30;
 /// Buffers whose lengths the kernel does not know have as many bytes from the start.
 const AT_LEAST_BYTES: u64 = 1 << 14;
 
-/// Preparing a launch takes as long as so many operations of a sub-group, and one more for so many bytes, of which the
-/// pages are counted and none is made.
+/// Preparing a launch takes as long as so many operations of a sub-group, plus one for so many bytes, whose pages are counted
+/// but not allocated.
 const LAUNCH: u64 = 200;
 const BYTES: u64 = 1 << 21;
 
-/// What kernels run on: the functional engine with a device's rules and limits.
+/// The device for running kernels: the functional engine with a device's rules and limits.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// What it looks out for.
+    /// Its checks.
     pub options: Options,
     /// The device's limits.
     pub description: Description,
-    /// What plans are carried out for.
+    /// The launch properties for which plans are applied.
     pub target: Target,
 }
 
@@ -80,7 +80,7 @@ impl Compiled {
     }
 }
 
-/// What preparing a launch costs, in operations of sub-groups.
+/// The cost of preparing a launch, in operations of sub-groups.
 fn preparing(variant: &Variant) -> u64 {
     let buffers = variant
         .memories()
@@ -105,7 +105,7 @@ impl Engine {
             .unwrap_or(self.description.default_sub_group_size)
     }
 
-    /// Runs the plain kernel; with what came of it, the cost of all tries.
+    /// Runs the plain kernel; gives the outcome, and the cost of all tries.
     pub(super) fn run_plain(&self, plain: &Compiled, mut variant: Variant) -> (Result<Kept, Dropped>, u64) {
         let mut cost = 0;
         let kernel = plain.kernel.kernel();
@@ -280,7 +280,7 @@ impl Kept {
         }
     }
 
-    /// What running it costs, in operations of sub-groups.
+    /// The cost of running it, in operations of sub-groups.
     pub fn cost(&self) -> u64 {
         self.covered.operations + preparing(&self.variant)
     }

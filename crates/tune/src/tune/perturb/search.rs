@@ -17,7 +17,7 @@ use crate::random::Random;
 /// How often a launch is looked for that takes a loop to one number of iterations, with a scalar and with data.
 const TRIES: usize = 7;
 
-/// What a search has to go on.
+/// The inputs of a search.
 pub(super) struct Given<'a> {
     pub engine: &'a Engine,
     pub plain: &'a Arc<Compiled>,
@@ -32,7 +32,7 @@ pub(super) struct Given<'a> {
     pub settings: &'a Settings,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct Launches {
     /// The launches that the plain kernel takes.
@@ -51,7 +51,7 @@ struct Search<'a> {
     spent: u64,
     tried: u64,
     random: Random,
-    /// What changes the number of iterations of a loop: a scalar, with its values so far and the iterations there; a buffer.
+    /// An influence on the trip count of a loop: a scalar, with its values so far and the trip counts there; a buffer.
     scalars: BTreeMap<(usize, usize), BTreeMap<i64, i64>>,
     buffers: BTreeSet<(usize, usize)>,
 }
@@ -172,7 +172,7 @@ impl Search<'_> {
         }
     }
 
-    /// Remembers what a single change did to the loops.
+    /// Remembers the effect of a single change on the loops.
     fn note(&mut self, from: usize, to: usize, touched: Touched) {
         let (from, to) = (&self.found.kept[from], &self.found.kept[to]);
         for (number, (before, after)) in from.covered.trips.iter().zip(&to.covered.trips).enumerate() {

@@ -24,7 +24,7 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// Adds a metric. What is not available is not there.
+    /// Adds a metric. Unavailable ones are omitted.
     pub(super) fn add(&mut self, name: &str, unit: &str, cell: &str, spelling: Spelling) {
         let name = name.to_ascii_lowercase();
         let (unit, factor) = base(unit);

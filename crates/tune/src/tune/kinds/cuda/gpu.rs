@@ -35,7 +35,7 @@ pub struct GpuBench {
     held: Option<Workload>,
 }
 
-/// What is to be done with the outputs of each kernel.
+/// The treatment of each kernel's outputs.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     /// They are compared with the right ones: each output's bytes, in the parameters' order.
@@ -48,7 +48,7 @@ pub enum Wanted {
 
 pub use own::{Against, Own, shorter};
 
-/// What came of one kernel.
+/// The outcome of one kernel.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Its times.
@@ -57,21 +57,21 @@ pub struct Measured {
     pub outputs: Option<Outputs>,
     /// The bytes of each output, where they were wanted.
     pub found: Option<Vec<Vec<u8>>>,
-    /// What the driver's compiler made of it.
+    /// The output of the driver's compiler for it.
     pub loaded: Loaded,
     /// Shared memory of a work-group that its launch asks for, in bytes.
     pub dynamic_shared_bytes: u32,
     /// From kernel to PTX.
     pub emit_time: Duration,
-    /// What its cache hints became.
+    /// The instruction of each of its cache hints.
     pub hints: Vec<HintReached>,
     /// The work-groups of a core that the compiler was told of, so that it would take as many registers as that leaves.
     pub groups_promised: Option<u32>,
 }
 
-/// A module's text, and what the driver's compiler made of it.
+/// A module's text, and the output of the driver's compiler for it.
 struct Compilation {
-    /// What the worker calls it.
+    /// The worker's name for it.
     module: String,
     ptx: Ptx,
     emit_time: Duration,
@@ -100,7 +100,7 @@ impl GpuBench {
         })
     }
 
-    /// What the GPU is.
+    /// The GPU's properties.
     pub fn facts(&self) -> &GpuFacts {
         &self.facts
     }
@@ -202,7 +202,7 @@ impl GpuBench {
         self.measure_compiled(workload, compiled, wanted, timing)
     }
 
-    /// Hands modules to the driver's compiler. What came of each, in order.
+    /// Passes modules to the driver's compiler. The outcome of each, in order.
     fn compiled(
         &mut self,
         workload: &Workload,
@@ -475,10 +475,10 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     params.iter().map(of).chain(placed).collect()
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passed {
-    /// What the parameter of this number gets.
+    /// The argument of the parameter of this number.
     Param(usize),
     /// A byte between two, or of a structure.
     Byte(u8),
@@ -528,7 +528,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
     passed
 }
 
-/// What a launch passes for a parameter.
+/// A launch's argument for a parameter.
 fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
     let facts = param.and_then(|param| param.facts);
     let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {

@@ -37,7 +37,7 @@ use crate::tune::workload::{Bound, Workload};
 
 /// The instrument that measures kernels: a GPU in a process of its own; in tests, a table of their times.
 pub trait Measures: Send {
-    /// What the GPU is.
+    /// The GPU's properties.
     fn facts(&self) -> &GpuFacts;
 
     /// As [`GpuBench::measure`].
@@ -97,7 +97,7 @@ pub struct MeasuredBench {
     facts: GpuFacts,
     /// The simulator with the GPU's limits: it checks more than a GPU can.
     device: Simulator,
-    /// The simulated device of the same kind, for what a GPU does not count.
+    /// The simulated device of the same kind, for counters that a GPU lacks.
     model: Option<Arc<SimulatedBench>>,
     /// The same as a predictor.
     hurried: Option<Hurried>,
@@ -106,7 +106,7 @@ pub struct MeasuredBench {
     last: Last<Arc<Simulated>>,
     /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
     last_timing: Mutex<TimingOptions>,
-    /// What outputs at full size were compared with.
+    /// The reference for outputs at full size.
     at_full_size: Mutex<Option<AtFullSize>>,
 }
 
@@ -163,7 +163,7 @@ impl MeasuredBench {
         self.gpu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the plain kernel computes at full size.
+    /// The plain kernel's outputs at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         workload.computed(plain, describe(&self.facts)).map(Arc::new)
     }
@@ -199,7 +199,7 @@ impl MeasuredBench {
         }
     }
 
-    /// What came of that, waiting no longer than it is worth.
+    /// The result of that, after a limited wait.
     fn end_simulated(&self, beside: Option<Beside>, plain: &Arc<Kernel>) -> Option<Timed> {
         let hurried = || self.hurried.as_ref()?.known(plain);
         beside.and_then(Beside::end).or_else(hurried)
@@ -334,10 +334,9 @@ impl MeasuredBench {
         let GpuFacts { name, driver, .. } = &self.facts;
         let state = measured.timing.cache;
         let counted = match (&self.model, is_simulated) {
-            (Some(_), true) => " Bytes moved and shares of waiting are what the simulator counts.",
+            (Some(_), true) => " Bytes moved and stall shares come from the simulator.",
             (Some(_), false) => {
-                " What the simulator counts, bytes moved and shares of waiting, is left out where it would take longer than \
-                 the measuring."
+                " The simulator's counters, bytes moved and stall shares, are omitted because simulating would take longer than measuring."
             }
             (None, _) => "",
         };
@@ -496,7 +495,7 @@ impl Bench for MeasuredBench {
 type AgainstSimulated = (Result<Vec<Result<Measured>>>, Option<Arc<Vec<Vec<u8>>>>);
 
 impl MeasuredBench {
-    /// Compares kernels, the plain one first, with what the simulator computes for it at full size.
+    /// Compares kernels, the plain one first, with the simulator's results for it at full size.
     fn against_simulated(
         &self,
         workload: &Workload,

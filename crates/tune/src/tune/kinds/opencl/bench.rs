@@ -44,18 +44,18 @@ pub struct Launches {
     pub warm_up: u32,
     /// Launches of each that are.
     pub rounds: u32,
-    /// What the caches hold before each of these.
+    /// The state of the caches before each of these.
     pub cache: CacheState,
     /// The longest that one may take.
     pub limit: Duration,
 }
 
-/// What was measured of a kernel.
+/// The measurements of a kernel.
 #[derive(Clone, Debug)]
 pub struct OpenClMeasured {
     /// Its times.
     pub timing: Timing,
-    /// What it left, by output, if that was read.
+    /// Its outputs, if they were read.
     pub found: Vec<Vec<u8>>,
 }
 
@@ -83,7 +83,7 @@ impl OpenClBench {
         })
     }
 
-    /// What the device is.
+    /// The device's properties.
     pub fn facts(&self) -> &OpenClFacts {
         self.opencl.facts()
     }
@@ -161,7 +161,7 @@ impl OpenClBench {
         Ok(Some(measured.collect()))
     }
 
-    /// A copy that leaves nothing of what a launch touches in the caches.
+    /// A copy that evicts a launch's data from the caches.
     fn flush(&self) -> Result<Command> {
         let facts = self.facts();
         let bytes = (2 * facts.cache_bytes)
@@ -177,7 +177,7 @@ impl OpenClBench {
         })
     }
 
-    /// What the plain kernel computes at full size.
+    /// The plain kernel's outputs at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         // The workload's parameters do not change while a search holds its kernel.
         let computed = || {
@@ -197,7 +197,7 @@ impl OpenClBench {
         })
     }
 
-    /// Compiles a kernel, launches it once and reads what it computed.
+    /// Compiles a kernel, launches it once and reads its outputs.
     fn candidate(&self, queue: &dyn Queue, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Candidate> {
         let mut candidate = self.compiled(bound, kernel)?;
         candidate.launch(queue)?;

@@ -77,7 +77,7 @@ impl SimulatedBench {
         Ok((launch, code))
     }
 
-    /// The timer for a bound launch. What its work-groups have to do is counted once, of the kernel before any plan: it is much
+    /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
     /// the same under all.
     fn timer(&self, bound: &Bound) -> Result<Timer> {
         let (kernel, geometry) = (&bound.workload().kernel, bound.workload().geometry());
@@ -303,7 +303,7 @@ fn iteration(time: &LaunchTime, looked: &Looked) -> f64 {
     life as f64 / main.map_or(1.0, |main| main.iterations.max(1.0))
 }
 
-/// What a profiler would show first.
+/// The numbers that a profiler would show first.
 fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     let share = |part: u64, whole: u64| {
         if whole == 0 {

@@ -39,7 +39,7 @@ pub struct Against {
     pub kernels: Vec<Result<Measured>>,
 }
 
-/// What came of the user's own kernel.
+/// The outcome of the user's own kernel.
 #[derive(Clone, Debug)]
 pub struct Own {
     /// The time of its first launch, in nanoseconds.
@@ -48,8 +48,8 @@ pub struct Own {
     pub is_its_module: bool,
     /// Each buffer ended at a page that is not mapped.
     pub guarded: bool,
-    /// Outputs that are given contents were put back before each launch that was timed, since a launch leaves something else
-    /// on what an earlier one left.
+    /// Outputs with initial contents were restored before each timed launch, because a launch on an earlier one's outputs has
+    /// other results.
     pub restored: bool,
     /// Its bytes of the pieces that were asked for, one behind the other.
     pub pieces: Vec<u8>,
@@ -79,7 +79,7 @@ pub fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
     }
 }
 
-/// The name of the user's own kernel where it is none of those that are measured.
+/// The name of the user's own kernel if it is none of the measured ones.
 const OWN: &str = "the kernel as it is";
 
 /// An output of a workload.
@@ -263,7 +263,7 @@ impl GpuBench {
         })
     }
 
-    /// Launches the user's own kernel, and keeps what it leaves.
+    /// Launches the user's own kernel, and keeps its outputs.
     fn referred(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<Referred> {
         let gpu = self.facts().name.clone();
         let referred = self
@@ -288,8 +288,7 @@ impl GpuBench {
             if same.is_none() {
                 let element = other.first / u64::from(output.element.bytes().max(1));
                 return Err(Error::input(format!(
-                    "`{name}` reads `{}` before it writes it: what it leaves, in element {element} first, depends on what \
-                     the buffer held before the launch, and that is not given",
+                    "`{name}` reads `{}` before it writes it: the result, first in element {element}, depends on the buffer's initial contents, which are not given",
                     output.name
                 ))
                 .accepted(format!("`{}` with something in it before the launch", output.name)));
@@ -343,8 +342,8 @@ impl GpuBench {
         Ok(None)
     }
 
-    /// Whether the user's own kernel, which was launched last, leaves the same once more on what it left: only then can it be
-    /// timed launch after launch.
+    /// Whether the user's own kernel, which was launched last, gives the same when run again on its own outputs: only then can
+    /// it be timed launch after launch.
     fn repeats(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<bool> {
         // What is given nothing is not read.
         if outputs(workload).iter().all(|output| output.is_poisoned) {
@@ -500,7 +499,7 @@ impl Own {
     }
 }
 
-/// What went wrong with the user's own kernel.
+/// A failure of the user's own kernel.
 fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {
@@ -517,7 +516,7 @@ fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
             failure.what
         ))
         .accepted("a kernel that ends, or a launch that takes less time"),
-        FailureKind::OutOfMemory => Error::from(failure).at("what the kernel leaves is kept beside its data"),
+        FailureKind::OutOfMemory => Error::from(failure).at("the kernel's outputs are kept beside its data"),
         _ => Error::from(failure),
     }
 }

@@ -47,7 +47,7 @@ impl Hurried {
         }
     }
 
-    /// What was predicted of a kernel, if it was the first of its search, however late.
+    /// The prediction for a kernel, if it was the first of its search, however late.
     pub fn known(&self, kernel: &Arc<Kernel>) -> Option<Timed> {
         let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, timed) = search.as_ref()?.first.as_ref()?;

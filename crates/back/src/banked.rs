@@ -10,7 +10,7 @@
 //! loop { … g = fma f, constant, 2.5 }         none
 //! ```
 //!
-//! Only what stands in loops is worth a load.
+//! Only constants in loops are worth a load.
 
 use crate::ir::{Kernel, Op, OpKind, Region, Type};
 
@@ -46,7 +46,7 @@ impl BankedConstants {
         &self.0
     }
 
-    /// Where a constant lies, if it is one of them.
+    /// The place of a constant, if it has one.
     pub(super) fn position(&self, ty: Type, bits: u64) -> Option<usize> {
         self.0
             .iter()

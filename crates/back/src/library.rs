@@ -161,7 +161,7 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
     }
 }
 
-/// ln(1 + x). What 1 + x lost of x is made good by the factor x / ((1 + x) - 1).
+/// ln(1 + x). The factor x / ((1 + x) - 1) restores the part of x that rounding 1 + x lost.
 fn log1p(b: &mut Builder<'_>, x: Value) -> Value {
     let one = number(b, x, 1.0);
     let sum = b.binary(BinaryOp::FAdd, one, x);
@@ -176,7 +176,7 @@ fn log1p(b: &mut Builder<'_>, x: Value) -> Value {
     b.select(endless, x, made)
 }
 
-/// eˣ − 1. What eˣ lost of x is made good by the factor x / ln eˣ.
+/// eˣ − 1. The factor x / ln eˣ restores the part that rounding eˣ lost.
 fn expm1(b: &mut Builder<'_>, x: Value) -> Value {
     let one = number(b, x, 1.0);
     let power = Function::Exp.emit(b, &[x]);

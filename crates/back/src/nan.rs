@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
 
-/// What a value's bits are if it is a NaN.
+/// A value's bits if it is a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nan {
     /// It is none.
@@ -318,7 +318,7 @@ struct Bounds<'k> {
 }
 
 impl<'k> Bounds<'k> {
-    /// Calls `visit` on each operation, outer ones first, in order, with what is known of all values there.
+    /// Calls `visit` on each operation, outer ones first, in order, with the facts about all values there.
     fn walk(&mut self, region: &'k Region, visit: &mut impl FnMut(&Self, &'k Op)) {
         for op in &region.ops {
             self.note(op);
@@ -385,8 +385,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// What arithmetic makes may not exceed this: half of the largest binary32, so that rounding cannot
-    /// reach infinity.
+    /// The limit for results of arithmetic: half of the largest binary32, so that rounding cannot reach infinity.
     const MOST: f64 = 1.0e38;
 
     fn get(&self, value: Value) -> Option<(f64, f64)> {
@@ -419,7 +418,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// Bounds of what is one of the operands, but for its sign.
+    /// Bounds of a value that is one of the operands, up to its sign.
     fn chosen(&self, kind: &OpKind) -> Option<(f64, f64)> {
         match kind {
             OpKind::Unary(UnaryOp::FNeg, a) => self.get(*a).map(|(low, high)| (-high, -low)),
@@ -445,7 +444,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// Bounds of what is rounded, if they are finite.
+    /// Bounds of a rounded value, if they are finite.
     fn computed(&self, kind: &OpKind, ty: Type) -> Option<(f64, f64)> {
         let pair = |a: Value, b: Value| self.get(a).zip(self.get(b));
         let (low, high) = match *kind {

@@ -25,7 +25,7 @@ pub struct Facts<'k> {
     pub uses: SecondaryMap<Value, Vec<Use<'k>>>,
     /// The region that a value is made in; regions are numbered as they are entered.
     pub home: SecondaryMap<Value, u32>,
-    /// On what work-items of a sub-group part.
+    /// Conditions on which work-items of a sub-group diverge.
     pub divergence: Divergence,
     /// Values from constant memory.
     pub banked: BankedConstants,
@@ -113,8 +113,7 @@ impl<'k> Facts<'k> {
         self.upper.contains(value)
     }
 
-    /// 32-bit registers that a value takes: none for truth values, tokens, and what a uniform
-    /// register holds.
+    /// 32-bit registers of a value: none for truth values, tokens, and values in uniform registers.
     pub fn width(&self, value: Value) -> u8 {
         let uniform = !self.divergence.differs(value) && self.is_uniform_arithmetic(value);
         match self.kernel.ty(value) {

@@ -91,7 +91,7 @@ fn numbered(registers: &[Virtual], numbers: &SecondaryMap<Virtual, Option<Regist
         .collect()
 }
 
-/// What costs nothing is done by the next instruction, or by the one before if the next has a guard.
+/// Free steps are attached to the next instruction, or to the one before if the next has a guard.
 fn attach_free_steps(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut attached: Vec<Draft> = Vec::with_capacity(drafts.len());
     let mut waiting: Vec<Draft> = Vec::new();

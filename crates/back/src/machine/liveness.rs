@@ -138,7 +138,7 @@ struct Walk<'d, F> {
     drafts: &'d [Draft],
     registers: usize,
     scopes: Scopes,
-    /// What is wanted at the start of a loop's body, by the draft that opens it; grows to its limit.
+    /// The registers live at the start of a loop's body, by the draft that opens it; iterated to a fixed point.
     headers: Vec<Option<RegisterSet>>,
     targets: Vec<Target>,
     visit: F,

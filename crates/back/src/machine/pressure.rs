@@ -1,4 +1,4 @@
-//! The registers taken while a segment is put in order, and what to issue when they run short.
+//! The registers in use while a segment is scheduled, and the choice of instructions when they run short.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -12,7 +12,7 @@ const UNCOUNTED: u32 = 32;
 /// Registers of the widest value.
 const A_VALUE: i64 = 2;
 
-/// What could be issued.
+/// A candidate.
 #[derive(Default)]
 pub(super) struct Queues {
     /// Now, by height. Ties go by the order in the source.
@@ -27,7 +27,7 @@ pub(super) struct Queues {
 pub(super) struct Pressure {
     now: u32,
     comfortable: u32,
-    /// For each draft: what it reads and writes, with widths.
+    /// For each draft: its reads and writes, with widths.
     reads: Vec<Vec<(Virtual, u32)>>,
     writes: Vec<Vec<(Virtual, u32)>>,
     /// For each register that the segment reads or writes: how many drafts still read it; one more if it is wanted after
@@ -93,7 +93,7 @@ impl Pressure {
         self.now >= self.comfortable
     }
 
-    /// What issuing a draft adds to the registers taken.
+    /// The registers that issuing a draft adds.
     fn added(&self, at: usize) -> i64 {
         let written: i64 = self.writes[at]
             .iter()

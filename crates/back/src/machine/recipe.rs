@@ -20,7 +20,7 @@ pub enum Input {
 pub struct RecipeStep {
     /// Its unit.
     pub class: Class,
-    /// What it waits for.
+    /// Its inputs.
     pub inputs: &'static [Input],
     /// Instructions behind it that are jumped over.
     pub never_taken: u32,

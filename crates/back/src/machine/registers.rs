@@ -12,7 +12,7 @@ use super::target::{Family, OVERHEAD, Target};
 /// The fewest registers that ptxas reports for a kernel that does anything.
 const LEAST: u32 = 8;
 
-/// What the drafts need of the register file: the most 32-bit registers wanted at the same time.
+/// The drafts' register pressure: the most 32-bit registers that are live at the same time.
 pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> RegisterEstimate {
     let mut most = 0;
     let mut most_across_jumps = 0;

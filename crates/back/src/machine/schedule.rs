@@ -62,7 +62,7 @@ fn is_long_load(class: Class) -> bool {
     matches!(class, Class::Load { space, .. } if space != Space::Shared)
 }
 
-/// The registers that hold what was loaded.
+/// The registers with loaded values.
 struct Loaded {
     /// As loads left it: it may be on its way.
     direct: RegisterSet,
@@ -70,7 +70,7 @@ struct Loaded {
     all: RegisterSet,
 }
 
-/// The registers that hold what these do, moved or not.
+/// The registers with these operations' results, moved or not.
 fn with_moved(drafts: &[Draft], direct: &RegisterSet) -> RegisterSet {
     let mut loaded = direct.clone();
     let moves: Vec<Move> = drafts.iter().filter_map(|draft| draft.move_).collect();
@@ -117,7 +117,7 @@ impl<'s> Segment<'s> {
         segment
     }
 
-    /// With what registers and memory demand only.
+    /// With only the dependences through registers and memory.
     fn depending(
         kernel: &Kernel,
         target: &'s Target,

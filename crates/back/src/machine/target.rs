@@ -1,4 +1,4 @@
-//! What lowering has to know of a device: which compiler it imitates, and a few sizes.
+//! The device properties that lowering needs: the imitated compiler, and a few sizes.
 
 use crate::model::hint::Form;
 use crate::model::occupancy::Footprint;
@@ -60,9 +60,9 @@ pub(super) const OVERHEAD: u32 = 6;
 /// not to save more than that takes.
 pub const LEAST_PROMISED: u32 = 64;
 
-/// How many times the registers that it is left with it can do without then. (Of 342 plans that need more here than there
-/// are, ptxas 13.0 finds room for 303 with nothing spilled, up to this many times: it begins fewer things at once. What it
-/// spills for is compiled again, for fewer work-groups.)
+/// The largest ratio of counted registers to available ones that a compiler can avoid by reordering. (Of 342 plans that need
+/// more here than there are, ptxas 13.0 finds room for 303 without spills, up to this ratio: it starts fewer things at once.
+/// The others are compiled again, for fewer work-groups.)
 const MOST_SAVED: u32 = 2;
 
 /// Registers that the estimate does not see, and that the compiler needs besides.
@@ -102,8 +102,7 @@ impl Target {
         }
     }
 
-    /// What its prefetches look like. The timer knows none in bulk: their lines, divided over the sub-group, move
-    /// the same bytes.
+    /// The form of its prefetches. The timer has no bulk ones: their lines, divided over the sub-group, move the same bytes.
     pub fn prefetches(&self) -> Form {
         let form = match self.family {
             Family::Nvidia => Form::nvidia(false),
@@ -167,7 +166,7 @@ impl Target {
         self
     }
 
-    /// What a work-group of `group` work-items occupies with a program's registers.
+    /// The resources of a work-group of `group` work-items with a program's registers.
     pub fn footprint(&self, group: u32, registers: u32, shared: u32, barrier: bool) -> Footprint {
         Footprint {
             registers,

@@ -1,4 +1,4 @@
-//! What instructions kernels become: the counts that times depend on.
+//! The instructions of kernels: the counts on which times depend.
 
 mod jumps;
 
@@ -148,7 +148,7 @@ fn loads_come_before_arithmetic() {
     assert!(loads.len() == 2 && loads[1] < arithmetic[0], "{program}");
 }
 
-/// Nothing of the load needs what the lanes exchange.
+/// The load does not depend on the exchanged values.
 #[test]
 fn a_load_behind_a_shuffle_stays_there() {
     let with = |exchange: &str| {
@@ -343,7 +343,7 @@ fn intel_has_64_bit_integers_and_no_offsets() {
     assert_eq!(count(&program, Class::Int64), 6, "{program}");
 }
 
-/// The estimate is near what ptxas reports for our PTX of the same kernel.
+/// The estimate is near ptxas's number for our PTX of the same kernel.
 #[test]
 fn registers_are_as_many_as_ptxas_takes() {
     let reported = include_str!("../../../../headstart/tests/out/ptxas.txt");

@@ -10,7 +10,7 @@ use super::registers::Class;
 use crate::error::{Error, Result};
 use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
 
-/// Carried instructions, by what their text holds, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
+/// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
 const NEWER: [(&str, &str, (u32, u32)); 6] = [
     ("mma.", ".e4m3.", (8, 4)),
     ("mma.", ".e5m2.", (8, 4)),
@@ -108,7 +108,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value in a register, whatever it is.
+    /// A value in a register, of any kind.
     fn in_register(&mut self, value: Value) -> String {
         let operand = self.operand(value);
         match (operand.starts_with('%'), Class::of(self.ty(value))) {

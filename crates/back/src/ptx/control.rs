@@ -530,7 +530,7 @@ impl<'k> Emitter<'k> {
     }
 }
 
-/// What a region yields.
+/// A region's results.
 fn yielded(region: &Region) -> &[Value] {
     match region.ops.last().map(|op| &op.kind) {
         Some(OpKind::Break(_, values)) => values,
@@ -547,7 +547,7 @@ fn has_guarded(region: &Region) -> bool {
     guarded
 }
 
-/// Takes what a region does from the budget. False if it is too much, or may not run under a predicate.
+/// Subtracts a region's operations from the budget. False if they are too many, or may not run under a predicate.
 fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bool {
     let take = |from: &mut u32, cost: u32| {
         let fits = *from >= cost;

@@ -64,7 +64,7 @@ pub(super) struct Written {
     pub banked: BankedConstants,
 }
 
-/// What is being written.
+/// The output so far.
 pub(super) struct Emitter<'k> {
     pub kernel: &'k Kernel,
     pub options: &'k Options,
@@ -89,7 +89,7 @@ pub(super) struct Emitter<'k> {
     pub guard: Option<Guard>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
     pub scratch: Option<String>,
-    /// What is printed.
+    /// The printed formats.
     pub lines: Lines,
     /// Rows of tables are read.
     pub reads_rows: bool,
@@ -172,7 +172,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// What was written: the instructions, constants first, and the source files that they name.
+    /// The output: the instructions, constants first, and the source files that they name.
     pub(super) fn finish(self) -> Written {
         let rows = self.declared_rows();
         Written {
@@ -299,7 +299,7 @@ impl<'k> Emitter<'k> {
         self.register_of.contains_key(&value)
     }
 
-    /// Makes two values share a register: what is written to one is read as the other.
+    /// Makes two values share a register: a write to one is read as the other.
     pub(super) fn share(&mut self, value: Value, register: String) {
         self.register_of.insert(value, register);
     }

@@ -143,7 +143,7 @@ impl Emitter<'_> {
         self.mask(ty, &r);
     }
 
-    /// Clears what an operation left above a narrow integer.
+    /// Clears the bits above a narrow integer after an operation.
     pub(super) fn mask(&mut self, ty: Type, register: &str) {
         if matches!(ty, Type::I8 | Type::I16) {
             self.ins(format!("and.b32 {register}, {register}, {:#x}", ty.mask()));
@@ -241,8 +241,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// PTX clamps a 32-bit count to the width, which is what the IR asks for; longer counts are clamped
-    /// before.
+    /// PTX clamps a 32-bit count to the width, as the IR requires; longer counts are clamped before.
     fn shift(&mut self, r: &str, op: BinaryOp, ty: Type, a: Value, b: Value) {
         let bits = width(ty);
         let mut x = self.operand(a);

@@ -10,8 +10,8 @@
 //! }
 //! ```
 //!
-//! A loop whose way out has to move something is nested by the driver's compiler: it brings the lanes together behind
-//! the loop, and again behind the `if`. One of the corpus took 1.23 of its original's time for that.
+//! A loop whose exit has to move a value is nested by the driver's compiler: it reconverges the lanes behind the loop, and
+//! again behind the `if`. One kernel of the corpus took 1.23 of its original's time for that.
 
 use std::collections::HashSet;
 

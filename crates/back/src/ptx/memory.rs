@@ -3,7 +3,7 @@
 //! An address is a register and an immediate offset; constant parts are folded into the offset. Reads of
 //! memory that nothing writes take the read-only path (`.nc`). Shared and private addresses have 32 bits.
 //!
-//! What a load asks of the caches becomes a cache operator. Of Intel's cache controls each takes the nearest:
+//! A load's request to the caches becomes a cache operator. Intel's cache controls take the nearest one:
 //!
 //! | control | operator | what differs |
 //! |---|---|---|
@@ -263,7 +263,7 @@ impl Emitter<'_> {
         format!("{name}{operator}{}", if read_only { ".nc" } else { "" })
     }
 
-    /// Whether nothing can write what this pointer reads while the kernel runs.
+    /// Whether nothing can write this pointer's memory while the kernel runs.
     fn is_constant_memory(&self, ptr: Value) -> bool {
         let root = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root));
         root.and_then(|param| param.facts)

@@ -83,7 +83,7 @@ impl Target {
     }
 }
 
-/// What an L1 hint becomes.
+/// The instruction for an L1 hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum L1Hint {
     /// An asynchronous copy of 4 bytes into a scratch word, which fills L1; where bounds are not known, an
@@ -112,7 +112,7 @@ pub struct Options {
     pub groups_per_core: Option<u32>,
     /// Whether to say which source line instructions come from.
     pub lines: bool,
-    /// What an L1 hint becomes.
+    /// The instruction for an L1 hint.
     pub l1: L1Hint,
 }
 
@@ -145,7 +145,7 @@ pub struct Ptx {
     pub dynamic_shared_bytes: u32,
     /// Shared memory that the entry declares, in bytes.
     pub static_shared_bytes: u32,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
@@ -397,7 +397,7 @@ fn array_name(kernel: &Kernel, array: Array) -> String {
 }
 
 impl Emitter<'_> {
-    /// Writes what brings a parameter into its register.
+    /// Writes the code that loads a parameter into its register.
     fn parameter(&mut self, value: Value, name: &str) {
         if !self.uses.contains_key(&value) && !self.checks_against(value) {
             return;

@@ -46,7 +46,7 @@ fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
     facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
 }
 
-/// What each prefetch of a kernel becomes.
+/// The instruction of each prefetch of a kernel.
 pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
     let roots = Roots::find(kernel);
     let mut hints: Vec<HintReached> = Vec::new();

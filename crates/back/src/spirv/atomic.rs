@@ -61,7 +61,7 @@ impl Emitter<'_> {
         self.module.constant(32, u64::from(semantics.bits()))
     }
 
-    /// An atomic operation; the id of what was there before, if it gives that.
+    /// An atomic operation; the id of the old value, if it returns that.
     pub(super) fn atomic(&mut self, op: &Op) -> Option<Word> {
         let OpKind::Atomic {
             op: atomic,

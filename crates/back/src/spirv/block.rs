@@ -123,7 +123,7 @@ impl Blocks {
         }
     }
 
-    /// What a prefetch costs that becomes blocks.
+    /// The cost of a prefetch that becomes blocks.
     pub(super) fn cost(&self, op: &Op) -> Option<String> {
         let (whole, OpKind::Prefetch { bytes, .. }) = (self.bytes(op), &op.kind) else {
             return None;

@@ -1,4 +1,4 @@
-//! What no OpenCL device runs as the IR means it.
+//! Kernels that no OpenCL device runs as the IR specifies.
 
 use super::Options;
 use crate::ir::{AtomicOp, Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// The mask of all work-items of a sub-group.
 const EVERYBODY: u64 = 0xffff_ffff;
 
-/// Most bytes of private arrays: what Intel's GPUs have for a work-item's scratch space.
+/// Most bytes of private arrays: Intel's GPUs' limit for a work-item's scratch space.
 const MOST_PRIVATE: u64 = 128 << 10;
 
 /// Checks a kernel.

@@ -47,7 +47,7 @@ impl Emitter<'_> {
             .ins(Code::GroupNonUniformShuffle, ty, &[scope, value, source])
     }
 
-    /// What a truth value is for the sub-group.
+    /// A vote of the sub-group.
     pub(super) fn vote(&mut self, op: VoteOp, value: Value) -> Word {
         let (int, boolean) = (self.module.int(32), self.module.boolean());
         let scope = self.module.constant(32, Scope::Subgroup as u64);
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What the values of the sub-group are together.
+    /// A reduction over the sub-group.
     pub(super) fn reduce(&mut self, op: ReduceOp, value: Value) -> Word {
         let value = self.id(value);
         let (code, capability) = match op {
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         self.module.make(code, int, operands)
     }
 
-    /// What a truth value is for the work-group, which meets here: shared and global memory are ordered.
+    /// A vote of the work-group, which meets here: shared and global memory are ordered.
     pub(super) fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Word {
         self.barrier();
         self.module.needs(Capability::Groups);

@@ -16,7 +16,7 @@
 //! load and a store, and a wait becomes nothing. On such a device `rolling-async` therefore equals `rolling-shared`.
 //!
 //! # What is refused
-//! [`emit`] refuses what the device could not run as the IR means it: see `check`.
+//! [`emit`] refuses kernels that the device could not run as the IR specifies: see `check`.
 
 mod atomic;
 mod block;
@@ -116,7 +116,7 @@ pub struct Spirv {
     pub text: String,
     /// The entry's name.
     pub entry: String,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
@@ -158,7 +158,7 @@ pub struct Parts {
     pub module: rspirv::dr::Module,
     /// The variable of each shared array, and the array's name.
     pub arrays: Vec<(String, Word)>,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 

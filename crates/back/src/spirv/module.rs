@@ -12,7 +12,7 @@ use rspirv::spirv::{self, Op, Word};
 /// SPIR-V 1.4: the newest version that Intel's CPU runtime and the compiler of Debian 12 both take.
 const VERSION: (u8, u8) = (1, 4);
 
-/// What is being written.
+/// The output so far.
 pub(super) struct Module {
     last_id: Word,
     capabilities: BTreeSet<u32>,
@@ -68,7 +68,7 @@ impl Module {
         self.last_id
     }
 
-    /// Declares what the module makes use of.
+    /// Declares the capabilities and extensions in use.
     pub(super) fn needs(&mut self, capability: spirv::Capability) {
         self.capabilities.insert(capability as u32);
     }

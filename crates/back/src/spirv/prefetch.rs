@@ -31,7 +31,7 @@ const MOST_CALLS: usize = 16;
 /// Bytes between two calls for a range whose alignment is not known: a cache line of every Intel GPU.
 const LINE: u32 = 64;
 
-/// What one call fetches.
+/// The bytes of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// 1 byte.
@@ -47,7 +47,7 @@ pub enum Element {
 pub struct Message {
     /// Bytes after the pointer.
     pub offset: u32,
-    /// What is fetched.
+    /// The bytes.
     pub element: Element,
 }
 
@@ -130,8 +130,8 @@ pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
     messages(bytes, align).iter().map(of_one).sum()
 }
 
-/// The number by which Intel's builtins name what a hint asks: `LSC_LDCC` of the oneAPI optimization guide. Streaming
-/// stands for "nontemporal", never invalidate-after-read, which is no hint but a promise.
+/// The number of a hint's request in Intel's builtins: `LSC_LDCC` of the oneAPI optimization guide. Streaming stands for
+/// "nontemporal", never invalidate-after-read, which is no hint but a promise.
 pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
     if let HintSource::Control(control) = source {
         return control.number();
@@ -144,7 +144,7 @@ pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
     }
 }
 
-/// The level that a hint for this level reaches at best on a target, what does it, and why that.
+/// The best level that a hint for this level reaches on a target, the instruction, and the reason.
 pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'static str, &'static str) {
     match (target, asked) {
         (Target::IntelLsc, CacheLevel::L1) => (Some(CacheLevel::L1), "load.ugm to null", "as asked"),
@@ -178,7 +178,7 @@ pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
     }
 }
 
-/// What each prefetch of a kernel becomes.
+/// The calls of each prefetch of a kernel.
 pub(super) fn report(
     kernel: &Kernel,
     target: Target,

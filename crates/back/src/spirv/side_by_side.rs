@@ -1,4 +1,4 @@
-//! Block loads and stores: what a sub-group accesses side by side, as one message.
+//! Block loads and stores: adjacent accesses of a sub-group, as one message.
 //!
 //! ```text
 //! before, sub-groups of 16                   after
@@ -50,7 +50,7 @@ impl BlockAccess {
         ..BlockAccess::ALL
     };
 
-    /// What a device has that names these extensions.
+    /// The names of a device's block extensions.
     #[doc(hidden)]
     pub fn of_extensions(extensions: &str, most_items: u32) -> BlockAccess {
         let known = [
@@ -93,7 +93,7 @@ fn is_block(op: &Op) -> bool {
     )
 }
 
-/// What becomes of an access.
+/// The form of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part<'k> {
     /// The block with these accesses is written here.
@@ -141,7 +141,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     }
 }
 
-/// The type of what an access moves.
+/// The element type of an access.
 fn accessed(kernel: &Kernel, op: &Op) -> Option<Type> {
     match &op.kind {
         OpKind::Load { .. } => op.results.first().map(|&result| kernel.ty(result)),
@@ -175,7 +175,7 @@ struct Search<'k, 'a> {
     kernel: &'k Kernel,
     options: &'a Options,
     size: u32,
-    /// What addresses are made of.
+    /// The parts of addresses.
     addresses: HashMap<Value, Address>,
     found: &'a mut Blocks<'k>,
 }

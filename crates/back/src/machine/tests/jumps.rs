@@ -1,4 +1,4 @@
-//! What jumps do to loads, moves and registers.
+//! The effect of jumps on loads, moves and registers.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! IGC, for Xe: what `ocloc` lists for pvc.
+//! IGC, for Xe: as `ocloc` lists it for pvc.
 //!
 //! Each of these was read in listings of IGC 2.40 for the kernels of the gallery and their plans; `gallery/tests/ocloc.rs` holds
 //! the machine programs to them.

@@ -45,7 +45,7 @@ pub fn shipped() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|&(name, _)| name)
 }
 
-/// A trace: what one application reads and writes.
+/// A trace: the reads and writes of one application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     name: String,
@@ -71,7 +71,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// What an entry does, as a verb.
+    /// The action of an entry, as a verb.
     fn verb(self) -> &'static str {
         match self {
             Access::Gather => "gather",
@@ -124,7 +124,7 @@ impl Trace {
         }
     }
 
-    /// The trace that this text is; `name` is what messages call it.
+    /// The trace in this text; `name` is its name in messages.
     ///
     /// # Errors
     /// It is not a Spatter trace, or not within the limits.
@@ -220,7 +220,7 @@ impl Entry {
         (0..self.count).flat_map(move |i| self.pattern.iter().map(move |&index| index + self.delta * i))
     }
 
-    /// The largest of the first so many indices; none where there are none.
+    /// The largest of the first so many indices; none if there are none.
     pub fn largest_of(&self, indices: u64) -> Option<u64> {
         let length = self.pattern.len() as u64;
         let (whole, rest) = (indices / length, indices % length);

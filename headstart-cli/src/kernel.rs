@@ -21,7 +21,7 @@ use crate::spirv_module::{SpirvModule, is_spirv};
 /// How a kernel in a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// What has no source place gets its line in the file, so that messages can name it.
+    /// An operation without a source place gets its line in the file, so that messages can name it.
     Filled,
     /// As they are written, so that the kernel can be printed again.
     Kept,

@@ -1,4 +1,4 @@
-//! What a file of results names: the day, the driver, and the command, one that its reader can run.
+//! The origin in a file of results: the day, the driver, and a command that its reader can run.
 //!
 //! Results are published without private details of the machine that made them: how the program was started and where its files
 //! lie mean nothing elsewhere.

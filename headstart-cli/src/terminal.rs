@@ -22,7 +22,7 @@ pub enum Colour {
     Never,
 }
 
-/// What was found out.
+/// The detected properties.
 #[derive(Clone, Copy, Debug)]
 struct Terminal {
     is_coloured: bool,
@@ -124,7 +124,7 @@ pub fn coloured(text: &str) -> String {
     }
 }
 
-/// What became of a line between two texts.
+/// The change of a line between two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// Only the first has it.
@@ -151,7 +151,7 @@ pub fn changed(how: Changed, line: &str) -> String {
     }
 }
 
-/// A line with its colours. What it is follows from how it begins: see the tests.
+/// A line with its colours. Its kind follows from its beginning: see the tests.
 fn line(text: &str) -> String {
     let (line, end) = text.strip_suffix('\n').map_or((text, ""), |line| (line, "\n"));
     let bold = Style::new().bold();

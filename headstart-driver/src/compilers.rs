@@ -28,7 +28,7 @@ use crate::lock::Lock;
 use crate::real;
 use crate::settings;
 
-/// Libraries of a kind that are told apart; what a program asks of further ones is not seen.
+/// Distinct libraries of a kind; calls of further ones are not seen.
 const PLACES: usize = 4;
 /// `NVJITLINK_SUCCESS` and `NVRTC_SUCCESS`.
 const DONE: c_int = 0;
@@ -63,7 +63,7 @@ static GET_CODE: Own = nothing();
 static COMPILERS: Own = nothing();
 static LINKERS: Own = nothing();
 
-/// What the links under way were given.
+/// The inputs of the links in progress.
 static LINKS: Lock<Option<HashMap<usize, Link>>> = Lock::new(None);
 
 /// A link under way.
@@ -117,7 +117,7 @@ fn watched() -> [Watched; 6] {
     ]
 }
 
-/// A function's name without what its header adds for a version: `__nvJitLinkAddData_12_4`.
+/// A function's name without its header's version suffix: `__nvJitLinkAddData_12_4`.
 fn plain(name: &str) -> &str {
     let is_version = |c: char| c.is_ascii_digit() || c == '_';
     match name.strip_prefix("__") {
@@ -158,7 +158,7 @@ macro_rules! own {
     };
 }
 
-/// Does something with what is known of a link.
+/// Calls a function with the known inputs of a link.
 fn with_link<T>(link: Handle, act: impl FnOnce(&mut Link) -> T) -> T {
     act(LINKS
         .take()
@@ -275,7 +275,7 @@ impl Link {
         self.inputs.into_iter().map(text).collect()
     }
 
-    /// What comes of the inputs as one text.
+    /// The inputs as one text.
     ///
     /// # Safety
     /// The handle is of the library that linked.

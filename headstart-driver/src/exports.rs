@@ -125,7 +125,7 @@ unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c
     result
 }
 
-/// A module or library is about to go: its kernels first, so that nothing takes what is no longer there.
+/// A module or library is about to be unloaded: its kernels are removed first, so that nothing uses them any more.
 fn unloaded(owner: Handle) {
     functions::forget(owner);
     images::unloaded(owner);

@@ -30,7 +30,7 @@ const MOST_TEXT: usize = 256 << 20;
 /// Which image each module or library was loaded from.
 static LOADED: Lock<Option<HashMap<usize, Loaded>>> = Lock::new(None);
 
-/// What is known of a module or library.
+/// The facts about a module or library.
 #[derive(Clone, Copy)]
 struct Loaded {
     image: ImageHash,

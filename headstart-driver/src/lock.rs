@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// A value that one thread at a time may use. What is done meanwhile is short.
+/// A value that one thread at a time may use, briefly.
 pub struct Lock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,

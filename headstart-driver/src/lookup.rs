@@ -1,7 +1,7 @@
 //! Every way in which a program gets a function's address: `dlsym`, and the driver's own `cuGetProcAddress`.
 //!
-//! The driver answers `cuGetProcAddress` by name, version and flags. Which variant that is its answer says: it is the address of
-//! one of the exported functions. Where it is none, [`RULES`] tell, as the header has them.
+//! The driver answers `cuGetProcAddress` by name, version and flags. Its answer identifies the variant: it is the address of
+//! one of the exported functions. If it is none of them, [`RULES`] decide, as in the header.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -51,7 +51,7 @@ pub fn wrapper(name: &CStr) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// This library's function for what a program asks of `cuGetProcAddress`.
+/// This library's function for a program's `cuGetProcAddress`.
 fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
     let of = |name: &str| {
         WRAPPERS
@@ -94,7 +94,7 @@ fn by_address(address: *mut c_void) -> Option<&'static Wrapper> {
     Some(all[found].1)
 }
 
-/// What a program gets that asks the driver for a function.
+/// The answer to a program that asks the driver for a function.
 unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
     if settings::mode() == Mode::Off || name.is_null() || function.is_null() {
         return;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::abi::DevicePtr;
 use crate::lock::Lock;
 
-/// What kind of memory an allocation is.
+/// The kind of an allocation's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The device's own.

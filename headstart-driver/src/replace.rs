@@ -15,8 +15,8 @@
 //! ```
 //!
 //! A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
-//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original: what
-//! they are given may change without a launch.
+//! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original:
+//! their arguments may change without a launch.
 //!
 //! The first launches take the two kernels in turns, and later ones now and then, with their times: where the better one is
 //! slower in this program, the original is taken again.
@@ -55,7 +55,7 @@ struct Place {
     inside: usize,
 }
 
-/// What a launch must meet.
+/// The requirements of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fact {
     Group([u32; 3]),
@@ -89,7 +89,7 @@ pub struct Replacement {
     counts: &'static Counts,
     launches: AtomicU64,
     is_off: AtomicBool,
-    /// What was found for the words of the last launch, and after how many changes of memory.
+    /// The result for the words of the last launch, and the count of memory changes then.
     last: Lock<Option<Seen>>,
 }
 
@@ -376,7 +376,7 @@ pub fn unloaded(owner: Handle) {
     }
 }
 
-/// A context is gone, and with it what was loaded in it.
+/// A context is gone, and with it everything loaded in it.
 pub fn forget_modules() {
     addresses::forget();
     if let Some(side) = SIDE.take().as_mut() {

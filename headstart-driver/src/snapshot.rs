@@ -229,7 +229,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Writes the manifest: what makes it a capture.
+    /// Writes the manifest, which completes a capture.
     unsafe fn write(&self, chosen: &Chosen, function: &Function, launch: &Launch) -> Result<(), String> {
         let mut text =
             String::from("# A launch that `headstart capture` has copied with its memory.\nformat = 1\n");

@@ -15,7 +15,7 @@ use std::thread;
 
 use crate::record;
 
-/// What a file begins with.
+/// The beginning of a file.
 const MAGIC: &[u8; 8] = b"HSMEM001";
 /// Bytes of a block, uncompressed.
 const BLOCK: usize = 4 << 20;

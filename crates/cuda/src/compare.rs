@@ -16,7 +16,7 @@ use super::module::Function;
 /// The bytes that outputs hold before a launch, in turn. No bit is the same in both.
 pub const POISONS: [u8; 2] = [0xa5, 0x5a];
 
-/// How long a comparison may take: what is read is at most all of the GPU's memory.
+/// The time limit of a comparison, which reads at most all of the GPU's memory.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Work-items of a work-group of these kernels.

@@ -1,7 +1,7 @@
 //! A GPU behind the [`Device`] trait.
 //!
-//! Work is done in this process: a kernel that faults or runs too long takes the context with it, and
-//! everything afterwards fails. What tries many kernels uses a [`worker`](super::worker) instead.
+//! Work is done in this process: a kernel that faults or runs too long takes the context with it, and everything afterwards
+//! fails. Code that tries many kernels uses a [`worker`](super::worker) instead.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -200,7 +200,7 @@ pub(super) fn refill_with(
     Ok(())
 }
 
-/// Fills memory with what the host computes.
+/// Fills memory with data computed on the host.
 fn compute(
     memory: &mut memory::Buffer,
     pattern: &Pattern,
@@ -218,7 +218,7 @@ fn compute(
     Ok(())
 }
 
-/// The geometry of a launch, with what the emitted kernel needs.
+/// The geometry of a launch, with the emitted kernel's requirements.
 pub fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
     Geometry {
         groups: launch.groups,

@@ -10,7 +10,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, R
 /// Checks that bytes are a 64-bit ELF file for NVIDIA's GPUs and that none of its parts lies outside.
 ///
 /// # Errors
-/// What is wrong.
+/// The error.
 pub(super) fn check(code: &[u8]) -> Result<(), String> {
     let header = FileHeader64::<LittleEndian>::parse(code).map_err(wrong("the header"))?;
     if header.e_machine.get(LittleEndian) != EM_CUDA {
@@ -76,7 +76,7 @@ mod tests {
         check(&far).expect_err("sections outside");
     }
 
-    /// What ptxas writes is whole; with any byte changed, or cut off anywhere, nothing panics.
+    /// ptxas's output is accepted; with any byte changed, or cut off anywhere, nothing panics.
     #[test]
     fn damaged_files_are_refused_or_whole() {
         let text =

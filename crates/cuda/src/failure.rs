@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What sort of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -54,7 +54,7 @@ impl FailureKind {
 /// A failure of the driver, of the device, or of a kernel on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What sort of failure.
+    /// The kind.
     pub kind: FailureKind,
     /// One line: what failed, and why.
     pub what: String,
@@ -77,7 +77,7 @@ impl Failure {
         }
     }
 
-    /// Adds what would be accepted instead.
+    /// Adds the accepted alternatives.
     #[must_use]
     pub fn accepted(mut self, accepted: impl Into<String>) -> Failure {
         self.accepted = Some(accepted.into());

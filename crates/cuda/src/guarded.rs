@@ -13,7 +13,7 @@ use super::memory::Buffer;
 /// Alignment of buffers in timed launches: as the driver aligns plain ones, so that they begin with a cache line.
 const PLAIN_ALIGNMENT: usize = 256;
 
-/// What the library must have. Each is looked up when it is first called, which panics if it is not there.
+/// The required functions of the library. Each is looked up when it is first called, which panics if it is not there.
 const FUNCTIONS: &[&str] = &[
     "cuMemAddressFree",
     "cuMemAddressReserve",
@@ -30,7 +30,7 @@ const FUNCTIONS: &[&str] = &[
 pub enum Placement {
     /// Aligned as plain buffers are, as near to the end of its pages as that allows: for timing.
     Plain,
-    /// At the end of its pages, up to what its alignment leaves: for checks.
+    /// At the end of its pages, as far as its alignment allows: for checks.
     Tight,
 }
 

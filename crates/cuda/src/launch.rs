@@ -19,7 +19,7 @@ pub struct Geometry {
     pub groups: [u32; 3],
     /// Work-items of a work-group in each dimension.
     pub group: [u32; 3],
-    /// Shared memory of a work-group beyond what the kernel declares, in bytes.
+    /// Dynamic shared memory of a work-group, in bytes.
     #[serde(default)]
     pub dynamic_shared_bytes: u32,
 }
@@ -158,7 +158,7 @@ impl Gpu {
 }
 
 impl Lane {
-    /// Has the driver write what kernels of this lane have printed. The lane is done.
+    /// Makes the driver write the printed lines of this lane's kernels. The lane is done.
     pub(super) fn hand_over_prints(&self) -> Result<(), Failure> {
         self.gpu.enter()?;
         // SAFETY: the stream is the lane's own.
@@ -197,7 +197,7 @@ impl Gpu {
         })
     }
 
-    /// Writes what kernels have printed to the standard output of this process, all of it. The queue is done.
+    /// Writes all of the kernels' printed lines to the standard output of this process. The queue is done.
     ///
     /// The driver empties its buffer when somebody waits for a stream, and writes through C's buffered output, which
     /// keeps lines back where no terminal reads them.

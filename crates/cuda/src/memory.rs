@@ -15,7 +15,7 @@ use super::placed::Region;
 
 /// A piece of memory that the GPU reaches. Freed when dropped.
 ///
-/// Its contents are plain bytes. A new buffer holds whatever was there.
+/// Its contents are plain bytes. A new buffer has arbitrary contents.
 pub struct Buffer {
     gpu: Gpu,
     address: sys::CUdeviceptr,

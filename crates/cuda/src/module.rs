@@ -1,4 +1,4 @@
-//! Giving PTX to the driver's compiler, and asking what came out.
+//! Passing PTX to the driver's compiler, and reading the result's properties.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::ptxas;
 /// Room for each of the compiler's two logs, in bytes. Longer logs are cut by the driver.
 const LOG_BYTES: usize = 16 << 10;
 
-/// What the driver's compiler made of a kernel.
+/// The driver's compiler's output for a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compiled {
     /// Registers of one work-item.
@@ -236,7 +236,7 @@ impl Function {
         &self.0.name
     }
 
-    /// What the driver's compiler made of it.
+    /// The driver's compiler's output for it.
     pub fn compiled(&self) -> &Compiled {
         &self.0.compiled
     }

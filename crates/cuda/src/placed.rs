@@ -15,7 +15,7 @@ use super::memory::Buffer;
 /// The driver's granularity for reserved addresses with a hint: other hints are rounded up. Observed with driver 580 on an
 /// H100.
 const HINTED: u64 = 32 << 20;
-/// Smaller reservations come from a pool of the driver's, wherever that lies: 2 MiB did, 512 MiB did not.
+/// Smaller reservations come from a pool of the driver's at any address: 2 MiB did, 512 MiB did not.
 const LEAST: u64 = 512 << 20;
 
 /// Addresses that are reserved.

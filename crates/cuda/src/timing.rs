@@ -50,7 +50,7 @@ pub struct Candidate {
     pub function: Function,
     /// How it is launched.
     pub geometry: Geometry,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Arguments,
 }
 

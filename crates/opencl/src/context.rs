@@ -85,7 +85,7 @@ impl Context {
         self.finish(Program(made), options, entry)
     }
 
-    /// The same from what [`Kernel::binary`] gave on the same device and driver.
+    /// The same from the output of [`Kernel::binary`] on the same device and driver.
     pub(super) fn build_binary(
         self: &Arc<Self>,
         binary: &[u8],

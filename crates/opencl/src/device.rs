@@ -25,7 +25,7 @@ const CHUNK_BYTES: u64 = 16 << 20;
 /// The option by which Intel's compiler gives each thread twice the registers, and a core half as many threads.
 const LARGE_REGISTERS: &str = "-cl-intel-256-GRF-per-thread";
 
-/// A byte that a kernel hardly computes, so that what it never wrote is noticed.
+/// A byte that a kernel rarely computes, so that unwritten memory is noticed.
 const UNWRITTEN: u8 = 0xa5;
 
 /// An OpenCL device.
@@ -56,7 +56,7 @@ pub struct OpenClProgram {
 /// A buffer's memory.
 struct Memory {
     memory: context::Memory,
-    /// What the host reads and writes it by.
+    /// The queue for the host's reads and writes.
     lane: Arc<Lane>,
 }
 
@@ -97,7 +97,7 @@ impl OpenClDevice {
         })
     }
 
-    /// What the device is.
+    /// The device's properties.
     pub fn facts(&self) -> &OpenClFacts {
         &self.facts
     }
@@ -107,7 +107,7 @@ impl OpenClDevice {
         self.limit = limit;
     }
 
-    /// Builds what is compiled from now on for the large register file of Intel's GPUs.
+    /// From now on, builds kernels for the large register file of Intel's GPUs.
     ///
     /// # Errors
     /// The device is none of those, or its runtime does not take the option.
@@ -124,8 +124,8 @@ impl OpenClDevice {
         Ok(())
     }
 
-    /// Builds what is compiled from now on without the runtime's optimizer, and leaves the machine code of bundles
-    /// alone: a wrong result that is gone then is the runtime's compiler's.
+    /// From now on, builds kernels without the runtime's optimizer, and ignores the machine code of bundles: a wrong result
+    /// that disappears is the fault of the runtime's compiler.
     pub fn leave_unoptimized(&mut self) {
         self.build_options = format!("{} -cl-opt-disable", spirv::BUILD_OPTIONS);
     }
@@ -344,7 +344,7 @@ impl DeviceClock {
     }
 }
 
-/// Fills memory with what the host computes.
+/// Fills memory with data computed on the host.
 fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Result<()> {
     let size = u64::from(element.bytes().max(1));
     let chunk = CHUNK_BYTES / size;
@@ -373,7 +373,7 @@ fn check_rows(kernel: &Kernel, group: [u32; 3], size: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a queue's thread needs.
+/// The inputs of a queue's thread.
 struct Serving {
     lane: Lane,
     limit: Duration,

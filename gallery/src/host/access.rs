@@ -34,7 +34,7 @@ fn as_typed(host: &Host) -> Result<Ran> {
     moved(host, &[true, true, false], &back, 1)
 }
 
-/// Two launches, the second of which reads what the first one wrote: moved there and back between them.
+/// Two launches, the second of which reads the first one's output, copied there and back in between.
 fn between(host: &Host) -> Result<Ran> {
     moved(host, &[true, true, false], &[false, false, true], 2)
 }

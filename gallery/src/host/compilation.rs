@@ -28,7 +28,7 @@ pub fn polynomial(values: &mut [u32], #[constant] terms: u32) {
     values[global_id()] = sum;
 }
 
-/// What [`polynomial`] makes of a number.
+/// The value of [`polynomial`] for a number.
 fn value(x: u32, terms: u32) -> u32 {
     (0..terms).fold(0, |sum, term| sum.wrapping_mul(x).wrapping_add(term + 1))
 }
@@ -92,7 +92,7 @@ fn lazy(host: &Host) -> Result<Ran> {
     right(&result)
 }
 
-/// Every kernel beforehand, into a file: what the program reads when it starts.
+/// Every kernel beforehand, into a file that the program reads when it starts.
 fn ahead(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let file = Bundle::build(library()?, &[&device as &dyn Device])?.to_bytes();

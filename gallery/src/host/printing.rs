@@ -56,7 +56,7 @@ fn told(host: &Host, every: u32) -> Result<Ran> {
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
 }
 
-/// The host reads what it would print, and makes lines of it itself.
+/// The host reads the data, and formats the lines itself.
 fn read(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);

@@ -45,7 +45,7 @@ fn by_items(host: &Host, bring: bool) -> Result<Ran> {
     right(sum.map_or_else(|| left.read(&*queue).map(|left| added(&left)), Ok)?)
 }
 
-/// Each work-group leaves a sum, after a tree in shared memory; the host adds up what is left.
+/// Each work-group leaves a sum, after a tree in shared memory; the host adds them up.
 fn by_groups(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::tree::compile(&device, GROUP)?);
@@ -59,7 +59,7 @@ fn by_groups(host: &Host) -> Result<Ran> {
     right(sum)
 }
 
-/// A second launch, of one work-group, adds up what the first one left: one number goes to the host.
+/// A second launch, of one work-group, adds up the first one's results: one number goes to the host.
 fn twice(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::tree::compile(&device, GROUP)?);

@@ -54,7 +54,7 @@ static PARAMETERS: [Parameter; 6] = [
     Parameter::number("steps", "additions by each work-item", 1024, 0..=1 << 20),
 ];
 
-/// What an atomic addition costs a work-item.
+/// The time of an atomic addition for a work-item.
 pub(crate) static ATOMICS: Micro = Micro {
     shares: |_| true,
     ..micro(

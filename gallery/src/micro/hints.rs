@@ -1,4 +1,4 @@
-//! `micro/hints` and `micro/reach`: what a prefetch costs, and how near it brings the data.
+//! `micro/hints` and `micro/reach`: the cost of a prefetch, and the level that it reaches.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ static HINTED: [Parameter; 6] = [
     ),
 ];
 
-/// What a hint costs a core.
+/// The cost of a hint for a core.
 pub(crate) static HINTS: Micro = micro(
     entry(
         "micro/hints",
@@ -154,7 +154,7 @@ static REACHED: [Parameter; 5] = [
     Parameter::number("steps", STEPS, 1024, 0..=1 << 14),
 ];
 
-/// What a hint leaves of a load's latency: that of the level reached.
+/// The part of a load's latency that a hint leaves: that of the level reached.
 pub(crate) static REACH: Micro = micro(
     entry(
         "micro/reach",

@@ -14,8 +14,8 @@ use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
 use crate::settings::{Parameter, Settings};
 
-/// Chains of loads: each word names the place of the next, as long as a load takes away. `first` words lie between the
-/// places where chains begin, `sharing` work-items follow one chain together.
+/// Chains of loads: each word names the place of the next, as far away as a load is wide. `first` words lie between the starts
+/// of chains, `sharing` work-items follow one chain together.
 #[kernel(work_group = group)]
 pub fn chain(
     table: &[u32],

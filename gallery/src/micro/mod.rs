@@ -43,7 +43,7 @@ use crate::settings::{Parameter, Settings};
 pub struct Micro {
     /// The kernel. One of its parameters is `steps`.
     pub kernel: GalleryKernel,
-    /// What the number counts: `cycles a load`.
+    /// The unit of the number: `cycles a load`.
     pub unit: &'static str,
     /// The number, from the cycles that a step takes.
     pub number: fn(&Settings, f64) -> f64,
@@ -51,11 +51,11 @@ pub struct Micro {
     pub plan: fn(&Settings) -> Option<Plan>,
     /// Whether work-groups share data in L2, so that a model has to run all of them.
     pub shares: fn(&Settings) -> bool,
-    /// What its time is the time of.
+    /// The operation that its time is divided by.
     pub timed: Timed,
 }
 
-/// What a microbenchmark's time is the time of.
+/// The operation that a microbenchmark's time is divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timed {
     /// Its steps: of a launch with them, less that of one with none.
@@ -149,7 +149,7 @@ impl Micro {
         })
     }
 
-    /// The kernel with what its author wished for, and its plan.
+    /// The kernel with its author's requests, and its plan.
     fn kernel_of(&self, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
         let target = prefetch::Target {
             group_size: Some(workload.group),
@@ -162,7 +162,7 @@ impl Micro {
         }))
     }
 
-    /// What the microbenchmark gives on a model.
+    /// The microbenchmark's result on a model.
     ///
     /// # Errors
     /// The model cannot run it.
@@ -197,7 +197,7 @@ impl Micro {
 /// Kernels that differ by their steps.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// What both are launched with.
+    /// The arguments of both launches.
     pub workload: Workload,
     /// The kernel with all steps.
     pub long: Arc<Kernel>,

@@ -1,4 +1,4 @@
-//! What NVIDIA's article does to its loop: unrolling, in full and in part; each way of fetching early; padding; and a
+//! NVIDIA's article's changes to its loop: unrolling, in full and in part; each way of fetching early; padding; and a
 //! synchronisation in the loop. The loop itself is [`article`](crate::article).
 
 use std::sync::Arc;

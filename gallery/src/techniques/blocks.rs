@@ -1,4 +1,4 @@
-//! Blocks: what a sub-group reads and writes side by side, as one access of the whole sub-group.
+//! Blocks: adjacent reads and writes of a sub-group, as one access of the whole sub-group.
 
 use headstart::prelude::*;
 

@@ -21,7 +21,7 @@ use crate::data::input;
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 
-/// What all techniques are given.
+/// The common arguments of all techniques.
 static PARAMETERS: [Parameter; 3] = [
     Parameter::number("groups", "work-groups", 1056, 1..=1 << 20),
     Parameter::number(

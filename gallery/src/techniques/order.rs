@@ -1,4 +1,4 @@
-//! Loads before their uses, and what the compiler must know to put them there.
+//! Loads before their uses, and the facts that the compiler needs to move them there.
 
 use headstart::ir::Type;
 use headstart::prelude::*;

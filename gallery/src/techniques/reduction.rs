@@ -55,7 +55,7 @@ pub fn occupancy(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     partial[global_id()] = sum;
 }
 
-/// Then a tree in each work-group: half of the work-items add what the other half has, and so on.
+/// Then a tree in each work-group: half of the work-items add the other half's values, and so on.
 #[kernel(work_group = group)]
 pub fn tree(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     let mut sums = shared::<u32, GROUP>();

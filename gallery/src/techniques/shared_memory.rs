@@ -1,4 +1,4 @@
-//! Shared memory: its banks, as a cache that the work-group manages, and what its barriers cost.
+//! Shared memory: its banks, its use as a program-managed cache, and the cost of its barriers.
 
 use std::sync::Arc;
 

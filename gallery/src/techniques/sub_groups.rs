@@ -34,7 +34,7 @@ pub fn block_wise(values: &[[u32; 4]], result: &mut [[u32; 4]], #[constant] grou
     }
 }
 
-/// Each element and what the 31 others of its sub-group have, around the circle, through shuffles.
+/// Each element plus those of the 31 others of its sub-group, around the circle, through shuffles.
 #[kernel(work_group = group, sub_group = 32)]
 pub fn by_shuffle(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {

@@ -138,8 +138,8 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 /// Keys lie apart by four or more.
 const MOST_KEYS: u64 = 1 << 30;
 
-/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it. What is not
-/// there, and the last key of a root that is not full, is larger than everything.
+/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it. Missing keys, and the
+/// last key of a root that is not full, are larger than everything.
 fn key(index: u64, levels: u32, root: u64) -> u64 {
     let (mut index, mut level) = (index, 1);
     while index >= 1 << (4 * level) {

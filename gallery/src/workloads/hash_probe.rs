@@ -16,7 +16,7 @@ use crate::settings::{Parameter, Settings};
 
 /// An odd number: keys times this are spread over 32 bits (Knuth's multiplicative method).
 const SPREAD: u32 = 2_654_435_761;
-/// Its inverse: what a spread key was.
+/// Its inverse: the key before spreading.
 const INVERSE: u32 = 244_002_641;
 /// The key of a slot that holds none.
 const EMPTY: u32 = u32::MAX;

@@ -24,7 +24,7 @@ const BLOCK: usize = 1024;
 /// The same, and a word more for every 32: rows of 16 would meet in two banks otherwise.
 const PADDED: usize = BLOCK + BLOCK / 32;
 
-/// Bytes of the matrix and of both vectors. What `spmv-blocks` keeps of its work-groups depends on the geometry.
+/// Bytes of the matrix and of both vectors. The data of `spmv-blocks` about its work-groups depend on the geometry.
 pub(super) fn bytes(settings: &Settings) -> u64 {
     let (rows, entries) = Shape::of(settings.get("matrix")).counts(settings.small("rows"));
     (rows + 1 + 2 * entries + 2 * rows) * 4

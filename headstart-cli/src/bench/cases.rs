@@ -13,7 +13,7 @@ pub struct Case {
     pub settings: &'static [&'static str],
     /// The plans, besides none.
     pub plans: Vec<String>,
-    /// What the L2 cache holds before each launch.
+    /// The state of the L2 cache before each launch.
     pub cache: CacheState,
 }
 

@@ -1,5 +1,5 @@
-//! A workload on a GPU: the plain kernel at several geometries, plans at the fastest of them, and the programs that do
-//! the same work, with the same data and the same state of the L2 cache.
+//! A workload on a GPU: the plain kernel at several geometries, plans at the fastest of them, and the programs that do the same
+//! work, with the same data and the same state of the L2 cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,7 +78,7 @@ impl Programs {
         process.as_mut().map_err(|error| error.clone())
     }
 
-    /// What a copy within the GPU's memory reaches, in bytes read and written a second.
+    /// The bandwidth of a copy within the GPU's memory, in bytes read and written per second.
     ///
     /// # Errors
     /// It cannot be measured.

@@ -78,7 +78,7 @@ const CASES: [Case; 19] = [
     Case(Function::Hypot, [-100.0, 100.0]),
 ];
 
-/// Runs the suite, and writes what it finds after each function.
+/// Runs the suite, and writes the results after each function.
 ///
 /// # Errors
 /// There is no such GPU, nvcc fails, or the file cannot be written.
@@ -266,7 +266,7 @@ fn spread(count: usize, seed: u64, [from, to]: [f32; 2]) -> Vec<f32> {
     (0..count).map(|_| from + (to - from) * next()).collect()
 }
 
-/// What a work-item stores.
+/// A work-item's output.
 fn on_host(function: Function, mut x: f32, y: f32) -> f32 {
     let mut sums = [0.0f32; 4];
     for _ in 0..TURNS {
@@ -279,7 +279,7 @@ fn on_host(function: Function, mut x: f32, y: f32) -> f32 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// A region of what `write` appends.
+/// A region of the operations that `write` appends.
 fn region(b: &mut Builder<'_>, write: impl FnOnce(&mut Builder<'_>)) -> Region {
     let before = b.begin_region();
     write(b);

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The same on the simulator.
 const SIMULATED: Duration = Duration::from_secs(1200);
 
-/// What is known of a way.
+/// The results of a variant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     technique: String,
@@ -37,7 +37,7 @@ struct Record {
     /// Why it was left out or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What it took: the round of the median time.
+    /// Its time: the round of the median time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     taken: Option<Taken>,
     /// The times of all rounds, in nanoseconds, in their order.
@@ -45,7 +45,7 @@ struct Record {
     times_ns: Vec<f64>,
 }
 
-/// Runs the suite, and writes what it finds after each technique.
+/// Runs the suite, and writes the results after each technique.
 ///
 /// # Errors
 /// There is no such device, or the file cannot be written. A technique's failure is stored as its result.

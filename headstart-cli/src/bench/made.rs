@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// Elements that are made one after the other.
 const PART: usize = 1 << 16;
 
-/// What was made last for each parameter.
+/// The last generated data for each parameter.
 #[derive(Default)]
 pub struct Made(Vec<(String, Type, Arc<[u8]>)>);
 

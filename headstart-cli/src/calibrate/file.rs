@@ -160,7 +160,7 @@ pub struct Named {
     pub title: String,
     /// For all of it.
     pub notes: String,
-    /// For one number: on what it was measured, and when.
+    /// For one number: the device and date of its measurement.
     pub measured: String,
 }
 

@@ -328,7 +328,7 @@ fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
     Ok((kernels, refused))
 }
 
-/// What the plain kernel computes, from the simulator's functional engine.
+/// The plain kernel's outputs, from the simulator's functional engine.
 fn simulated(workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
     let simulator = Simulator::untimed();
     let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;

@@ -217,7 +217,7 @@ fn measure(
     }
 }
 
-/// What a microbenchmark gave, as it is kept.
+/// A microbenchmark's result, as it is stored.
 pub fn row(point: &Point, outcome: Result<Number>) -> Row {
     let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
     let (measured, failure) = match outcome {

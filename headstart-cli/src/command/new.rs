@@ -13,8 +13,8 @@ use crate::output::print;
 /// Cargo's own limit is the file system's; registries take no longer names.
 const LONGEST_NAME: usize = 64;
 
-/// What cannot be the name of a program: Rust's keywords, folders and crates of Cargo's and Rust's, and the crate that the
-/// program depends on.
+/// Names that a program cannot have: Rust's keywords, folders and crates of Cargo's and Rust's, and the crate that the program
+/// depends on.
 const TAKEN: &[&str] = &[
     "Self",
     "abstract",
@@ -240,7 +240,7 @@ fn files(name: &str, dependency: &str, is_in_workspace: bool) -> Vec<(&'static s
     filled.collect()
 }
 
-/// What was written so far, to be removed if the rest cannot be written.
+/// The files written so far, to be removed if the rest cannot be written.
 #[derive(Default)]
 struct Written {
     folders: Vec<PathBuf>,

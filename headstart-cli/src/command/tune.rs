@@ -291,7 +291,7 @@ fn spirv_target(options: &Tune) -> Result<Target> {
 
 /// The word for the plans that are likely to help, in the place of their names.
 const LIKELY: &str = "likely";
-/// A sentence about what is made of the sums that a captured launch's text leaves to the assembler.
+/// A sentence about the sums that a captured launch's text leaves to the assembler.
 fn contracted(contraction: &Contraction) -> String {
     let refused = match contraction {
         Contraction::Unknown | Contraction::NothingOpen => return String::new(),

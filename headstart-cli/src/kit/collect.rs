@@ -1,5 +1,5 @@
-//! Measures what a file lacks, within a budget: first the microbenchmarks, for a model follows from them, then the cases of the
-//! accuracy suite, one of each kernel before the others.
+//! Measures the missing parts of a file, within a budget: first the microbenchmarks, from which a model follows, then the cases
+//! of the accuracy suite, one of each kernel before the others.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const FOR_POINTS: f64 = 0.6;
 /// Counted launches of each plan.
 const ROUNDS: u32 = 7;
 
-/// What is measured, and how long it may take.
+/// The parts to measure, and the time limit.
 pub struct Plan<'a> {
     /// The device.
     pub device: &'a dyn KnownDevice,
@@ -56,10 +56,10 @@ impl Progress {
     }
 }
 
-/// Measures what is missing, and writes the file after each step.
+/// Measures the missing parts, and writes the file after each step.
 ///
 /// # Errors
-/// The device cannot be opened, or the file cannot be written. What a step goes wrong with is kept as its answer.
+/// The device cannot be opened, or the file cannot be written. A step's error is stored as its result.
 pub fn collect(kit: &mut Kit, plan: &Plan<'_>, destination: &Destination) -> Result<Progress> {
     let begun = Instant::now();
     let before = kit.seconds;
@@ -173,7 +173,7 @@ fn in_order(cases: Vec<Case>) -> Vec<Case> {
     first.into_iter().chain(others).collect()
 }
 
-/// What measures a case.
+/// The instrument for a case.
 enum Measurer {
     Gpu(Box<GpuBench>),
     OpenCl(Box<OpenClBench>),

@@ -18,13 +18,13 @@ use crate::output::{Destination, json_line};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What makes a file one of these.
+/// The mark of such a file.
 const FORMAT: &str = "headstart kit 1";
 
-/// What an owner measured.
+/// An owner's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kit {
-    /// What it is, and in which form.
+    /// The format, and its version.
     pub format: String,
     /// The version that measured.
     pub version: String,
@@ -86,7 +86,7 @@ impl Kit {
         }
     }
 
-    /// Whether what is measured now belongs into it.
+    /// Whether present measurements belong into it.
     ///
     /// # Errors
     /// It is of another device, driver or version.

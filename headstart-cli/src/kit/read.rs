@@ -22,7 +22,7 @@ use crate::command::calibrate::{changes, named, of_device, similar};
 use crate::output::counted;
 use crate::published;
 
-/// What is made of a file.
+/// The result of reading a file.
 pub struct Made {
     /// The new model as text, for `--device FILE.toml`.
     pub text: String,
@@ -98,7 +98,7 @@ pub fn held_against(kit: &mut Kit, model: &DeviceModel, budget: Duration) -> Res
     judge::of(&kit.accuracy)
 }
 
-/// What the file is, for people.
+/// The description of the file, for people.
 pub fn described(kit: &Kit) -> String {
     let mut text = format!(
         "{}, driver {}, measured {} with version {} in {} s\n",
@@ -127,7 +127,7 @@ pub fn described(kit: &Kit) -> String {
     text
 }
 
-/// What the model became, and how its answers stand, for people.
+/// The model, and how correct its verdicts are, for people.
 pub fn told_of(made: &Made, judgements: &[Judgement]) -> String {
     let mut text = changes(&made.base, &made.fitted);
     let mut errors: Vec<f64> = made.fitted.iter().map(|one| one.error().abs()).collect();

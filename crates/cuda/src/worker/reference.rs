@@ -18,15 +18,15 @@ use crate::memory::Buffer;
 use crate::module::Function;
 use headstart_device::Fill;
 
-/// What outputs are compared with.
+/// The reference for outputs.
 pub(super) struct Reference {
     /// Each output's bytes, in the parameters' order.
     outputs: Vec<Buffer>,
-    /// What they held before.
+    /// Their earlier contents.
     poison: u8,
 }
 
-/// What came of a launch that is checked.
+/// The outcome of a checked launch.
 pub(super) struct Ran {
     pub elapsed_ns: f64,
     /// The inputs that the kernel wrote, by their place among the arguments.
@@ -123,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// How each output differs from what was kept.
+    /// How each output differs from the one kept.
     pub(super) fn differences(&mut self, poison: u8) -> Result<Vec<Difference>, Failure> {
         let State {
             gpu,

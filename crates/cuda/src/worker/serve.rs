@@ -79,18 +79,18 @@ fn end_with_parent() {
     let _ = thread::Builder::new().spawn(watch);
 }
 
-/// An open GPU, and what was bound and loaded.
+/// An open GPU, with bound arguments and loaded modules.
 pub(super) struct State {
     pub gpu: Gpu,
     pub target: Target,
     pub arguments: Vec<Bound>,
     /// Buffers end at a page that is not mapped.
     guarded: bool,
-    /// What the outputs should hold, if that is known.
+    /// The expected outputs, if known.
     expected: Vec<Vec<u8>>,
-    /// What a kernel left in the outputs, on the GPU.
+    /// A kernel's outputs, on the GPU.
     pub reference: Option<Reference>,
-    /// What outputs held before the last launch that was checked.
+    /// The outputs' contents before the last checked launch.
     pub poison: u8,
     pub comparer: Option<Comparer>,
     pub fills: Fills,
@@ -337,7 +337,7 @@ impl State {
         })
     }
 
-    /// What a buffer holds. The bytes of a file are read once.
+    /// A buffer's contents. The bytes of a file are read once.
     fn contents(
         &mut self,
         given: &Contents,
@@ -379,7 +379,7 @@ impl State {
         })
     }
 
-    /// Makes the outputs what they were at first.
+    /// Restores the outputs' initial contents.
     fn refill(&mut self) -> Result<(), Failure> {
         self.refill_those(|_| true)
     }
@@ -527,7 +527,7 @@ fn shared_bytes_of(path: &Path) -> Result<Arc<[u8]>, Failure> {
     Ok(bytes)
 }
 
-/// What a buffer holds, with a file's bytes read.
+/// A buffer's contents, with a file's bytes read.
 #[doc(hidden)]
 pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
     Ok(match contents {

@@ -36,6 +36,7 @@ impl MemorySystem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functional::LANES;
     use crate::memory::{Contents, Extent, Placement};
     use crate::model::built_in;
 
@@ -56,7 +57,9 @@ mod tests {
         };
         let mut memory = MemorySystem::new(&model, &extent);
         let mut now = 0.0;
-        let addresses = |word: u64| std::array::from_fn(|lane| (1 << 51) + word * 128 + lane as u64 * 4);
+        let addresses = |word: u64| -> [u64; LANES] {
+            std::array::from_fn(|lane| (1 << 51) + word * 128 + lane as u64 * 4)
+        };
         for word in 0..bytes / 128 {
             let access = Access {
                 addresses: &addresses(word),

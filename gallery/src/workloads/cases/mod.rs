@@ -1,8 +1,8 @@
 //! The cases of `headstart bench --suite workloads`: each workload at its sizes and geometries, with the programs that it is
 //! compared with.
 //!
-//! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that
-//! cannot have all three say why.
+//! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that cannot
+//! have all three state the reason.
 
 mod bags;
 mod list;
@@ -31,7 +31,7 @@ pub struct Case {
     pub trace: Option<&'static str>,
     /// Kernels of the gallery, each with the settings of a geometry: the fastest plain one is compared.
     pub shapes: Vec<(&'static str, Vec<String>)>,
-    /// What it is compared with.
+    /// The programs that it is compared with.
     pub peers: Vec<Program>,
     /// Which bytes have to be moved.
     pub moves: Moves,

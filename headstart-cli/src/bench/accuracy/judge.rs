@@ -63,7 +63,7 @@ pub struct Judgement {
     pub regret: f64,
     /// How much slower the plan is that `tune` names, which simulates all of these and measures none.
     pub regret_of_tune: f64,
-    /// The same of what the tuner finds that measures [`MEASURED`] plans, as it would have done with these answers.
+    /// The same for the result of a tuner that measures [`MEASURED`] plans, as it would have been with these times.
     pub regret_of_few: f64,
 }
 
@@ -204,7 +204,7 @@ fn standing(says: Verdict, of_pick: Option<&Entry>, best: Option<&Entry>, doubte
     }
 }
 
-/// What the tuner measures that measures [`MEASURED`] plans: its search, with the recorded answers.
+/// The plans that a tuner with [`MEASURED`] measurements measures: its search, with the recorded times.
 fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
     let predicted: Vec<(Plan, f64)> = pairs
         .iter()
@@ -227,7 +227,7 @@ fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
     measured.into_iter().map(|index| trial(pairs[index].1)).collect()
 }
 
-/// The greatest speedup; the plain kernel is always among what is measured.
+/// The greatest speedup; the plain kernel is always among the measured ones.
 fn fastest(trials: &[Trial]) -> f64 {
     let speedups = trials.iter().filter_map(Trial::measured);
     speedups.fold(1.0, |fastest, (_, speedup)| f64::max(fastest, speedup))

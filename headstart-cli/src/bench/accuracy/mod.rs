@@ -127,7 +127,7 @@ pub fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
     })
 }
 
-/// A line for people; what went wrong becomes an answer, too.
+/// A line for people; an error is stored as a result, too.
 pub fn told(case: &Case, side: Result<Side>) -> Result<Side> {
     let side = side.unwrap_or_else(|error| Side {
         error: Some(error.to_string()),

@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What made the two sides.
+    /// The origin of the two sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_by: Option<Origin>,
     /// The same for the simulated side.
@@ -77,7 +77,7 @@ pub struct Side {
     /// Plans that are not measured yet, because the time was over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
-    /// Why there is nothing, where there is nothing.
+    /// The error, if there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

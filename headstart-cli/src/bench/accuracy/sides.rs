@@ -62,7 +62,7 @@ fn derive(case: &Case) -> Result<Derived> {
     })
 }
 
-/// What either side finds in L2 when a launch starts.
+/// The contents of L2 when a launch starts, for either side.
 pub const CACHE: CacheState = CacheState::Flushed;
 
 /// Measures the plans of a case in turns with the plain kernel, none of the data in the L2 cache before a launch.

@@ -155,7 +155,7 @@ pub(super) fn table(
     text
 }
 
-/// The launches of a kernel differ where fewer than this share of its time is in those that take about as long.
+/// The launches of a kernel count as different if fewer than this share of its time is in launches of about the same length.
 const SPREAD: f64 = 0.75;
 
 pub(super) fn closing(

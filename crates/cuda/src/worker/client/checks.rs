@@ -16,7 +16,7 @@ pub struct Referred {
     pub wrote: Vec<usize>,
     /// How each output of a second launch differs, whose outputs held other bytes before.
     pub other_poison: Vec<Difference>,
-    /// Where one does: how those of a third launch differ, whose outputs held the same bytes before as the first one's.
+    /// If one does: how those of a third launch differ, whose outputs had the same initial bytes as the first one's.
     pub same_poison: Option<Vec<Difference>>,
     /// Whether each buffer ended at a page that is not mapped.
     pub guarded: bool,
@@ -34,8 +34,8 @@ pub struct Verified {
 }
 
 impl Worker {
-    /// Launches a module twice, on restored inputs and outputs that hold other bytes each time, and keeps what the first
-    /// launch leaves on the GPU. A new worker launches it again.
+    /// Launches a module twice, on restored inputs and outputs with different initial bytes, and keeps the first launch's
+    /// outputs on the GPU. A new worker launches it again.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or there is no memory for the copy.

@@ -144,7 +144,11 @@ def test_what_was_not_saved_is_named(tmp_path: Path, compilation, launch) -> Non
     with pytest.raises(headstart.UsageError, match="is not a trace"):
         headstart.import_trace(tmp_path / "missing.ndjson", tmp_path / "out")
     path = tmp_path / "bad.ndjson"
-    for text, message in ((b"{]\n", "cannot be read"), (b"7\n", "line 1 is not a tritonparse event"), (b"\x28\xb5\x2f\xfd", "zstd")):
+    for text, message in (
+        (b"{]\n", "cannot be read"),
+        (b"7\n", "line 1 is not a tritonparse event"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ):
         path.write_bytes(text)
         with pytest.raises(headstart.KernelError, match=message):
             headstart.import_trace(path, tmp_path / "out")

@@ -196,7 +196,7 @@ unsafe extern "C" fn add_data<const PLACE: usize>(
     bytes: usize,
     name: *const c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments; what the library has taken can be read.
+    // SAFETY: the program's arguments; data that the library has accepted can be read.
     unsafe {
         let result = own!(ADD_DATA, PLACE, AddData)(link, kind, data, bytes, name);
         if result == DONE && !data.is_null() {

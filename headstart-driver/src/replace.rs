@@ -419,7 +419,7 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
     }
     let number = replacement.launches.fetch_add(1, Ordering::Relaxed);
     let (takes_better, is_timed) = match number {
-        // The first launch of a kernel pays for what is done once.
+        // The first launch of a kernel pays for one-time work.
         0..TRIAL => (number % 2 == 0, number > 1),
         _ if number % SAMPLE == 0 => (true, true),
         _ if number % SAMPLE == 1 => (false, true),
@@ -525,7 +525,7 @@ impl Replacement {
                     // Nothing is accessed through a null pointer.
                     return word(one) == 0 || word(other) == 0;
                 };
-                // What others may write is apart from nothing.
+                // Memory that others may write is disjoint from nothing.
                 one.start != other.start && one.kind != Kind::Foreign && other.kind != Kind::Foreign
             }
             Fact::Ends(place, length, size) => {

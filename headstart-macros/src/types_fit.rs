@@ -19,7 +19,7 @@ pub fn types_fit(function: &ItemFn) -> Option<TokenStream> {
     let copy = verbatim(function);
     let signature = &copy.sig;
     let output = match &signature.output {
-        // A closure does not give its parameters' lifetimes to what it returns.
+        // A closure does not pass its parameters' lifetimes to its result.
         ReturnType::Type(_, ty) if quote!(#ty).to_string().contains('&') => return None,
         ReturnType::Type(_, ty) => quote!(#ty),
         ReturnType::Default => quote!(()),

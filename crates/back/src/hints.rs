@@ -159,7 +159,7 @@ fn least_askers(kernel: &Kernel, scope: PrefetchScope, form: &Form) -> u64 {
     match scope {
         PrefetchScope::WorkItem => 1,
         PrefetchScope::WorkGroup => items,
-        // The last sub-group has what is left.
+        // The last sub-group has the remaining work-items.
         _ if items.is_multiple_of(sub_group) => sub_group,
         _ => items % sub_group,
     }

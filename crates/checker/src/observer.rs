@@ -485,7 +485,7 @@ impl Observer for TermObserver {
         if mask == sub_group.mask() {
             return self.follow(op, registers, mask, sub_group);
         }
-        // Other lanes may be anywhere, and need what is in their registers.
+        // Other lanes may be anywhere, and need their registers.
         let results = op.results();
         let before: Vec<(Slot, [Term; LANES])> = results
             .iter()

@@ -164,7 +164,7 @@ pub(super) fn refill_with(
     kept: Option<&mut HashMap<String, Function>>,
 ) -> Result<(), Failure> {
     match fill {
-        // A value that a kernel hardly computes, so that what it never wrote is noticed.
+        // A value that a kernel rarely computes, so that unwritten memory is noticed.
         Fill::Uninitialized => memory.fill(0xa5)?,
         Fill::Bytes(given) => memory.write(given)?,
         Fill::Pattern(_) if length == 0 => {}
@@ -234,7 +234,7 @@ impl Device for CudaDevice {
 
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let memory = allocate_filled(&self.gpu, self.options.target, element, length, &fill)?;
-        // Queues have lanes of their own, which do not wait for what fills it.
+        // Queues have lanes of their own, which do not wait for the fill.
         self.gpu.wait(self.limit)?;
         Ok(Buffer::new(element, length, Arc::new(Memory(memory))))
     }

@@ -105,7 +105,7 @@ impl Gpu {
         let failed = |error| Failure::of(error, "mapping global memory");
         let (location, properties) = self.properties();
         let mut handle = 0;
-        // SAFETY: each call writes one value, or takes what an earlier one gave; the rest is the caller's.
+        // SAFETY: each call writes one value, or takes an earlier one's result; the rest is the caller's.
         unsafe {
             sys::cuMemCreate(&mut handle, bytes, &properties, 0)
                 .result()
@@ -182,8 +182,8 @@ impl Gpu {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // The buffer's `drop` has made the context current. Unmapping does not wait for what uses the memory, so whoever
-        // launches waits for the end first.
+        // The buffer's `drop` has made the context current. Unmapping does not wait for users of the memory, so the launching code
+        // waits for the end first.
         // SAFETY: mapped once, so, and given back once.
         unsafe {
             let _ = sys::cuMemUnmap(self.base, self.mapped);

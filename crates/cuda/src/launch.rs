@@ -113,8 +113,8 @@ impl Function {
         ];
         let [x, y, z] = geometry.groups;
         let [i, j, k] = geometry.group;
-        // SAFETY: the function is loaded and the context current; `extra` is a list of pairs that
-        // ends in null, and what it points to lives until the call returns.
+        // SAFETY: the function is loaded and the context current; `extra` is a list of pairs that ends in null, and its targets
+        // live until the call returns.
         unsafe {
             sys::cuLaunchKernel(
                 self.handle(),
@@ -170,7 +170,7 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // SAFETY: created once, destroyed once; the driver lets what is in it finish.
+            // SAFETY: created once, destroyed once; the driver lets its commands finish.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
     }

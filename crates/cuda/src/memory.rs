@@ -223,7 +223,7 @@ impl Buffer {
         if length == 0 {
             return end.record_on(lane).and_then(|()| end.wait(limit));
         }
-        // SAFETY: both ranges lie within allocations; where each lies, the driver sees by its address.
+        // SAFETY: both ranges lie within allocations; the driver sees by its address where each lies.
         unsafe { sys::cuMemcpyAsync(to, from, length, lane.stream) }
             .result()
             .map_err(|error| Failure::of(error, "copying beside the kernels"))?;

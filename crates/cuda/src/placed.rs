@@ -140,7 +140,7 @@ impl Gpu {
 /// Reserves a window of addresses. The context is current.
 fn reserve(start: u64, bytes: usize) -> Result<Arc<Window>, Failure> {
     let mut base = 0;
-    // SAFETY: the call writes one value; what it gave elsewhere is given back.
+    // SAFETY: the call writes one value; an address elsewhere is given back.
     let reserved = unsafe { sys::cuMemAddressReserve(&mut base, bytes, 0, start, 0) }.result();
     let window = Arc::new(Window { start: base, bytes });
     match reserved {

@@ -240,7 +240,7 @@ impl Launch {
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
                 Argument::Address(_) => ("an address".to_owned(), ty.is_pointer()),
-                // What it points to may be seen as something else there.
+                // Its target may be seen as another type there.
                 Argument::Part(buffer, _) => (
                     format!("a part of a buffer of `{}`", buffer.element()),
                     ty.is_pointer(),

@@ -150,7 +150,7 @@ unsafe impl Sync for Lane {}
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        // SAFETY: created once in `Context::lane`; the runtime lets what is in it finish.
+        // SAFETY: created once in `Context::lane`; the runtime lets its commands finish.
         let _ = unsafe { command_queue::release_command_queue(self.queue) };
     }
 }

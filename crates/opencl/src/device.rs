@@ -267,7 +267,7 @@ impl Device for OpenClDevice {
             built: Mutex::default(),
             own: None,
         };
-        // What the device cannot run is found here, and not at the first launch.
+        // Kernels that the device cannot run are found here, and not at the first launch.
         program.built(self.usual_sub_group(kernel))?;
         Ok(Program::new(Arc::clone(kernel), program))
     }

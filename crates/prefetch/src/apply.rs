@@ -131,7 +131,7 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
         }
     }
     for (label, mut strategies) in rests {
-        // What is left over may stay as it was.
+        // The remainder may stay as it was.
         let mut attempt = kernel.clone();
         let completed = complete_loop(&attempt, label, None, &mut strategies);
         if completed
@@ -201,7 +201,7 @@ fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
         loops.iter().any(inner)
     };
     let mut loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
-    // A loop that a compiler unrolled and the one that does what is left over have the same loads: the first is meant.
+    // An unrolled loop and its remainder have the same loads: the first is meant.
     let ids = |label: Label| {
         let own = all.iter().filter(|candidate| candidate.looped == label);
         let mut ids: Vec<LoadId> = own.map(|candidate| candidate.id).collect();

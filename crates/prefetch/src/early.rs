@@ -197,7 +197,7 @@ impl<'s> Early<'s> {
         if inside.in_inner_loop || matches!(inside.kind, OpKind::Loop { .. }) {
             return Err(Error::usage("it depends on a loop inside this one"));
         }
-        // What grows evenly is its present value plus a constant: one register, immediate offsets.
+        // A value with a constant step is its present value plus a constant: one register, immediate offsets.
         if ahead > 0
             && let Some(growth) = self.growths.of(b.kernel, value)
         {

@@ -141,7 +141,7 @@ mod tests {
                     apply(&kernel, &plan, &Target::default())
                         .unwrap_or_else(|error| panic!("{entry}, {plan}: {error}"));
                 }
-                // What is left over is loaded at once: as often as may be needed.
+                // The remainder is loaded at once: as often as may be needed.
                 let named: Vec<String> = all
                     .iter()
                     .filter(|load| load.copies >= 4 && !load.is_rest)

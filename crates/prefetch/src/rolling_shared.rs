@@ -252,7 +252,7 @@ impl Fetch for RollingShared {
         let slots = Slots::declare(b, &self.site, self.depth()?, self.layout, holds)?;
         let first = slots.first();
         let mut state = vec![match self.copies_first() {
-            // What the step before the first one read: the slots that the prologue leaves empty.
+            // The slots that the step before the first one would read: the prologue leaves them empty.
             true => slots.slot(b, first, self.distance, true),
             false => first,
         }];

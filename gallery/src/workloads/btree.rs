@@ -53,7 +53,7 @@ pub fn btree(
                 count += smaller_of(nodes, first + part, query);
             }
             rank = node * 16 + count;
-            // What is larger than everything goes to the last child.
+            // Keys larger than everything go to the last child.
             node = node * 16 + count.min(15);
             level += length;
             length *= 16;

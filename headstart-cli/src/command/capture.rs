@@ -307,7 +307,7 @@ fn outcome(
         let found = match (own.join(LAUNCH).is_file(), &kernels[*index].ptx) {
             (true, Ptx::Text { text, .. }) => {
                 fs::write(own.join(MODULE), text).map_err(|error| unwritable(&own, &error))?;
-                // What was cut off is no capture.
+                // An incomplete folder is no capture.
                 Captured::read(&own)
                     .map(|_| name.clone())
                     .map_err(|error| error.to_string())

@@ -66,7 +66,7 @@ pub fn run(options: &Emit) -> Result<()> {
                 ..ptx::Options::new(target)
             };
             match module {
-                // What came as a module goes as one.
+                // A module is written as a module.
                 Some(module) => module.planned(&plan, settings)?,
                 None => ptx::emit(&kernel, &how)?.text,
             }
@@ -77,7 +77,7 @@ pub fn run(options: &Emit) -> Result<()> {
                     .accepted("`--target ir`, or an Intel or OpenCL device")
             })?;
             if let Some(module) = kernel::spirv_module(kernel_options)? {
-                // What came as a module goes as one.
+                // A module is written as a module.
                 let is_file = !matches!(destination, Destination::Standard);
                 if !is_file {
                     return Err(

@@ -69,7 +69,7 @@ pub fn run(options: &Tune) -> Result<()> {
 /// Tunes one kernel.
 fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut clock = Clock::start();
-    // Whatever can be wrong is found before the long work starts.
+    // All possible errors are found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
     let mut captured = kernel::captured(which)?;
@@ -201,7 +201,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
-    // What was found in the time that there was is checked as well as all else.
+    // The results within the time limit are checked like all others.
     let is_lost = report
         .partial
         .as_ref()

@@ -119,7 +119,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         notes.push(format!("Each timed launch finds {}.", asked.cache));
     }
     let base = base_plan(asked, first, &ready[0], &mut notes)?;
-    // A value that makes no plan is wrong whatever the others are.
+    // A value that makes no plan is an error whatever the others are.
     let plans: Vec<Plan> = combinations
         .iter()
         .map(|at| plan_at(asked, at, base.as_ref()))

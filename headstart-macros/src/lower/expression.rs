@@ -24,7 +24,7 @@ impl Lowering {
             return quote_spanned!(expression.span()=> { #lowered; #record::absent() });
         }
         match expression {
-            // A name has the type of what it was bound to.
+            // A name has the type of its binding.
             Expr::Path(_) => lowered,
             _ => self.if_types_fit(expression.span(), lowered),
         }

@@ -29,7 +29,7 @@ fn is_device(address: u64) -> bool {
 }
 
 pub unsafe fn copy(to: u64, from: u64, length: usize) -> CUresult {
-    // SAFETY: what is not the device's is the host's.
+    // SAFETY: memory that is not the device's is the host's.
     unsafe {
         match (is_device(to), is_device(from)) {
             (true, true) => {
@@ -117,7 +117,7 @@ exported! {
     }
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) { cuMemHostAlloc(address, bytes, 0) }
     cuMemFreeHost(address: *mut c_void) {
-        // Its size is not kept: what a test program gives back is little.
+        // Its size is not kept: test programs free little.
         let _ = address;
         SUCCESS
     }

@@ -457,7 +457,7 @@ fn the_halves_of_a_double_are_its_registers() {
     };
     let one = halves("%s = shl %hi, 20:i32");
     let two = halves("%d = shl %hi, 20:i32\n%s = shr.s %d, 3:i32");
-    // What is done to the upper half, and nothing for taking it out and putting it back.
+    // The operation on the upper half, and nothing for extracting and inserting it.
     assert_eq!((one, two), (1, 2));
 }
 
@@ -478,7 +478,7 @@ fn an_instruction_holds_one_constant() {
 
 #[test]
 fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
-    // What leaves is made of the old counter: ptxas copies that, and the loop has one jump.
+    // The exit value is computed from the old counter: ptxas copies that, and the loop has one jump.
     let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n\
                 %end, %sum = loop 'l (%i = %i0, %acc = 0.0:f64) -> i64, f64 {\n\
                 %at = address %in + %i * 8\n%x = load f64 %at, @in\n%next = fadd %acc, %x\n\

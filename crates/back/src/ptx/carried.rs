@@ -47,7 +47,7 @@ pub(super) fn declarations(kernel: &Kernel, declared: &str) -> String {
         if !what.text.contains("call ") || is_known {
             return;
         }
-        // The text declares `given0`, `given1`, … and what the function makes: `made0`.
+        // The text declares `given0`, `given1`, … and the function's results: `made0`.
         let params = |kind: &str| -> Vec<String> {
             let words = what.text.split(".param ").skip(1);
             let params = words

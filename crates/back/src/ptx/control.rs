@@ -114,8 +114,7 @@ impl<'k> Emitter<'k> {
                 moves.push((class, to, from));
             }
         }
-        // A move is ready when no other still reads its target. What is left are cycles: one value of
-        // each is put aside.
+        // A move is ready when no other still reads its target. The remaining ones are cycles: one value of each is saved.
         while !moves.is_empty() {
             let ready = moves
                 .iter()

@@ -42,7 +42,7 @@ impl Emitter<'_> {
                 self.ins(format!("shr.u32 {r}, {item}, 5"));
             }
             Id::SubGroupSize => {
-                // The last sub-group has what the full ones before it leave.
+                // The last sub-group has the work-items that the full ones leave.
                 let item = self.linear_item();
                 let items = self.group_items();
                 self.ins(format!("and.b32 {r}, {item}, -32"));

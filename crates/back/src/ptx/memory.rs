@@ -276,7 +276,7 @@ impl Emitter<'_> {
         let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
         for (part, results) in results.chunks(per_instruction).enumerate() {
             let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
-            // What memory holds wider or narrower than a register does goes through another one.
+            // A value that is wider or narrower in memory than in a register goes through another one.
             let in_between = match ty {
                 Type::Bool => Some(Class::B32),
                 Type::Ptr(Space::Shared | Space::Private) => Some(Class::B64),

@@ -153,7 +153,7 @@ fn returns_before(region: &Region, later: bool, waits: &dyn Fn(&OpKind) -> bool)
         if matches!(op.kind, OpKind::Return) && later {
             return Some(op.place);
         }
-        // What a loop does it may do again.
+        // A loop may repeat its operations.
         let again = matches!(op.kind, OpKind::Loop { .. }) && waits_in(op);
         let later = later || again || region.ops[at + 1..].iter().any(waits_in);
         for (number, inner) in op.kind.regions().enumerate() {

@@ -200,7 +200,7 @@ impl<'k> Emitter<'k> {
         self.module.begin(start);
         self.region(body)?;
 
-        // The way around, and what the loop's first block is told of it.
+        // The back edge, and the values that the loop's first block gets from it.
         let around = self.scopes.get_mut(&label).and_then(|scope| scope.next.take());
         let around = around.filter(|next| !next.from.is_empty());
         let again = around.map(|around| {

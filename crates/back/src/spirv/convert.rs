@@ -47,7 +47,7 @@ impl Emitter<'_> {
                 self.module.ins(Code::FConvert, id, &[x])
             }
             (Type::F64, _) => self.double_to_half(to, x),
-            // What becomes a half is not flushed before it is rounded.
+            // A value that becomes a half is not flushed before it is rounded.
             (Type::F32, Type::F16) => self.narrowed(to, x),
             (Type::F32, _) => {
                 let x = self.flushed(from, x);

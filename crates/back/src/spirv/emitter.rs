@@ -263,7 +263,7 @@ impl<'k> Emitter<'k> {
                 ..
             } => {
                 match scope {
-                    // What is left of these are whole blocks.
+                    // The remaining ones are whole blocks.
                     PrefetchScope::SubGroup => self.block_prefetch(*ptr, *bytes, *hint, *source),
                     _ => self.prefetch(*ptr, *bytes, *hint, *source),
                 }

@@ -225,7 +225,7 @@ impl Emitter<'_> {
         let control = self.module.constant(32, u64::from(control(hint, source)));
         match self.ty(ptr).space() {
             Some(Space::Global) => self.send(pointer, bytes, align, control),
-            // Only what turns out to be global is fetched.
+            // Only addresses that turn out to be global are fetched.
             _ => {
                 let (global, boolean) = (self.bytes_in(Space::Global), self.module.boolean());
                 let operands = vec![

@@ -280,7 +280,7 @@ impl Worker {
             .zip(&loaded)
             .filter(|(_, loaded)| loaded.is_ok());
         self.modules.extend(kept.map(|(module, _)| module));
-        // The compiler can be stopped only with its process. The driver's cache has what it finished.
+        // The compiler can be stopped only with its process. The driver's cache keeps its finished work.
         if is_busy && let Some(process) = self.process.take() {
             process.end();
         }
@@ -612,7 +612,7 @@ impl Process {
             .child
             .wait()
             .map_or_else(|error| error.to_string(), |status| status.to_string());
-        // What it has started itself may keep its standard error open.
+        // Its own children may keep its standard error open.
         let said = self.last_words.recv_timeout(Duration::from_secs(1));
         let said = said.unwrap_or_default();
         let said = said.strip_prefix("headstart: ").unwrap_or(&said);

@@ -67,7 +67,7 @@ pub(super) fn all<T: Send + 'static>(
                 results[index] = Some(result);
                 missing -= 1;
             }
-            // What was given up.
+            // The abandoned items.
             (Ok(Told::Done(..)), _) => {}
             (Err(_), Some((at, index))) if at.elapsed() >= limit => {
                 results[index] = Some(Err(late(limit)));

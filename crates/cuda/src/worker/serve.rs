@@ -146,7 +146,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
     match request {
         Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
         Request::Bind { arguments, guarded } => {
-            // What was bound before makes room first.
+            // The former arguments are freed first.
             state.arguments.clear();
             state.reference = None;
             state.guarded = guarded && state.gpu.can_guard();
@@ -158,7 +158,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
-            // What was read for the arguments before may be wanted again.
+            // The former arguments' files may be needed again.
             let mut known = std::mem::take(&mut state.files);
             for given in &arguments {
                 let bound = state.bind(given, &mut placed, &mut known)?;
@@ -168,7 +168,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             Ok(Reply::Bound)
         }
         Request::Expect { outputs } => {
-            // What was expected before makes room first.
+            // The former expectations are freed first.
             state.expected.clear();
             state.expected = outputs
                 .iter()

@@ -140,7 +140,7 @@ fn turns(inner: &Inner) -> (Vec<Turn>, Vec<(LoadId, LoadId)>) {
         }
     }
     let steps = inner.steps as usize;
-    // What no iteration makes as often as the others was not unrolled.
+    // Loads that no iteration makes as often as the others were not unrolled.
     turns.retain(|turn| turn.ids.len() >= steps);
     for turn in &mut turns {
         turn.is_uneven = !turn.ids.len().is_multiple_of(steps);
@@ -162,7 +162,7 @@ fn paired(originals: &[Turn], rest: &Inner) -> Option<Vec<(LoadId, LoadId)>> {
         .map(|(id, kind)| {
             let which = originals.iter().position(|turn| is_alike(&turn.kind, kind))?;
             let turn = &originals[which];
-            // What the copies hand on to each other the rest loads again.
+            // The remainder reloads the values that the copies pass to each other.
             let own = taken[which] % turn.ids.len();
             taken[which] += 1;
             Some((*id, turn.ids[own]))

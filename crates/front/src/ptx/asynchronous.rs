@@ -209,7 +209,7 @@ impl<'t> Translator<'_, 't> {
         let Some(size) = size else {
             return Ok(b.copy(to, from_pointer, bytes as u32, id));
         };
-        // What is not copied is zero.
+        // Bytes that are not copied are zero.
         let size = self.value(b, values, size, Type::I32)?;
         let whole = b.i32(bytes as i32);
         let all = b.compare(crate::ir::CompareOp::Eq, size, whole);

@@ -241,7 +241,7 @@ impl<'t> Finder<'_, 't> {
         while changed {
             changed = false;
             for &instruction in &self.instructions {
-                // What the host passes points into global memory.
+                // Pointers passed by the host point into global memory.
                 for (to, slot) in self.loaded(instruction) {
                     if self.pointers[slot] && self.spaces[to as usize].is_none() {
                         self.spaces[to as usize] = Some(Space::Global);
@@ -385,7 +385,7 @@ impl<'t> Finder<'_, 't> {
             .iter()
             .map(|&(floats, integers, _)| floats + integers > 0)
             .collect();
-        // Copies of bits are what they are copied from, or to.
+        // Bit copies have the kind of their source, or of their target.
         for _ in 0..4 {
             for &(a, b) in copies.iter().chain(copies.iter().rev()) {
                 for (from, to) in [(a as usize, b as usize), (b as usize, a as usize)] {

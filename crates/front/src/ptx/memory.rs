@@ -308,7 +308,7 @@ impl<'t> Translator<'_, 't> {
                     _ => false,
                 };
                 let value = match symbol {
-                    // An address stays one, whatever width its register has.
+                    // An address stays one, whatever the width of its register.
                     true => {
                         let (base, offset) = match from {
                             Operand::Address(base, offset) => (&**base, *offset),

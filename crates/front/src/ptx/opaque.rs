@@ -280,7 +280,7 @@ impl<'t> Translator<'_, 't> {
                     matches!(b.kernel.ty(value), Type::Ptr(Space::Shared | Space::Private));
                 let value = match (self.width(*register)?, b.kernel.ty(value).is_pointer()) {
                     (32, true) if is_narrow_pointer => value,
-                    // What names no space takes generic addresses.
+                    // An instruction that names no space takes generic addresses.
                     (64, true) if is_narrow_pointer && !carried.names_space => {
                         self.retyped(b, value, Type::Ptr(Space::Generic))?
                     }

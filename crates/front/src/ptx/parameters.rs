@@ -139,7 +139,7 @@ fn pointer_facts(
             };
             let reached = match **base {
                 Operand::Register(base) => reaches(translator, base, number),
-                // What is read at a place that the text names is a member.
+                // A read at a place that the text names is a member.
                 Operand::Symbol(name) => {
                     source.slots.variable(name) == Some(number) && !instruction.has("param")
                 }

@@ -56,7 +56,7 @@ fn order(instruction: &Instruction<'_>, otherwise: MemoryOrder) -> MemoryOrder {
 }
 
 fn scope(instruction: &Instruction<'_>) -> MemoryScope {
-    // What a cluster is promised, a device has, too.
+    // Guarantees for a cluster hold for a device, too.
     match (instruction.has("cta"), instruction.has("sys")) {
         (true, _) => MemoryScope::WorkGroup,
         (_, true) => MemoryScope::System,

@@ -366,7 +366,7 @@ impl<'w> Expander<'_, 'w> {
                     self.close(call, End::Return, instruction);
                 }
             }
-            // What is never reached may end as it likes.
+            // Unreachable code may end in any way.
             Some(Op::Unreachable) => self.close(call, End::Return, instruction),
             Some(Op::FunctionCall) => {
                 let callee = instruction.word(2)?;

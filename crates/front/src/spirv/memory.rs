@@ -226,7 +226,7 @@ impl Translator<'_, '_> {
 
     /// The cache control that a pointer is decorated with.
     pub fn controlled(&self, pointer: u32) -> Option<CacheUse> {
-        // Level of the cache, and what it is to do: 0 uncached, 1 cached, 2 streaming, 3 invalidate after read, 4 constant.
+        // The cache level, and its control: 0 uncached, 1 cached, 2 streaming, 3 invalidate after read, 4 constant.
         let (mut first, mut last) = (None, None);
         for words in self.module.decorated(pointer, Decoration::CacheControlLoadINTEL) {
             match words {

@@ -266,7 +266,7 @@ impl Finder {
         registers: &HashMap<Register, Vec<(Part, Register)>>,
         step: Step<'w>,
     ) -> Result<Option<Step<'w>>> {
-        // Addresses of what is in no memory are nothing.
+        // Objects outside memory have no addresses.
         let into = |register: Register| {
             let (root, start) = *self.leads.get(&register)?;
             Some((registers.get(&root)?, root, start))

@@ -109,7 +109,7 @@ mod tests {
             "",
             &format!("{GLOBAL}\n  store %a, %i")
         )));
-        // What is stored tells the work-groups apart.
+        // The stored values distinguish the work-groups.
         for told in ["%l", "%g", "%s", "%b"] {
             let body = format!("{GLOBAL}\n  store %a, {told}");
             assert!(!may_be_divided_otherwise(&kernel("", &body)), "{told}");

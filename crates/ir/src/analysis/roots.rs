@@ -115,7 +115,7 @@ impl Search<'_> {
         let mut seen = HashSet::new();
         let mut work = vec![value];
         while let Some(value) = work.pop() {
-            // What a comparison gives tells nothing but which side. A floating-point number may be the bits of an integer.
+            // A comparison's result only tells which side. A floating-point number may be the bits of an integer.
             let ty = kernel.ty(value);
             if !seen.insert(value) || !(ty.is_integer() || ty.is_float()) {
                 continue;

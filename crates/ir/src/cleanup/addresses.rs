@@ -211,7 +211,7 @@ impl Reducer<'_> {
             pointer
         };
         let known = self.sums.pointer(self.kernel, base);
-        // What was rewritten already starts at a pointer inside the loop.
+        // An access that was already rewritten starts at a pointer inside the loop.
         let whole = further(self.reduced.get(&base).unwrap_or(&known).clone());
         let copied = self.copied.contains(op.results[0]);
         let pointer = if copied { whole.clone() } else { further(known) };
@@ -259,7 +259,7 @@ impl Reducer<'_> {
         {
             return Some((pointer, bytes.wrapping_sub(by)));
         }
-        // The first one is at the near end: those that follow lie behind it.
+        // The first one is at the near end: the others lie behind it.
         let by = bytes.wrapping_sub(NEAR.start);
         let mut before = mem::take(&mut self.frames[inner].before);
         let pointer = self.offset(root, by, place, &mut before);

@@ -71,7 +71,7 @@ impl Merger<'_> {
         let mut ops = Vec::with_capacity(region.ops.len());
         for op in region.ops {
             self.op(op, &mut ops);
-            // What follows a jump cannot be reached; splicing a block may have brought one here.
+            // Code behind a jump is unreachable; splicing a block may have put one here.
             if ops.last().is_some_and(|op: &Op| op.kind.is_terminator()) {
                 break;
             }

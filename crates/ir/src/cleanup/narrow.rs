@@ -228,7 +228,7 @@ impl Narrower<'_> {
         } = &mut body.ops[at].kind
         {
             *cond = more;
-            // What is passed on leaving is summed up there.
+            // The values passed on leaving are summed up there.
             let leaves = if stays_if { otherwise } else { then };
             if let Some(old) = old {
                 let sum = kernel.value_like(old);

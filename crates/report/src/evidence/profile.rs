@@ -134,7 +134,7 @@ impl Profile {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let loops = time.loops.iter().map(|own| {
             let others: f64 = own.stalls.iter().sum::<f64>() - own.stalls[long];
-            // What is issued takes a cycle each.
+            // Each issued instruction takes a cycle.
             let issued = own.issued;
             LoopTime {
                 place: kernel.describe_place(own.place),

@@ -388,7 +388,7 @@ impl Report {
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let granted = self.taken_for_granted.iter();
         let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
-        // What is advised in another geometry was checked there.
+        // A plan advised for another geometry was checked there.
         let elsewhere = self
             .best_elsewhere
             .as_ref()

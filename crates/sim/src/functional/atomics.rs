@@ -150,7 +150,7 @@ impl WorkGroup<'_> {
                 None => return,
             },
             Space::Global | Space::Generic => match &mut checks.global {
-                // No work-group sees what others did here.
+                // No work-group sees others' writes here.
                 Global::Own(_) => return,
                 Global::Common(histories) => {
                     let histories = histories.get_or_insert_with(|| self.state.histories());

@@ -200,7 +200,7 @@ impl WorkGroup<'_> {
             let conflict = match &mut checks.global {
                 Global::Own(cells_of_group) => {
                     let history = cells_of_group.entry(cell).or_default();
-                    // What other work-groups write to the memory meanwhile does not count.
+                    // Concurrent writes of other work-groups to the memory do not count.
                     let bits = written.map(|written| written.bits(from, bytes));
                     let conflict = history.conflict(&now, &mut |with| {
                         let found = are_plain_writes(with) && bits == Some(history.bits);

@@ -252,7 +252,7 @@ impl Part {
                 for (time, &there) in times.iter_mut().zip(theirs.iter()) {
                     *time = there.max(*time);
                 }
-                // What is equal is shared from now on.
+                // Equal parts are shared from now on.
                 if times == theirs {
                     self.clone_from(other);
                 }

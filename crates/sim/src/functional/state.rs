@@ -242,7 +242,7 @@ impl<'l> LaunchState<'l> {
             });
         }
         for (start, memory) in &placed {
-            // What no parameter names may be reached through other memory, and written.
+            // Memory that no parameter names may be reached through other memory, and written.
             let known = buffers
                 .iter_mut()
                 .find(|known| Arc::ptr_eq(&known.memory, memory));

@@ -463,7 +463,7 @@ mod tests {
             Contents::Nothing,
         );
         let near = l2.near(0);
-        // One core reads 1.5 MiB: what is at home near it and the copies of the rest do not fit into one half.
+        // One core reads 1.5 MiB: the lines whose home is near and the copies of the rest do not fit into one half.
         let lines = 3 * MIB / 2 / 128;
         let (mut at_home, mut copies, mut there) = (0, 0, 0);
         for round in 0..4 {

@@ -670,7 +670,7 @@ impl MemorySystem {
 
     /// The same by the sample's share of the region around.
     fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
-        // What is set aside at full size is filled for all.
+        // Buffers set aside at full size are filled for all.
         if matches!(place, Place::Small { .. }) {
             return false;
         }

@@ -77,7 +77,7 @@ impl MemorySystem {
             let address = line << self.shape.line_shift();
             let host = self.host.as_mut();
             let room = room.max(start) + host.map_or(0.0, |host| host.write(start, address, bytes as f64));
-            // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
+            // L2 buffers many writes that wait for their banks: a core is blocked only if all banks fall behind.
             self.cores[core]
                 .port
                 .block(room.max(start) - WAITING * self.timing.dram);

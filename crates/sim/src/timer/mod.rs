@@ -293,7 +293,7 @@ impl Clock for Timer {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Option<u64> {
-        // What keeps the launch from running is told when it is timed.
+        // The reason why a launch cannot run is reported when it is timed.
         let code = self.code(kernel, compiled, launch).ok()?;
         run::resident_groups(&self.model, &code, launch).ok()
     }

@@ -161,7 +161,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     let Some((plan, speedup)) = fastest.filter(|(_, speedup)| *speedup >= THRESHOLD) else {
         return Ok(None);
     };
-    // What is recommended has to agree on all launches.
+    // A recommended plan has to agree on all launches.
     let of_plan = derived.iter().flatten().find(|derived| derived.plan == *plan);
     let (Some(perturbed), Some(of_plan)) = (perturbed, of_plan) else {
         return Err(Error::bug(format!("plan `{plan}` was timed and not derived")));

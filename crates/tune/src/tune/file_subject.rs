@@ -139,7 +139,7 @@ impl Subject for FileSubject {
                 let granted = granted_for(self, plan)?;
                 Ok(granted.iter().map(ToString::to_string).collect())
             }
-            // What cannot be written back takes nothing for granted.
+            // A kernel that cannot be written back has no assumptions.
             None if self.spirv.is_some() && !plan.is_none() => {
                 Ok(super::spirv_modules::granted_for(self, plan).unwrap_or_default())
             }

@@ -135,7 +135,7 @@ pub(super) fn granted(
     if origins.any(|origin| matches!(origin, Origin::Variable { .. })) {
         leave_out(Granted::VariablesEnd, &|facts| facts.unbounded_variables = true);
     }
-    // Every body rests on it, whatever its plan.
+    // Every body assumes it, whatever its plan.
     if original.spaces_inferred {
         needed.push(Granted::Spaces);
     }

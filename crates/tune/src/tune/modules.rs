@@ -259,7 +259,7 @@ pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedMod
         report.baseline_ns * 1e-6,
         report.best.speedup
     );
-    // A report may be of another module or launch, or of an earlier version: what was checked counts for the same kernel.
+    // A report may be of another module or launch, or of an earlier version: its checks hold for the same kernel.
     let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
     planned(subject, &report.best.plan, Some(&measured), check)
 }

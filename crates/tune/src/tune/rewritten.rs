@@ -275,7 +275,7 @@ fn what_is_undecided_or_too_old_is_not_written() {
     let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
     let error = drop_in(&imported.original, &applied.kernel).expect_err("too old a GPU");
     assert!(error.to_string().contains("sm_75"), "{error}");
-    // The version is raised to the oldest one that has what plans use.
+    // The version is raised to the oldest one with the features of plans.
     assert!(PLAIN.done(LAUNCH, REGISTERS).text.contains("\n.version 8.0\n"));
 }
 

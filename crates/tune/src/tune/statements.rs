@@ -66,7 +66,7 @@ pub(super) fn unlocking(
                 "readonly" => own.read_only = true,
                 _ => own.unaliased = true,
             }
-            // What the entry itself writes is not read only.
+            // Memory that the entry itself writes is not read-only.
             if word == "readonly" && writes(kernel, &param.name) {
                 continue;
             }

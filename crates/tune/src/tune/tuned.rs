@@ -272,7 +272,7 @@ pub fn tuned_telling(
     let kernel = plain(bench, &workload)?;
     let key = key(bench, &workload, &kernel);
     let engine = || Engine::of(bench, &workload);
-    // The kernel with a plan, and on what it was checked.
+    // The kernel with a plan, and how it was checked.
     let carried_out = |answer: &Answer| -> Result<(Arc<Kernel>, Option<Perturbed>)> {
         if answer.plan.is_none() {
             return Ok((Arc::clone(&kernel), None));
@@ -296,7 +296,7 @@ pub fn tuned_telling(
         && let Ok(found) = carried_out(&answer)
     {
         let mut not_kept = None;
-        // What was checked now is known at the next start.
+        // The checks are remembered for the next start.
         if answer.perturbed != found.1 {
             answer.perturbed.clone_from(&found.1);
             if from == From::Remembered {

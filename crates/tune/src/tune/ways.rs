@@ -356,7 +356,7 @@ impl Timing<'_> {
         let times: Vec<Result<f64>> = match bench.times_at_once() {
             true => threads::map(&derived, |(_, kernel)| shielded(|| bench.time_ns(&bound, kernel))),
             false => {
-                // The plain kernel comes first: the others are compared with what it computes.
+                // The plain kernel comes first: the others are compared with its results.
                 let turns: Vec<Arc<Kernel>> = std::iter::once(kernel)
                     .chain(derived.iter().map(|(_, kernel)| Arc::clone(kernel)))
                     .collect();

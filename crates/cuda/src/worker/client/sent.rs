@@ -70,7 +70,7 @@ impl Sent {
     pub fn drop_others(&mut self) {
         self.files.retain(|file| {
             if !file.is_used {
-                // Whatever is left goes with the folder.
+                // Remaining files go with the folder.
                 let _ = std::fs::remove_file(&file.path);
             }
             file.is_used

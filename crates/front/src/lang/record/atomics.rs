@@ -171,7 +171,7 @@ fn float_extreme<T: AtomicScalar>(
         Type::F64 => Type::I64,
         _ => Type::I32,
     };
-    // What leaves everything as it is: the greatest in the order of `MinS`, the least in that of `MinU`.
+    // The neutral element: the greatest in the order of `MinS`, the least in that of `MinU`.
     let nothing = match positive {
         AtomicOp::MinS => bits.mask() >> 1,
         _ => bits.mask(),

@@ -142,7 +142,7 @@ fn across_sub_groups<T: Scalar>(
     let part = load(at, parts, counter(scope));
     set(sum, combine(at, get(sum), part));
     end_loop(scope);
-    // What is in shared memory may be needed for the next call only when all have read it.
+    // The shared memory may be reused by the next call only when all have read it.
     work_item::barrier::device(at);
     get(sum)
 }

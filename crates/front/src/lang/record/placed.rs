@@ -272,7 +272,7 @@ fn known_index<const N: usize>(at: At, index: Recorded<usize>) -> Option<usize> 
 pub fn read<V: Placed>(at: At, place: Place<V>) -> V {
     let leaves = leaves_of::<V>();
     let mut parts = Vec::with_capacity(leaves.len());
-    // What takes several accesses is one load still: plans name it as one.
+    // A load of several accesses is still one load: plans name it as one.
     let id = place.load_id(at);
     while parts.len() < leaves.len() {
         let rest = &leaves[parts.len()..];

@@ -172,7 +172,7 @@ impl Construction<'_> {
         let (mut then, then_after) = side(self, then);
         let (mut otherwise, otherwise_after) = side(self, otherwise);
         self.current = before;
-        // What every completed side leaves as it was need not be passed.
+        // A variable that every completed side leaves unchanged need not be passed.
         let changed: Vec<usize> = (0..assigned.len())
             .filter(|&index| {
                 let same = |after: &Option<Vec<Option<Value>>>| {

@@ -288,7 +288,7 @@ impl Recorder {
                     _ => (op, inner),
                 }
             }
-            // What was filled with zeros has none but zeros as its sign.
+            // A zero-extended value has a zero sign bit.
             (ConvertOp::ExtendS | ConvertOp::ExtendU, Some(&(ConvertOp::ExtendU, inner))) => {
                 (ConvertOp::ExtendU, inner)
             }

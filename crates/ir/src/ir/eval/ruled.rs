@@ -263,7 +263,7 @@ mod tests {
         // The least half is a normal number in single precision.
         assert_eq!(to(Type::F16, Type::F32, 1), single(2.0f32.powi(-24)));
         assert_eq!(to(Type::F32, Type::F32, SUBNORMAL), 0);
-        // What becomes a half is not flushed before it is rounded.
+        // A value that becomes a half is not flushed before it is rounded.
         let down = FloatRule {
             rounding: Rounding::Down,
             ..rule

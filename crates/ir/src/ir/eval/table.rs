@@ -131,7 +131,7 @@ pub fn log2(x: f32) -> f32 {
         (sum + i64::from(LOG2_ROUNDING)) >> 2
     };
     let fixed = whole + part;
-    // The complement of what is negative, cut off to 24 bits.
+    // The complement of negative values, truncated to 24 bits.
     let magnitude = (fixed ^ (fixed >> 63)) as u64;
     let first = magnitude.leading_zeros();
     if first == 64 {

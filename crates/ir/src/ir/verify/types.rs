@@ -59,7 +59,7 @@ pub(super) fn results_of(
         }
         OpKind::Ruled(rule, plain) => {
             let made = match (&**plain, named) {
-                // What cannot do without a rule has one.
+                // Operations that require a rule have one.
                 (OpKind::Unary(op, a), _) => unary(*op, ty(a)).and_then(one)?,
                 (OpKind::Convert(op, a), Some(to)) => {
                     rule::conversion(*rule, *op, ty(a), to).and_then(one)?

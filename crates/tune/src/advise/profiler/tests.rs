@@ -69,7 +69,7 @@ fn recorded_profiles_of_one_program_agree() {
             .last()
             .is_some_and(|note| note.contains("issue_stalled_long_scoreboard"))
     );
-    // With sixteen times the work-groups memory delivers what scattered accesses can get.
+    // With sixteen times the work-groups memory reaches its limit for scattered accesses.
     let full = Wanted {
         launch: Some(2),
         ..Wanted::default()
@@ -280,7 +280,7 @@ fn vtune_s_full_set_answers_the_procedure() {
         .filter(|step| step.answer == Answer::Unknown)
         .map(|step| step.question)
         .collect();
-    // What only the kernel's text tells.
+    // Facts that only the kernel's text has.
     assert_eq!(
         open,
         [
@@ -353,7 +353,7 @@ fn a_profile_of_another_device_is_refused() {
     };
     let error = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect_err("an H200's");
     assert!(error.to_string().contains("of the NVIDIA H200"), "{error}");
-    // VTune names no device; what its memory delivers tells.
+    // VTune names no device; its memory's throughput identifies it.
     let error = parse(Profiler::VTune, VTUNE.as_bytes(), &wanted).expect_err("a larger GPU's");
     assert!(error.to_string().contains("of another device"), "{error}");
 }

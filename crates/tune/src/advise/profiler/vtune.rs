@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         .filter(|_| group > 0 && groups > 0)
         .map(|model| model.occupancy(&footprint))
         .filter(|fits| fits.groups_per_core > 0);
-    // What is spilled has no register left.
+    // A kernel with spills has no free registers.
     let spilled = number(row, columns.spilled).is_some_and(|bytes| bytes > 0.0);
     let resources = model.zip(fits.as_ref()).filter(|_| spilled).map(|(model, fits)| {
         let all = model.registers_per_work_item(footprint.sub_group);
@@ -155,7 +155,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         places: model.map_or(0, |model| *model.core.sub_groups),
         groups,
         group,
-        // VTune tells the occupancy that was reached; what would fit follows from the task's sizes.
+        // VTune has the achieved occupancy; the possible one follows from the task's sizes.
         fits,
         time_ns,
         memory_bytes: rate.map(|rate| rate * time_ns),

@@ -482,7 +482,7 @@ impl Writer<'_> {
                 continue;
             };
             let said = match mode {
-                // What devices may fuse stays so: it would be slower otherwise, and have other bits.
+                // Operations that devices may fuse stay so: otherwise the entry would be slower, and have other bits.
                 ExecutionMode::ContractionOff => self.old.has_contraction_off || self.original.may_fuse,
                 ExecutionMode::LocalSize => self.old.has_group,
                 ExecutionMode::SubgroupSize => self.old.has_sub_group,

@@ -101,7 +101,7 @@ fn same(
                 Error::input(what)
             });
     }
-    // Bytes that neither wrote are the same: what both have is compared whole.
+    // Bytes that neither wrote are the same: common ones are compared whole.
     let length = right.bytes().min(found.bytes()) as usize;
     let mut both = [vec![0; length], vec![0; length]];
     right.copy_out(0, &mut both[0])?;

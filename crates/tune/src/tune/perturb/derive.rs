@@ -311,7 +311,7 @@ impl Deriving {
                 let Some(candidate) = self.candidate(random) else {
                     break;
                 };
-                // What the plain kernel hardly ever takes is tried more rarely.
+                // Changes that the plain kernel rarely accepts are tried more rarely.
                 let (tried, taken) = self.taken.get(&candidate).copied().unwrap_or((0, 0));
                 if random.below(u64::from(tried) + 2) < u64::from(taken) + 2 || random.chance(8) {
                     self.change(&mut variant, candidate, random);

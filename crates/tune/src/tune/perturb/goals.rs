@@ -122,7 +122,7 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
         is_it
     };
     prefetch::candidates(kernel).into_iter().any(|candidate| {
-        // What an unrolled loop leaves over is planned only by its own name.
+        // The remainder of an unrolled loop is planned only by its own name.
         let mut named = plan.loads().iter().filter(|(name, _)| match candidate.is_rest {
             true => *name == candidate.name,
             false => name.param() == candidate.name.param(),

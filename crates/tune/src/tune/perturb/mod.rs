@@ -243,7 +243,7 @@ impl Perturbed {
                     }
                 }
             };
-            // What a kernel was told of a length may be built into it.
+            // Stated lengths may be built into a kernel.
             if kept.beyond
                 && (thoroughness == Thoroughness::Quick
                     || *relies.get_or_insert_with(|| self.relies(plan, derived)))

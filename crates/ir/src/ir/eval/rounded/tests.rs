@@ -314,7 +314,7 @@ fn products_and_fused_sums() {
                 &format!("{a:#x} × {b:#x}"),
             );
         }
-        // Often the sum cancels: what is added is the product rounded.
+        // The sum often cancels: the summand is the rounded product.
         for c in [c, product(ty, Rounding::Nearest, a, b) ^ sign(ty, true)] {
             if matches!(parts(ty, c), Parts::Infinite { .. }) {
                 continue;

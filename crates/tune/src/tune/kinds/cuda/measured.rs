@@ -515,7 +515,7 @@ impl MeasuredBench {
             let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
             return (measured, None);
         }
-        // While the driver compiles, the simulator computes what is right.
+        // While the driver compiles, the simulator computes the reference.
         thread::scope(|scope| {
             let mut right = Some(scope.spawn(|| self.right(workload, &named[0].1)));
             let mut computed = None;

@@ -290,7 +290,7 @@ impl Bench for OpenClBench {
         let target = self.facts().target();
         match target {
             Target::IntelLsc => vec![CacheLevel::L1, CacheLevel::L3],
-            // What no level is known to be reached by need not be tried.
+            // Hints that are not known to reach any level need not be tried.
             _ => Vec::new(),
         }
     }
@@ -348,7 +348,7 @@ impl Bench for OpenClBench {
                 Ok((candidate, outputs))
             })
             .collect();
-        // Each round starts with another one, so that what drifts falls on all alike.
+        // Each round starts with another one, so that drift affects all alike.
         for round in 0..ROUNDS {
             let count = candidates.len();
             for turn in 0..count {

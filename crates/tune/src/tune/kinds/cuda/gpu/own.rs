@@ -293,7 +293,7 @@ impl GpuBench {
                 ))
                 .accepted(format!("`{}` with something in it before the launch", output.name)));
             }
-            // Of what the third launch left.
+            // Of the third launch's outputs.
             let differs = self.differing(index, output, same, POISONS[0])?;
             if let Err(differs) = differs {
                 return Err(self.by_chance(workload, output, same, &differs));
@@ -435,7 +435,7 @@ impl GpuBench {
             let right = self.worker.fetch(Whose::Reference, &[piece])?;
             let mut found = self.worker.fetch(Whose::Last, &[piece])?;
             if let Some((of_found, of_right)) = poisons {
-                // What neither wrote is the same.
+                // Bytes that neither wrote are the same.
                 for (found, right) in found.iter_mut().zip(&right) {
                     if *found == of_found && *right == of_right {
                         *found = *right;

@@ -671,10 +671,7 @@ fn a_kernel_that_is_surely_behind_is_given_up() {
     let race = |kernel: &Kernel, pace: &Pace| {
         let launch = launch();
         let code = bench.timer.compile(kernel, &launch).expect("compiles");
-        bench
-            .timer
-            .race(&code, &launch, pace)
-            .expect("runs")
+        bench.timer.race(&code, &launch, pace).expect("runs")
     };
     let Raced::Ended(slow, course) = race(&plain, &pace) else {
         panic!("nobody leads yet");

@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     for granted in &planned.granted {
         println!("taken for granted: {granted}");
     }
-    // The program loads `planned.text` in place of the old module. A note at its top says all this, and what was checked.
+    // The program loads `planned.text` in place of the old module. A note at its top lists the assumptions and the checks.
     let same = outputs(MODULE, &launch)? == outputs(&planned.text, &launch)?;
     println!("the same bits: {same}");
     assert!(same && planned.text.contains("cp.async"));

@@ -1,5 +1,5 @@
-//! Every program of this folder is run, and prints what stands here. `…` stands for some text of a line: what the
-//! device's model says may change with it.
+//! Every program of this folder is run, and must print the text below. `…` stands for some text of a line that may change with
+//! the device's model.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ const EXPECTED: &[(&str, &str)] = &[
     (
         "ptx",
         "plan: values=rolling-async:4/interleaved,indices=rolling-registers:5\n\
-         taken for granted: nothing writes during a launch what is read through `indices`\n\
+         taken for granted: no launch writes memory that is read through `indices`\n\
          the same bits: true\n",
     ),
     (

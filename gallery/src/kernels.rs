@@ -22,13 +22,13 @@ use crate::{article, gather, latency};
 pub struct GalleryKernel {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it does, in one line.
+    /// Its description, in one line.
     pub summary: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Which entries of a trace it takes its indices from, if any.
     pub takes_trace: Option<Access>,
-    /// The parameter that the number of iterations of its loop follows from, and iterations times what it is.
+    /// The parameter that determines the trip count of its loop, and the factor between them.
     pub(crate) iterations: Iterations,
     /// Its kernel and data for settings.
     pub(crate) workload: fn(&Settings, Option<&Entry>) -> Result<Workload>,
@@ -140,7 +140,7 @@ pub fn find(name: &str) -> Result<&'static GalleryKernel> {
     })
 }
 
-/// A gallery kernel with its settings: what is run and tuned.
+/// A gallery kernel with its settings, ready to run and tune.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     kernel: &'static GalleryKernel,

@@ -1,7 +1,7 @@
 //! `latency`: one load at a time with arithmetic in between, so that a hint has time to act and only it can help.
 //!
-//! An iteration takes as long as the arithmetic and one load that nothing hides. With `stride=0` the load leaves the
-//! loop; the difference is what a prefetch leaves of the latency.
+//! An iteration takes as long as the arithmetic and one load that nothing hides. With `stride=0` the load leaves the loop; the
+//! difference is the part of the latency that a prefetch leaves.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ static PARAMETERS: [Parameter; 5] = [
 /// `latency`.
 pub(crate) static LATENCY: GalleryKernel = GalleryKernel {
     name: "latency",
-    summary: "one load at a time with arithmetic between: what a hint leaves of the latency",
+    summary: "one load at a time with arithmetic between: the latency that a hint leaves",
     parameters: &PARAMETERS,
     takes_trace: None,
     iterations: Iterations::Are("steps"),

@@ -12,7 +12,7 @@ use headstart::{Error, Result};
 pub struct Parameter {
     /// Its name.
     pub name: &'static str,
-    /// What it means, for `headstart kernels`.
+    /// Its meaning, for `headstart kernels`.
     pub meaning: &'static str,
     /// Its value where it is not set.
     pub default: u64,

@@ -1,9 +1,9 @@
 //! Index patterns of real applications, in the JSON of the benchmark Spatter
 //! (<https://github.com/hpcgarage/spatter>).
 //!
-//! An entry of a trace touches the elements `pattern[j] + delta * i`, for every `j` in the pattern and every `i` below
-//! `count`. Four traces are shipped; others are read from files, which are untrusted: their size and their values
-//! have limits, and whatever is wrong gives one line that says where.
+//! An entry of a trace touches the elements `pattern[j] + delta * i`, for every `j` in the pattern and every `i` below `count`.
+//! Four traces are shipped; others are read from files, which are untrusted: their size and their values have limits, and an
+//! error is one line with its place.
 //!
 //! ```
 //! use headstart_gallery::spatter::{Access, Trace};
@@ -45,7 +45,7 @@ pub fn shipped() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|&(name, _)| name)
 }
 
-/// A trace: what one application reads and writes.
+/// A trace: the reads and writes of one application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     name: String,
@@ -71,7 +71,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// What an entry does, as a verb.
+    /// The action of an entry, as a verb.
     fn verb(self) -> &'static str {
         match self {
             Access::Gather => "gather",
@@ -124,7 +124,7 @@ impl Trace {
         }
     }
 
-    /// The trace that this text is; `name` is what messages call it.
+    /// The trace in this text; `name` is its name in messages.
     ///
     /// # Errors
     /// It is not a Spatter trace, or not within the limits.
@@ -220,7 +220,7 @@ impl Entry {
         (0..self.count).flat_map(move |i| self.pattern.iter().map(move |&index| index + self.delta * i))
     }
 
-    /// The largest of the first so many indices; none where there are none.
+    /// The largest of the first so many indices; none if there are none.
     pub fn largest_of(&self, indices: u64) -> Option<u64> {
         let length = self.pattern.len() as u64;
         let (whole, rest) = (indices / length, indices % length);
@@ -317,7 +317,7 @@ impl WrittenEntry {
     }
 }
 
-/// What serde_json says, with its place in front and the file's text (which it may repeat) made safe.
+/// serde_json's message, with its place in front and the file's text (which it may quote) escaped.
 fn not_a_trace(name: &str, error: &serde_json::Error) -> Error {
     let said = error.to_string();
     let said = said

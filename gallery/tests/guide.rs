@@ -1,5 +1,5 @@
-//! What Intel's pages say: of the three examples of the one on prefetch (one work-group, nothing unrolled, so that nothing hides
-//! the latency), and of the bandwidth of a core, on the one on memory.
+//! The claims of Intel's pages: about the three examples of the page on prefetch (one work-group, nothing unrolled, so that
+//! nothing hides the latency), and about the bandwidth of a core, on the page on memory.
 
 use std::sync::Arc;
 
@@ -427,7 +427,7 @@ fn what_a_kernel_depends_on_is_left_alone() {
         &report,
         "the large register file: the kernel and its fastest plans take"
     ));
-    // What it writes are numbers in the sub-group; no size is asked for.
+    // It writes ids within the sub-group; it requires no size.
     let text = "hsir 1\nkernel @lanes(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  \
                 %g = id.group.x\n  %s = id.group_size.x\n  %l = id.local.x\n  %b = mul %g, %s\n  %i = add %b, %l\n  \
                 %w = extend.u %i to i64\n  %a = address %to + %w * 4\n  %x = id.lane\n  store %a, %x\n  return\n}\n";
@@ -442,7 +442,7 @@ fn what_a_kernel_depends_on_is_left_alone() {
     let report = beside(&workload, &[]);
     assert!(left_out(
         &report,
-        "other sub-group sizes: what the kernel computes depends on the size"
+        "other sub-group sizes: the kernel's results depend on the size"
     ));
     assert!(left_out(&report, "work-groups of other sizes: nobody says"));
 }

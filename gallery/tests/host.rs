@@ -105,8 +105,8 @@ fn page(technique: &Technique, rows: &[Row], of_gpu: bool) -> String {
     let _ = writeln!(
         text,
         "\nThe figure and the ratios are those of {}; on a GPU the time is the host's, from the first line of the work to \
-         the end of its last command. The simulated clock knows kernels and transfers, and nothing of what the host itself \
-         does: compiling and allocating are in the counts alone. What a kernel reaches over the link, and pages that move, take the time that the model has for them. \
+         the end of its last command. The simulated clock covers kernels, transfers, accesses over the link and \
+         migrating pages. The host's own work, compiling and allocating, is only in the counts. \
          `headstart bench --suite host --case {}` on `sim:h200` and `cuda:0`; the program is in `gallery/src/host`.",
         device(of_gpu),
         technique.page

@@ -1,4 +1,4 @@
-//! Tuning on a GPU whose times are made up: what is compared, chosen, rejected and reported, where no GPU is.
+//! Tuning on a GPU with made-up times: comparison, choice, rejection and report, without a GPU.
 
 use std::sync::Arc;
 use std::time::Duration;

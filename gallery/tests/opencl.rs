@@ -177,7 +177,7 @@ const MICRO: [(&str, &[&str]); 34] = [
     ),
     ("micro/copies", &["group=64", "apart=64", "steps=9", "by=loads"]),
     ("micro/written", &["footprint=4096", "steps=9", "writes=yes"]),
-    // With `kept` each work-item tells what it found, which depends on who came first.
+    // With `kept` each work-item stores the old value, which depends on the order of arrival.
     (
         "micro/atomics",
         &[

@@ -1,4 +1,4 @@
-//! Launches derived from those of the gallery: what they reach, and that right plans agree on all of them.
+//! Launches derived from those of the gallery: their coverage, and that correct plans agree on all of them.
 
 use std::sync::Arc;
 

@@ -199,15 +199,21 @@ fn spills_are_near_those_of_the_assembler() {
         };
         let made = emit(&derived, &options).map_err(|error| error.to_string());
         let made = made.and_then(|ptx| ptxas.assemble(&ptx, Target::Sm90));
-        let theirs = made
-            .unwrap_or_else(|said| panic!("{name} {plan}: {said}"))
-            .spilled_bytes;
+        let made = made.unwrap_or_else(|said| panic!("{name} {plan}: {said}"));
+        let theirs = made.spilled_bytes;
         let program = machine::lower(&derived, &machine::Target::of(&model, 32));
         let ours = testing::spilled(&program);
         println!(
-            "{name} {plan}: {ours} bytes stored, {theirs} by ptxas; {} beyond the registers",
-            program.register_estimate.spilled_bytes
+            "{name} {plan}: {ours} bytes stored, {theirs} by ptxas; {} beyond the registers; frames of {} and {} bytes",
+            program.register_estimate.spilled_bytes, program.frame_bytes, made.frame_bytes
         );
+        // The frame decides which caches hold it.
+        if !(made.frame_bytes / 2..=2 * made.frame_bytes).contains(&program.frame_bytes) {
+            complaints.push(format!(
+                "{name} {plan}: frames of {} and {} bytes",
+                program.frame_bytes, made.frame_bytes
+            ));
+        }
         if theirs > 0 && !(theirs / 2..=2 * theirs).contains(&ours) || theirs == 0 && ours > 64 {
             complaints.push(format!("{name} {plan}: {ours} and {theirs}"));
         }

@@ -223,8 +223,8 @@ fn page(family: &Family, rows: &[Row<'_>]) -> String {
     });
     let _ = writeln!(
         text,
-        "\nThe figure and the ratios are those of {}; a kernel that is there several times is compared with its first \
-         line. Simulated: `results/techniques-sim.json`, made by the test `techniques` of the gallery. The kernels are in \
+        "\nThe figure and the ratios are those of {}; a kernel with several lines is compared with its first \
+         one. Simulated: `results/techniques-sim.json`, made by the test `techniques` of the gallery. The kernels are in \
          `gallery/src/techniques`.",
         device(family, rows)
     );
@@ -304,13 +304,12 @@ fn the_pages_say_what_was_simulated() {
         compare(&docs.join(format!("{}.md", family.page)), &page(family, &rows));
         compare(&docs.join(format!("{}.svg", family.page)), &figure(family, &rows));
     }
-    let mut index = "# The gallery's techniques\n\nEach page shows a few kernels that do the same work in different ways, \
-                     with their times.\n\n"
+    let mut index = "# The gallery's techniques\n\nEach page compares a few kernels that do the same work in different ways.\n\n"
         .to_owned();
     for family in FAMILIES {
         let _ = writeln!(index, "- [{}]({}.md)", family.title, family.page);
     }
-    index.push_str("\nAnd what the host does, each in several ways.\n\n");
+    index.push_str("\nTechniques of the host, each in several variants:\n\n");
     for technique in TECHNIQUES {
         let _ = writeln!(index, "- [{}]({}.md)", technique.title, technique.page);
     }

@@ -116,7 +116,7 @@ impl From<L2> for CacheState {
     }
 }
 
-/// On what plans are checked besides the launch at hand.
+/// On which further launches plans are checked.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct CheckOptions {
     /// Seed of the derived launches on which plans are also checked; each report names its seed

@@ -1,4 +1,4 @@
-//! The device that a command is about: asked of the library's registry, with what the command line says of it.
+//! The device of a command: looked up in the library's registry, with the command line's options.
 
 use headstart::device::CacheState;
 use headstart::device::cuda::gpu::GpuFacts;
@@ -19,16 +19,15 @@ const MAX_STEPS: u64 = 1 << 28;
 /// `dram.latency=900`. From now on its users' words are spoken.
 ///
 /// # Errors
-/// There is no such device, or it has no such number.
+/// There is no such device, or its model has no such number.
 pub fn find(name: &str, overrides: &[String]) -> Result<Box<dyn KnownDevice>> {
     kinds::find(name, overrides).inspect(|found| terminal::use_terms(found.terms()))
 }
 
-/// The same; without a name the first GPU, or the simulated H200 where there is none, or where numbers of a model are to
-/// be changed.
+/// The same; without a name the first GPU, or the simulated H200 if there is none, or if numbers of a model are to be changed.
 ///
 /// # Errors
-/// There is no such device, or it has no such number.
+/// There is no such device, or its model has no such number.
 pub fn find_or_first(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn KnownDevice>> {
     kinds::find_or_first(name, overrides).inspect(|found| terminal::use_terms(found.terms()))
 }

@@ -22,7 +22,7 @@ use crate::spirv_module::{SpirvModule, is_spirv};
 /// How a kernel in a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// What has no source place gets its line in the file, so that messages can name it.
+    /// An operation without a source place gets its line in the file, so that messages can name it.
     Filled,
     /// As they are written, so that the kernel can be printed again.
     Kept,
@@ -155,7 +155,7 @@ impl Module {
         }))
     }
 
-    /// The entry's own text: what is between its braces; none where the entry is not named and there are several.
+    /// The entry's own text between its braces; none if the entry is not named and there are several.
     ///
     /// # Errors
     /// The text is no module.

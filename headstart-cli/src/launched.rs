@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::arguments::{BinOptions, DataOptions, KernelOptions};
 use crate::output::{explain_command, tell};
 
-/// What a program left.
+/// A program's kept launches.
 pub struct Launches {
     /// The files are there for as long as this is.
     folder: TempDir,
@@ -23,7 +23,7 @@ pub struct Launches {
 }
 
 impl Launches {
-    /// Runs the program to its end. What it writes to standard output is dropped: the command has its own output there.
+    /// Runs the program to its end. Its standard output is dropped: the command has its own output there.
     ///
     /// # Errors
     /// It cannot be run, fails, or launches no kernel of `#[kernel]`.

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         Ok(_) if progress::was_interrupted() => ExitCode::from(progress::INTERRUPTED_STATUS),
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            // Standard error may be closed as well; the status still says what happened.
+            // Standard error may be closed as well; the status still tells the outcome.
             let line = format!("{}\n", terminal::errors().fitted(&format!("headstart: {error}")));
             let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
             ExitCode::from(error.exit_status())

@@ -51,7 +51,7 @@ pub fn explain(sentence: impl FnOnce() -> String) {
     }
 }
 
-/// Says with `--verbose` that a program is started: what a shell would have to be told to start it.
+/// With `--verbose`, prints the shell command line of a program that is started.
 pub fn explain_command(command: &Command) {
     explain(|| format!("runs: {}", command_line(command)));
 }
@@ -120,7 +120,7 @@ impl Destination {
             let shown = quoted(&path.to_string_lossy());
             Error::usage(format!("{option} {shown} cannot be written: {error}"))
         };
-        // What a link points to is replaced, not the link.
+        // A link's target is replaced, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(metadata) if metadata.is_dir() => Err(refused(io::Error::other("it is a folder"))),
@@ -201,7 +201,7 @@ fn beside(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What the user's mask leaves of it, as for any new file; a replaced file keeps its own.
+        // With the user's mask, as for any new file; a replaced file keeps its own.
         let mode = fs::metadata(path).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
         builder.permissions(fs::Permissions::from_mode(mode));
     }

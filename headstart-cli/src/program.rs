@@ -59,7 +59,7 @@ impl Program {
             .push(("HEADSTART_DRIVER_PATIENCE", patience_s.to_string()));
     }
 
-    /// Has libraries compile again what they keep as machine code on disk, where the text is not: CuPy's cache.
+    /// Makes libraries recompile kernels that they cache on disk as machine code without the text: CuPy's cache.
     pub fn compile_again(&mut self) {
         const CUPY: &str = "CUPY_CACHE_IN_MEMORY";
         if env::var_os(CUPY).is_none() {
@@ -109,7 +109,7 @@ impl Program {
     }
 }
 
-/// Our input, from where it stands, if that can be read more than once: a file. A pipe has what it has once.
+/// Our standard input from its current position, if it can be read more than once: a file. A pipe can be read only once.
 fn input() -> Option<File> {
     let mut own = File::from(io::stdin().as_fd().try_clone_to_owned().ok()?);
     if !own.metadata().ok()?.is_file() {
@@ -121,8 +121,8 @@ fn input() -> Option<File> {
     Some(again)
 }
 
-/// Where the library is: where the environment says, beside this program or where the build put it, or else a copy of the one
-/// that this program contains.
+/// The path of the library: from the environment, beside this program or in the build folder, or else a copy of the one
+/// contained in this program.
 ///
 /// # Errors
 /// It is in none of these places, or there is nowhere to write the copy.

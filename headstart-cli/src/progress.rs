@@ -1,4 +1,5 @@
-//! What is understood at once, progress (a bar on a terminal, a line now and then elsewhere), and the ways to stop a search: Ctrl-C and a budget.
+//! The immediate findings, progress (a bar on a terminal, occasional lines elsewhere), and the ways to stop a search: Ctrl-C
+//! and a budget.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -24,7 +25,7 @@ pub fn was_interrupted() -> bool {
 
 /// A bar on standard error with the best plan so far; where that is no terminal, a line every ten seconds.
 ///
-/// While there is one, Ctrl-C stops the search, which reports what it has; pressed again, it ends the command.
+/// While it exists, Ctrl-C stops the search, which then reports its results so far; pressed again, it ends the command.
 pub struct Bar {
     bar: ProgressBar,
     best: Mutex<f64>,
@@ -35,7 +36,7 @@ pub struct Bar {
     /// Those of them that the log has.
     known: AtomicUsize,
     begun: Instant,
-    /// When something was said last where there is no terminal to draw on.
+    /// The time of the last line, if there is no terminal.
     said: OnceLock<Mutex<Instant>>,
 }
 
@@ -82,7 +83,7 @@ fn seconds(time: Duration) -> String {
     format!("{:>8.3} s", time.as_secs_f64())
 }
 
-/// What became of a plan, and why.
+/// A plan's outcome, and the reason.
 fn fate(trial: &Trial) -> String {
     match &trial.outcome {
         Outcome::Ok { time_ns, speedup, .. } => format!(
@@ -194,7 +195,7 @@ impl Progress for Bar {
     fn known(&self, trial: &Trial) {
         self.known.fetch_add(1, Ordering::Relaxed);
         self.show(trial, ", from the log");
-        // What took no time says nothing of the time that is left.
+        // Steps that took no time say nothing about the remaining time.
         self.bar.reset_eta();
     }
 

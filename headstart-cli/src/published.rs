@@ -1,7 +1,7 @@
-//! What a file of results names: the day, the driver, and the command, one that its reader can run.
+//! The origin in a file of results: the day, the driver, and a command that its reader can run.
 //!
-//! Results are published, and the place where they were made is nobody's business: how the program was started and
-//! where its files lie say nothing on another machine.
+//! Results are published without private details of the machine that made them: how the program was started and where its files
+//! lie mean nothing elsewhere.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -40,7 +40,7 @@ pub fn command() -> String {
 
 fn of(arguments: impl Iterator<Item = String>) -> String {
     let mut words = vec!["headstart".to_owned()];
-    // What the option before makes of a value that stands by itself.
+    // The rewritten value of an option that stands in the next argument.
     let mut pending: Option<String> = None;
     for argument in arguments.skip(1) {
         if let Some(option) = pending.take() {

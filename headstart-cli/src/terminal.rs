@@ -1,4 +1,4 @@
-//! What standard output and standard error are: how wide, whether colours and progress are wanted there, and whose words.
+//! Properties of standard output and standard error: width, whether colours and progress are wanted, and which vendor's terms.
 //!
 //! It is found out once, before a command runs; whose words, as soon as there is a device.
 
@@ -22,7 +22,7 @@ pub enum Colour {
     Never,
 }
 
-/// What was found out.
+/// The detected properties.
 #[derive(Clone, Copy, Debug)]
 struct Terminal {
     is_coloured: bool,
@@ -54,7 +54,7 @@ impl From<Words> for Terms {
     }
 }
 
-/// Says whose words to use. Who says it first decides: an option does before any device.
+/// Sets whose terms to use. The first call decides: an option precedes any device.
 pub fn use_terms(terms: Terms) {
     TERMS.get_or_init(|| terms);
 }
@@ -85,7 +85,7 @@ pub fn set_up(colour: Colour, is_quiet: bool, is_verbose: bool) {
     });
 }
 
-/// The width of a terminal; where there is none, what COLUMNS says, and no limit without it.
+/// The width of a terminal; without one, the value of COLUMNS; without that, no limit.
 fn columns(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Columns {
     let told = || std::env::var("COLUMNS").ok()?.parse().ok();
     let width = size.map(|(width, _)| usize::from(width.0)).or_else(told);
@@ -124,7 +124,7 @@ pub fn coloured(text: &str) -> String {
     }
 }
 
-/// What became of a line between two texts.
+/// The change of a line between two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changed {
     /// Only the first has it.
@@ -151,7 +151,7 @@ pub fn changed(how: Changed, line: &str) -> String {
     }
 }
 
-/// A line with its colours. What it is follows from how it begins: see the tests.
+/// A line with its colours. Its kind follows from its beginning: see the tests.
 fn line(text: &str) -> String {
     let (line, end) = text.strip_suffix('\n').map_or((text, ""), |line| (line, "\n"));
     let bold = Style::new().bold();

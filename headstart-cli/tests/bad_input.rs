@@ -1,5 +1,5 @@
-//! Every kind of bad input gives one clear line that says what, where and what would be accepted, with the status that
-//! says whose fault it is; nothing half-written is left behind, nothing panics, nothing hangs.
+//! Every kind of bad input gives one clear line that says what, where and what would be accepted, with an exit status that says
+//! whose fault it is; no partial file is left behind, nothing panics, nothing hangs.
 
 use std::fs;
 use std::path::Path;

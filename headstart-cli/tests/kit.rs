@@ -67,7 +67,7 @@ fn a_file_becomes_a_model_and_a_comparison() {
     assert!(first.status.success(), "{}", said(&first));
     let before = rows(&read(&kit));
     assert!(before > 0, "{}", said(&first));
-    // What is there is not made again, and what is asked for besides is added.
+    // Existing parts are not repeated, and further requested ones are added.
     let second = measure("micro/shared");
     assert!(second.status.success(), "{}", said(&second));
     assert!(!said(&second).contains("micro/latency"), "{}", said(&second));

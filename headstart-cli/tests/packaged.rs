@@ -1,8 +1,8 @@
 //! The crates as they are published: packaged, unpacked into a registry in a folder, and used from there by the program that
 //! `headstart new` writes. Nothing comes from the workspace or from a network.
 //!
-//! The crates of others come from Cargo's own cache (`cargo fetch --locked` fills it); where some are missing, this is skipped
-//! and says so. What they build to is kept under `target/tmp`, for the next run.
+//! Third-party crates come from Cargo's own cache (`cargo fetch --locked` fills it); if some are missing, the test is skipped
+//! and says so. Build outputs are kept under `target/tmp`, for the next run.
 //!
 //! The examples are run from the same registry, and the command is installed from it, by
 //!

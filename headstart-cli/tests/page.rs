@@ -310,7 +310,7 @@ fn any_two_plans_stand_side_by_side() {
             let own = &seen["forms"][form];
             let many = |name: &str| own[name].as_u64().expect("a number");
             assert!(many("rows") > 20 && many("places") > 20, "{form}: {own}");
-            // Where it comes from, what stands there, and what each waits for there.
+            // Its source line, its text, and the stalls of each.
             let told = own["told"].as_str().expect("a text");
             for expected in [
                 "gather.rs:46",

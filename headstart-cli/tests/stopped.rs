@@ -1,4 +1,4 @@
-//! A search that is stopped, by a budget or by Ctrl-C, reports what it has and says so.
+//! A search that is stopped, by a budget or by Ctrl-C, reports its results so far and says so.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};

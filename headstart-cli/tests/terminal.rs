@@ -1,4 +1,4 @@
-//! What the command prints fits the terminal, without a word split, and is coloured only where that is wanted.
+//! The command's output fits the terminal, without a split word, and is coloured only where colours are wanted.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};

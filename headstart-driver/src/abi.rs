@@ -12,7 +12,7 @@ pub type DevicePtr = u64;
 
 /// `CUDA_SUCCESS`.
 pub const SUCCESS: CUresult = 0;
-/// `CUDA_ERROR_NOT_FOUND`: what a program is told of a function that its driver has not.
+/// `CUDA_ERROR_NOT_FOUND`: the answer for a function that the driver does not have.
 pub const NOT_FOUND: CUresult = 500;
 /// `CUDA_ERROR_NOT_READY`.
 pub const NOT_READY: CUresult = 600;
@@ -65,7 +65,7 @@ pub struct NodeParameters {
 /// `CU_JIT_INPUT_PTX`.
 pub const INPUT_PTX: c_int = 1;
 
-/// `CU_LAUNCH_PARAM_END`, `…_BUFFER_POINTER`, `…_BUFFER_SIZE`: what `extra` is made of.
+/// `CU_LAUNCH_PARAM_END`, `…_BUFFER_POINTER`, `…_BUFFER_SIZE`: the entries of `extra`.
 pub const EXTRA_END: usize = 0;
 pub const EXTRA_BUFFER: usize = 1;
 pub const EXTRA_SIZE: usize = 2;

@@ -1,9 +1,9 @@
 //! Addresses of the program's variables, for better kernels that use them.
 //!
-//! A module of ours has variables of its own, and must not use them where it means the program's. The better kernel reads the
-//! addresses of those from variables of constant memory, one for each; here they are filled, when the program asks for its
-//! kernel. A context has its own variables of a library, so that what was filled is right in that context alone, and as long as
-//! no context ends: a new one may have the handle of one that is gone.
+//! A rewritten module has its own copies of the program's variables, and must use the program's instead. The better kernel
+//! reads their addresses from constant variables, one for each, which are filled here when the program requests its kernel. A
+//! context has its own instances of a library's variables, so the addresses are valid in that context alone, and as long as no
+//! context ends: a new one may reuse the handle of an old one.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;

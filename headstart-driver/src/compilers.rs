@@ -1,8 +1,8 @@
 //! Libraries that turn text into machine code in a program: nvJitLink and NVRTC.
 //!
-//! CuPy asks NVRTC for machine code, and Numba hands nvJitLink what it links and optimizes: what the driver loads then has no
-//! text. These libraries are found by `dlsym`, so that what a program asks of them is seen here, and the text is remembered
-//! with the machine code that came of it, as it is for the driver's own linker.
+//! CuPy requests machine code from NVRTC, and Numba passes its input to nvJitLink to link and optimize: the driver then loads
+//! an image without text. These libraries are found by `dlsym`, so that the program's requests are seen here, and the text is
+//! remembered with the resulting machine code, as for the driver's own linker.
 //!
 //! ```text
 //! nvJitLinkCreate(&link, options)             a link begins
@@ -11,7 +11,7 @@
 //! nvrtcGetCUBIN(program, code)                machine code; nvrtcGetPTX of the same program has its text
 //! ```
 //!
-//! What is optimized when it is linked has a text only if that is asked for: then the same inputs are linked once more, to text.
+//! Link-time optimized code has a text only on request: then the same inputs are linked once more, to text.
 //!
 //! A process may have several versions of a library, each with functions of its own: every one that a program asks for gets a
 //! place here, and a function that knows its place. Programs that are linked to these libraries are not seen.
@@ -28,7 +28,7 @@ use crate::lock::Lock;
 use crate::real;
 use crate::settings;
 
-/// Libraries of a kind that are told apart; what a program asks of further ones is not seen.
+/// Distinct libraries of a kind; calls of further ones are not seen.
 const PLACES: usize = 4;
 /// `NVJITLINK_SUCCESS` and `NVRTC_SUCCESS`.
 const DONE: c_int = 0;
@@ -63,7 +63,7 @@ static GET_CODE: Own = nothing();
 static COMPILERS: Own = nothing();
 static LINKERS: Own = nothing();
 
-/// What the links under way were given.
+/// The inputs of the links in progress.
 static LINKS: Lock<Option<HashMap<usize, Link>>> = Lock::new(None);
 
 /// A link under way.
@@ -117,7 +117,7 @@ fn watched() -> [Watched; 6] {
     ]
 }
 
-/// A function's name without what its header adds for a version: `__nvJitLinkAddData_12_4`.
+/// A function's name without its header's version suffix: `__nvJitLinkAddData_12_4`.
 fn plain(name: &str) -> &str {
     let is_version = |c: char| c.is_ascii_digit() || c == '_';
     match name.strip_prefix("__") {
@@ -126,7 +126,7 @@ fn plain(name: &str) -> &str {
     }
 }
 
-/// What a program gets in the place of a compiler's function that it asked for; nothing for others.
+/// The replacement for a compiler's function that a program looks up; none for others.
 pub fn instead(handle: *mut c_void, name: &CStr, found: *mut c_void) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     if !name.trim_start_matches('_').starts_with("nv") || !settings::mode().captures() {
@@ -158,7 +158,7 @@ macro_rules! own {
     };
 }
 
-/// Does something with what is known of a link.
+/// Calls a function with the known inputs of a link.
 fn with_link<T>(link: Handle, act: impl FnOnce(&mut Link) -> T) -> T {
     act(LINKS
         .take()
@@ -196,7 +196,7 @@ unsafe extern "C" fn add_data<const PLACE: usize>(
     bytes: usize,
     name: *const c_char,
 ) -> c_int {
-    // SAFETY: the program's arguments; what the library has taken can be read.
+    // SAFETY: the program's arguments; data that the library has accepted can be read.
     unsafe {
         let result = own!(ADD_DATA, PLACE, AddData)(link, kind, data, bytes, name);
         if result == DONE && !data.is_null() {
@@ -275,7 +275,7 @@ impl Link {
         self.inputs.into_iter().map(text).collect()
     }
 
-    /// What comes of the inputs as one text.
+    /// The inputs as one text.
     ///
     /// # Safety
     /// The handle is of the library that linked.

@@ -1,7 +1,7 @@
 //! How long launches take, by the driver's own events around them.
 //!
 //! Nothing waits here: the time of a launch is taken when a later one finds that it has ended. A stream that is being captured
-//! is left alone, since what is recorded there becomes part of the graph.
+//! is left alone, because events recorded there become part of the graph.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_int;
@@ -17,7 +17,7 @@ const MOST_PENDING: usize = 512;
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
 const RELAXED: c_int = 2;
 
-/// What a measured time is told to: nanoseconds, and what the launch was.
+/// The receiver of a measured time: nanoseconds, and the launch.
 pub type Told = Box<dyn FnOnce(u64) + Send>;
 
 /// A launch that has begun.
@@ -230,7 +230,7 @@ pub fn harvest(most: usize) {
     }
 }
 
-/// A context ends: what has ended in it is taken, the rest given up.
+/// A context ends: completed launches in it are taken, the others given up.
 pub fn leave(context: Handle) {
     harvest(MOST_PENDING);
     let mut events = EVENTS.take();

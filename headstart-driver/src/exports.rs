@@ -1,6 +1,6 @@
 //! The driver's functions that are looked at, as the program sees them.
 //!
-//! Each does what the driver does, and tells the others what they need to know. All that a program may pass is passed on.
+//! Each does the same as the driver's, and notifies the other modules. All valid arguments are passed on.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -23,7 +23,7 @@ macro_rules! exported {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
             pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-                // SAFETY: what the program passes is as the driver's documentation says; see the crate's.
+                // SAFETY: the program's arguments are as the driver's documentation requires; see the crate's.
                 unsafe { $body }
             }
         )*
@@ -55,7 +55,7 @@ fn first_call() {
         let _ = real::cuDriverGetVersion(&raw mut version);
         record::line(&["driver", &version.to_string()]);
         let mut shares = 0;
-        // Of the first device: what it says of one it says of all.
+        // Of the first device: its answer holds for all.
         if settings::mode() == Mode::Exec
             && real::cuDeviceGetAttribute(&raw mut shares, MPS_ENABLED, 0) == SUCCESS
             && shares != 0
@@ -104,7 +104,7 @@ extern "C" fn in_child() {
     after_fork();
     record::forget();
     events::forget();
-    // What the parent had of CUDA does not work here, and what is begun anew is another program's business.
+    // The parent's CUDA state does not work here, and a new one is another program's business.
     settings::turn_off();
 }
 
@@ -130,7 +130,7 @@ unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c
     result
 }
 
-/// A module or library is about to go: its kernels first, so that nothing takes what is no longer there.
+/// A module or library is about to be unloaded: its kernels are removed first, so that nothing uses them any more.
 fn unloaded(owner: Handle) {
     functions::forget(owner);
     images::unloaded(owner);
@@ -610,7 +610,7 @@ fn leave(context: Handle) {
     }
 }
 
-/// What the plain kinds of launch say.
+/// The arguments of the plain kinds of launch.
 fn plain(
     handle: Handle,
     grid: [c_uint; 3],

@@ -25,7 +25,7 @@ pub struct Function {
     pub name: String,
     /// The image that it is of, if that is known.
     pub image: Option<ImageHash>,
-    /// What is counted of it, in a file that survives the program.
+    /// Its counts, in a file that survives the program.
     pub counts: &'static Counts,
     /// Number of launches so far.
     pub launches: AtomicU64,
@@ -47,7 +47,7 @@ struct Entry {
     owner: AtomicUsize,
     /// None once the owner is gone: the driver gives its handles again.
     function: AtomicPtr<Function>,
-    /// What runs in its place.
+    /// Its replacement.
     replacement: AtomicPtr<Replacement>,
 }
 
@@ -97,7 +97,7 @@ pub fn known(handle: Handle) -> Option<Known> {
     None
 }
 
-/// The kernel of a handle that is launched. One whose name the driver must be asked for is asked for once.
+/// The kernel of a launched handle. If the driver must be asked for its name, that is done once.
 #[inline]
 pub fn of(handle: Handle) -> Option<Known> {
     known(handle).or_else(|| ask(handle))
@@ -121,8 +121,8 @@ fn ask(handle: Handle) -> Option<Known> {
     }
 }
 
-/// A handle leads to a kernel of this name in a module or library. One with the same name and image is the same, whatever its
-/// handle.
+/// A handle refers to a kernel of this name in a module or library. A kernel with the same name and image is the same, whatever
+/// its handle.
 pub fn register(handle: Handle, owner: Handle, name: String) -> Option<Known> {
     if handle.is_null() {
         return None;
@@ -149,7 +149,7 @@ pub fn register(handle: Handle, owner: Handle, name: String) -> Option<Known> {
     insert(handle as usize, owner as usize, function)
 }
 
-/// What an owner is marked with for a handle that goes with a context, though its library stays. Handles are even.
+/// The mark of an owner whose handle ends with a context, though its library stays. Handles are even.
 const OF_A_CONTEXT: usize = 1;
 
 /// Another handle of a kernel: its function in a context.
@@ -215,7 +215,7 @@ impl Known {
             && ptr::eq(self.entry.function.load(Ordering::Acquire), self.function)
     }
 
-    /// What runs in its place.
+    /// Its replacement.
     #[inline]
     pub fn replacement(&self) -> Option<&'static Replacement> {
         // SAFETY: replacements are never freed.

@@ -30,7 +30,7 @@ const MOST_TEXT: usize = 256 << 20;
 /// Which image each module or library was loaded from.
 static LOADED: Lock<Option<HashMap<usize, Loaded>>> = Lock::new(None);
 
-/// What is known of a module or library.
+/// The facts about a module or library.
 #[derive(Clone, Copy)]
 struct Loaded {
     image: ImageHash,
@@ -175,8 +175,8 @@ unsafe fn machine_code<'i>(start: *const u8) -> Option<&'i [u8]> {
 }
 
 unsafe fn text<'i>(start: *const u8) -> Option<&'i [u8]> {
-    // SAFETY: what is neither a fat binary nor an ELF file is a C string. It is read no further than its first bytes if those
-    // are no text.
+    // SAFETY: an image that is neither a fat binary nor an ELF file is a C string. If its first bytes are no text, nothing
+    // behind them is read.
     unsafe {
         let is_text = |byte: u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         for index in 0..4 {

@@ -1,4 +1,4 @@
-//! Launches of every kind: what is done with each, by what the library is there for.
+//! Launches of every kind, and their treatment in each mode of the library.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,7 +38,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// What a configuration says.
+    /// The fields of a configuration.
     ///
     /// # Safety
     /// It is one that the driver takes.

@@ -17,12 +17,12 @@
 //!                   real                 the driver itself
 //! ```
 //!
-//! What is not known here passes untouched. Nothing happens before the program first calls the driver: the library is inherited
-//! by shells and by workers that never do. `HEADSTART=off` in the environment turns everything off, and so does a setting that
-//! cannot be read: the program must run as if the library were not there.
+//! Unknown functions pass untouched. Nothing happens before the program first calls the driver: the library is inherited by
+//! shells and by workers that never do. `HEADSTART=off` in the environment turns everything off, and so does an unreadable
+//! setting: the program must run as if the library were not there.
 //!
-//! Every function that a program calls is `unsafe`: what it is handed are the program's pointers, which are as the driver's
-//! documentation says, or the driver itself would fail on them.
+//! Every function that a program calls is `unsafe`: its arguments are the program's pointers, which are as the driver's
+//! documentation requires, or the driver itself would fail on them.
 
 // It is a C library.
 #![allow(unsafe_code)]

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A value that one thread at a time may use. What is done meanwhile is short.
+/// A value that one thread at a time may use, briefly.
 pub struct Lock<T> {
     taken: AtomicBool,
     value: UnsafeCell<T>,

@@ -1,7 +1,7 @@
 //! Every way in which a program gets a function's address: `dlsym`, and the driver's own `cuGetProcAddress`.
 //!
-//! The driver answers `cuGetProcAddress` by name, version and flags. Which variant that is its answer says: it is the address of
-//! one of the exported functions. Where it is none, [`RULES`] tell, as the header has them.
+//! The driver answers `cuGetProcAddress` by name, version and flags. Its answer identifies the variant: it is the address of
+//! one of the exported functions. If it is none of them, [`RULES`] decide, as in the header.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
@@ -58,7 +58,7 @@ pub fn wrapper(name: &CStr) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// This library's function for what a program asks of `cuGetProcAddress`.
+/// This library's function for a program's `cuGetProcAddress`.
 fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
     let of = |name: &str| {
         WRAPPERS
@@ -72,7 +72,7 @@ fn by_rule(name: &str, version: c_int, flags: u64) -> Option<&'static Wrapper> {
     }
     match RULES.iter().find(|(base, ..)| *base == name) {
         Some(&(_, since, own)) if version >= since => of(own),
-        // What it meant before is mostly older than all that is looked at.
+        // Its former meaning is usually older than all versions that matter.
         _ => of(name),
     }
 }
@@ -101,7 +101,7 @@ fn by_address(address: *mut c_void) -> Option<&'static Wrapper> {
     Some(all[found].1)
 }
 
-/// What a program gets that asks the driver for a function.
+/// The answer to a program that asks the driver for a function.
 unsafe fn answer(name: *const c_char, function: *mut *mut c_void, version: c_int, flags: u64) {
     if settings::mode() == Mode::Off || name.is_null() || function.is_null() {
         return;
@@ -186,8 +186,8 @@ unsafe extern "C" fn ask(handle: *mut c_void, name: *const c_char) -> *mut c_voi
     }
 }
 
-/// The system's `dlsym` tells by its caller what comes next after it. So `RTLD_NEXT` jumps there, and leaves no trace of this
-/// library on the stack; all else may be asked from here.
+/// The system's `dlsym` resolves `RTLD_NEXT` by its caller. So this jumps there for `RTLD_NEXT`, and leaves no frame of this
+/// library on the stack; all other look-ups may come from here.
 ///
 /// # Safety
 /// As for `dlsym`.

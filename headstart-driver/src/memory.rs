@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::abi::DevicePtr;
 use crate::lock::Lock;
 
-/// What kind of memory an allocation is.
+/// The kind of an allocation's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The device's own.
@@ -38,7 +38,7 @@ impl Allocation {
 }
 
 static ALL: Lock<BTreeMap<DevicePtr, Allocation>> = Lock::new(BTreeMap::new());
-/// Counts changes: what was found out of an address holds as long as it stays.
+/// Counts changes: facts about an address hold as long as it is unchanged.
 static CHANGES: AtomicU64 = AtomicU64::new(0);
 
 /// Holds the lock for the time of a fork.

@@ -35,7 +35,7 @@ pub extern "C" fn find_dlsym() -> *mut c_void {
     ptr::null_mut()
 }
 
-/// What the system's `dlsym` says.
+/// The result of the system's `dlsym`.
 ///
 /// # Safety
 /// As for `dlsym`.

@@ -1,4 +1,4 @@
-//! What is kept of a process: a file of lines, and a file of counts.
+//! The records of a process: a file of lines, and a file of counts.
 //!
 //! ```text
 //! process-PID.txt      headstart 1, then a line for each image, function and allocation of trouble; at last `end`
@@ -19,7 +19,7 @@ use crate::images::ImageHash;
 use crate::lock::Lock;
 use crate::settings;
 
-/// Kernels that are counted apart; what comes later is counted together in the last one.
+/// Kernels with counts of their own; further ones share the last count.
 const MOST_FUNCTIONS: usize = 4096;
 
 /// Classes of launches by their time, an octave each.
@@ -43,7 +43,7 @@ pub fn class_of(ns: u64) -> usize {
     (octave as usize).min(CLASSES - 1)
 }
 
-/// What is counted of a kernel, as the file has it.
+/// A kernel's counts, as in the file.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -222,7 +222,7 @@ fn with<T>(use_them: impl FnOnce(&mut Process) -> T) -> Option<T> {
     process.as_mut().map(use_them)
 }
 
-/// A line, without what would end it.
+/// A line, without characters that would end it.
 pub fn line(words: &[&str]) {
     let text: Vec<String> = words.iter().map(|word| word.replace(['\n', '\t'], " ")).collect();
     with(|process| {

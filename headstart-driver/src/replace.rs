@@ -1,4 +1,4 @@
-//! Better kernels in place of the program's own, where a launch meets what they rest on.
+//! Better kernels in place of the program's own, for launches that meet their assumptions.
 //!
 //! `exec.txt` says which kernels ([`facts`](crate::facts)). A kernel with a line that is not understood is left as it is. The better kernel is loaded when the program loads the image,
 //! never at a launch: loading may wait for the device. Launches into a stream capture and nodes of graphs keep the original;
@@ -46,7 +46,7 @@ pub struct Replacement {
     counts: &'static Counts,
     launches: AtomicU64,
     is_off: AtomicBool,
-    /// What was found for the words of the last launch, and after how many changes of memory.
+    /// The result for the words of the last launch, and the count of memory changes then.
     last: Lock<Option<Seen>>,
 }
 
@@ -274,7 +274,7 @@ pub fn unloaded(owner: Handle) {
     }
 }
 
-/// A context is gone, and with it what was loaded in it.
+/// A context is gone, and with it everything loaded in it.
 pub fn forget_modules() {
     addresses::forget();
     if let Some(side) = SIDE.take().as_mut() {
@@ -317,7 +317,7 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
     }
     let number = replacement.launches.fetch_add(1, Ordering::Relaxed);
     let (takes_better, is_timed) = match number {
-        // The first launch of a kernel pays for what is done once.
+        // The first launch of a kernel pays for one-time work.
         0..TRIAL => (number % 2 == 0, number > 1),
         _ if number % SAMPLE == 0 => (true, true),
         _ if number % SAMPLE == 1 => (false, true),
@@ -334,8 +334,8 @@ pub unsafe fn launched(launch: &Launch, known: Known, run: impl Fn(Handle) -> CU
     };
     let result = run(handle);
     if takes_better && result != SUCCESS {
-        // More registers or shared memory than the launch leaves, or than fits where all work-groups must be resident. What the
-        // program has done wrong before the driver says of the original as well.
+        // More registers or shared memory than the launch leaves, or than fits if all work-groups must be resident. The
+        // program's earlier errors are reported for the original as well.
         let result = run(launch.handle);
         if result == SUCCESS {
             replacement.refused(known, launch);

@@ -1,4 +1,4 @@
-//! What the library is to do, from the environment.
+//! The library's settings, from the environment.
 //!
 //! `HEADSTART_DRIVER` is `list:FOLDER`, `capture:FOLDER` or `exec:FOLDER`; the command sets it.
 
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What the library is to do.
+/// The library's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
@@ -23,7 +23,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether what the program does is written down.
+    /// Whether the program's actions are logged.
     pub fn captures(self) -> bool {
         matches!(self, Mode::List | Mode::Capture)
     }
@@ -32,7 +32,7 @@ impl Mode {
 /// The settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What is to be done.
+    /// The mode.
     pub mode: Mode,
     /// Where files are written and read.
     pub folder: PathBuf,
@@ -46,7 +46,7 @@ const UNREAD: u8 = u8::MAX;
 static MODE: AtomicU8 = AtomicU8::new(UNREAD);
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// What is to be done: one load where it is known.
+/// The mode: one load once it is known.
 #[inline]
 pub fn mode() -> Mode {
     match MODE.load(Ordering::Relaxed) {

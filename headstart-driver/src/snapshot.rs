@@ -1,8 +1,8 @@
 //! A chosen launch with the memory that its parameters reach, before and after.
 //!
-//! A snapshot serialises: it waits until the device is idle, and for the launch. Both wait so long and no longer, since a kernel
-//! may spin until the host does something. Whatever goes wrong, the launch itself is made as the program asked, and what was
-//! written of a snapshot is taken away again.
+//! A snapshot serialises: it waits until the device is idle, and for the launch. Both waits have a time limit, because a kernel
+//! may spin until the host acts. If anything fails, the launch itself is made as the program requested, and the partial
+//! snapshot is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
@@ -229,7 +229,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Writes the manifest: what makes it a capture.
+    /// Writes the manifest, which completes a capture.
     unsafe fn write(&self, chosen: &Chosen, function: &Function, launch: &Launch) -> Result<(), String> {
         let mut text =
             String::from("# A launch that `headstart capture` has copied with its memory.\nformat = 1\n");
@@ -357,7 +357,7 @@ fn containing(all: &BTreeMap<u64, Allocation>, address: u64) -> Option<Allocatio
 /// A module's variable.
 fn variable(handle: Handle, name: &str) -> Option<Allocation> {
     let mut owner = ptr::null_mut();
-    // SAFETY: a function or kernel that the program launches, and a place for what it is of.
+    // SAFETY: a function or kernel that the program launches, and a place for its module.
     let found = unsafe {
         if real::cuFuncGetModule(&raw mut owner, handle) == SUCCESS {
             addresses::variable(owner, false, name)

@@ -15,7 +15,7 @@ use std::thread;
 
 use crate::record;
 
-/// What a file begins with.
+/// The beginning of a file.
 const MAGIC: &[u8; 8] = b"HSMEM001";
 /// Bytes of a block, uncompressed.
 const BLOCK: usize = 4 << 20;
@@ -24,7 +24,7 @@ const PLAIN: u32 = 1 << 31;
 /// Threads that compress.
 const THREADS: usize = 8;
 
-/// Keeps some memory in a folder; its name there. What is there already is not written again.
+/// Stores some memory in a folder; its name there. Existing files are not written again.
 ///
 /// # Errors
 /// The system's.

@@ -1,8 +1,8 @@
 //! A dependency's shared library as bytes.
 //!
-//! `cargo install` installs programs and no libraries, and a stable Cargo tells nobody where it put the `cdylib` of a dependency.
-//! But one call of the compiler writes a dependency's `cdylib` and its `rlib`, side by side, and the compiler gets the path of
-//! the `rlib` on its command line when it compiles a program. The macro reads that command line.
+//! `cargo install` installs programs and no libraries, and a stable Cargo does not expose the path of a dependency's `cdylib`.
+//! But one compiler call writes a dependency's `cdylib` and its `rlib`, side by side, and the compiler gets the path of the
+//! `rlib` on its command line when it compiles a program. The macro reads that command line.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Tok
 use crate::lower::record_path;
 use crate::plan;
 
-/// What stands between the parentheses of `#[kernel(...)]`.
+/// The text between the parentheses of `#[kernel(...)]`.
 #[derive(Default)]
 pub struct KernelArguments {
     /// `work_group = N` or `work_group = (X, Y, Z)`: the size a launch must have, one to three dimensions.
@@ -61,7 +61,7 @@ fn dimensions(value: Expr) -> Result<Vec<Expr>> {
     }
 }
 
-/// What the author asked of a loop.
+/// The author's requests for a loop.
 #[derive(Default)]
 pub struct LoopAttributes {
     unroll: Option<Unroll>,

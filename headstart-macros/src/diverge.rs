@@ -1,7 +1,7 @@
-//! Which expressions never complete: what follows them is not reached, and their type fits anywhere.
+//! Expressions that never complete: code behind them is unreachable, and their type fits anywhere.
 //!
-//! The recorded copy of a body is straight-line code, in which a `return` is a call like any other. So
-//! what the compiler knows from the type `!` is found here from the syntax.
+//! The recorded copy of a body is straight-line code, in which a `return` is a call like any other. So the compiler's knowledge
+//! from the type `!` is reconstructed here from the syntax.
 
 use syn::visit::Visit;
 use syn::{Block, Expr, ExprBreak, Lifetime, Stmt};

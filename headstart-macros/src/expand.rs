@@ -1,5 +1,5 @@
-//! What `#[kernel]` and `#[device_fn]` expand into: the ordinary function, and a type of the same name that
-//! has the recorded one.
+//! The expansion of `#[kernel]` and `#[device_fn]`: the ordinary function, and a type of the same name that has the recorded
+//! one.
 
 mod calls;
 
@@ -40,7 +40,7 @@ pub fn device_function(function: &ItemFn) -> TokenStream {
 fn together(function: &ItemFn, recorded: &TokenStream) -> TokenStream {
     let ordinary = verbatim(function);
     let (visibility, name) = (&function.vis, &function.sig.ident);
-    let documentation = format!("What [`{name}`](fn@{name}) is for a device.");
+    let documentation = format!("The device form of [`{name}`](fn@{name}).");
     quote! {
         // These lints ask for Rust that a kernel does not have: iterators, ranges as values, `std::mem`.
         #[allow(
@@ -107,7 +107,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
                     format_ident!("slice")
                 };
                 let length = length_name(&text, &parameters);
-                // What is wrong with the element is said where it stands.
+                // Errors of the element are reported at the element.
                 let record = record_path(element.span());
                 let made = quote_spanned!(element.span()=> #record::#function::<#element>(#text, #length));
                 declarations.push(quote_spanned!(span=> let #name = #made;));

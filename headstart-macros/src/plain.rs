@@ -1,5 +1,5 @@
-//! The plain functions beside a kernel. A call of one says that `#[device_fn]` is missing; the compiler would say that there is
-//! no type of that name.
+//! The plain functions beside a kernel. A call of one reports that `#[device_fn]` is missing; otherwise the compiler would
+//! report an unknown type of that name.
 //!
 //! A macro is handed one item. The items beside it are read from the source file, once for all kernels in it. Where that is not
 //! to be had (an editor's server, a kernel that a macro writes) nothing is known, and the compiler's message has to do. So it has
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Block, Item, ItemFn};
 
-/// Attributes that leave a function what it is.
+/// Attributes that do not change a function.
 const INERT: [&str; 12] = [
     "allow",
     "cfg",
@@ -34,7 +34,7 @@ const INERT: [&str; 12] = [
 /// The functions of a module, by name: whether each is plain.
 type Functions = BTreeMap<String, bool>;
 
-/// The modules of a file, and when it was written. Names alone: what the compiler parsed does not outlive the macro.
+/// The modules of a file, and when it was written. Names alone: the compiler's parsed tokens do not outlive the macro.
 type Modules = (Option<SystemTime>, Rc<Vec<Functions>>);
 
 thread_local! {
@@ -148,7 +148,7 @@ mod tests {
             }";
         let modules = modules_in(text);
         let plain = |kernel: &str| plain_in(&modules, kernel).into_iter().collect::<Vec<_>>();
-        // Two kernels have the name: what is plain beside one alone may be no plain function to the other.
+        // Two kernels have the name: a function that is plain beside one alone may not be plain to the other.
         assert_eq!(plain("k"), ["plain"]);
         assert_eq!(plain("other"), ["elsewhere"]);
         assert!(plain("plain").is_empty() && plain("missing").is_empty());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span};
 
-/// What a local name stands for in the recorded copy of the body.
+/// The meaning of a local name in the recorded copy of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     /// A value that never changes.
@@ -50,7 +50,7 @@ impl Scopes {
         }
     }
 
-    /// What a name stands for; nothing if it is no local name (a constant, then).
+    /// The meaning of a name; none if it is not a local name (a constant, then).
     pub fn find(&self, name: &Ident) -> Option<Binding> {
         let name = name.to_string();
         self.0.iter().rev().find_map(|scope| scope.get(&name)).copied()
@@ -92,7 +92,7 @@ impl Targets {
         self.open.pop();
     }
 
-    /// What `break` or `continue` with this label (or none) means.
+    /// The target of `break` or `continue` with this label (or none).
     pub fn find(&self, label: Option<&syn::Lifetime>) -> Option<&Target> {
         let mut inner_first = self.open.iter().rev();
         match label {

@@ -17,11 +17,11 @@ pub struct Parameter {
     pub name: Ident,
     /// Whether it was declared `mut`.
     pub mutable: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: ParameterKind,
 }
 
-/// What a parameter can be.
+/// The kind of a parameter.
 pub enum ParameterKind {
     /// `&[T]` or `&mut [T]`.
     Slice {
@@ -47,7 +47,7 @@ pub enum ParameterKind {
     Constant(Type),
 }
 
-/// `View1`, `View2` or `View3` of elements, and what may be done to them.
+/// `View1`, `View2` or `View3` of elements, and the permitted accesses.
 pub struct View {
     /// How many dimensions.
     pub dimensions: usize,
@@ -80,7 +80,7 @@ impl View {
         })
     }
 
-    /// What may be done to it, as a type.
+    /// The permitted accesses, as a type.
     pub fn access(&self) -> TokenStream {
         match &self.access {
             Some(access) => quote!(#access),
@@ -218,7 +218,7 @@ pub fn atomic_scalar(element: &Type) -> Option<&Type> {
     }
 }
 
-/// What a buffer of such elements holds: the `T` of a vector `[T; N]`, or the element itself.
+/// The contents of a buffer of such elements: the `T` of a vector `[T; N]`, or the element itself.
 pub fn vector_scalar(element: &Type) -> &Type {
     match element {
         Type::Array(array) => &array.elem,

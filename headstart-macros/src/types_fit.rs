@@ -11,15 +11,15 @@ use crate::verbatim::verbatim;
 
 /// A constant that the compiler cannot compute if the ordinary copy has a type error.
 ///
-/// The recorded copy would repeat each mistake in its own types. Its values go through a type that depends on this constant:
-/// where there is none, the compiler gives that type up, and says nothing about what is computed with it. A closure's types are
-/// checked with the constant that it stands in, so the constant has the body as one, and never calls it. What is wrong in it
-/// is said once: a message that was there already is dropped.
+/// The recorded copy would repeat each mistake in its own types. Its values go through a type that depends on this constant: if
+/// the constant has no value, the compiler gives that type up, and reports nothing about computations with it. A closure's
+/// types are checked with the constant that contains it, so the constant has the body as a closure, and never calls it. Its
+/// errors are reported once: the compiler drops a message that it has already emitted.
 pub fn types_fit(function: &ItemFn) -> Option<TokenStream> {
     let copy = verbatim(function);
     let signature = &copy.sig;
     let output = match &signature.output {
-        // A closure does not give its parameters' lifetimes to what it returns.
+        // A closure does not pass its parameters' lifetimes to its result.
         ReturnType::Type(_, ty) if quote!(#ty).to_string().contains('&') => return None,
         ReturnType::Type(_, ty) => quote!(#ty),
         ReturnType::Default => quote!(()),

@@ -1,4 +1,4 @@
-//! The ordinary copy of a body: the user's Rust as it stands, less what the compiler would not know.
+//! The ordinary copy of a body: the user's Rust as it is, without the attributes that the compiler would not know.
 //!
 //! It gives types, lifetimes and errors at the user's own source, and runs on the CPU as a reference. Four
 //! things change: our attributes are taken off; a `prefetch` only checks types, because a hint may name an
@@ -109,8 +109,8 @@ fn name_of(call: &ExprCall) -> Option<&Ident> {
     }
 }
 
-/// A prefetch that only checks types, and computes what its place needs: an index may count or overflow, though the
-/// element need not be there.
+/// A prefetch that only checks types, and evaluates its address: an index may count or overflow, though the element need not
+/// exist.
 fn prefetched(call: &ExprCall) -> Option<TokenStream> {
     let function = &call.func;
     let mut arguments: Vec<TokenStream> = call.args.iter().map(ToTokens::to_token_stream).collect();

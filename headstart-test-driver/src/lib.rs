@@ -1,9 +1,9 @@
 //! A CUDA driver over the simulator.
 //!
-//! Programs that call the driver run unmodified where there is no GPU: they find this library as `libcuda.so.1`. Kernels come as
-//! PTX, as text or in fat binaries; machine code alone is refused. Memory lies at addresses of its own, so that pointers inside
-//! structures and buffers lead where they should, and every access is checked: one out of bounds, a race, or a read of memory
-//! that nobody has written is told on standard error, with the source line, and the launch fails.
+//! Programs that call the driver run unmodified without a GPU: they find this library as `libcuda.so.1`. It loads kernels as
+//! PTX, as text or in fat binaries, and refuses machine code alone. Memory has addresses of its own, so that pointers inside
+//! structures and buffers are valid, and every access is checked: an access out of bounds, a race, or a read of uninitialised
+//! memory is reported on standard error, with the source line, and the launch fails.
 //!
 //! ```text
 //! exports   the driver's functions, as programs see them

@@ -110,7 +110,7 @@ pub unsafe fn load(image: *const c_void) -> Result<Handle, CUresult> {
 }
 
 unsafe fn fat<'i>(body: *const u8) -> &'i [u8] {
-    // SAFETY: the header says how long it and what follows are.
+    // SAFETY: the header states its own size and that of the rest.
     unsafe {
         let header = body.add(6).cast::<u16>().read_unaligned();
         let size = body.add(8).cast::<u64>().read_unaligned();

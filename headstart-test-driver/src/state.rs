@@ -78,7 +78,7 @@ pub fn state() -> MutexGuard<'static, State> {
 /// A queue that one thread at a time uses.
 struct Kept(Box<dyn Queue>);
 
-// SAFETY: it is behind the state's lock; what it hands to its thread may be sent there.
+// SAFETY: it is behind the state's lock; the data passed to its thread may be sent there.
 unsafe impl Send for Kept {}
 
 impl Queue for Kept {

@@ -1,4 +1,5 @@
-//! What the attributes' code names: `#[kernel]`, `#[device_fn]` and `#[derive(Data)]` write paths through this module only.
+//! The names in the attributes' generated code: `#[kernel]`, `#[device_fn]` and `#[derive(Data)]` write paths through this
+//! module only.
 //!
 //! It is no part of the promise of versions. `headstart-macros` is required in exactly the version of this crate.
 

@@ -109,7 +109,7 @@ pub use headstart_tune::{capture, tune};
 
 // Modules with the items of a crate, not the crates themselves: so the compiler's messages name the items as programs do.
 
-/// Back ends: what a device, or the timer, takes.
+/// Back ends: the input formats of devices, and of the timer.
 pub mod back {
     #[doc(inline)]
     pub use headstart_back::*;
@@ -122,7 +122,7 @@ pub mod checker {
     pub use headstart_checker::*;
 }
 
-/// Devices: what runs kernels, real or simulated, behind one asynchronous trait.
+/// Devices, real or simulated, behind one asynchronous trait.
 pub mod device {
     #[doc(inline)]
     pub use headstart_device::*;
@@ -148,13 +148,13 @@ pub mod device {
     }
 }
 
-/// The ways in: what turns a program of the user's into IR.
+/// Front ends: they turn a user's program into IR.
 pub mod front {
     #[doc(inline)]
     pub use headstart_front::*;
 }
 
-/// Device models: what a device has and how fast it is, as data with sources.
+/// Device models: the resources and speeds of a device, as data with sources.
 pub mod model {
     #[doc(inline)]
     pub use headstart_model::*;

@@ -1,4 +1,4 @@
-//! Kernels whose advice is known: what prefetching helps, and what it does not, with the right reason among several.
+//! Kernels whose advice is known: whether prefetching helps, with the right reason among several.
 
 use std::sync::Arc;
 

@@ -1,17 +1,21 @@
-//! Errors in a kernel appear at its own lines: what the compiler says about the sources in `compile_fail`.
+//! Errors in a kernel appear at its own lines: the compiler's messages for the sources in `compile_fail`.
 //!
 //! A comment `//~ E0308 22` says that the compiler reports error E0308 in that line, at column 22; a message
-//! of the macro's own has no number: `//~ macro 14`. Nothing else may be reported. The sources are compiled
+//! of the macro's own has no number: `//~ macro 14`. Nothing else may be reported, and nothing twice, unless the comment says how
+//! often: `//~ E0308*2 22`. The sources are compiled
 //! against the library that this test was built with. The messages that are ours are in `out/compile_fail.txt`.
 //! `HEADSTART_BLESS=1` rewrites both: read the messages before you believe them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// What is reported, or expected: line, column, and the error's number (or `macro`).
-type Reports = BTreeSet<(u64, u64, String)>;
+/// A report's place: line, column, and the error's number (or `macro`).
+type Place = (u64, u64, String);
+
+/// How often each error is reported, or expected.
+type Reports = BTreeMap<Place, usize>;
 
 /// How many mistakes the sources show, at least.
 const MISTAKES: usize = 100;
@@ -35,7 +39,7 @@ fn libraries(dependencies: &Path) -> Vec<PathBuf> {
 }
 
 /// Every error that the compiler reports for a source, with its message.
-fn compile(source: &Path, library: &Path, dependencies: &Path) -> BTreeMap<(u64, u64, String), String> {
+fn compile(source: &Path, library: &Path, dependencies: &Path) -> Vec<(Place, String)> {
     let out = tempfile::tempdir().expect("a place for the compiler's output");
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()))
         .args([
@@ -81,9 +85,11 @@ fn expected(source: &Path) -> Reports {
     let reports = (1..).zip(text.lines()).flat_map(|(number, line)| {
         let comments = line.split("//~").skip(1).map(str::split_whitespace);
         comments.map(move |mut words| {
-            let code = words.next().expect("an error's number").to_owned();
+            let code = words.next().expect("an error's number");
+            let (code, times) = code.split_once('*').unwrap_or((code, "1"));
             let column = words.next().and_then(|word| word.parse().ok()).expect("a column");
-            (number, column, code)
+            let times = times.parse().expect("a number of times");
+            ((number, column, code.to_owned()), times)
         })
     });
     reports.collect()
@@ -95,8 +101,12 @@ fn rewrite(source: &Path, reports: &Reports) {
     let mut rewritten = String::new();
     for (number, line) in (1..).zip(text.lines()) {
         rewritten.push_str(line.split("//~").next().unwrap_or(line).trim_end());
-        for (_, column, code) in reports.iter().filter(|(line, ..)| *line == number) {
-            rewritten.push_str(&format!(" //~ {code} {column}"));
+        for ((_, column, code), times) in reports.iter().filter(|((line, ..), _)| *line == number) {
+            let times = match times {
+                1 => String::new(),
+                times => format!("*{times}"),
+            };
+            rewritten.push_str(&format!(" //~ {code}{times} {column}"));
         }
         rewritten.push('\n');
     }
@@ -118,24 +128,29 @@ fn errors_point_into_the_kernel() {
             .map(|library| compile(&source, library, dependencies))
             .find(|reports| {
                 !reports
-                    .keys()
-                    .any(|(_, _, code)| OTHER_BUILD.contains(&code.as_str()))
+                    .iter()
+                    .any(|((_, _, code), _)| OTHER_BUILD.contains(&code.as_str()))
             });
-        let found = reports.expect("the library that this test was built with lies beside it");
+        let mut found = reports.expect("the library that this test was built with lies beside it");
         let name = source
             .file_name()
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
+        found.sort();
+        let mut reports = Reports::new();
+        for (place, _) in &found {
+            *reports.entry(place.clone()).or_default() += 1;
+        }
+        found.dedup();
         for ((line, column, code), text) in &found {
-            // What rustc says in words of its own is rustc's to change.
+            // rustc may change the wording of its own messages.
             let own = ["the trait bound", "cannot ", "the type ", "`std::", "the size "];
             let in_our_words = code == "E0277" && !own.iter().any(|start| text.starts_with(start));
             if code == "macro" || in_our_words {
                 messages.push_str(&format!("{name}:{line}:{column}: {text}\n"));
             }
         }
-        let reports: Reports = found.into_keys().collect();
         count += reports.len();
         if std::env::var_os("HEADSTART_BLESS").is_some() {
             rewrite(&source, &reports);

@@ -1,5 +1,4 @@
-//! What a GPU is asked: entries as they were and as they are written again, with what they are launched on and what the
-//! functional engine makes of it.
+//! Jobs for a GPU: entries as they were and as they are rewritten, with their launch data and the functional engine's results.
 //!
 //! ```text
 //! HEADSTART_CASES_IN=FOLDER HEADSTART_CASES_OUT=FOLDER cargo test -p headstart --test for_a_gpu -- --ignored

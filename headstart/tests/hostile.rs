@@ -1,5 +1,5 @@
-//! Kernels that somebody broke. The parser: no panic, no hang, and what is accepted survives a round trip.
-//! Everything behind the verifier: no panic, and no blame on Headstart.
+//! Deliberately broken kernels. The parser must not panic or hang, and accepted text survives a round trip. Everything behind
+//! the verifier must not panic, nor blame Headstart.
 //!
 //! Texts of `tests/in` and of random kernels are mutated for `HEADSTART_FUZZ_SECONDS`, or 3. Targets for
 //! coverage-guided fuzzing of the same properties are in `fuzz/`.

@@ -1,10 +1,10 @@
 //! The layers of the library: which of its crates use which, and which modules of a crate.
 //!
-//! A lower layer knows nothing of a higher one. Between crates cargo sees to it; the drawings in `src/lib.rs` and
+//! A lower layer knows nothing of a higher one. Between crates cargo enforces it; the drawings in `src/lib.rs` and
 //! `ARCHITECTURE.md` are made from the manifests (`HEADSTART_BLESS=1` rewrites them), and a manifest names no crate that the
-//! sources do not use. In the crates that hold several layers the graph of the modules directly below `src` has no cycle.
-//! It is read from `use` declarations and paths, those in the arguments and bodies of macros included. Documentation links
-//! do not count, nor does what is compiled for tests alone.
+//! sources do not use. In the crates that hold several layers the graph of the modules directly below `src` has no cycle. It is
+//! read from `use` declarations and paths, those in the arguments and bodies of macros included. Documentation links and code
+//! compiled for tests alone do not count.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -351,7 +351,7 @@ fn flatten(tree: &syn::UseTree, before: &mut Vec<String>, paths: &mut Vec<(Vec<S
         }
         syn::UseTree::Name(name) => end(&name.ident),
         syn::UseTree::Rename(rename) => {
-            // `use other as name` at the root: the name is what paths say.
+            // `use other as name` at the root: paths use the name.
             if before.is_empty() {
                 before.push(rename.ident.to_string());
                 paths.push((

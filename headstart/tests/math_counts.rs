@@ -1,6 +1,5 @@
-//! How many instructions the mathematical functions take on an H200, beside CUDA's own: machine code of sm_90, what a
-//! kernel with the function has more than one without: all of them, and those on the usual way alone, without what is
-//! rarely run.
+//! How many instructions the mathematical functions take on an H200, beside CUDA's own: the sm_90 instructions that a kernel
+//! with the function has more than one without, in total and on the common path alone.
 //!
 //! `HEADSTART_BLESS=1` writes `results/math-instructions.json`; without, nothing may take more than it says there.
 //! It takes `ptxas`, `nvdisasm` and `nvcc` of `scripts/tools ptxas nvcc`, and is skipped where they are not.

@@ -1,6 +1,6 @@
-//! Prefetches in the machine code of Intel's GPUs: as many messages as the formula says, each with the cache control
-//! that was asked. `scripts/tools` sets up the compiler of Debian 12 and, where it can be had, that of the testing
-//! release; without one its tests are skipped, and say so.
+//! Prefetches in the machine code of Intel's GPUs: the number of messages follows the formula, and each has the requested cache
+//! control. `scripts/tools` sets up the compiler of Debian 12 and, if available, that of the testing release; without one its
+//! tests are skipped, and say so.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What is found at full size, where a kernel is compared with the user's own one on the same GPU: a kernel that is wrong
-//! on purpose for each sort of error. On a worker without a GPU, and on a real one; without one, that is skipped and says so.
+//! Errors found at full size, where a kernel is compared with the user's own one on the same GPU: a kernel that is wrong on
+//! purpose for each kind of error. On a worker without a GPU, and on a real one if there is one.
 
 use std::path::Path;
 use std::sync::Arc;

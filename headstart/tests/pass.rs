@@ -11,16 +11,16 @@
 //!     ;+ %x = load i32 %at, @values
 //! ```
 //! `; refused:` is the error, word for word, with its place. `;+` replaces the line above it; with that one line changed the
-//! plan must be carried out, and must change no bit of the launch. Where it is the plan that is at fault, `; accepted: PLAN`
-//! is one that must be carried out instead. `; again: NAME = VALUE, …` is a further launch, which differs from the first in
-//! these scalars, buffers or in its `launch`. `HEADSTART_BLESS=1` writes what was said behind `; refused:`.
+//! plan must be applied, and must change no bit of the launch. If the plan itself is at fault, `; accepted: PLAN` is one that
+//! must be applied instead. `; again: NAME = VALUE, …` is a further launch, which differs from the first in these scalars,
+//! buffers or in its `launch`. `HEADSTART_BLESS=1` writes the message behind `; refused:`.
 //!
 //! A file with `; carried out: PLAN; PLAN` instead has a shape that an analysis must see through: each plan is carried
 //! out, and changes no bit of any launch.
 //!
 //! A second test reads the source of `prefetch` and of the analyses behind it: each message there is asserted by a file here.
-//! `scripts/mutants` runs these tests with each safety condition negated, dropped or off by one; what survives is argued for in
-//! `tests/pass/equivalent-mutants.md`.
+//! `scripts/mutants` runs these tests with each safety condition negated, dropped or off by one;
+//! `tests/pass/equivalent-mutants.md` justifies the survivors.
 
 use std::fs;
 use std::path::{Path, PathBuf};

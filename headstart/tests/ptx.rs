@@ -33,6 +33,7 @@ fn the_corpus_is_emitted_and_assembled() {
                         registers,
                         spilled_bytes,
                         shared_bytes,
+                        ..
                     } = made;
                     resources.push_str(&format!(
                         "{name} {}: {registers} registers, {spilled_bytes} bytes spilled, {shared_bytes} bytes shared\n",

@@ -1,9 +1,9 @@
 //! Random programs and graphs: our ways to IR, a compiler's and the interpreter give the same bits, and no plan changes one
 //! of them, under launches that the plan was not derived with.
 //!
-//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each
-//! other and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred a file), `HEADSTART_SEED` the
-//! first of them. `examples/campaign.rs` does the same for as long as one likes.
+//! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each other
+//! and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred per file), `HEADSTART_SEED` the first of
+//! them. `examples/campaign.rs` does the same without a limit.
 
 use headstart_testing::source::campaign::{Counts, Difference, trial};
 use headstart_testing::source::compilers::{A_FILE, Checked, check_file, compilers};

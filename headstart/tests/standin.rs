@@ -5,11 +5,10 @@
 //! cargo test -p headstart --release --test standin -- --ignored --nocapture
 //! ```
 //!
-//! Counts how many distinct entries are read, understood (every loop's trip count and every global load's root is known)
-//! and, with `HEADSTART_STANDIN_RUN`, executed by the functional engine on made-up data; and says what refuses the others.
-//! `HEADSTART_STANDIN` names another folder than
-//! `target/standin`; `HEADSTART_STANDIN_ONLY` picks the entries whose `FILE:ENTRY` contains it; `HEADSTART_STANDIN_LIST`
-//! names a file that gets a line for each entry.
+//! Counts how many distinct entries are read, understood (every loop's trip count and every global load's root is known) and,
+//! with `HEADSTART_STANDIN_RUN`, executed by the functional engine on made-up data; and lists the reasons for refusals.
+//! `HEADSTART_STANDIN` names another folder than `target/standin`; `HEADSTART_STANDIN_ONLY` picks the entries whose
+//! `FILE:ENTRY` contains it; `HEADSTART_STANDIN_LIST` names a file that gets a line for each entry.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;

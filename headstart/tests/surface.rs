@@ -1,9 +1,8 @@
 //! The public surface of the library: every item that a program can name, in `surface.txt`.
 //!
-//! Who changes the surface changes that file, too, and sees in it what a user will see. `HEADSTART_BLESS=1` rewrites it. It
-//! is read from the sources: modules, items, fields, variants, methods and the traits that are implemented. What macros of
-//! ours declare is listed by its name alone. Hidden items are there for the other crates of the
-//! library, and no part of it.
+//! A change of the surface changes that file, too, and shows the user-visible effect there. `HEADSTART_BLESS=1` rewrites it. It
+//! is read from the sources: modules, items, fields, variants, methods and the implemented traits. Declarations by our own
+//! macros are listed by name alone. Hidden items are there for the other crates of the library, and no part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,7 +1,7 @@
-//! Tensor cores: what the functional engine computes is what an H100 computed, to the bit.
+//! Tensor cores: the functional engine's results are an H100's, to the bit.
 //!
 //! Each instruction runs on random tiles: numbers near each other, numbers of all sizes, special values, subnormal ones.
-//! `tensor_cores.bin` has four tiles of each with what an H100 made of them (driver 580.159, 2026-11-25); `HEADSTART_TILES` names
+//! `tensor_cores.bin` has four tiles of each with an H100's results (driver 580.159, 2026-11-25); `HEADSTART_TILES` names
 //! another such file. With a GPU more than a million elements of each are compared with it.
 
 use std::fmt::Write;

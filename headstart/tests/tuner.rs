@@ -235,7 +235,7 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
     let text = std::fs::read_to_string(&path).expect("there");
     assert!(text.starts_with(&kept));
-    // What the model predicted is not asked for again, and is no trial.
+    // Stored predictions are not requested again, and are not trials.
     assert!(predictions(&kept) > 100);
     assert_eq!(predictions(&text), predictions(&kept));
     assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
@@ -424,7 +424,7 @@ fn an_answer_counts_for_the_kernel_that_was_checked() {
     // The same kernel does not run again: a number that no run gives stands.
     let (known, lines) = with(&|answer| answer["perturbed"]["agreed"] = 424_242.into());
     assert_eq!((known.agreed, lines), (424_242, 1));
-    // Another kernel does, or one that nobody checked; and what came of it is kept.
+    // Another kernel is run, and so is one that nobody checked; the outcome is stored.
     let (anew, lines) = with(&|answer| {
         answer["perturbed"]["agreed"] = 424_242.into();
         answer["perturbed"]["kernel"] = "0".into();

@@ -1,9 +1,9 @@
-"""Headstart: should this GPU kernel prefetch, how, how far ahead, and what does that gain?
+"""Headstart: should this GPU kernel prefetch, how, how far ahead, and how much does it gain?
 
-`advise` reports on a kernel of Triton's, Numba's or CuPy's, on CUDA C or PTX, without a GPU. `install` looks at all of Triton's
-kernels as they are launched, `tuned` at one of Triton's, Numba's or CuPy's, and better ones are launched in their place.
+`advise` reports on a kernel of Triton, Numba or CuPy, on CUDA C or PTX, without a GPU. `install` watches all Triton kernels
+as they are launched, `tuned` one kernel of Triton, Numba or CuPy; both launch better kernels in their place.
 
-Nothing prints: warnings go through `warnings`, what happens is logged to the logger `headstart`.
+Nothing prints: warnings go through `warnings`, events to the logger `headstart`.
 """
 
 from __future__ import annotations

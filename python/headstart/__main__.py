@@ -1,6 +1,6 @@
-"""`python -m headstart`: the command, and two of the package's own.
+"""`python -m headstart`: the command, and two commands of this package.
 
-`tune-cache` tunes the launches that `mode="collect"` has kept, `import-trace` makes launches of a trace of tritonparse's.
+`tune-cache` tunes the launches that `mode="collect"` stored, `import-trace` converts a tritonparse trace to launches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from headstart.errors import HeadstartError, UsageError
 
 
 def tune_cache(words: list[str]) -> int:
-    """Tunes what is pending in a cache; exit status 0 done, 3 one of them could not be."""
+    """Tunes the pending launches of a cache. Exit status 0: done, 3: one of them could not be tuned."""
     parser = argparse.ArgumentParser(prog="python -m headstart tune-cache", description=tune_cache.__doc__)
     parser.add_argument("folder", nargs="?", help="the cache; HEADSTART_PYTHON_CACHE or the user's without it")
     parser.add_argument("--device", default="cuda:0", help="the GPU to measure on")
@@ -44,7 +44,7 @@ def tune_cache(words: list[str]) -> int:
 
 
 def import_launches(words: list[str]) -> int:
-    """Makes launches of a trace that tritonparse wrote, for `headstart tune` and `advise`; exit status 1 none can be made."""
+    """Converts a tritonparse trace to launches for `headstart tune` and `advise`. Exit status 1: there are none."""
     parser = argparse.ArgumentParser(prog="python -m headstart import-trace", description=import_launches.__doc__)
     parser.add_argument("trace", help="a file of the trace, or a folder of them")
     parser.add_argument("-o", "--output", required=True, help="the folder to write: a new or an empty one")
@@ -62,7 +62,7 @@ def import_launches(words: list[str]) -> int:
 
 
 def main() -> int:
-    """Runs what the command line asks for."""
+    """Runs the given command line."""
     words = sys.argv[1:]
     if words[:1] == ["import-trace"]:
         return import_launches(words[1:])

@@ -1,4 +1,4 @@
-"""`headstart.advise`: the report on a launch, simulated, without a GPU."""
+"""`headstart.advise`: the report on a simulated launch, without a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headstart._capture import Launch
 from headstart.errors import UsageError
 from headstart.report import Report, of_advice
 
-#: Compute capability by words in a device's name; others are taken for the newest that is simulated.
+#: Compute capability by words in a device's name; for others, that of the newest simulated device.
 _CAPABILITY = {"a100": 80, "a10": 86, "l4": 89, "h100": 90, "h200": 90}
 
 
@@ -35,26 +35,26 @@ def advise(
 ) -> Report:
     """Should this kernel prefetch? Compiles it for a named GPU, simulates the launch, tries the likely plans.
 
-    No GPU is needed. Simulation takes time in proportion to the launch: a launch of a few hundred work-groups, with data
-    beyond the GPU's cache, says what one of many thousands does.
+    No GPU is needed. Simulation time grows with the launch. A launch of a few hundred work-groups, with data larger than the
+    GPU's cache, gives the same answer as one of many thousands.
 
     Args:
-        kernel: a kernel of Triton's (with its decorators); a `RawKernel` or `RawModule` of CuPy's; a kernel of Numba's; CUDA C,
-            or PTX, as a string.
+        kernel: a Triton kernel (with its decorators); a CuPy `RawKernel` or `RawModule`; a Numba kernel; CUDA C or PTX as a
+            string.
         grid: work-groups, in up to three dimensions; for Triton also a function of the arguments by name.
-        args: an argument for each parameter: arrays of NumPy's or PyTorch's on the CPU, `headstart.shape(…)`,
+        args: an argument for each parameter: NumPy arrays, PyTorch tensors on the CPU, `headstart.shape(…)`,
             `headstart.indices(…)`, numbers.
-        block: work-items of a work-group; Triton's kernels say that themselves.
+        block: work-items of a work-group; not for Triton kernels, which define it.
         device: a simulated device, as `headstart devices` lists them.
         budget: seconds after which no further plan is begun; `None` for no limit.
-        name: the kernel's name, where a module has several.
-        shared_bytes: dynamic shared memory of a work-group; Triton's kernels say that themselves.
-        arch: the compute capability to compile for, 90 for `sm_90`; by the device where it is left out.
-        constants: arguments by name, and for Triton `num_warps`, `num_stages` and the like.
+        name: the kernel's name, if a module has several.
+        shared_bytes: dynamic shared memory of a work-group; not for Triton kernels, which define it.
+        arch: the compute capability to compile for, 90 for `sm_90`; by default that of the device.
+        constants: arguments by name, and for Triton `num_warps`, `num_stages` and other options.
 
     Raises:
         KernelError: the kernel cannot be compiled, read, or run.
-        UsageError: grid, block or arguments do not suit it.
+        UsageError: grid, block or arguments do not match the kernel.
         DeviceError: there is no such device.
     """
     arch = arch or next((own for word, own in _CAPABILITY.items() if word in device), 90)
@@ -62,10 +62,10 @@ def advise(
     if _triton.is_kernel(kernel):
         made = _triton.compiled(kernel, tuple(args), constants, arch)
         if block is not None:
-            raise UsageError("Triton's kernels say themselves how large work-groups are; leave `block` out, or set `num_warps`")
+            raise UsageError("a Triton kernel defines its work-group size; omit `block`, or set `num_warps`")
         if callable(grid):
             grid = grid(made.call)
-        # Plans and reasons name loads by parameters: by the kernel's own names.
+        # Plans and reasons name loads by parameters, in the kernel's own names.
         ptx = _ptx.renamed(made.ptx, made.name, made.names)
         entry = _ptx.entry(ptx, made.name)
         values, shared_bytes = made.arguments, made.shared_bytes
@@ -73,9 +73,9 @@ def advise(
         scratch = len(entry.sizes) - len(values)
     else:
         if callable(grid):
-            raise UsageError("`grid` is a function for Triton's kernels only; give numbers")
+            raise UsageError("`grid` can be a function for Triton kernels only; pass numbers")
         if constants:
-            raise UsageError(f"arguments by name are for Triton's kernels: {', '.join(constants)}")
+            raise UsageError(f"only Triton kernels take arguments by name: {', '.join(constants)}")
         values = list(args)
         if _numba.is_kernel(kernel):
             ptx, name, values = _numba.compiled(kernel, values, arch)
@@ -87,12 +87,10 @@ def advise(
             ptx = _cuda.compiled(kernel.code, arch, tuple(kernel.options or ()))
             name = name or getattr(kernel, "name", None)
         else:
-            raise UsageError(
-                f"no kernel: {type(kernel).__name__!r}; expected is one of Triton's, Numba's or CuPy's, CUDA C, or PTX"
-            )
+            raise UsageError(f"no kernel: {type(kernel).__name__!r}; expected a Triton, Numba or CuPy kernel, CUDA C, or PTX")
         entry = _ptx.entry(ptx, name)
         if block is None and entry.group is None:
-            raise UsageError("`block` is missing: how many work-items has a work-group?")
+            raise UsageError("`block` is missing: the number of work-items in a work-group")
         group = extents("block", block) if block is not None else entry.group or (1, 1, 1)
     parameters, memory = _arguments.laid_out(entry, values, scratch)
     launch = Launch(
@@ -113,17 +111,17 @@ def extents(what: str, given: Any) -> tuple[int, int, int]:
     """Three numbers, each at least 1.
 
     Raises:
-        UsageError: they are not.
+        UsageError: one is smaller.
     """
     numbers = (given,) if isinstance(given, int) else tuple(given)
     if not 1 <= len(numbers) <= 3 or not all(isinstance(number, int) and number >= 1 for number in numbers):
-        raise UsageError(f"`{what}` is {given!r}; expected are one to three whole numbers, each at least 1")
+        raise UsageError(f"`{what}` is {given!r}; expected one to three integers, each at least 1")
     x, y, z = (*numbers, 1, 1)[:3]
     return x, y, z
 
 
 def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) -> Report:
-    """Writes a launch, asks the command, and reads its answer."""
+    """Writes a launch, runs the command on it, and reads the answer."""
     kept = tempfile.TemporaryDirectory(prefix="headstart-")
     folder = Path(kept.name) / "launch"
     launch.write(folder)
@@ -134,7 +132,7 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
     for warning in found.warnings:
         warnings.warn(f"headstart: {launch.kernel}: {warning}", stacklevel=3)
 
-    # The folder lives as long as somebody may ask for more. What was made once is kept: a notebook shows a report again.
+    # The folder lives as long as the report. Its page is made once: a notebook shows a report repeatedly.
     @functools.cache
     def page() -> str:
         assert kept is not None

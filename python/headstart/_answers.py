@@ -1,7 +1,7 @@
-"""Which function a launch takes: the original, or a better one of which there is an answer.
+"""Which function a launch uses: the original, or a better one from an answer.
 
-Answers are looked for once for each launch's size, in the cache or on the GPU. This is the same for kernels of all libraries;
-how their launches are described is a `Shape`, and how they reach the GPU a `Gpu`.
+An answer is looked up once per launch size, in the cache or by a search on the GPU. This module serves kernels of all
+libraries; a `Shape` describes their launches, a `Gpu` runs them.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from headstart.report import Report, of_tune
 
 log = logging.getLogger("headstart")
 
-#: Part of every key: an answer of another version is not used.
+#: Part of every key: answers of other versions are not used.
 VERSION = "1"
-#: Launches whose decision is remembered, per compiled kernel.
+#: Decisions kept per compiled kernel, by launch.
 REMEMBERED = 4096
 MODES = ("now", "background", "cached", "collect", "off")
 
 
 class Unsuitable(Exception):
-    """A launch that is left as it is: why."""
+    """A launch that keeps the original kernel, with the reason."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How kernels are looked at."""
+    """How kernels are watched."""
 
     mode: str = "now"
     cache: Cache = field(default_factory=Cache)
@@ -52,14 +52,14 @@ class Settings:
 
     @classmethod
     def of(cls, mode: str, cache: str | None, budget: float, max_bytes: int, least: float) -> Settings:
-        """What a user gave.
+        """The user's settings.
 
         Raises:
             UsageError: there is no such mode.
-            CacheError: the folder was named, and nothing can be written there.
+            CacheError: the folder was named, and cannot be written.
         """
         if mode not in MODES:
-            raise UsageError(f"no mode {mode!r}; there are {', '.join(MODES)}")
+            raise UsageError(f"unknown mode {mode!r}; accepted: {', '.join(MODES)}")
         folder = Cache(cache)
         if cache is not None and mode in ("now", "background", "collect"):
             folder.check_writable()
@@ -67,7 +67,7 @@ class Settings:
 
 
 class Gpu(Protocol):
-    """The GPU that a kernel runs on, as its library reaches it."""
+    """The GPU that runs a kernel, through the kernel's library."""
 
     name: str
     number: int
@@ -75,49 +75,49 @@ class Gpu(Protocol):
     """90 for 9.0."""
 
     def assembler(self) -> dict[str, str]:
-        """The assembler that searches use, as the command is told of it; nothing where any will do."""
+        """The assembler for searches, in the command's form; `None` if any will do."""
         ...
 
     def loaded(self, ptx: str) -> Any:
-        """What is launched in the original's place, of a module with a better entry."""
+        """Loads a module with a better entry; gives the function to launch in place of the original."""
         ...
 
     def is_capturing(self) -> bool:
-        """Whether launches are recorded, not run."""
+        """Whether launches are being recorded instead of run."""
         ...
 
     def trial(self) -> Trial | None:
-        """A trial of a better kernel, where there are events to time it with."""
+        """A trial of a better kernel, if there are events to time it with."""
         ...
 
 
 class Shape(Protocol):
-    """How launches of a kernel are described."""
+    """The description of a kernel's launches."""
 
     def geometry(self, args: Any) -> tuple[tuple[int, int, int], int]:
         """Work-items of a work-group, and bytes of dynamic shared memory."""
         ...
 
     def key(self, grid: tuple[int, int, int], args: Any, device: str, version: str) -> str:
-        """The name of a launch's answer: equal for launches that are about as large."""
+        """The key of a launch's answer: equal for launches of about the same size."""
         ...
 
     def pointers(self, args: Any) -> Mapping[int, Pointer]:
-        """Where each pointer leads, by the number of its parameter."""
+        """The target of each pointer, by the number of its parameter."""
         ...
 
     def bytes_reached(self, args: Any) -> int:
-        """Bytes of all memory that arguments lead into."""
+        """Bytes of all memory that arguments point to."""
         ...
 
     def snapshot(self, grid: tuple[int, int, int], args: Any, device: str, capability: int) -> _capture.Launch:
-        """A copy of the launch and of all memory that its arguments reach."""
+        """A copy of the launch and of all memory that its arguments point to."""
         ...
 
 
 @dataclass
 class Kernel:
-    """What is known of an answer in this process: the loaded function, and what it rests on."""
+    """An answer in this process: the loaded function, and the facts that it assumes."""
 
     answer: Answer
     function: Any = None
@@ -129,7 +129,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Decision:
-    """What launches of a size take."""
+    """The choices for launches of a size."""
 
     better: Any = None
     """A better function, or nothing for the original."""
@@ -159,7 +159,7 @@ LEFT = _state.left
 
 @contextlib.contextmanager
 def left_alone() -> Iterator[None]:
-    """Launches of this thread are the originals inside of it, and nothing is looked at: for trials of whatever kind."""
+    """Inside, this thread launches original kernels, and nothing is watched: for any kind of trial."""
     trials = _state.trials
     trials.depth = getattr(trials, "depth", 0) + 1
     with _state.lock:
@@ -173,12 +173,12 @@ def left_alone() -> Iterator[None]:
 
 
 def is_left_alone() -> bool:
-    """Whether this thread's launches are."""
+    """Whether this thread launches original kernels only."""
     return getattr(_state.trials, "depth", 0) > 0
 
 
 def reports(kernel: str | None = None) -> list[Report]:
-    """What was found in this process, of a kernel of this name or of all."""
+    """The answers found in this process, for a kernel of this name or for all."""
     with _state.lock:
         if kernel is not None:
             return list(_state.reports.get(kernel, []))
@@ -186,16 +186,16 @@ def reports(kernel: str | None = None) -> list[Report]:
 
 
 def undo() -> None:
-    """All kernels launch their originals from now on."""
+    """From now on all kernels launch their originals."""
     for launcher in list(_state.launchers):
         launcher.undo()
 
 
 class Launcher:
-    """Decides for launches of a compiled kernel: the original, or a better one."""
+    """Decides for the launches of a compiled kernel: the original, or a better one."""
 
     def __init__(self, name: str, shape: Shape, settings: Settings, gpu: Gpu, kernel: Any) -> None:
-        """For a kernel of this name; `kernel` is what reports have as theirs."""
+        """For a kernel of this name; `kernel` is its name in reports."""
         self.name = name
         self.shape = shape
         self.settings = settings
@@ -214,30 +214,30 @@ class Launcher:
         _state.launchers.add(self)
 
     def remember(self, grid: tuple[int, int, int], args: Any, decision: Decision) -> None:
-        """Has launches that are alike decided in the same way, without a look."""
+        """Reuses the decision for equal launches, without a check."""
         raise NotImplementedError
 
     def needs(self, pointers: set[int]) -> None:
-        """From now on facts are about the memory of these parameters, too."""
+        """From now on facts also concern the memory of these parameters."""
 
     def forget(self) -> None:
-        """What was decided is looked at again."""
+        """Decisions are made anew."""
         self.decided.clear()
 
     def undo(self) -> None:
-        """The original is launched from now on."""
+        """From now on the original is launched."""
         raise NotImplementedError
 
     def test(self, facts: tuple[str, ...], pointers: Mapping[int, Pointer]) -> Callable[..., bool] | None:
-        """A function of other launches' arguments, where decisions are remembered for launches with other addresses."""
+        """A function of other launches' arguments, if decisions are kept for launches with other addresses."""
         return None
 
     def adapted(self, function: Any) -> Any:
-        """What `look` gives for a better function."""
+        """The result of `look` for a better function."""
         return function
 
     def look(self, grid: tuple[int, int, int], args: Any) -> Any:
-        """The function for a launch that was not seen before, or its turn in a trial; nothing for the original."""
+        """The function for a new launch, or its turn in a trial; `None` for the original."""
         if 0 in grid or self.gpu.is_capturing():
             return None
         try:
@@ -264,13 +264,13 @@ class Launcher:
         if len(self.decided) >= REMEMBERED:
             self.decided.clear()
         self.remember(grid, args, decision)
-        # The answer may have come in the meantime.
+        # The answer may have arrived in the meantime.
         if self.answers.get(key, kernel) is not kernel:
             self.forget()
         return decision.better
 
     def _answer(self, key: str, grid: tuple[int, int, int], args: Any) -> Kernel:
-        """The answer of this key: to leave the kernel as it is while it is looked for."""
+        """The answer of this key; while it is being searched for, one that keeps the original kernel."""
         device = self.gpu.name
         if key in self.answers:
             return self.answers[key]
@@ -301,14 +301,14 @@ class Launcher:
     def _in_background(self, key: str, launch: _capture.Launch) -> None:
         try:
             found = self._tuned(key, launch)
-        except Exception as error:  # A thread has nobody else to tell.
+        except Exception as error:  # A thread can report an exception to nobody else.
             log.warning("kernel %s could not be tuned: %s", self.name, error)
             found = left(self.name, self.gpu.name, str(error))
         self._learn(key, found)
         self.busy.discard(key)
 
     def _tuned(self, key: str, launch: _capture.Launch) -> Answer:
-        """Looks for an answer, with nobody else looking for it, and keeps it."""
+        """Searches for an answer under a lock, and stores it."""
         cache, device = self.settings.cache, self.gpu.name
 
         def found_now() -> Answer:
@@ -324,7 +324,7 @@ class Launcher:
         except CacheError as error:
             warnings.warn(
                 f"headstart: {error}; answers are lost with this process. Name a folder in HEADSTART_PYTHON_CACHE, "
-                'or use only what there is: mode="cached"',
+                'or use only cached answers: mode="cached"',
                 stacklevel=2,
             )
             return found_now()
@@ -335,7 +335,7 @@ class Launcher:
             self.needs(_facts.pointers_of(answer.facts))
         log.info("kernel %s: %s", self.name, answer.plan or answer.why)
         self.answers[key] = kernel
-        # What is known is no longer so: launches of a kernel that was being tuned took the original.
+        # The cached decisions are out of date: launches of a kernel that was being tuned used the original.
         self.forget()
         if answer.report:
             with _state.lock:
@@ -344,7 +344,7 @@ class Launcher:
         return kernel
 
     def _decided(self, kernel: Kernel, args: Any) -> Decision:
-        """The better function, where there is one and this launch meets what it rests on."""
+        """The better function, if there is one and this launch meets its assumptions."""
         answer = kernel.answer
         if answer.ptx is None or answer.speedup < self.settings.least or kernel.is_slower:
             return _ORIGINAL

@@ -1,4 +1,4 @@
-"""A launch without a GPU: arguments get addresses, and contents where they have none."""
+"""A launch without a GPU: arguments get addresses, and contents if they have none."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FIRST = 0x7F00_0000_0000
 _APART = 2 << 20
 _LIMIT = 1 << 32
 
-#: How numbers that NumPy has no type for are laid out.
+#: The layout of numbers for which NumPy has no type.
 _LIKE = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value stands for memory; a number of NumPy's does not."""
+    """Whether a value stands for memory; a NumPy number does not."""
     if isinstance(value, np.generic):
         return False
     return isinstance(value, Pattern) or hasattr(value, "data_ptr") or hasattr(value, "__array_interface__")
@@ -36,24 +36,24 @@ def dtype_of(value: Any) -> str:
 
 
 def contents(value: Any) -> np.ndarray:
-    """An array's elements in the order of memory, as bytes of one dimension.
+    """An array's elements in memory order, as a one-dimensional array of bytes.
 
     Raises:
-        UsageError: it lies on a device, or is too large.
+        UsageError: it is on a device, or too large.
     """
     if isinstance(value, Pattern):
         array = filled(value)
     elif hasattr(value, "data_ptr"):
         if getattr(value, "is_cuda", False):
             raise UsageError(
-                "a CUDA tensor cannot be simulated where it is; give `tensor.cpu()`, or tune on the GPU with `headstart.tuned`"
+                "a CUDA tensor cannot be simulated; pass `tensor.cpu()`, or tune on the GPU with `headstart.tuned`"
             )
         flat = value.detach().contiguous().flatten()
         array = flat.view(dtype=_bytes_of_torch()).numpy() if flat.numel() else np.zeros(0, np.uint8)
     else:
         array = np.ascontiguousarray(value)
     if array.nbytes > _LIMIT:
-        raise UsageError(f"an array of {array.nbytes} bytes is more than is simulated; at most {_LIMIT}")
+        raise UsageError(f"an array of {array.nbytes} bytes is too large to simulate; the limit is {_LIMIT}")
     return array.reshape(-1).view(np.uint8)
 
 
@@ -64,7 +64,7 @@ def _bytes_of_torch() -> Any:
 
 
 def filled(pattern: Pattern) -> np.ndarray:
-    """What a pattern stands for; the same pattern gives the same numbers."""
+    """The contents of a pattern; equal patterns give equal numbers."""
     kind = np.dtype(_LIKE.get(pattern.dtype, pattern.dtype))
     count = pattern.size
     if pattern.fill == "zero":
@@ -92,21 +92,21 @@ def filled(pattern: Pattern) -> np.ndarray:
         if pattern.dtype.startswith("float8"):
             return random.integers(0x38, 0x40, count).astype(np.uint8)
         return numbers.astype(kind)
-    raise UsageError(f"no fill {pattern.fill!r}")
+    raise UsageError(f"unknown fill {pattern.fill!r}")
 
 
 def laid_out(entry: Entry, arguments: Sequence[Any], scratch: int = 0) -> tuple[bytes, list[Memory]]:
-    """The bytes of all parameters, and the memory that they lead into.
+    """The bytes of all parameters, and the memory that they point to.
 
-    An array that is given twice is one allocation. `scratch` says how many pointers at the end no argument is for; each
-    leads to an allocation of its own.
+    An array given twice is one allocation. `scratch` is the number of trailing pointers without an argument; each points to an
+    allocation of its own.
 
     Raises:
-        UsageError: too few or too many arguments, or one that does not suit its parameter.
+        UsageError: too few or too many arguments, or one that does not match its parameter.
     """
     if len(arguments) + scratch != len(entry.sizes):
         raise UsageError(
-            f"kernel `{entry.name}` has {len(entry.sizes) - scratch} parameters, and {len(arguments)} arguments are given"
+            f"kernel `{entry.name}` has {len(entry.sizes) - scratch} parameters, but {len(arguments)} arguments were given"
         )
     memory: list[Memory] = []
     places: dict[int, int] = {}
@@ -128,7 +128,7 @@ def laid_out(entry: Entry, arguments: Sequence[Any], scratch: int = 0) -> tuple[
         value = arguments[number]
         if is_array(value):
             if size != 8:
-                raise UsageError(f"argument {number} is an array, and its parameter has {size} bytes: a number is expected")
+                raise UsageError(f"argument {number} is an array, but its parameter has {size} bytes; expected a number")
             if id(value) not in places:
                 data = contents(value)
                 places[id(value)] = place(data.data) if data.nbytes else 0
@@ -142,7 +142,7 @@ def packed(value: Any, size: int, number: int) -> bytes:
     """A number as a parameter of so many bytes.
 
     Raises:
-        UsageError: it is no number, or does not fit.
+        UsageError: it is not a number, or does not fit.
     """
     if value is None:
         return bytes(size)
@@ -151,7 +151,7 @@ def packed(value: Any, size: int, number: int) -> bytes:
     if isinstance(value, float):
         code = {2: "<e", 4: "<f", 8: "<d"}.get(size)
         if code is None:
-            raise UsageError(f"argument {number} is a float, and its parameter has {size} bytes")
+            raise UsageError(f"argument {number} is a float, but its parameter has {size} bytes")
         return struct.pack(code, value)
     if isinstance(value, bool | int):
         try:
@@ -159,6 +159,6 @@ def packed(value: Any, size: int, number: int) -> bytes:
         except OverflowError:
             raise UsageError(f"argument {number}, {value}, does not fit into {size} bytes") from None
     raise UsageError(
-        f"argument {number} is {type(value).__name__!r}; expected are arrays of NumPy's or PyTorch's (on the CPU), "
+        f"argument {number} is {type(value).__name__!r}; expected NumPy arrays, PyTorch tensors on the CPU, "
         "`headstart.shape(…)`, `headstart.indices(…)`, and numbers"
     )

@@ -1,4 +1,4 @@
-"""Better kernels as Triton makes its own: by its assembler, with its options, loaded by its driver."""
+"""Better kernels, assembled and loaded as Triton does it: by its assembler, with its options, by its driver."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _backend(compiled: Any) -> tuple[Any, Any]:
 
 
 def assembler(compiled: Any) -> dict[str, str]:
-    """The assembler that Triton uses for this kernel, as the command is told of it."""
+    """Triton's assembler for this kernel, in the command's form."""
     arch = int(compiled.metadata.target.arch)
     program = None
     try:

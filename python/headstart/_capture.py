@@ -1,6 +1,6 @@
 """Launches as the folders that `headstart tune`, `advise` and `run` read: a manifest, the module, memory.
 
-`docs/programs.md` has the format. A launch that is written here need not have run.
+`docs/programs.md` describes the format. A launch written here need not have run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PLAIN = 1 << 31
 
 @dataclass(frozen=True)
 class Memory:
-    """An allocation that a launch reaches: where it is, and what it holds before the launch."""
+    """An allocation that a launch can access: its address, and its contents before the launch."""
 
     address: int
     contents: bytes | bytearray | memoryview
@@ -27,7 +27,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch of an entry of a module of PTX."""
+    """A launch of an entry of a PTX module."""
 
     kernel: str
     """The entry's name in its module."""
@@ -49,7 +49,7 @@ class Launch:
     cooperative: bool = False
 
     def write(self, folder: Path) -> Path:
-        """Writes the launch into `folder`, its memory into `buffers` beside it, and returns `folder`."""
+        """Writes the launch to `folder`, its memory to `buffers` beside it, and returns `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
         buffers = folder.parent / "buffers"
         buffers.mkdir(exist_ok=True)
@@ -88,12 +88,12 @@ class Launch:
 
 
 def _text(text: str) -> str:
-    # What JSON writes in ASCII is a string of TOML's.
+    # A JSON string in ASCII is also a TOML string.
     return json.dumps(text)
 
 
 def _store(folder: Path, contents: bytes | bytearray | memoryview) -> str:
-    """Writes memory under the name of its contents; blocks that hold zeros alone take four bytes."""
+    """Writes memory to files named by their contents; an all-zero block takes four bytes."""
     view = memoryview(contents).cast("B")
     name = hashlib.blake2b(view, digest_size=16).hexdigest()
     path = folder / name
@@ -113,15 +113,15 @@ def _store(folder: Path, contents: bytes | bytearray | memoryview) -> str:
 
 
 def kernel_of(folder: Path) -> str:
-    """The entry's name of a launch that was written into `folder`."""
+    """The entry's name of a launch that was written to `folder`."""
     lines = (folder / "launch.toml").read_text().splitlines()
     return next((str(json.loads(line[9:])) for line in lines if line.startswith("kernel = ")), folder.name)
 
 
 def tuned_facts(folder: Path) -> dict[str, str | list[str]]:
-    """What `headstart tune` has left in `tuned.toml`: kernel, plan, and the facts that launches are looked at for.
+    """The contents of `headstart tune`'s `tuned.toml`: kernel, plan, and the facts that are checked at each launch.
 
-    The file holds strings and lists of strings, a form in which TOML and JSON agree but for the last comma.
+    The file has strings and lists of strings, a form in which TOML and JSON agree except for the last comma.
     """
     found: dict[str, str | list[str]] = {}
     text = (folder / "tuned.toml").read_text()

@@ -1,4 +1,4 @@
-"""The `headstart` command: where it is, and how it is run. Nothing else of the package starts it."""
+"""The `headstart` command: finding and running it. Nothing else in the package starts it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from headstart.errors import (
 
 log = logging.getLogger("headstart")
 
-#: How the last sentence begins: the command's own, or one of its arguments' parser.
+#: How the last sentence begins: in the command's own messages, and in those of its argument parser.
 _BEGINS = ("headstart: ", "error: ")
 _OF_STATUS: dict[int, type[HeadstartError]] = {1: KernelError, 2: UsageError, 3: DeviceError}
 
@@ -32,14 +32,14 @@ _OF_STATUS: dict[int, type[HeadstartError]] = {1: KernelError, 2: UsageError, 3:
 def command() -> str:
     """The path of the `headstart` command.
 
-    `HEADSTART_COMMAND` in the environment names another one.
+    The environment variable `HEADSTART_COMMAND` overrides it.
 
     Raises:
         CommandMissing: it is neither among this installation's scripts nor on the path.
     """
     if given := os.environ.get("HEADSTART_COMMAND"):
         if not os.access(given, os.X_OK):
-            raise CommandMissing(f"HEADSTART_COMMAND names {given!r}, which is no program")
+            raise CommandMissing(f"HEADSTART_COMMAND is {given!r}, which is not a program")
         return given
     package = Path(__file__).resolve().parent
     # `pip install --target DIR` puts the package into DIR and the command into DIR/bin.
@@ -51,7 +51,7 @@ def command() -> str:
             return str(folder / "headstart")
     if found := shutil.which("headstart"):
         return found
-    raise CommandMissing("the command `headstart` is not there; reinstall the package, or name it in HEADSTART_COMMAND")
+    raise CommandMissing("the command `headstart` was not found; reinstall the package, or set HEADSTART_COMMAND to its path")
 
 
 def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> str:
@@ -59,11 +59,11 @@ def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = Non
 
     Args:
         arguments: the command line without the program.
-        environment: variables beside this process's own.
-        timeout: seconds after which it is ended.
+        environment: additional environment variables.
+        timeout: seconds after which it is killed.
 
     Raises:
-        KernelError, UsageError, DeviceError, HeadstartBug: what the command says, by its exit status.
+        KernelError, UsageError, DeviceError, HeadstartBug: the command failed, by its exit status.
     """
     words = [command(), *arguments]
     log.debug("runs %s", " ".join(words))
@@ -78,7 +78,7 @@ def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = Non
             timeout=timeout,
         )
     except subprocess.TimeoutExpired as expired:
-        raise DeviceError(f"`headstart {arguments[0]}` was not done after {expired.timeout:.0f} s") from None
+        raise DeviceError(f"`headstart {arguments[0]}` did not finish within {expired.timeout:.0f} s") from None
     for line in done.stderr.splitlines():
         log.debug("%s", line)
     if done.returncode == 0:
@@ -88,7 +88,7 @@ def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = Non
 
 
 def _sentence(stderr: str, status: int, what: str) -> str:
-    """What the command says of its end: its last sentence, with the lines that belong to it. Progress stands before it."""
+    """The command's final message: its last sentence, with the lines that belong to it. Progress comes before it."""
     said = [line for line in stderr.splitlines() if line.strip()]
     if status < 0:
         ended = f"`headstart {what}` was ended by {signal.Signals(-status).name}"

@@ -16,7 +16,7 @@ from headstart.errors import DeviceError, KernelError
 
 
 def is_raw_kernel(value: Any) -> bool:
-    """Whether a value is a `RawKernel` or a `RawModule` of CuPy's, or has what one has: source, options, name or functions."""
+    """Whether a value is a CuPy `RawKernel` or `RawModule`, or has the same attributes: source, options, name or functions."""
     if not isinstance(getattr(value, "code", None), str):
         return False
     return isinstance(getattr(value, "name", None), str) or hasattr(value, "get_function")
@@ -32,7 +32,7 @@ def _library() -> ctypes.CDLL:
             path = load_nvidia_dynamic_lib("nvrtc").abs_path
             if path:
                 names.append(path)
-        except Exception:  # What cannot be found there may be found below.
+        except Exception:  # Libraries that are not found there may be found below.
             pass
     spec = importlib.util.find_spec("nvidia")
     for folder in spec.submodule_search_locations or [] if spec else []:
@@ -43,11 +43,11 @@ def _library() -> ctypes.CDLL:
             return ctypes.CDLL(name)
         except OSError:
             continue
-    raise DeviceError("CUDA C needs NVRTC, which is not there; `pip install nvidia-cuda-nvrtc`, or give PTX")
+    raise DeviceError("CUDA C needs NVRTC, which was not found; `pip install nvidia-cuda-nvrtc`, or pass PTX")
 
 
 def assembler() -> str | None:
-    """A `ptxas`: that of `nvidia-cuda-nvcc`, of Triton's package, or of the path."""
+    """A `ptxas`: from `nvidia-cuda-nvcc`, from Triton's package, or on the path."""
     found: list[str | None] = []
     with contextlib.suppress(Exception):  # An older one has no such function.
         from cuda.pathfinder import find_nvidia_binary_utility  # pyright: ignore[reportMissingImports]
@@ -68,13 +68,13 @@ def _include_folders() -> list[str]:
 
 
 def compiled(source: str, arch: int, options: tuple[str, ...] = ()) -> str:
-    """PTX of CUDA C for `compute_<arch>`.
+    """Compiles CUDA C to PTX for `compute_<arch>`.
 
-    Multiplications and additions are not fused (`--fmad=false`), so that nothing is left open to the assembler.
+    Multiplications and additions are not fused (`--fmad=false`), so that the assembler has no choice.
 
     Raises:
         KernelError: NVRTC refuses the source; with its log.
-        DeviceError: there is no NVRTC.
+        DeviceError: NVRTC is missing.
     """
     library = _library()
     words = [f"--gpu-architecture=compute_{arch}", "--fmad=false", "-lineinfo"]

@@ -1,7 +1,7 @@
-"""CuPy's kernels from source, `RawKernel` and `RawModule`, looked at as they are launched.
+"""CuPy's kernels from source, `RawKernel` and `RawModule`, watched as they are launched.
 
-CuPy launches from compiled code and calls nobody before. What `tuned` gives is therefore an object in front of the kernel: it
-launches that, or a better one that CuPy has loaded as a module of its own.
+CuPy launches from compiled code and has no hook. `tuned` therefore returns an object in front of the kernel. It launches that
+kernel, or a better one that CuPy loads as a separate module.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headstart.errors import HeadstartError, KernelError
 
 log = logging.getLogger("headstart")
 
-#: Options after which CuPy links what NVRTC gives with other code.
+#: Options with which CuPy links NVRTC's output with other code.
 _LINKED = {"--device-c", "-dc", "-rdc=true", "--relocatable-device-code=true"}
 
 
@@ -35,7 +35,7 @@ def is_kernel(value: Any) -> bool:
 
 
 def tuned(kernel: Any, settings: Settings) -> Any:
-    """What launches as this kernel, or as those of this module, and is looked at."""
+    """Launches as this kernel, or as the kernels of this module, and is watched."""
     if settings.mode == "off" or isinstance(kernel, TunedKernel | TunedModule):
         return kernel
     if hasattr(kernel, "get_function"):
@@ -44,7 +44,7 @@ def tuned(kernel: Any, settings: Settings) -> Any:
 
 
 class _Before:
-    """In front of an object: has and sets what that has."""
+    """A proxy that reads and sets another object's attributes."""
 
     def __init__(self, own: Any) -> None:
         object.__setattr__(self, "__wrapped__", own)
@@ -57,7 +57,7 @@ class _Before:
 
 
 class TunedModule(_Before):
-    """A `RawModule` whose kernels are looked at."""
+    """A `RawModule` whose kernels are watched."""
 
     def __init__(self, module: Any, settings: Settings) -> None:
         super().__init__(module)
@@ -71,10 +71,10 @@ class TunedModule(_Before):
 
 
 class TunedKernel(_Before):
-    """A `RawKernel` whose launches are looked at."""
+    """A `RawKernel` whose launches are watched."""
 
     def __init__(self, kernel: Any, settings: Settings, name: str, names: Sequence[str]) -> None:
-        """`names` are the names of C++ that the kernel's module was asked for."""
+        """`names` are the C++ names that the kernel's module was compiled for."""
         super().__init__(kernel)
         for own, value in {"_settings": settings, "_name": name, "_names": names, "_launchers": {}}.items():
             object.__setattr__(self, own, value)
@@ -91,7 +91,7 @@ class TunedKernel(_Before):
             (better or kernel)(grid, block, args, shared_mem=shared_mem)
 
     def _launcher(self) -> CupyLauncher | None:
-        """What decides for launches on the current GPU; nothing where the kernel is left as it is."""
+        """The decider for launches on the current GPU; `None` if the original kernel is kept."""
         from cupy.cuda import runtime  # pyright: ignore[reportMissingImports]
 
         number = runtime.getDevice()
@@ -108,10 +108,10 @@ class TunedKernel(_Before):
 
 
 def text_of(kernel: Any, name: str, names: Sequence[str], capability: int) -> tuple[str, str]:
-    """PTX of a kernel's module, as CuPy's own compiler makes it with CuPy's options; and the entry's name.
+    """PTX of a kernel's module, from CuPy's own compiler with CuPy's options; and the entry's name.
 
     Raises:
-        Unsuitable: it does not come from source, or is linked with other code.
+        Unsuitable: it has no source, or is linked with other code.
         KernelError: NVRTC refuses it.
     """
     if kernel.enable_cooperative_groups:
@@ -120,7 +120,7 @@ def text_of(kernel: Any, name: str, names: Sequence[str], capability: int) -> tu
         try:
             return Path(kernel.file_path).read_text(encoding="ascii"), name
         except (OSError, UnicodeDecodeError, TypeError):
-            raise Unsuitable(f"{kernel.file_path} is machine code; CuPy loads a file of PTX as well") from None
+            raise Unsuitable(f"{kernel.file_path} is machine code; CuPy also loads PTX files") from None
     own = tuple(kernel.options or ())
     if kernel.backend != "nvrtc":
         raise Unsuitable(f"it is compiled by {kernel.backend}")
@@ -146,7 +146,7 @@ def text_of(kernel: Any, name: str, names: Sequence[str], capability: int) -> tu
 
 
 class _Event:
-    """An event of CuPy's, on its current stream."""
+    """A CuPy event on its current stream."""
 
     def __init__(self) -> None:
         import cupy  # pyright: ignore[reportMissingImports]
@@ -165,7 +165,7 @@ class _Event:
 
 
 class _Gpu:
-    """The GPU as CuPy reaches it, for a kernel."""
+    """The GPU of a kernel, through CuPy."""
 
     def __init__(self, kernel: Any, number: int) -> None:
         import cupy  # pyright: ignore[reportMissingImports]
@@ -176,7 +176,7 @@ class _Gpu:
         self.capability = int(cupy.cuda.Device(number).compute_capability)
 
     def assembler(self) -> dict[str, str]:
-        """NVRTC's, of which there is no program."""
+        """NVRTC's assembler, which is not a program."""
         return {}
 
     def loaded(self, ptx: str) -> Any:
@@ -184,7 +184,7 @@ class _Gpu:
             path = Path(folder) / "module.ptx"
             path.write_text(ptx)
             function = self.cupy.RawModule(path=str(path)).get_function(_ptx.entry(ptx).name)
-            # It is read when something is asked of the function.
+            # The function's attributes are read on demand.
             limit = self.kernel.max_dynamic_shared_size_bytes
             if function.max_dynamic_shared_size_bytes < limit:
                 function.max_dynamic_shared_size_bytes = limit
@@ -207,7 +207,7 @@ class _Gpu:
 
 
 class CupyLauncher(RawLauncher):
-    """Decides for launches of a kernel of CuPy's on a GPU."""
+    """Decides for the launches of a CuPy kernel on a GPU."""
 
     def for_launch(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> Any:
         """The better kernel for a launch, or its turn in a trial; nothing for the original."""
@@ -225,10 +225,10 @@ class CupyLauncher(RawLauncher):
 
 
 def _value(number: int, value: Any) -> Array | int | bytes:
-    """An argument as CuPy hands it over. A pointer may reach all memory of the array that it is of.
+    """An argument as CuPy passes it. A pointer may access all memory of its array.
 
     Raises:
-        Unsuitable: it is of a kind that is not understood.
+        Unsuitable: its type is not supported.
     """
     place = getattr(value, "data", value)
     if hasattr(place, "mem") and hasattr(place, "ptr"):
@@ -241,4 +241,4 @@ def _value(number: int, value: Any) -> Array | int | bytes:
         return struct.pack("<d", value)
     if isinstance(value, complex):
         return struct.pack("<dd", value.real, value.imag)
-    raise Unsuitable(f"argument {number} is {type(value).__name__!r}; arrays of CuPy's and numbers are understood")
+    raise Unsuitable(f"argument {number} is {type(value).__name__!r}; accepted: CuPy arrays and numbers")

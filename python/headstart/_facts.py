@@ -1,4 +1,4 @@
-"""What a better kernel rests on, looked at for a launch.
+"""The facts that a better kernel assumes, checked for a launch.
 
 Facts are lines of words, as `headstart tune` writes them: `group X Y Z`, `shared BYTES`, `apart I IN J IN`,
 `ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one. What a kernel
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pointer:
-    """Where a parameter leads: its value, and the allocation around it."""
+    """The target of a parameter: its value, and the allocation around it."""
 
     address: int
     start: int
@@ -22,7 +22,7 @@ class Pointer:
 
 
 def pointers_of(facts: Sequence[str]) -> set[int]:
-    """The parameters whose allocations facts are about."""
+    """The parameters whose allocations facts concern."""
     found: set[int] = set()
     for fact in facts:
         kind, *words = fact.split()
@@ -34,7 +34,7 @@ def pointers_of(facts: Sequence[str]) -> set[int]:
 
 
 def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, pointers: Mapping[int, Pointer]) -> str | None:
-    """The first fact that a launch does not meet; `None` where it meets all. What is not understood is not met."""
+    """The first fact that a launch violates; `None` if it meets all. A fact that is not understood is violated."""
     for fact in facts:
         kind, *words = fact.split()
         if kind in ("reach", "terms"):
@@ -65,14 +65,14 @@ def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, 
 
 @dataclass(frozen=True)
 class Addresses:
-    """What a fact asks of addresses, for allocations of known sizes: an expression over `pN`, the value of parameter N."""
+    """A fact's condition on addresses, for allocations of known sizes: an expression over `pN`, the value of parameter N."""
 
     words: str
     numbers: tuple[int, ...]
 
 
 def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> list[Addresses]:
-    """What is left to compare of facts that a launch meets, for others whose tensors have its sizes and offsets."""
+    """The remaining comparisons of facts that a launch meets, for launches whose tensors have its sizes and offsets."""
     found: list[Addresses] = []
     for fact in facts:
         kind, *words = fact.split()
@@ -82,7 +82,7 @@ def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> list[
         elif kind == "apart":
             i, j = numbers[0], numbers[2]
             one, other = pointers[i], pointers[j]
-            # Apart is where the one ends before the other begins: the distance of the two values says it.
+            # Apart means that one ends before the other begins: the distance of the two values decides.
             inside = (one.address - one.start, other.address - other.start)
             least = inside[1] - inside[0] - (other.end - other.start)
             most = inside[1] - inside[0] + (one.end - one.start)

@@ -1,11 +1,11 @@
-"""The function in a launcher's place: what is looked at for each launch, written out for a kernel's parameters.
+"""The function in a launcher's place: the checks of each launch, generated for a kernel's parameters.
 
-Launch after launch runs it, so that it has no loops, no packed arguments and no calls that can be left out. A launch is first
-looked up by its grid, its integers and the sizes of its tensors. Where that finds a better kernel, what it rests on of
-addresses is compared, with the numbers of these sizes written into the comparison. Whatever is not found so goes to `other`.
+It runs at every launch, so it has no loops, no packed arguments and no avoidable calls. A launch is first looked up by its
+grid, its integers and the sizes of its tensors. If a better kernel is found, its address conditions are checked, with these
+sizes as constants. Everything else goes to `other`.
 
-Triton's own launcher spends more time on scratch memory that a kernel does not have than all of that takes. Where one trial
-call shows what it hands on to its C function, that function is called instead.
+Triton's own launcher spends more time than that on scratch memory that a kernel does not have. If one trial call shows the
+arguments that it passes to its C function, that function is called directly.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from headstart._facts import Addresses
     from headstart._launches import Argument
 
-#: What Triton's launcher gets between the function and the kernel's own arguments.
+#: The arguments of Triton's launcher between the function and the kernel's own arguments.
 HEADS = ("metadata", "launch_metadata", "enter", "exit")
 
 Test = Callable[..., bool]
 
 
 class Fast:
-    """A function `launch`, and what it knows.
+    """A function `launch`, and its cached decisions.
 
-    `known` has, by what `fingerprint` gives, a better function or nothing for the original, and a test of addresses or nothing.
-    `other` decides for launches that are not found there: the better function, a turn of a trial, or nothing.
+    `known` maps a `fingerprint` to a better function, or `None` for the original, and a test of addresses or `None`.
+    `other` decides for all other launches: the better function, a turn of a trial, or `None`.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Fast:
 
         Args:
             arguments: those that are parameters of the entry.
-            left: above 0 while any thread wants its launches left alone; `other` knows which.
-            of_triton: the function to launch is an argument, as Triton's launchers have it. Otherwise what is launched is
-                called itself.
+            left: above 0 while any thread launches originals only; `other` knows which.
+            of_triton: the function to launch is an argument, as for Triton's launchers. Otherwise the function itself is
+                called.
         """
         self.arguments = arguments
         self.names = [f"a{index}" for index in range(count)]
@@ -70,7 +70,7 @@ class Fast:
         self.need(self.needed)
 
     def _call(self, original: Any) -> Callable[[str], str]:
-        """The words that launch a function."""
+        """The code that launches a function."""
         own = ", ".join(self.names)
         if not self.of_triton:
             return lambda function: f"{function}(x, y, z, stream, {own})"
@@ -83,9 +83,9 @@ class Fast:
         return lambda function: f"direct({', '.join(function if word == 'function' else word for word in words)})"
 
     def need(self, needed: frozenset[int]) -> None:
-        """From now on sizes and offsets of these parameters' allocations are part of what is looked up.
+        """From now on the fingerprint includes sizes and offsets of these parameters' allocations.
 
-        Of other tensors only the number of elements counts. Floats do not count at all: no answer depends on them.
+        For other tensors only the number of elements counts. Floats do not count: no answer depends on them.
         """
         self.needed = needed
         first, parts = self._looked_at()
@@ -126,11 +126,11 @@ def undone({head}, {names}):
         if self.launch is None:
             self.launch = self.space["launch"]
         elif not self.is_undone:
-            # Others have taken hold of the function: it stays, and does something else.
+            # Others hold a reference to the function: it stays, and does something else.
             self.launch.__code__ = self.space["launch"].__code__
 
     def _looked_at(self) -> tuple[str, list[str]]:
-        """A statement to begin with, and what is looked up of the arguments."""
+        """An initial statement, and the looked-up values of the arguments."""
         first, parts = [], []
         for number, argument in enumerate(self.arguments):
             own = self.names[argument.index]
@@ -150,7 +150,7 @@ def undone({head}, {names}):
             return None
         name = {number: self.names[argument.index] for number, argument in enumerate(self.arguments)}
         numbers = sorted({number for condition in conditions for number in condition.numbers})
-        # A pointer of Triton's own, which no argument is for, leads nowhere.
+        # A pointer of Triton's own, without an argument, points nowhere.
         lines = [f"p{number} = {name[number]}.data_ptr()" if number in name else f"p{number} = 0" for number in numbers]
         holds = " and ".join(condition.words for condition in conditions)
         space: dict[str, Any] = {}
@@ -159,21 +159,21 @@ def undone({head}, {names}):
         return space["test"]
 
     def undo(self) -> None:
-        """The function launches the original from now on, and looks at nothing."""
+        """From now on the function launches the original without checks."""
         self.is_undone = True
         self.launch.__code__ = self.space["undone"].__code__
 
 
 def bypass(launcher: Any, count: int) -> tuple[list[str], dict[str, Any]] | None:
-    """What Triton's launcher hands on to its C function, for so many arguments: words for each, and constants by name.
+    """The arguments that Triton's launcher passes to its C function: an expression for each, and constants by name.
 
-    A copy of it is called once, with a function that writes down what it gets. Nothing where that is not understood to the last
-    word; then the launcher is called as it is.
+    A copy of it is called once, with a function that records its arguments. `None` if one of them is not understood; then the
+    launcher is called as it is.
     """
     kind = type(launcher)
     if f"{kind.__module__}.{kind.__name__}" != "triton.backends.nvidia.driver.CudaLauncher":
         return None
-    # Whoever has put something of their own around it wants it called.
+    # A wrapper around it wants to be called.
     if getattr(kind.__call__, "__module__", "") != kind.__module__ or not callable(vars(launcher).get("launch")):
         return None
     heads = {name: object() for name in ("x", "y", "z", "stream", "function", *HEADS)}
@@ -183,7 +183,7 @@ def bypass(launcher: Any, count: int) -> tuple[list[str], dict[str, Any]] | None
         probe = copy.copy(launcher)
         probe.launch = lambda *words: written.append(words)
         probe(*heads.values(), *own)
-    except Exception:  # Whatever is new in Triton must not keep it from its work.
+    except Exception:  # A change in Triton must not stop it from working.
         return None
     if len(written) != 1:
         return None

@@ -1,12 +1,12 @@
-"""Triton's kernels, looked at as they are launched.
+"""Triton's kernels, watched as they are launched.
 
-A compiled kernel of Triton's has a launcher, `CompiledKernel._run`, which gets the function to launch among its arguments.
-The launcher is wrapped: for a launch that meets what a better kernel rests on, that kernel's function is handed over in the
-place of the original's. Triton's own caches see nothing of it: the better kernel is assembled by Triton's assembler and
-loaded beside the original, and neither is ever found under the other's key.
+A compiled Triton kernel has a launcher, `CompiledKernel._run`, which gets the function to launch among its arguments. The
+launcher is wrapped: a launch that meets a better kernel's assumptions gets that kernel's function in place of the original's.
+Triton's own caches are not affected: the better kernel is assembled by Triton's assembler and loaded beside the original, and
+neither is ever found under the other's key.
 
-What a launch is decided by is looked up by its grid, its integers, and sizes and addresses of the tensors that facts are about
-(`_fast`); what is not found there, by the sizes of its answer (`TritonLauncher.other`); only then is the launch described.
+A decision is looked up by grid, integers, and sizes and addresses of the tensors that facts concern (`_fast`); if it is not
+found there, by the sizes in the answer's key (`TritonLauncher.other`); only then is the launch described.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ _state = _State()
 
 
 def install(settings: Settings) -> None:
-    """Looks at every kernel that this process compiles from now on.
+    """Watches every kernel that this process compiles from now on.
 
     Raises:
-        UsageError: Triton is not there, or older than 3.5.
+        UsageError: Triton is missing, or older than 3.5.
     """
     _state.settings = settings
     _patch()
 
 
 def uninstall() -> None:
-    """Leaves Triton as it was."""
+    """Restores Triton."""
     _state.settings = None
     _state.marked.clear()
     _state.kept.clear()
@@ -63,7 +63,7 @@ def uninstall() -> None:
 
 
 def unwrapped(kernel: Any) -> Any:
-    """The `JITFunction` below decorators; nothing where there is none. Triton's interpreter has none."""
+    """The `JITFunction` below decorators; `None` if there is none, as in Triton's interpreter."""
     inner = kernel
     while not hasattr(inner, "device_caches") and hasattr(inner, "fn"):
         inner = inner.fn
@@ -81,7 +81,7 @@ def is_interpreted(kernel: Any) -> bool:
 
 
 def mark(function: Any, settings: Settings) -> None:
-    """Has one `JITFunction` looked at.
+    """Watches one `JITFunction`.
 
     Raises:
         UsageError: as for `install`.
@@ -98,9 +98,11 @@ def _patch() -> None:
         from triton.compiler.compiler import CompiledKernel
         from triton.runtime.autotuner import Autotuner
     except ImportError as error:
-        raise UsageError(f"Triton 3.5 or later is needed: {error}; `pip install triton`") from error
+        raise UsageError(f"Triton 3.5 or later is required: {error}; `pip install triton`") from error
     if not hasattr(CompiledKernel, "_init_handles"):
-        raise UsageError("this Triton is not known: its compiled kernels have no `_init_handles`; 3.5 to 3.9 are")
+        raise UsageError(
+            "this version of Triton is not supported: its compiled kernels have no `_init_handles`; accepted: 3.5 to 3.9"
+        )
 
     def replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         original = getattr(owner, name)
@@ -131,12 +133,12 @@ def _patch() -> None:
 
 
 def settings_of(function: Any) -> Settings | None:
-    """How a kernel is looked at, by its `JITFunction`; nothing where it is not."""
+    """The settings for a kernel, by its `JITFunction`; `None` if it is not watched."""
     return _state.marked.get(id(function), _state.settings)
 
 
 def _wrapped(compiled: Any, settings: Settings) -> Any:
-    """The launcher in the place of `compiled._run`; that itself, where the kernel is left as it is."""
+    """The launcher in place of `compiled._run`; that one itself if the kernel is not watched."""
     original = compiled._run
     launcher = made_for(compiled, settings, original, len(compiled.src.signature), of_triton=True)
     if launcher is None:
@@ -146,10 +148,9 @@ def _wrapped(compiled: Any, settings: Settings) -> Any:
 
 
 def made_for(compiled: Any, settings: Settings, original: Any, count: int, *, of_triton: bool) -> TritonLauncher | None:
-    """A launcher of a compiled kernel, whose `fast.launch` stands in the place of `original`.
+    """A launcher of a compiled kernel, whose `fast.launch` replaces `original`.
 
-    It takes `count` arguments, and with `of_triton` the function to launch before them. Nothing where the kernel is not looked
-    at.
+    It takes `count` arguments, and with `of_triton` the function to launch before them. `None` if the kernel is not watched.
     """
     try:
         return TritonLauncher(compiled, Shape.of(compiled), settings, original, count, of_triton=of_triton)
@@ -159,7 +160,7 @@ def made_for(compiled: Any, settings: Settings, original: Any, count: int, *, of
 
 
 class _Gpu:
-    """The GPU as PyTorch and Triton reach it, for a compiled kernel."""
+    """The GPU of a compiled kernel, through PyTorch and Triton."""
 
     def __init__(self, compiled: Any) -> None:
         import torch
@@ -189,9 +190,9 @@ class _Gpu:
 
 
 class TritonLauncher(_answers.Launcher):
-    """Decides for launches of a compiled kernel of Triton's.
+    """Decides for the launches of a compiled Triton kernel.
 
-    `compiled` is a `CompiledKernel`, or has what of it is used: `name`, `asm`, `metadata`, `src`.
+    `compiled` is a `CompiledKernel`, or has the attributes used here: `name`, `asm`, `metadata`, `src`.
     """
 
     shape: Shape
@@ -207,7 +208,7 @@ class TritonLauncher(_answers.Launcher):
         """Puts the original where others look for it."""
 
     def other(self, x: int, y: int, z: int, args: tuple[Any, ...]) -> Any:
-        """The function for a launch that `fast` does not know, or its turn in a trial; nothing for the original."""
+        """The function for a launch that `fast` does not know, or its turn in a trial; `None` for the original."""
         if _answers.is_left_alone():
             return None
         try:
@@ -218,13 +219,13 @@ class TritonLauncher(_answers.Launcher):
         return decision.better
 
     def remember(self, grid: tuple[int, int, int], args: tuple[Any, ...], decision: Decision) -> None:
-        """Has launches that are alike decided in the same way, without a look."""
+        """Reuses the decision for equal launches, without a check."""
         with contextlib.suppress(TypeError, AttributeError):
             self.decided[self.coarse(*grid, args)] = decision
         self._remember(grid, args, decision)
 
     def _remember(self, grid: tuple[int, int, int], args: tuple[Any, ...], decision: Decision) -> None:
-        """Has launches of these sizes decided by `fast`; not where this one does not meet what its answer rests on."""
+        """Lets `fast` decide for launches of these sizes, unless this one violates its answer's assumptions."""
         if not decision.is_met:
             return
         known = self.fast.known
@@ -234,14 +235,14 @@ class TritonLauncher(_answers.Launcher):
             known[self.fast.fingerprint(*grid, *args)] = (decision.better, decision.test)
 
     def needs(self, pointers: set[int]) -> None:
-        """From now on facts are about the memory of these parameters, too."""
+        """From now on facts also concern the memory of these parameters."""
         needed = self.fast.needed | pointers
         if needed != self.fast.needed:
             self.coarse = self.shape.coarse(needed)
             self.fast.need(needed)
 
     def forget(self) -> None:
-        """What was decided is looked at again."""
+        """Decisions are made anew."""
         super().forget()
         self.fast.known.clear()
 
@@ -250,10 +251,10 @@ class TritonLauncher(_answers.Launcher):
         return self.fast.test(_facts.of_addresses(facts, pointers))
 
     def adapted(self, function: Any) -> Any:
-        """What `look` gives for a better function."""
+        """The result of `look` for a better function."""
         return self.adapt(function)
 
     def undo(self) -> None:
-        """The original is launched from now on."""
+        """From now on the original is launched."""
         self.fast.undo()
         self.restore()

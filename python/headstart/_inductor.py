@@ -1,7 +1,7 @@
-"""Inductor's kernels: `torch.compile` launches most of them by a launcher of its own, of which Triton knows nothing.
+"""Inductor's kernels: `torch.compile` launches most of them with its own launcher, which bypasses Triton's.
 
-Its workers compile in other processes and hand machine code over; the PTX lies beside that in Triton's cache. Kernels that
-Inductor does not launch so go through Triton's compiled kernels, as all others.
+Its workers compile in other processes and deliver machine code; the PTX lies beside it in Triton's cache. Kernels that Inductor
+launches otherwise go through Triton's compiled kernels, as all others do.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ Replace = Callable[[Any, str, Callable[[Any], Any]], None]
 
 
 class _Afterwards(importlib.abc.MetaPathFinder):
-    """Calls a function after Inductor's module was imported, by whomever: importing it takes seconds."""
+    """Calls a function after anything has imported Inductor's module: importing it takes seconds."""
 
     def __init__(self, then: Callable[[types.ModuleType], None]) -> None:
         self.then = then
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        """The module's own, with our function called after it was executed."""
+        """The module's own loader, which calls our function after it."""
         if fullname != MODULE:
             return None
         sys.meta_path.remove(self)
@@ -44,7 +44,7 @@ class _Afterwards(importlib.abc.MetaPathFinder):
             execute(module)
             try:
                 self.then(module)
-            except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
+            except Exception as error:  # A change in Inductor must not stop it from working.
                 log.info("Inductor's kernels are left as they are: %s", error)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
@@ -52,7 +52,7 @@ class _Afterwards(importlib.abc.MetaPathFinder):
 
 
 def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
-    """Has launchers that Inductor makes from now on looked at, and its autotuner's trials left alone."""
+    """Watches launchers that Inductor makes from now on, and leaves its autotuner's trials alone."""
 
     def then(module: types.ModuleType) -> None:
         _patch(module, replace, as_trial)
@@ -65,7 +65,7 @@ def patch(replace: Replace, as_trial: Callable[[Any], Any]) -> None:
 
 
 def unpatch() -> None:
-    """Waits for the import no longer."""
+    """Stops waiting for the import."""
     sys.meta_path[:] = [own for own in sys.meta_path if not isinstance(own, _Afterwards)]
 
 
@@ -79,12 +79,12 @@ def _patch(triton_heuristics: Any, replace: Replace, as_trial: Callable[[Any], A
         def make_launcher(self: Any) -> Any:
             try:
                 wrapped = _wrapped(self)
-            except Exception as error:  # Whatever is new in Inductor must not keep it from its work.
+            except Exception as error:  # A change in Inductor must not stop it from working.
                 log.info("kernel %s of Inductor's is left as it is: %s", getattr(self.kernel, "name", "?"), error)
                 wrapped = None
             if wrapped is None:
                 return original(self)
-            # The launcher keeps what it finds there; the kernel itself is pickled, and must not.
+            # The launcher keeps this reference; the kernel itself is pickled, and must not have it.
             self.kernel.run = wrapped
             try:
                 return original(self)
@@ -97,7 +97,7 @@ def _patch(triton_heuristics: Any, replace: Replace, as_trial: Callable[[Any], A
 
 
 def _wrapped(result: Any) -> Callable[..., None] | None:
-    """What is called in the place of the static kernel's `run`; nothing where the kernel is left as it is."""
+    """The function in place of the static kernel's `run`; `None` if the kernel is not watched."""
     from headstart import _hook
 
     settings = _hook.settings_of(None)
@@ -109,7 +109,7 @@ def _wrapped(result: Any) -> Callable[..., None] | None:
     code = Path(kernel.cubin_path)
     text, manifest = code.with_suffix(".ptx"), code.with_suffix(".json")
     if not text.is_file() or not manifest.is_file():
-        log.info("kernel %s of Inductor's is left as it is: there is no PTX of it", kernel.name)
+        log.info("kernel %s of Inductor's is left as it is: it has no PTX", kernel.name)
         return None
     metadata = json.loads(manifest.read_text())
     from triton.backends.compiler import GPUTarget

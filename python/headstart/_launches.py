@@ -1,6 +1,6 @@
-"""Launches of Triton's compiled kernels: what their arguments are, and copies of them.
+"""Launches of Triton's compiled kernels: their arguments, and copies of them.
 
-A launch is described by the entry's parameters in order. Tensors are known by the allocation around them, their storage.
+A launch is described by the entry's parameters in order. A tensor is known by the allocation around it, its storage.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORMATS = {"fp32": "<f", "fp64": "<d", "fp16": "<e"}
 _INTEGERS = {"i1": 1, "u1": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "i64": 8, "u64": 8}
 
 
-#: Where tensors lie whose launches are looked at.
+#: Where the tensors of watched launches lie.
 DEVICES = ("cuda",)
 
 
@@ -35,7 +35,7 @@ class Argument:
 
     @property
     def is_integer(self) -> bool:
-        """Whether it is an integer: its size is part of a launch's."""
+        """Whether it is an integer: its size is part of a launch's key."""
         return self.kind in _INTEGERS
 
 
@@ -52,21 +52,21 @@ class Shape:
 
     @classmethod
     def of(cls, compiled: Any) -> Shape:
-        """Of a compiled kernel of Triton's.
+        """Of a compiled Triton kernel.
 
         Raises:
-            Unsuitable: it has no PTX, or parameters that are not understood.
+            Unsuitable: it has no PTX, or parameters that are not supported.
         """
         ptx = compiled.asm.get("ptx") if hasattr(compiled.asm, "get") else None
         if not ptx:
-            raise Unsuitable("there is no PTX of it")
+            raise Unsuitable("it has no PTX")
         metadata = compiled.metadata
         if getattr(metadata, "num_ctas", 1) != 1:
             raise Unsuitable("it has clusters of work-groups")
         if getattr(metadata, "launch_cooperative_grid", False) or getattr(metadata, "launch_pdl", False):
-            raise Unsuitable("its launch depends on others of the device")
+            raise Unsuitable("its launch depends on others on the device")
         if getattr(metadata, "global_scratch_size", 0) or getattr(metadata, "profile_scratch_size", 0):
-            raise Unsuitable("it has scratch memory of Triton's")
+            raise Unsuitable("it uses Triton's scratch memory")
         entry = _ptx.entry(ptx, metadata.name)
         arguments: list[Argument] = []
         for index, kind in enumerate(compiled.src.signature.values()):
@@ -86,9 +86,9 @@ class Shape:
         return self.group, self.shared_bytes
 
     def coarse(self, needed: frozenset[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
-        """A function of grid and arguments: equal results mean launches of one answer that are alike in what facts are about.
+        """A function of grid and arguments: equal results mean one answer, and equal facts.
 
-        `needed` are the parameters whose allocations facts are about; of other tensors only the number of elements counts.
+        `needed` are the parameters whose allocations facts concern; for other tensors only the number of elements counts.
         Grid and integers count as they do for keys.
         """
         parts = ["about(x)", "about(y)", "about(z)"]
@@ -104,10 +104,10 @@ class Shape:
         return eval(f"lambda x, y, z, a: ({', '.join(parts)},)", {"about": about})
 
     def pointers(self, args: Sequence[Any]) -> dict[int, Pointer]:
-        """Where each pointer leads, by the number of its parameter.
+        """The target of each pointer, by the number of its parameter.
 
         Raises:
-            Unsuitable: an argument is no tensor on a GPU.
+            Unsuitable: an argument is not a tensor on a GPU.
         """
         found: dict[int, Pointer] = {}
         for number, argument in enumerate(self.arguments):
@@ -115,11 +115,11 @@ class Shape:
                 continue
             value = args[argument.index]
             if not hasattr(value, "untyped_storage"):
-                raise Unsuitable(f"argument {argument.index} is a pointer of which no tensor is known")
+                raise Unsuitable(f"argument {argument.index} is a pointer without a known tensor")
             storage = value.untyped_storage()
             if not str(storage.device).startswith(DEVICES):
-                # Triton says so itself, in the words that its users know.
-                raise Unsuitable(f"argument {argument.index} lies on {storage.device}, not on a GPU")
+                # Triton reports it itself, in its users' terms.
+                raise Unsuitable(f"argument {argument.index} is on {storage.device}, not on a GPU")
             start = storage.data_ptr()
             found[number] = Pointer(value.data_ptr(), start, start + storage.nbytes())
         for number in range(len(self.arguments), len(self.entry.sizes)):
@@ -127,7 +127,7 @@ class Shape:
         return found
 
     def bytes_reached(self, args: Sequence[Any]) -> int:
-        """Bytes of all allocations that arguments lead into."""
+        """Bytes of all allocations that arguments point to."""
         found = {own.start: own.end - own.start for own in self.pointers(args).values()}
         return sum(found.values())
 
@@ -151,7 +151,7 @@ class Shape:
         return bytes(words)
 
     def key(self, grid: tuple[int, int, int], args: Sequence[Any], device: str, version: str) -> str:
-        """The name of this launch's answer: equal for launches of the kernel that are about as large.
+        """The key of this launch's answer: equal for launches of the kernel of about the same size.
 
         Grid, sizes and scalars count by their number of bits.
         """
@@ -165,9 +165,9 @@ class Shape:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
     def snapshot(self, grid: tuple[int, int, int], args: Sequence[Any], device: str, capability: int) -> Launch:
-        """A copy of the launch and of all memory that its arguments reach. Waits for the device.
+        """A copy of the launch and of all memory that its arguments point to. Waits for the device.
 
-        Call it before the launch: what the kernel writes in place is kept as it was.
+        Call it before the launch, so that memory that the kernel updates in place is copied unchanged.
         """
         import torch
 
@@ -180,7 +180,7 @@ class Shape:
                 whole = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
                 memory[storage.data_ptr()] = Memory(storage.data_ptr(), memoryview(whole.cpu().numpy()))
         parameters = bytearray(self.parameters(args))
-        # Triton's scratch pointers, which nobody follows here, lead somewhere of their own.
+        # Triton's scratch pointers, which are not followed here, get allocations of their own.
         for number in range(len(self.arguments), len(self.entry.sizes)):
             offset, size = self.entry.layout[number]
             address = 0x10_0000_0000 + (number << 24)
@@ -201,5 +201,5 @@ class Shape:
 
 
 def about(number: int) -> int:
-    """A number for keys: itself if it is small, otherwise how many bits it has."""
+    """A number for keys: itself if it is small, otherwise its number of bits."""
     return number if -16 <= number <= 16 else 1000 + number.bit_length() if number > 0 else -1000 - number.bit_length()

@@ -1,4 +1,4 @@
-"""Numba's CUDA kernels without a GPU: PTX of a kernel, and its arrays as the many parameters that Numba makes of each."""
+"""Numba's CUDA kernels without a GPU: PTX of a kernel, and the parameters that Numba passes for each array."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ def is_kernel(value: Any) -> bool:
 def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, list[Any]]:
     """PTX for `sm_<arch>`, the entry's name, and a value for each of its parameters.
 
-    The kernel is compiled as Numba does at a launch: for the types of these arguments, with what `@cuda.jit` was told of
-    `fastmath` and `opt`. An array becomes two pointers that nobody uses, its number of elements, their size, its memory, its
-    shape and its strides in bytes.
+    The kernel is compiled as Numba does at a launch: for the types of these arguments, with `@cuda.jit`'s `fastmath` and `opt`.
+    An array becomes two unused pointers, its number of elements, their size, its memory, its shape and its strides in bytes.
 
     Raises:
         KernelError: Numba refuses the kernel for these arguments.
@@ -51,14 +50,14 @@ def compiled(kernel: Any, arguments: list[Any], arch: int) -> tuple[str, str, li
             names.append(name)
     own = getattr(kernel, "targetoptions", {})
     options = {name: own[name] for name in ("fastmath", "opt") if own.get(name) is not None}
-    # Numba warns where it does not find the source, and there are no lines then.
+    # Numba warns if it does not find the source; then there are no lines.
     with contextlib.suppress(OSError, TypeError):
         options["lineinfo"] = bool(inspect.getsource(kernel.py_func))
     try:
         ptx, _ = cuda.compile_ptx(kernel.py_func, types.void(*signature), cc=(arch // 10, arch % 10), **options)
     except Exception as refusal:
         raise KernelError(f"Numba refuses the kernel: {refusal}") from refusal
-    # The entry's name has all types in it, in some hundred letters.
+    # The entry's name contains all types, in some hundred letters.
     ptx, name = _ptx.shortened(ptx, _ptx.entry(ptx).name, kernel.py_func.__name__)
     return _ptx.renamed(ptx, name, names), name, values
 
@@ -70,16 +69,16 @@ def of_array(name: str, dimensions: int) -> list[str]:
 
 
 def _array(value: Any, number: int, memory: dict[int, Any]) -> tuple[Any, list[Any]]:
-    """An array's type of Numba's, and its parameters. One that is given twice is one piece of `memory`."""
+    """An array's Numba type, and its parameters. An array given twice is one piece of `memory`."""
     from numba import types  # pyright: ignore[reportMissingImports]
     from numba.np.numpy_support import from_dtype  # pyright: ignore[reportMissingImports]
 
     shape = tuple(value.shape)
     kind = np.dtype(dtype_of(value))
-    # The last index is the nearest in memory, or the first in Fortran's order.
+    # The last index varies fastest in memory, or the first in Fortran order.
     by_columns = isinstance(value, np.ndarray) and not value.flags.c_contiguous
     if isinstance(value, np.ndarray) and by_columns and not value.flags.f_contiguous:
-        raise UsageError(f"argument {number} is a view with gaps in memory; give `numpy.ascontiguousarray(…)` of it")
+        raise UsageError(f"argument {number} is a view with gaps in memory; pass `numpy.ascontiguousarray(…)` of it")
     steps = [kind.itemsize]
     for extent in shape[:-1] if by_columns else reversed(shape[1:]):
         steps.append(steps[-1] * extent)
@@ -91,7 +90,7 @@ def _array(value: Any, number: int, memory: dict[int, Any]) -> tuple[Any, list[A
 
 
 def _number(value: Any, number: int) -> Any:
-    """A number's type of Numba's."""
+    """A number's Numba type."""
     from numba import types  # pyright: ignore[reportMissingImports]
     from numba.np.numpy_support import from_dtype  # pyright: ignore[reportMissingImports]
 

@@ -1,8 +1,8 @@
-"""Numba's CUDA kernels, looked at as they are launched.
+"""Numba's CUDA kernels, watched as they are launched.
 
-`@cuda.jit` gives a dispatcher, which compiles a kernel for each combination of argument types; that has `launch`. It is wrapped
-for the dispatchers that were marked: for a launch that meets what a better kernel rests on, a copy of the kernel is launched
-whose code library has the better PTX. Numba links and loads that as its own, and its caches see nothing of it.
+`@cuda.jit` gives a dispatcher, which compiles a kernel for each combination of argument types. The kernel's `launch` is wrapped
+for marked dispatchers: a launch that meets a better kernel's assumptions launches a copy of the kernel whose code library has
+the better PTX. Numba links and loads that as its own, and its caches are not affected.
 """
 
 from __future__ import annotations
@@ -47,15 +47,17 @@ def is_simulated(value: Any) -> bool:
 
 
 def mark(dispatcher: Any, settings: Settings) -> Any:
-    """Has a dispatcher's kernels looked at; returns it.
+    """Watches a dispatcher's kernels; returns the dispatcher.
 
     Raises:
-        UsageError: this Numba is not known.
+        UsageError: this version of Numba is not supported.
     """
     from numba.cuda.dispatcher import _Kernel  # pyright: ignore[reportMissingImports]
 
     if not hasattr(_Kernel, "launch") or not hasattr(_Kernel, "_prepare_args"):
-        raise UsageError("this Numba is not known: its compiled kernels have no `launch`; numba-cuda 0.30 is")
+        raise UsageError(
+            "this version of Numba is not supported: its compiled kernels have no `launch`; accepted: numba-cuda 0.30"
+        )
     _state.marked[id(dispatcher.py_func)] = (settings, dispatcher)
     if _state.original is None:
         original = _Kernel.launch
@@ -76,7 +78,7 @@ def mark(dispatcher: Any, settings: Settings) -> Any:
 
 
 def uninstall() -> None:
-    """Leaves Numba as it was."""
+    """Restores Numba."""
     _state.marked.clear()
     if _state.original is not None:
         owner, original = _state.original
@@ -85,7 +87,7 @@ def uninstall() -> None:
 
 
 def _launcher_of(kernel: Any) -> NumbaLauncher | None:
-    """What decides for a compiled kernel's launches; nothing where it is left as it is."""
+    """The decider for a compiled kernel's launches; `None` if it is not watched."""
     function = getattr(kernel, "py_func", None)
     if id(function) not in _state.marked:
         return None
@@ -104,7 +106,7 @@ def _launcher_of(kernel: Any) -> NumbaLauncher | None:
 
 
 class _Event:
-    """An event of Numba's on a stream."""
+    """A Numba event on a stream."""
 
     def __init__(self, stream: Any) -> None:
         from numba import cuda  # pyright: ignore[reportMissingImports]
@@ -123,7 +125,7 @@ class _Event:
 
 
 class _Gpu:
-    """The GPU as Numba reaches it, for a compiled kernel."""
+    """The GPU of a compiled kernel, through Numba."""
 
     def __init__(self, kernel: Any) -> None:
         from numba import cuda  # pyright: ignore[reportMissingImports]
@@ -140,7 +142,7 @@ class _Gpu:
         """Of the thread that launches: `stream`."""
 
     def assembler(self) -> dict[str, str]:
-        """Numba links by the driver or nvJitLink, of which there is no program."""
+        """Numba links with the driver or nvJitLink, which are not programs."""
         return {}
 
     def loaded(self, ptx: str) -> Any:
@@ -176,7 +178,7 @@ class _Gpu:
 
 
 class _Always(dict[Any, Any]):
-    """A cache that has the same for every key."""
+    """A cache that returns the same for every key."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -190,7 +192,7 @@ class _Always(dict[Any, Any]):
 
 
 class NumbaLauncher(RawLauncher):
-    """Decides for launches of a compiled kernel of Numba's."""
+    """Decides for the launches of a compiled Numba kernel."""
 
     gpu: _Gpu
 
@@ -199,16 +201,16 @@ class NumbaLauncher(RawLauncher):
         if kernel.cooperative:
             raise Unsuitable("its work-groups wait for each other")
         if kernel.debug:
-            raise Unsuitable("it is compiled for debugging, and keeps its errors in variables of its module")
+            raise Unsuitable("it is compiled for debugging, and stores its errors in module variables")
         if kernel.extensions:
             raise Unsuitable("extensions change its arguments")
         if library._linking_files or getattr(library, "needs_cudadevrt", False):
             raise Unsuitable("other code is linked to it")
-        # What nvJitLink optimizes comes as a whole; what the driver links, as it was compiled.
+        # nvJitLink's output is complete; the driver links kernels as they were compiled.
         texts = [library.get_lto_ptx()] if getattr(library, "_lto", False) else library.get_asm_strs()
         if len(texts) != 1:
             raise Unsuitable(f"it consists of {len(texts)} modules")
-        # The entry's name has all types in it, in some hundred letters.
+        # The entry's name contains all types, in some hundred letters.
         text, name = _ptx.shortened(texts[0], kernel.entry_name, kernel.py_func.__name__)
         text = _ptx.renamed(text, name, _names(kernel))
         gpu = _Gpu(kernel)
@@ -216,7 +218,7 @@ class NumbaLauncher(RawLauncher):
         self.kinds = kernel.argument_types
 
     def for_launch(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Any:
-        """The better kernel for a launch, or its turn in a trial; nothing for the original."""
+        """The better kernel for a launch, or its turn in a trial; `None` for the original."""
         grid, group = three(griddim), three(blockdim)
         values: list[_Value] = []
         try:
@@ -230,7 +232,7 @@ class NumbaLauncher(RawLauncher):
 
 
 def _names(kernel: Any) -> list[str]:
-    """Names of the entry's parameters, as far as each argument is one or an array."""
+    """Names of the entry's parameters, for arguments that are one parameter or an array."""
     names: list[str] = []
     for name, kind in zip(inspect.signature(kernel.py_func).parameters, kernel.argument_types, strict=False):
         if type(kind).__name__ in ("UniTuple", "Tuple", "NamedTuple", "NamedUniTuple", "Complex"):
@@ -240,10 +242,10 @@ def _names(kernel: Any) -> list[str]:
 
 
 def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
-    """Adds the parameters that Numba makes of an argument.
+    """Adds the parameters that Numba passes for an argument.
 
     Raises:
-        Unsuitable: it is of a kind that is not understood, or does not lie on the GPU.
+        Unsuitable: its type is not supported, or it is not on the GPU.
     """
     name = type(kind).__name__
     if name == "Array":
@@ -254,7 +256,7 @@ def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
         if count:
             start += sum(own for own in reach if own < 0)
             end += sum(own for own in reach if own > 0) + size
-        # Two pointers that kernels do not use: who owns the memory, and what it is a part of.
+        # Two pointers that kernels do not use: the owner of the memory, and its parent.
         values += [0, 0, count, size, Array(address, start, end), *shape, *strides]
     elif name in ("Integer", "IntegerLiteral", "Boolean"):
         values.append(int(value))
@@ -274,7 +276,7 @@ def _placed(value: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
     """Shape, strides and size of an element in bytes, and the address of an array on the GPU.
 
     Raises:
-        Unsuitable: it lies on the host; Numba copies it there and back with each launch.
+        Unsuitable: it is on the host; Numba copies it there and back with each launch.
     """
     if hasattr(value, "__cuda_ndarray__"):
         address = value.device_ctypes_pointer
@@ -282,7 +284,7 @@ def _placed(value: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
         return value.shape, value.strides, value.dtype.itemsize, address or 0
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is None:
-        raise Unsuitable("an array lies on the host, and is copied with each launch; `cuda.to_device` puts it on the GPU")
+        raise Unsuitable("an array is on the host and is copied at each launch; `cuda.to_device` moves it to the GPU")
     shape = tuple(interface["shape"])
     size = np.dtype(interface["typestr"]).itemsize
     strides = interface.get("strides")

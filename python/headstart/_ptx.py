@@ -1,4 +1,4 @@
-"""What is needed of a module's text: its entries, and their parameters in order."""
+"""The parts of a module's text that are needed here: its entries, and their parameters in order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Entry:
         return layout
 
 
-#: Words of PTX that no parameter can have as its name.
+#: PTX keywords that no parameter can have as its name.
 _RESERVED = frozenset(
     """abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt brx call clz cnot
     copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns getctarank griddepcontrol isspacep
@@ -46,7 +46,7 @@ _RESERVED = frozenset(
 
 
 def renamed(text: str, name: str, parameters: list[str]) -> str:
-    """A module whose entry has parameters of these names instead of `<name>_param_0` and so on, where that can be."""
+    """The module with these names for the entry's parameters instead of `<name>_param_0` and so on, if possible."""
     for number, new in enumerate(parameters):
         if re.fullmatch(r"[A-Za-z_]\w*", new) and new not in _RESERVED and not re.search(rf"[\w$%.]*\b{new}\b", text):
             text = re.sub(rf"\b{re.escape(name)}_param_{number}\b", new, text)
@@ -54,7 +54,7 @@ def renamed(text: str, name: str, parameters: list[str]) -> str:
 
 
 def shortened(text: str, name: str, short: str) -> tuple[str, str]:
-    """A module whose entry `name` is called `short`, and the name that it has; where that cannot be, both as they were."""
+    """The module with its entry `name` renamed to `short`, and the new name; both unchanged if that is impossible."""
     if not re.fullmatch(r"[A-Za-z_]\w*", short) or short in _RESERVED or re.search(rf"(?<![\w$]){short}(?![\w$])", text):
         return text, name
     return text.replace(name, short), short
@@ -82,7 +82,7 @@ def entry(text: str, name: str | None = None) -> Entry:
     """The entry of this name, or the only one.
 
     Raises:
-        KernelError: there is none, or several and no name.
+        KernelError: there is none, or there are several and no name was given.
     """
     found = entries(text)
     if name is not None:
@@ -93,4 +93,4 @@ def entry(text: str, name: str | None = None) -> Entry:
         return found[0]
     names = ", ".join(own.name for own in entries(text)) or "none"
     what = f"no kernel {name!r}" if name else "several kernels, or none"
-    raise KernelError(f"the module has {what}; it has {names}; give `name=`")
+    raise KernelError(f"the module has {what}; accepted for `name=`: {names}")

@@ -1,7 +1,7 @@
-"""Launches of kernels that take parameters as they are, Numba's and CuPy's: described, copied, and decided for.
+"""Launches of kernels with plain parameters, those of Numba and CuPy: description, copies, decisions.
 
-What a launch is decided by is looked up by its grid, its work-group, its integers and where its arrays lie. That costs a few
-microseconds of a launch, which takes such a library tens of them.
+A decision is looked up by grid, work-group, integers and addresses of arrays. That takes a few microseconds of a launch, which
+takes such a library tens of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Geometry = tuple[int, int, int]
 
 
 class Array(NamedTuple):
-    """An argument in memory: where its parameter points, and the memory that it may reach there."""
+    """An argument in memory: the address in its parameter, and the memory that it may access there."""
 
     address: int
     start: int
@@ -32,7 +32,7 @@ class Array(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """Arguments of a launch: an array, an integer, or the bytes of something else for each parameter of the entry."""
+    """Arguments of a launch: an array, an integer, or the bytes of another value for each parameter of the entry."""
 
     group: Geometry
     shared_bytes: int
@@ -48,33 +48,33 @@ class Call:
 
 
 class Parameters:
-    """How launches of an entry are described."""
+    """The description of an entry's launches."""
 
     def __init__(self, ptx: str, entry: _ptx.Entry, read: Callable[[int, int], memoryview]) -> None:
-        """`read` copies so many bytes from an address, when the device is done with what was launched before."""
+        """`read` copies so many bytes from an address, when the device has finished the earlier launches."""
         self.ptx = ptx
         self.entry = entry
         self.read = read
         self.hash = hashlib.sha256(f"{entry.name}\n{ptx}".encode()).hexdigest()
 
     def check(self, call: Call) -> None:
-        """Refuses arguments that do not suit the parameters.
+        """Refuses arguments that do not match the parameters.
 
         Raises:
-            Unsuitable: there are more or fewer, or one is of another size.
+            Unsuitable: there are more or fewer, or one has another size.
         """
         if len(call.values) != len(self.entry.sizes):
-            raise Unsuitable(f"{len(call.values)} arguments for {len(self.entry.sizes)} parameters are not understood")
+            raise Unsuitable(f"{len(call.values)} arguments for {len(self.entry.sizes)} parameters")
         for number, value in enumerate(call.values):
             if isinstance(value, Array) and self.entry.sizes[number] != 8:
-                raise Unsuitable(f"argument {number} is an array, and its parameter has {self.entry.sizes[number]} bytes")
+                raise Unsuitable(f"argument {number} is an array, but its parameter has {self.entry.sizes[number]} bytes")
 
     def geometry(self, args: Call) -> tuple[Geometry, int]:
         """Work-items of a work-group, and bytes of dynamic shared memory."""
         return args.group, args.shared_bytes
 
     def regions(self, args: Call) -> list[tuple[int, int]]:
-        """Start and end of all memory that is reached, in order; arrays that overlap reach one region."""
+        """Start and end of all accessible memory, in order; overlapping arrays share one region."""
         found: list[tuple[int, int]] = []
         for own in sorted((own.start, own.end) for own in args.values if isinstance(own, Array) and own.end > own.start):
             if found and own[0] < found[-1][1]:
@@ -84,7 +84,7 @@ class Parameters:
         return found
 
     def pointers(self, args: Call) -> dict[int, Pointer]:
-        """Where each pointer leads, by the number of its parameter."""
+        """The target of each pointer, by the number of its parameter."""
         regions = self.regions(args)
         starts = [start for start, _ in regions]
         found: dict[int, Pointer] = {}
@@ -98,7 +98,7 @@ class Parameters:
         return found
 
     def bytes_reached(self, args: Call) -> int:
-        """Bytes of all memory that arguments lead into."""
+        """Bytes of all memory that arguments point to."""
         return sum(end - start for start, end in self.regions(args))
 
     def parameters(self, args: Call) -> bytes:
@@ -111,14 +111,14 @@ class Parameters:
             elif isinstance(value, int):
                 words += (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
             else:
-                # A library may hand over more than the entry takes.
+                # A library may pass more than the entry takes.
                 words += value[:size].ljust(size, b"\0")
         return bytes(words)
 
     def key(self, grid: Geometry, args: Call, device: str, version: str) -> str:
-        """The name of this launch's answer: equal for launches of the kernel that are about as large.
+        """The key of this launch's answer: equal for launches of the kernel of about the same size.
 
-        Grid, sizes and integers count by their number of bits, work-groups and shared memory as they are.
+        Grid, sizes and integers count by their number of bits, work-groups and shared memory exactly.
         """
         parts: list[Any] = [version, device, self.hash, [about(own) for own in grid], args.group, args.shared_bytes]
         starts: dict[int, int] = {}
@@ -128,7 +128,7 @@ class Parameters:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
     def snapshot(self, grid: Geometry, args: Call, device: str, capability: int) -> Launch:
-        """A copy of the launch and of all memory that its arguments reach. Waits for the device."""
+        """A copy of the launch and of all memory that its arguments point to. Waits for the device."""
         return Launch(
             kernel=self.entry.name,
             ptx=self.ptx,
@@ -144,7 +144,7 @@ class Parameters:
 
 
 class RawLauncher(_answers.Launcher):
-    """Decides for launches of a kernel by a token of each: what tells it apart from others, addresses among it."""
+    """Decides for a kernel's launches by a token of each, which includes its addresses."""
 
     shape: Parameters
 
@@ -153,7 +153,7 @@ class RawLauncher(_answers.Launcher):
         self.is_undone = False
 
     def better(self, grid: Geometry, call: Call) -> Any:
-        """The better function for a launch, or its turn in a trial; nothing for the original."""
+        """The better function for a launch, or its turn in a trial; `None` for the original."""
         if self.is_undone or _answers.is_left_alone():
             return None
         with contextlib.suppress(KeyError):
@@ -166,16 +166,16 @@ class RawLauncher(_answers.Launcher):
         return self.look(grid, call)
 
     def remember(self, grid: Geometry, args: Call, decision: Decision) -> None:
-        """Has launches that are alike decided in the same way, without a look."""
+        """Reuses the decision for equal launches, without a check."""
         self.decided[args.token] = decision
 
     def undo(self) -> None:
-        """The original is launched from now on."""
+        """From now on the original is launched."""
         self.is_undone = True
 
 
 def three(numbers: int | Sequence[int]) -> Geometry:
-    """Three extents of one to three."""
+    """Three extents, from one to three given ones."""
     if type(numbers) is tuple and len(numbers) == 3:
         return numbers
     own = (numbers,) if isinstance(numbers, int) else tuple(int(number) for number in numbers)

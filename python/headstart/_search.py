@@ -1,4 +1,4 @@
-"""Searches: a launch is tuned on a GPU by the command, in a process of its own."""
+"""Searches: the command tunes a launch on a GPU, in a separate process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def left(name: str, device: str, why: str) -> Answer:
 
 
 def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, assembler: dict[str, str]) -> Answer:
-    """Tunes a launch on a GPU, in a process of its own."""
+    """Tunes a launch on a GPU, in a separate process."""
     folder = Path(tempfile.mkdtemp(prefix="headstart-"))
     try:
         launch.write(folder / "launch")
@@ -30,7 +30,7 @@ def search(launch: _capture.Launch, device: str, ordinal: str, budget: float, as
 def search_in(
     folder: Path, device: str, ordinal: str, budget: float, assembler: dict[str, str], plans: str = "likely"
 ) -> Answer:
-    """Tunes the launch that a folder holds. A kernel that cannot be read or bettered has an answer, too."""
+    """Tunes the launch in a folder. A kernel that cannot be read or improved has an answer, too."""
     output = folder / "report.json"
     words = ["tune", str(folder), "--device", ordinal, "--plans", plans]
     words += ["--budget", str(budget), "--json", str(output)]
@@ -38,7 +38,7 @@ def search_in(
     # A launch that was collected elsewhere names an assembler of that machine.
     if not os.access(environment.get("HEADSTART_PTXAS", ""), os.X_OK):
         environment.pop("HEADSTART_PTXAS", None)
-        # Without one the driver compiles, which cannot be stopped but with the process that measures.
+        # Without an assembler the driver compiles, which can only be stopped with the process that measures.
         if program := _cuda.assembler():
             environment["HEADSTART_PTXAS"] = program
     # Kernels with thousands of instructions keep it busy for minutes, and a search waits for the slowest.

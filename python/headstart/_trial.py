@@ -1,6 +1,6 @@
-"""The first launches of a better kernel: in turns with the original, each timed where it runs.
+"""The first launches of a better kernel: alternating with the original, each timed in the program itself.
 
-A search measures a copy of one launch. In the program caches, clocks and sizes are others, so that what was faster there can be
+A search measures a copy of one launch. In the program, caches, clocks and sizes differ, so the faster kernel there can be
 slower here: then the original is launched again. Both compute the same, and nothing waits for the GPU.
 """
 
@@ -13,12 +13,12 @@ from typing import Any
 
 #: Launches of each kernel, the first of which is not counted: it loads code.
 ROUNDS = 9
-#: A better kernel has to take less than this many times as long as the original: a gain within the noise is none.
+#: A better kernel has to take less than this multiple of the original's time: a gain within the noise is none.
 LIMIT = 0.98
 
 
 class Turn:
-    """One launch of a trial: a context around it, and the function to launch; nothing for the original."""
+    """One launch of a trial: a context around it, and the function to launch; `None` for the original."""
 
     __slots__ = ("end", "function", "start")
 
@@ -35,7 +35,7 @@ class Turn:
 
 
 class Trial:
-    """The launches of a better kernel and its original that are timed."""
+    """The timed launches of a better kernel and its original."""
 
     def __init__(self, event: Any) -> None:
         self.event = event
@@ -45,13 +45,13 @@ class Trial:
 
     @staticmethod
     def new() -> Trial | None:
-        """A trial, where PyTorch has events to time it with."""
+        """A trial, if PyTorch has events to time it with."""
         torch = sys.modules.get("torch")
         event = getattr(getattr(torch, "cuda", None), "Event", None)
         return None if event is None else Trial(event)
 
     def turn(self, better: Any) -> Turn | None:
-        """The next launch of the trial; nothing when all were made."""
+        """The next launch of the trial; `None` after the last."""
         with self.lock:
             count = len(self.turns)
             if self.found is not None or count >= 2 * ROUNDS:
@@ -62,7 +62,7 @@ class Trial:
             return self.turns[-1]
 
     def ratio(self) -> float | None:
-        """The better kernel's time, as a multiple of the original's; nothing while launches are under way."""
+        """The better kernel's time, as a multiple of the original's; `None` while launches are in flight."""
         with self.lock:
             if self.found is None:
                 if len(self.turns) < 2 * ROUNDS or not all(turn.end.query() for turn in self.turns):

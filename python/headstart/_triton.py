@@ -1,6 +1,6 @@
-"""Triton's compiler without a GPU: a kernel, its arguments and a target give PTX.
+"""Triton's compiler without a GPU: from a kernel, its arguments and a target to PTX.
 
-Nothing here imports Triton before it is asked to; the module works with Triton 3.5 and later.
+Nothing here imports Triton before it is needed; the module works with Triton 3.5 and later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TYPES = {
     "float32": "fp32", "float64": "fp64",
 }  # fmt: skip
 
-#: What the compiler takes beside arguments of the kernel.
+#: The compiler's options beside the kernel's arguments.
 OPTIONS = (
     "num_warps", "num_stages", "num_ctas", "enable_fp_fusion", "maxnreg", "ptx_options", "debug", "sanitize_overflow",
 )  # fmt: skip
@@ -26,7 +26,7 @@ OPTIONS = (
 
 @dataclass(frozen=True)
 class Compiled:
-    """A kernel as PTX, and what its launch needs."""
+    """A kernel as PTX, and its launch parameters."""
 
     ptx: str
     name: str
@@ -41,7 +41,7 @@ class Compiled:
 
 
 def is_kernel(value: Any) -> bool:
-    """Whether a value is a kernel of Triton's, with whatever decorators."""
+    """Whether a value is a Triton kernel, with any decorators."""
     kinds = {kind.__name__ for kind in type(value).__mro__ if kind.__module__.startswith("triton.")}
     return bool(kinds & {"JITFunction", "Autotuner", "Heuristics", "KernelInterface"})
 
@@ -56,10 +56,10 @@ def unwrapped(kernel: Any) -> Any:
 def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int) -> Compiled:
     """Compiles a kernel for `sm_<arch>`.
 
-    An autotuned kernel takes its first configuration, but for what `meta` says.
+    An autotuned kernel uses its first configuration, except for the options in `meta`.
 
     Raises:
-        UsageError: arguments that do not suit the kernel's signature.
+        UsageError: arguments that do not match the kernel's signature.
         KernelError: Triton refuses the kernel.
     """
     import triton
@@ -137,7 +137,7 @@ def compiled(kernel: Any, args: tuple[Any, ...], meta: dict[str, Any], arch: int
 
 
 def _kind(name: str, value: Any) -> tuple[str, bool]:
-    """Triton's type of an argument, and whether it is a multiple of 16, as Triton would see it."""
+    """Triton's type of an argument, and whether Triton would specialise it as a multiple of 16."""
     if is_array(value):
         dtype = dtype_of(value)
         if dtype not in _TYPES:
@@ -151,6 +151,6 @@ def _kind(name: str, value: Any) -> tuple[str, bool]:
     if isinstance(value, float):
         return "fp32", False
     raise UsageError(
-        f"argument `{name}` is {type(value).__name__!r}; expected are arrays of NumPy's or PyTorch's (on the CPU), "
+        f"argument `{name}` is {type(value).__name__!r}; expected NumPy arrays, PyTorch tensors on the CPU, "
         "`headstart.shape(…)`, `headstart.indices(…)`, and numbers"
     )

@@ -1,4 +1,4 @@
-"""`headstart.install`, `tuned` and `uninstall`: kernels looked at as they are launched, whichever library they are of."""
+"""`headstart.install`, `tuned` and `uninstall`: kernels of any supported library, watched as they are launched."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def install(
     max_bytes: int = 4 << 30,
     least: float = 1.05,
 ) -> None:
-    """Looks at every Triton kernel that this process compiles from now on, Inductor's among them.
+    """Watches every Triton kernel that this process compiles from now on, Inductor's among them.
 
     Args:
-        mode: `background`: the first launch of its size is copied and tuned in a process of its own, meanwhile the original
-            is launched. `now`: the first launch waits for that. `cached`: only answers that the cache has are used.
-            `collect`: launches are copied into the cache, for `python -m headstart tune-cache`. `off`: nothing.
-        cache: the folder of answers; `HEADSTART_PYTHON_CACHE`, or one in the user's folder for caches.
+        mode: `background`: the first launch of each size is copied and tuned in a separate process, while the original is
+            launched. `now`: the first launch waits for that. `cached`: only the cache's answers are used. `collect`: launches
+            are copied into the cache, for `python -m headstart tune-cache`. `off`: nothing.
+        cache: the folder of answers; by default `HEADSTART_PYTHON_CACHE`, or a folder in the user's cache folder.
         budget: seconds after which a search begins no further plan.
-        max_bytes: a launch that reaches more memory is left as it is.
-        least: a better kernel is taken from this speedup on.
+        max_bytes: a launch that can access more memory keeps the original kernel.
+        least: the smallest speedup for which a better kernel is used.
 
     Raises:
-        UsageError: no such mode; Triton is not there, or older than 3.5.
+        UsageError: no such mode; Triton is missing, or older than 3.5.
         CacheError: `cache` was named and cannot be used.
     """
     if os.environ.get("HEADSTART") == "off":
@@ -39,7 +39,7 @@ def install(
 
 
 def uninstall() -> None:
-    """Leaves Triton and Numba as they were. Kernels that were already looked at launch their originals."""
+    """Restores Triton and Numba. Kernels that were already watched launch their originals."""
     _hook.uninstall()
     _numba_hook.uninstall()
     _answers.undo()
@@ -54,18 +54,18 @@ def tuned(
     max_bytes: int = 4 << 30,
     least: float = 1.05,
 ) -> Any:
-    """Has one kernel looked at as it is launched.
+    """Watches one kernel as it is launched.
 
-    Of Triton's: `@headstart.tuned` above `@triton.jit`, above or below `@triton.autotune`. Of Numba's: above `@cuda.jit`. The
-    kernel itself is returned, and is launched as before. In Triton's interpreter and Numba's simulator nothing happens.
+    For Triton: `@headstart.tuned` above `@triton.jit`, above or below `@triton.autotune`. For Numba: above `@cuda.jit`. The
+    kernel itself is returned, and is launched as before. Triton's interpreter and Numba's simulator are not affected.
 
-    Of CuPy's: `headstart.tuned(cupy.RawKernel(…))` is a kernel of the same type, and the original is left alone; of a
-    `RawModule` that is so for the kernels that its `get_function` gives.
+    For CuPy: `headstart.tuned(cupy.RawKernel(…))` is a kernel of the same type, and the original is not changed; for a
+    `RawModule` this holds for the kernels from its `get_function`.
 
-    Arguments are those of `install`; the first launch of its size waits for its answer unless `mode` says otherwise.
+    The arguments are those of `install`; the first launch of each size waits for its answer unless `mode` says otherwise.
 
     Raises:
-        UsageError: it is no such kernel; what `install` raises.
+        UsageError: it is not such a kernel; see also `install`.
     """
     if kernel is None:
         return lambda own: tuned(own, mode=mode, cache=cache, budget=budget, max_bytes=max_bytes, least=least)

@@ -1,8 +1,8 @@
-"""Answers on disk: what was found for a launch, so that nothing is tuned twice, in whatever process.
+"""Answers on disk: the results of searches, so that nothing is tuned twice, in any process.
 
-A folder for each GPU's name holds a file for each answer, named by the hash of everything that it depends on. Files are
-written beside their place and renamed, so that a reader sees a whole one or none; who tunes holds a lock meanwhile, so that
-another process waits for the answer rather than looking for it, too. A folder can be copied to other machines.
+A folder for each GPU's name has a file for each answer, named by the hash of everything that it depends on. Files are written
+under a temporary name and renamed, so that a reader sees a whole file or none. A search holds a lock, so that another process
+waits for its answer instead of repeating it. A folder can be copied to other machines.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ log = logging.getLogger("headstart")
 
 __all__ = ["Answer", "Cache"]
 
-#: Answers of another format are looked for again.
+#: Answers of another format are searched for again.
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found for a launch."""
+    """The result for a launch."""
 
     kernel: str
     device: str
@@ -51,7 +51,7 @@ class Cache:
     """A folder of answers."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
-        """`folder`: where answers are kept; `HEADSTART_PYTHON_CACHE`, or `headstart` in the user's folder for caches."""
+        """`folder`: the place of answers; by default `HEADSTART_PYTHON_CACHE`, or `headstart` in the user's cache folder."""
         home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         given = folder or os.environ.get("HEADSTART_PYTHON_CACHE")
         self.folder = Path(given) if given else Path(home) / "headstart" / "python"
@@ -61,7 +61,7 @@ class Cache:
         return self.folder / re.sub(r"[^A-Za-z0-9]+", "-", device).strip("-").lower()
 
     def devices(self) -> list[str]:
-        """Names, as folders have them, of the GPUs that there are answers for."""
+        """Names, as folders have them, of the GPUs with answers."""
         try:
             return sorted(own.name for own in self.folder.iterdir() if any(own.glob("*.json")))
         except OSError:
@@ -71,7 +71,7 @@ class Cache:
         """Refuses a cache that has answers for other GPUs only.
 
         Raises:
-            CacheError: it has; which.
+            CacheError: it has; with their names.
         """
         others = self.devices()
         if others and self.place(device).name not in others:
@@ -81,10 +81,10 @@ class Cache:
             )
 
     def check_writable(self) -> None:
-        """Refuses a folder in which nothing can be kept.
+        """Refuses a folder that cannot be written.
 
         Raises:
-            CacheError: nothing can be written there.
+            CacheError: it cannot be written.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -97,7 +97,7 @@ class Cache:
             ) from error
 
     def get(self, device: str, key: str) -> Answer | None:
-        """The answer of this key; nothing where there is none, or one that cannot be read."""
+        """The answer of this key; `None` if there is none, or an unreadable one."""
         path = self.place(device) / f"{key}.json"
         try:
             raw = json.loads(path.read_text())
@@ -112,7 +112,7 @@ class Cache:
             return None
 
     def put(self, device: str, key: str, answer: Answer) -> None:
-        """Keeps an answer.
+        """Stores an answer.
 
         Raises:
             CacheError: it cannot be written.
@@ -121,7 +121,7 @@ class Cache:
         self.write(self.place(device) / f"{key}.json", text.encode())
 
     def write(self, path: Path, contents: bytes) -> None:
-        """Puts a file in its place as a whole.
+        """Puts a file in its place atomically.
 
         Raises:
             CacheError: it cannot be written.
@@ -142,10 +142,10 @@ class Cache:
 
     @contextlib.contextmanager
     def lock(self, device: str, key: str) -> Iterator[None]:
-        """Held by who looks for an answer; others wait. A lock ends with the process that holds it.
+        """A lock held during a search; others wait. It ends with the process that holds it.
 
         Raises:
-            CacheError: nothing can be written there.
+            CacheError: the folder cannot be written.
         """
         folder = self.place(device)
         try:

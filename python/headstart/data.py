@@ -1,7 +1,7 @@
-"""Stand-ins for arrays where there are none: shapes, and patterns of indices.
+"""Stand-ins for arrays that are not at hand: shapes, and patterns of indices.
 
-`advise` simulates a launch. Where its arrays are at hand it takes them; where they are not, these say as much of them as a
-simulation needs.
+`advise` simulates a launch. It uses the contents of arrays that are given; these objects describe the others as far as a
+simulation needs it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Pattern:
 
     @property
     def size(self) -> int:
-        """Elements."""
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
@@ -64,8 +64,8 @@ def shape(*extents: int, dtype: Any = "float32", fill: str | None = None) -> Pat
 
     Args:
         extents: elements along each dimension.
-        dtype: a name such as `"float32"`, or a type of NumPy's, PyTorch's or JAX's.
-        fill: what it holds, as launch files have it; `None`: `fractions` for floats, `zero` for integers.
+        dtype: a name such as `"float32"`, or a NumPy, PyTorch or JAX type.
+        fill: its contents, as in launch files; `None`: `fractions` for floats, `zero` for integers.
     """
     name = str(dtype).split(".")[-1] if not hasattr(dtype, "__name__") else dtype.__name__
     floats = "fractions" if name.startswith(("float", "bfloat")) else "zero"
@@ -86,10 +86,10 @@ def indices(
 
     Args:
         of: how many, or their shape.
-        uniform: each is any number from 0 to `uniform` - 1.
-        zipf: each is below `zipf`, and k is as probable as 1 / (k + 1)**`skew`.
-        permutation: 0 to `of` - 1 in any order, each once.
-        skew: how much `zipf` prefers the small ones.
+        uniform: each is uniformly distributed from 0 to `uniform` - 1.
+        zipf: each is below `zipf`, and k has a probability proportional to 1 / (k + 1)**`skew`.
+        permutation: a random permutation of 0 to `of` - 1.
+        skew: how much `zipf` prefers small indices.
         dtype: `"int32"` or `"int64"`.
         seed: other numbers of the same kind.
 

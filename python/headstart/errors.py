@@ -1,4 +1,4 @@
-"""What can go wrong, each as an exception that says whose fault it is and what would be accepted."""
+"""Exceptions, each of which says whose fault it is and what would be accepted."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ __all__ = [
 
 
 class HeadstartError(Exception):
-    """Any refusal of Headstart's."""
+    """The base of all of Headstart's exceptions."""
 
 
 class KernelError(HeadstartError, ValueError):
-    """The kernel or its data is at fault: the command's exit status 1, or the kernel's own compiler refuses it."""
+    """The kernel or its data are at fault: the command's exit status 1, or the kernel's own compiler refuses it."""
 
 
 class UsageError(HeadstartError, TypeError):
-    """The call is at fault: the command's exit status 2, or arguments that do not suit the kernel."""
+    """The call is at fault: the command's exit status 2, or arguments that do not match the kernel."""
 
 
 class DeviceError(HeadstartError, RuntimeError):
-    """The device or this machine cannot: the command's exit status 3."""
+    """The device or this machine is not capable: the command's exit status 3."""
 
 
 class HeadstartBug(HeadstartError, RuntimeError):
-    """A bug of Headstart's: the command's exit status 4, or one that it does not have."""
+    """A bug in Headstart: the command's exit status 4, or an unknown one."""
 
 
 class CommandMissing(DeviceError):
-    """The `headstart` command is not where the package was installed, nor on the path."""
+    """The `headstart` command is neither where the package was installed nor on the path."""
 
 
 class CacheError(HeadstartError, OSError):

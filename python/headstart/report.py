@@ -1,4 +1,4 @@
-"""What `headstart` found of a kernel, as an object."""
+"""The findings of `headstart` about a kernel, as an object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Choice", "Report", "Step"]
 
 @dataclass(frozen=True)
 class Choice:
-    """One thing that could be done about the kernel."""
+    """One possible change to the kernel."""
 
     what: str
     """`leave it`, `unroll`, `prefetch`, or another geometry."""
@@ -36,7 +36,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the procedure, its answer, and what was found."""
+    """One question of the checklist, its answer, and the findings."""
 
     question: str
     answer: str
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Report:
-    """What was found of a launch: should the kernel prefetch, how, and what that gains."""
+    """The findings about a launch: should the kernel prefetch, how, and how much it gains."""
 
     kernel: Any
     """The kernel that was asked about. It launches as it always did, `report.kernel[grid](…)`: where `install` or `tuned` looks
@@ -80,30 +80,30 @@ class Report:
     make_module: Callable[[], str] | None = field(repr=False, compare=False, default=None)
 
     def page(self) -> str:
-        """The command's page of this launch: one self-contained HTML document with all figures.
+        """The command's page about this launch: one self-contained HTML document with all figures.
 
         Raises:
-            UsageError: the launch is no longer at hand.
+            UsageError: the launch no longer exists.
         """
         if self.make_page is None:
             raise UsageError("the launch of this report is not at hand; ask `headstart.advise` again")
         return self.make_page()
 
     def ptx(self) -> str:
-        """The module with the plan carried out, as PTX; as it was where there is no plan.
+        """The module with the plan applied, as PTX; the original if there is no plan.
 
         Raises:
-            UsageError: the launch is no longer at hand.
+            UsageError: the launch no longer exists.
         """
         if self.make_module is None:
             raise UsageError("the launch of this report is not at hand; ask `headstart.advise` again")
         return self.make_module()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """What could be done, a row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`.
+        """The possible changes, one row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`.
 
         Raises:
-            UsageError: pandas is not there.
+            UsageError: pandas is missing.
         """
         try:
             import pandas
@@ -123,7 +123,7 @@ class Report:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The report as a notebook shows it: verdict, a bar for each choice, the procedure, and the page with all figures.
+        """The report in a notebook: verdict, a bar for each choice, the checklist, and the page with all figures.
 
         The page is made when the report is first shown, which takes about as long as the report did.
         """
@@ -149,11 +149,11 @@ class Report:
         return "".join(parts)
 
     def _repr_svg_(self) -> str | None:
-        """A bar for each choice, where nothing but a picture is shown."""
+        """A bar for each choice, for front ends that show only pictures."""
         return self._bars() or None
 
     def _figures(self) -> str:
-        """The page in a frame of its own; nothing where the launch is not at hand."""
+        """The page in a frame of its own; empty if the launch no longer exists."""
         if self.make_page is None:
             return ""
         try:
@@ -161,7 +161,7 @@ class Report:
         except HeadstartError as why:
             log.info("the figures of %s are left out: %s", self.name, why)
             return ""
-        # A document of its own: the notebook's styles and the page's do not meet, and its script reaches nothing outside.
+        # A separate document: the notebook's styles and the page's do not mix, and its script has no access outside.
         return (
             f'<iframe sandbox="allow-scripts" title="all figures of {html.escape(self.name)}" '
             f'style="width:100%;height:40em;border:1px solid #ccc" srcdoc="{html.escape(page)}"></iframe>'
@@ -188,7 +188,7 @@ class Report:
 
 
 def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
-    """A report of what `headstart advise --json` says."""
+    """A report from the output of `headstart advise --json`."""
     choices = [Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"]) for own in raw["choices"]]
     steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
     chosen = next((choice for choice in choices if choice.chosen), None)
@@ -211,7 +211,7 @@ def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
 
 
 def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
-    """A report of what `headstart tune --json` says."""
+    """A report from the output of `headstart tune --json`."""
     best = raw["best"]
     choices = [
         Choice(

@@ -105,8 +105,8 @@ def test_checks_of_indices_are_no_hindrance() -> None:
         ({"args": (1,)}, "argument `values` is missing"),
         ({"args": "abcdefgh"}, "takes 6 arguments"),
         ({"grid": 0}, "`grid` is 0"),
-        ({"grid": (1, 1, 1, 1)}, "one to three whole numbers"),
-        ({"block": 128}, "leave `block` out"),
+        ({"grid": (1, 1, 1, 1)}, "one to three integers"),
+        ({"block": 128}, "omit `block`"),
         ({"WIDTH": 3}, "no argument `WIDTH`"),
         ({"num_ctas": 2}, "clusters"),
     ],
@@ -164,12 +164,12 @@ def test_ptx_and_its_module_with_the_plan() -> None:
     ("change", "message"),
     [
         ({"block": None}, "`block` is missing"),
-        ({"args": (1, 2)}, "3 parameters, and 2 arguments"),
-        ({"args": (np.zeros(4), np.zeros(4), np.zeros(4))}, "a number is expected"),
+        ({"args": (1, 2)}, "3 parameters, but 2 arguments"),
+        ({"args": (np.zeros(4), np.zeros(4), np.zeros(4))}, "expected a number"),
         ({"args": (np.zeros(4), np.zeros(4), "four")}, "is 'str'"),
         ({"args": (np.zeros(4), np.zeros(4), 1 << 40)}, "does not fit"),
-        ({"name": "other"}, "no kernel 'other'; it has sums"),
-        ({"n": 5}, "by name are for Triton"),
+        ({"name": "other"}, "no kernel 'other'; accepted for `name=`: sums"),
+        ({"n": 5}, "take arguments by name"),
         ({"device": "sim:h20"}, "h200"),
     ],
 )
@@ -321,7 +321,7 @@ def test_entries_are_found_with_their_parameters() -> None:
     one = _ptx.entry(text, "one")
     assert one.sizes == (8, 4, 24) and one.layout == [(0, 8), (8, 4), (16, 24)] and one.group == (128, 1, 1)
     assert _ptx.entry(text, "other").name == "_Z5otherPf"
-    with pytest.raises(headstart.KernelError, match="it has one, _Z5otherPf"):
+    with pytest.raises(headstart.KernelError, match="one, _Z5otherPf"):
         _ptx.entry(text)
 
 

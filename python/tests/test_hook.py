@@ -514,5 +514,5 @@ def test_interpreted_functions_and_strangers(monkeypatch) -> None:
     assert headstart.tuned(own) is own
     with pytest.raises(headstart.UsageError, match=r"above `@triton\.jit` or `@cuda\.jit`"):
         headstart.tuned(len)
-    with pytest.raises(headstart.UsageError, match="no mode 'soon'"):
+    with pytest.raises(headstart.UsageError, match="unknown mode 'soon'"):
         headstart.install(mode="soon")

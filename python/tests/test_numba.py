@@ -98,6 +98,6 @@ def test_a_kernel_that_is_off_is_numba_s_own() -> None:
         out[0] = 0
 
     assert headstart.tuned(nothing, mode="off") is nothing
-    with pytest.raises(headstart.UsageError, match="no mode 'soon'"):
+    with pytest.raises(headstart.UsageError, match="unknown mode 'soon'"):
         headstart.tuned(nothing, mode="soon")
     headstart.uninstall()

@@ -134,7 +134,7 @@ def test_what_was_not_saved_is_named(tmp_path: Path, compilation, launch) -> Non
 
     refused("TRITON_TRACE_LAUNCH=1", compilation)
     refused("TRITON_TRACE_LAUNCH=1", compilation, launch, kernel="scatter")
-    refused("not its compilation", launch)
+    refused("lacks its compilation", launch)
     refused("there are 1 launches", compilation, launch, launch=1)
     refused("`values` were not saved .*SAVE_TENSOR_BLOBS=1", compilation, changed("values", blob_path=None))
     refused("over the quota", compilation, changed("values", blob_path=None, error="over the quota"))
@@ -143,11 +143,15 @@ def test_what_was_not_saved_is_named(tmp_path: Path, compilation, launch) -> Non
     refused("`n` is of type TensorDescriptor", compilation, changed("n", type="TensorDescriptor"))
     refused("cannot be read", compilation, changed("out", blob_path=str(tmp_path / "nowhere.bin")))
     several = {**launch, "extracted_args": {**launch["extracted_args"], **{f"more{number}": {} for number in range(9)}}}
-    refused("launch 14 arguments", compilation, several)
-    with pytest.raises(headstart.UsageError, match="is no trace"):
+    refused("launch 14 matching arguments", compilation, several)
+    with pytest.raises(headstart.UsageError, match="is not a trace"):
         headstart.import_trace(tmp_path / "missing.ndjson", tmp_path / "out")
     path = tmp_path / "bad.ndjson"
-    for text, message in ((b"{]\n", "cannot be read"), (b"7\n", "line 1 is no event"), (b"\x28\xb5\x2f\xfd", "zstd")):
+    for text, message in (
+        (b"{]\n", "cannot be read"),
+        (b"7\n", "line 1 is not a tritonparse event"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+    ):
         path.write_bytes(text)
         with pytest.raises(headstart.KernelError, match=message):
             headstart.import_trace(path, tmp_path / "out")

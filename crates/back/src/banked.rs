@@ -1,16 +1,16 @@
 //! Which floating-point constants a kernel takes from constant memory, on NVIDIA GPUs.
 //!
-//! An instruction holds one constant in single precision, or the upper half of one in double precision. ptxas makes any
-//! other in registers, by one move or two, and makes it again wherever it stands: of the 56 instructions in the loop of
-//! `article` 17 are such moves. What it loads from constant memory it takes to be worth keeping, in uniform registers where
-//! it can: the same loop has 36 instructions then, and loops that are unrolled spill less (ptxas 13.0, sm_90).
+//! An instruction can hold one constant in single precision, or the upper half of one in double precision. ptxas materialises
+//! every other constant in registers with one or two moves, and repeats that at each use: 17 of the 56 instructions in the loop
+//! of `article` are such moves. It keeps constants that are loaded from constant memory, in uniform registers if it can. The
+//! same loop then has 36 instructions, and unrolled loops spill less (ptxas 13.0, sm_90).
 //!
 //! ```text
 //! loop { … g = fma f, 0.0013888…, 2.5 }       one move for each half, every time
 //! loop { … g = fma f, constant, 2.5 }         none
 //! ```
 //!
-//! Only what stands in loops is worth a load.
+//! Only constants in loops are worth a load.
 
 use crate::ir::{Kernel, Op, OpKind, Region, Type};
 
@@ -46,7 +46,7 @@ impl BankedConstants {
         &self.0
     }
 
-    /// Where a constant lies, if it is one of them.
+    /// The place of a constant, if it has one.
     pub(super) fn position(&self, ty: Type, bits: u64) -> Option<usize> {
         self.0
             .iter()
@@ -101,7 +101,7 @@ impl BankedConstants {
 mod tests {
     use super::*;
 
-    /// What lies in constant memory of a kernel with this before its loop and this in it.
+    /// The constants placed in constant memory for a kernel with these operations before and in its loop.
     fn banked(before: &str, inside: &str) -> Vec<(f64, bool)> {
         let text = format!(
             "hsir 1\nkernel @k(%out: ptr.global, %n: i64, %x: f64, %y: f32) {{\n{before}\n\

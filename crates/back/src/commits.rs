@@ -29,7 +29,7 @@ pub(super) fn labelled(kernel: &Kernel) -> HashMap<Label, &Op> {
     labelled
 }
 
-/// The tokens of a verified kernel, whose labels are those of `labelled`, after whose operations a group is closed.
+/// The tokens of a verified kernel with the labels `labelled`, after whose operations a group is closed.
 pub(super) fn commits(kernel: &Kernel, labelled: &HashMap<Label, &Op>) -> HashSet<Value> {
     let mut uses: HashMap<Value, Vec<Use>> = HashMap::new();
     let mut open: Vec<Value> = Vec::new();

@@ -11,10 +11,10 @@
 //!                                            }
 //! ```
 //!
-//! The lines that a range touches are divided over those who ask together: each line is asked for once. The first one
-//! is asked for by the range's own first byte, so that nothing before it is touched. Where the range is so short that
-//! nobody has two lines, there is no loop. A work-item for itself goes through the lines one after the other, in pieces
-//! of [`Form::piece`] bytes; a constant range of its own stays as it is, for the back ends split those.
+//! The lines that a range touches are divided over the participating work-items, so each line is requested once. The request
+//! for the first line uses the range's own first byte, so it touches nothing before the range. If the range is too short for
+//! anyone to have two lines, there is no loop. A single work-item walks the lines in pieces of [`Form::piece`] bytes. A
+//! constant range of a single work-item is left as it is, because the back ends split those.
 //!
 //! A prefetch with a cache control that fills nothing is left out.
 
@@ -159,7 +159,7 @@ fn least_askers(kernel: &Kernel, scope: PrefetchScope, form: &Form) -> u64 {
     match scope {
         PrefetchScope::WorkItem => 1,
         PrefetchScope::WorkGroup => items,
-        // The last sub-group has what is left.
+        // The last sub-group has the remaining work-items.
         _ if items.is_multiple_of(sub_group) => sub_group,
         _ => items % sub_group,
     }

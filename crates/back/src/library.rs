@@ -1,8 +1,8 @@
 //! Functions of a device's own library, for devices that are not reached by it.
 //!
-//! Before: `%y = library.exp %x`. After: what [`math`](crate::math) makes of it. OpenCL's devices have these functions and keep
-//! them; here the kernel gets ones of about the same cost: within a few units in the last place of theirs, `erfc` of 1, and as the
-//! hardware approximates them those that OpenCL calls `native_` and `half_`.
+//! Before: `%y = library.exp %x`. After: the expansion from [`math`](crate::math). OpenCL devices have these functions and keep
+//! them. Elsewhere the kernel gets expansions of about the same cost: within a few ulp of OpenCL's, `erfc` within 1 of them,
+//! and the hardware's approximations for OpenCL's `native_` and `half_` functions.
 
 use std::collections::HashMap;
 
@@ -161,7 +161,7 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
     }
 }
 
-/// ln(1 + x). What 1 + x lost of x is made good by the factor x / ((1 + x) - 1).
+/// ln(1 + x). The factor x / ((1 + x) - 1) restores the part of x that rounding 1 + x lost.
 fn log1p(b: &mut Builder<'_>, x: Value) -> Value {
     let one = number(b, x, 1.0);
     let sum = b.binary(BinaryOp::FAdd, one, x);
@@ -176,7 +176,7 @@ fn log1p(b: &mut Builder<'_>, x: Value) -> Value {
     b.select(endless, x, made)
 }
 
-/// eˣ − 1. What eˣ lost of x is made good by the factor x / ln eˣ.
+/// eˣ − 1. The factor x / ln eˣ restores the part that rounding eˣ lost.
 fn expm1(b: &mut Builder<'_>, x: Value) -> Value {
     let one = number(b, x, 1.0);
     let power = Function::Exp.emit(b, &[x]);

@@ -1,30 +1,29 @@
 //! Which NaNs have to be made canonical, and where.
 //!
-//! The IR says that arithmetic that makes a NaN makes the canonical one. Devices make others: NVIDIA's GPUs
-//! `0x7fffffff` in binary32, and in binary64 often one of the operands; x86 processors one of the operands, or one
-//! with its sign set. What the bits of a NaN are can only be seen where a value is stored or taken as an integer.
-//! Canonical NaNs are made there, once, and not after every operation; nowhere in kernels that leave them open.
+//! In the IR, arithmetic that produces a NaN produces the canonical one. Devices produce others: NVIDIA's GPUs give
+//! `0x7fffffff` in binary32, and in binary64 often one of the operands; x86 processors give one of the operands, or one with
+//! its sign set. The bits of a NaN are visible only where a value is stored or reinterpreted as an integer. NaNs are made
+//! canonical there, once, and not after every operation. Kernels that leave NaN bits open are not changed.
 //!
-//! That needs to know, at such a place, that the value's NaN (if it is one) was made by arithmetic and
-//! not loaded, because a loaded NaN keeps its bits on its way through moves and selects. Where a value
-//! may be either, the arithmetic that feeds it is followed by a canonicalisation at once.
+//! At such a place the pass must know that the value's NaN (if it is one) came from arithmetic and not from memory, because a
+//! loaded NaN keeps its bits through moves and selects. If a value may be either, the arithmetic that feeds it is canonicalised
+//! immediately.
 //!
-//! Values that cannot be NaN at all, since an argument was clamped or compared before, are found by an interval
-//! analysis. What a comparison says of its operands holds on one side of an `if`: they may be NaN elsewhere, and only
-//! those uses are spared.
+//! An interval analysis finds values that cannot be NaN because an argument was clamped or compared before. A comparison
+//! constrains its operands on one side of an `if` only: they may be NaN elsewhere, and only the uses on that side are skipped.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
 
-/// What a value's bits are if it is a NaN.
+/// A value's bits if it is a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nan {
     /// It is none.
     Never,
-    /// What the IR says: loaded, given, or made canonical already.
+    /// As the IR specifies: loaded, given, or already canonical.
     Exact,
-    /// What the device's arithmetic made; the IR says: the canonical one.
+    /// The result of the device's arithmetic; the IR specifies the canonical NaN.
     Raw,
     /// One or the other, or a raw one with its sign changed.
     Mixed,
@@ -64,7 +63,7 @@ impl NanPlan {
         self.at_use.contains(&value)
     }
 
-    /// Whether these bits (the result of a conversion) are those of a NaN never, whatever the value may be elsewhere.
+    /// Whether these bits (the result of a conversion) are never those of a NaN, whatever the value may be elsewhere.
     pub(super) fn of_number(&self, bits: Value) -> bool {
         self.of_numbers.contains(&bits)
     }
@@ -121,7 +120,7 @@ struct Flow {
     signs: HashSet<Value>,
     /// Values whose bits are seen.
     seen: Vec<Value>,
-    /// Bits of what is no NaN where they are taken.
+    /// Bits of a value that is no NaN at the place where they are read.
     of_numbers: HashSet<Value>,
 }
 
@@ -231,7 +230,7 @@ impl Flow {
         }
     }
 
-    /// The class of every value that is not `Exact`, given what is made canonical where it is defined.
+    /// The class of every value that is not `Exact`, given the values that are made canonical where they are defined.
     fn classes(&self, canonical: &HashSet<Value>) -> HashMap<Value, Nan> {
         let mut classes: HashMap<Value, Nan> = HashMap::new();
         for &value in &self.never {
@@ -270,9 +269,9 @@ impl Flow {
 
 /// Integers that may have been a float's bits, and whether they are seen as integers.
 ///
-/// `exp` and its kind take a float's bits, compute with them, and make a float of the result. Whatever
-/// the bits of a NaN are, they make a NaN of it again, since it also takes part in their arithmetic.
-/// Such integers do not count as seen; what is stored, compared, converted or used as an index does.
+/// `exp` and similar functions take a float's bits, compute with them, and make a float of the result. Whatever the bits of a
+/// NaN are, the result is again a NaN, since it also takes part in their arithmetic. Such integers do not count as visible;
+/// stored, compared, converted values and indices do.
 struct Integers<'k> {
     uses: HashMap<Value, Vec<&'k Op>>,
 }
@@ -319,7 +318,7 @@ struct Bounds<'k> {
 }
 
 impl<'k> Bounds<'k> {
-    /// Calls `visit` on each operation, outer ones first, in order, with what is known of all values there.
+    /// Calls `visit` on each operation, outer ones first, in order, with the facts about all values there.
     fn walk(&mut self, region: &'k Region, visit: &mut impl FnMut(&Self, &'k Op)) {
         for op in &region.ops {
             self.note(op);
@@ -357,7 +356,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// What follows of floats where a condition holds. Comparisons are false of NaN.
+    /// The facts about floats that follow from a condition. Comparisons with NaN are false.
     fn facts(&self, cond: Value, facts: &mut Vec<(Value, (f64, f64))>) {
         match self.conditions.get(&cond) {
             Some(OpKind::Binary(BinaryOp::And, a, b)) => {
@@ -375,7 +374,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// That a value lies between two, and what follows of that whose magnitude it is.
+    /// That a value lies in an interval, and the consequences for the value of which it is the magnitude.
     fn fact(&self, value: Value, (low, high): (f64, f64), facts: &mut Vec<(Value, (f64, f64))>) {
         if self.kernel.as_constant(value).is_some() {
             return;
@@ -386,8 +385,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// What arithmetic makes may not exceed this: half of the largest binary32, so that rounding cannot
-    /// reach infinity.
+    /// The limit for results of arithmetic: half of the largest binary32, so that rounding cannot reach infinity.
     const MOST: f64 = 1.0e38;
 
     fn get(&self, value: Value) -> Option<(f64, f64)> {
@@ -420,7 +418,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// Bounds of what is one of the operands, but for its sign.
+    /// Bounds of a value that is one of the operands, up to its sign.
     fn chosen(&self, kind: &OpKind) -> Option<(f64, f64)> {
         match kind {
             OpKind::Unary(UnaryOp::FNeg, a) => self.get(*a).map(|(low, high)| (-high, -low)),
@@ -446,7 +444,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// Bounds of what is rounded, if they are finite.
+    /// Bounds of a rounded value, if they are finite.
     fn computed(&self, kind: &OpKind, ty: Type) -> Option<(f64, f64)> {
         let pair = |a: Value, b: Value| self.get(a).zip(self.get(b));
         let (low, high) = match *kind {

@@ -1,8 +1,8 @@
 //! Which parameter a pointer was derived from.
 //!
-//! Pointers that loops carry are followed too: a pointer that is advanced each iteration still points
-//! into the buffer it started in. What comes from memory, from an integer, by an offset made of addresses, or from one of several
-//! parameters has no root.
+//! Loop-carried pointers are followed, too: a pointer that advances each iteration still points into its first buffer. A
+//! pointer has no root if it comes from memory or from an integer, has an offset computed from addresses, or may come from
+//! several parameters.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Functions by tables, for devices that do not have them as instructions.
 //!
-//! Before: `%y = table.exp2 %x`. After: what [`math::table`](crate::math::table) makes of it, operations on integers and a
-//! look-up, whose last one defines `%y`.
+//! Before: `%y = table.exp2 %x`. After: the expansion from [`math::table`](crate::math::table): integer operations and a table
+//! look-up, the last of which defines `%y`.
 
 use std::cell::RefCell;
 

@@ -1,17 +1,17 @@
 //! The symbolic checker: that a derived kernel uses the values that the plain one would have loaded.
 //!
-//! Both kernels run on the functional engine with all its checks. Beside each value goes a *term*: a hash
-//! of the expression that made it, down to the cells of memory that were read (`terms`). A slot of a
-//! ring that holds another iteration's element has another term even where the data coincide, so a wrong
-//! slot is found whatever the data are. At the end every element of global memory that a work-group wrote
-//! must have been written by both kernels, with the same bits and the same term.
+//! Both kernels run on the functional engine with all its checks. Each value carries a *term*: a hash of the expression that
+//! made it, down to the cells of memory that were read (`terms`). A ring slot that holds another iteration's element has
+//! another term even if the data coincide, so the checker finds a wrong slot regardless of the data. At the end, both kernels
+//! must have written the same elements of global memory in each work-group, with the same bits and the same term.
 //!
-//! What depends on no memory (ids, counters, guards) counts by its value: a pass may compute an index in
-//! another way, and integer sums of loaded values, too (`linear`). Which side of a branch or selection was taken counts by what it gave.
+//! Values that depend on no memory (ids, counters, guards) are compared by value: a pass may compute an index differently.
+//! Integer sums of loaded values are treated likewise (`linear`). The side of a branch or selection that was taken counts by
+//! its result.
 //!
-//! What atomic operations find depends on the order in which work-items come, and a plan may change that. So
-//! what is made of it is not compared; nor is where it is written, if an address is made of it: then the
-//! values written there must be the same in any order. What commuting operations leave in memory is compared.
+//! The value that an atomic operation returns depends on the order of work-items, and a plan may change that order. So values
+//! derived from it are not compared. If an address is derived from it, the place of the write is not compared either: the
+//! written values must then be the same in any order. Memory contents left by commuting operations are compared.
 //!
 //! The checker runs a kernel, it does not reason about it: it says "checked", never "proved". Loops should
 //! run 0 and 1 times, and D − 1, D, D + 1 and 2 D + 1 times for each distance D of the plan.

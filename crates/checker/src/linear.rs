@@ -1,9 +1,9 @@
 //! Terms of integer sums and multiples: a pass may add an invariant four times or four times it at once.
 //!
-//! The term of an integer of `w` bits is read as 128 / w numbers of `w` bits each, and sums, differences
-//! and known multiples are computed on these numbers, wrapping, as they are on the integer. So two ways to
-//! write one linear combination have one term; a cell of memory, whose term is a random vector, counts as
-//! often as it is added. Where everything cancels but a known number, the term is known, too.
+//! The term of an integer of `w` bits is read as 128 / w numbers of `w` bits each. Sums, differences and known multiples are
+//! computed on these numbers, wrapping, as they are on the integer. So two ways to write one linear combination have one term.
+//! A cell of memory, whose term is a random vector, counts as often as it is added. If everything cancels but a known number,
+//! the term is known, too.
 
 use super::terms::Term;
 use crate::ir::{BinaryOp, Type};

@@ -394,7 +394,7 @@ impl TermObserver {
                 ..
             } => {
                 let terms = self.get(sub_group, value);
-                // A mask decides who may be asked, not what they answer.
+                // A mask decides who takes part, not the result.
                 let size = match party {
                     Some(_) => LANES as u32,
                     None => mask.count(),
@@ -462,7 +462,7 @@ impl TermObserver {
                 };
                 *self.slot(sub_group, to) = [result; LANES];
             }
-            // Whatever it touches, its results are made of its operands, and of what nobody knows.
+            // Whatever it touches, its results depend on its operands, and on unknown state.
             LaneOpKind::Opaque { ref to, .. } => {
                 for &slot in to {
                     *self.slot(sub_group, slot) = [Term::UNORDERED; LANES];
@@ -485,7 +485,7 @@ impl Observer for TermObserver {
         if mask == sub_group.mask() {
             return self.follow(op, registers, mask, sub_group);
         }
-        // Other lanes may be anywhere, and need what is in their registers.
+        // Other lanes may be anywhere, and need their registers.
         let results = op.results();
         let before: Vec<(Slot, [Term; LANES])> = results
             .iter()

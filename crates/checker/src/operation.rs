@@ -61,7 +61,7 @@ pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
     Operation {
         // Sums have a linear form, which does not know an order.
         commutes: op.commutes() && op != BinaryOp::Add,
-        // What the builder folds away.
+        // Operations that the builder folds away.
         neutral: match op {
             BinaryOp::Or | BinaryOp::Xor | BinaryOp::ShrS | BinaryOp::ShrU => Some((1, 0)),
             BinaryOp::DivU => Some((1, 1)),

@@ -24,7 +24,7 @@ impl Term {
     /// The value depends on the order in which work-items came: another kernel may have another one there.
     pub const UNORDERED: Term = Term(u128::MAX);
 
-    /// The term of what commuting atomic operations leave in memory: a sum, in whatever order they came.
+    /// The term of memory changed by commuting atomic operations: a sum, independent of their order.
     pub fn changed_by(self, bits: u64, change: Term) -> Term {
         if self == Term::UNORDERED || change == Term::UNORDERED {
             return Term::UNORDERED;

@@ -1,4 +1,4 @@
-//! The checker must find what bits cannot show, and let pass what is right.
+//! The checker must find errors that the bits do not show, and accept correct plans.
 
 use std::sync::Arc;
 

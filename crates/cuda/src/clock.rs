@@ -1,8 +1,8 @@
 //! A GPU's clock: when its events were reached, on one scale for all queues.
 //!
-//! The driver tells only the time between two events, as milliseconds in an `f32`. So a reference event is kept, and
-//! replaced before the distance to it costs precision: after [`LONGEST`] a millisecond's fraction is still half a
-//! microsecond, which is what the events resolve.
+//! The driver gives only the time between two events, as milliseconds in an `f32`. So a reference event is kept, and replaced
+//! before the distance to it costs precision: after [`LONGEST`] the resolution is still half a microsecond, which is that of
+//! the events.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Comparing results on the GPU, where they are: gigabytes take milliseconds there, and a second to be fetched.
 //!
-//! What a kernel should write holds a *poison* before it is launched, so that what it did not write is told from what an
-//! earlier launch left. There are two of them, since a result may happen to be one.
+//! Outputs hold a *poison* pattern before the launch, so that unwritten elements are told from an earlier launch's results.
+//! There are two patterns, because a result may happen to equal one.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::module::Function;
 /// The bytes that outputs hold before a launch, in turn. No bit is the same in both.
 pub const POISONS: [u8; 2] = [0xa5, 0x5a];
 
-/// How long a comparison may take: what is read is at most all of the GPU's memory.
+/// The time limit of a comparison, which reads at most all of the GPU's memory.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Work-items of a work-group of these kernels.
@@ -62,8 +62,8 @@ impl Comparer {
         })
     }
 
-    /// How two buffers of a size differ. `poisons` are what each held before it was written, where that counts: bytes
-    /// that hold it in both were not written, and are the same.
+    /// How two buffers of a size differ. `poisons` are their contents before they were written, if that matters: bytes that
+    /// hold the poison in both were not written, and count as equal.
     ///
     /// Fails if they are of different sizes, or as launches do.
     pub fn difference(
@@ -106,7 +106,7 @@ impl Comparer {
         Ok(sum)
     }
 
-    /// Launches one of them on so many bytes, with these numbers to add to: what these became.
+    /// Launches one of them on so many bytes, with these initial counts: the counts afterwards.
     fn run(
         &mut self,
         which: Which,
@@ -160,7 +160,7 @@ mod tests {
     use headstart_tune::tune::compare::Compare;
     use headstart_tune::tune::workload::{Given, Workload};
 
-    /// What an entry of the text leaves in `result`, on the functional engine. Buffers first, then what else is given.
+    /// The `result` that an entry of the text leaves, on the functional engine. Buffers come first, then the other arguments.
     fn left(entry: &str, given: Vec<Given>, at_first: [u64; 2]) -> [u64; 2] {
         let imported = import(TEXT, "compare.ptx", Some(entry), &Facts::default()).expect("we can read it");
         let mut workload = Workload::new(Arc::new(imported.kernel), 3, 32);

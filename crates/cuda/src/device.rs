@@ -1,7 +1,7 @@
 //! A GPU behind the [`Device`] trait.
 //!
-//! Work is done in this process: a kernel that faults or runs too long takes the context with it, and
-//! everything afterwards fails. What tries many kernels uses a [`worker`](super::worker) instead.
+//! Work is done in this process: a kernel that faults or runs too long takes the context with it, and everything afterwards
+//! fails. Code that tries many kernels uses a [`worker`](super::worker) instead.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -95,7 +95,7 @@ impl CudaDevice {
         self.options = options;
     }
 
-    /// What machine code of this GPU is for: cubins run on GPUs of the same architecture, whatever the driver.
+    /// The architecture of machine code for this GPU: cubins run on GPUs of the same architecture, whatever the driver.
     fn architecture(&self) -> String {
         let (major, minor) = self.gpu.facts().capability;
         format!("cuda sm_{major}{minor}")
@@ -164,7 +164,7 @@ pub(super) fn refill_with(
     kept: Option<&mut HashMap<String, Function>>,
 ) -> Result<(), Failure> {
     match fill {
-        // A value that a kernel hardly computes, so that what it never wrote is noticed.
+        // A value that a kernel rarely computes, so that unwritten memory is noticed.
         Fill::Uninitialized => memory.fill(0xa5)?,
         Fill::Bytes(given) => memory.write(given)?,
         Fill::Pattern(_) if length == 0 => {}
@@ -200,7 +200,7 @@ pub(super) fn refill_with(
     Ok(())
 }
 
-/// Fills memory with what the host computes.
+/// Fills memory with data computed on the host.
 fn compute(
     memory: &mut memory::Buffer,
     pattern: &Pattern,
@@ -218,7 +218,7 @@ fn compute(
     Ok(())
 }
 
-/// The geometry of a launch, with what the emitted kernel needs.
+/// The geometry of a launch, with the emitted kernel's requirements.
 pub fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
     Geometry {
         groups: launch.groups,
@@ -234,7 +234,7 @@ impl Device for CudaDevice {
 
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let memory = allocate_filled(&self.gpu, self.options.target, element, length, &fill)?;
-        // Queues have lanes of their own, which do not wait for what fills it.
+        // Queues have lanes of their own, which do not wait for the fill.
         self.gpu.wait(self.limit)?;
         Ok(Buffer::new(element, length, Arc::new(Memory(memory))))
     }

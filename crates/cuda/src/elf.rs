@@ -1,7 +1,7 @@
 //! Machine code from a file, before the driver sees it.
 //!
-//! The driver is given an address and no size: it goes by the tables inside. So everything that those say must lie inside the
-//! bytes that are there: segments, sections, names, symbols, and what relocations change.
+//! The driver gets an address without a size and trusts the tables inside the image. So everything that the tables describe
+//! must lie inside the given bytes: segments, sections, names, symbols, and the targets of relocations.
 
 use object::elf::{EM_CUDA, FileHeader64};
 use object::read::elf::{ElfFile64, FileHeader};
@@ -10,7 +10,7 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSegment, ObjectSymbol, R
 /// Checks that bytes are a 64-bit ELF file for NVIDIA's GPUs and that none of its parts lies outside.
 ///
 /// # Errors
-/// What is wrong.
+/// The error.
 pub(super) fn check(code: &[u8]) -> Result<(), String> {
     let header = FileHeader64::<LittleEndian>::parse(code).map_err(wrong("the header"))?;
     if header.e_machine.get(LittleEndian) != EM_CUDA {
@@ -76,7 +76,7 @@ mod tests {
         check(&far).expect_err("sections outside");
     }
 
-    /// What ptxas writes is whole; with any byte changed, or cut off anywhere, nothing panics.
+    /// ptxas's output is accepted; with any byte changed, or cut off anywhere, nothing panics.
     #[test]
     fn damaged_files_are_refused_or_whole() {
         let text =

@@ -1,4 +1,4 @@
-//! What can go wrong between us and NVIDIA's driver, sorted by what the caller should do next.
+//! Errors between us and NVIDIA's driver, sorted by the caller's next step.
 //!
 //! The driver has about a hundred error codes. A caller has five answers to them: choose another
 //! device, reject this candidate, ask for less memory, start a new process because the context is
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// What sort of failure it was.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -54,11 +54,11 @@ impl FailureKind {
 /// A failure of the driver, of the device, or of a kernel on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What sort of failure.
+    /// The kind.
     pub kind: FailureKind,
     /// One line: what failed, and why.
     pub what: String,
-    /// What would be accepted instead, if that can be said.
+    /// What would be accepted instead, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
     /// The driver compiler's whole log; empty for other failures.
@@ -77,7 +77,7 @@ impl Failure {
         }
     }
 
-    /// Adds what would be accepted instead.
+    /// Adds the accepted alternatives.
     #[must_use]
     pub fn accepted(mut self, accepted: impl Into<String>) -> Failure {
         self.accepted = Some(accepted.into());

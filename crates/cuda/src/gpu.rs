@@ -1,4 +1,4 @@
-//! Opening the driver and a GPU, and asking what it is.
+//! Opening the driver and a GPU, and reading its properties.
 //!
 //! The driver's library is opened at run time. Where it is missing, everything here answers with a
 //! [`Failure`] of kind [`FailureKind::MissingDriver`] and nothing panics.
@@ -17,7 +17,7 @@ const OLDEST_DRIVER: i32 = 12_000;
 /// The oldest compute capability with asynchronous copies.
 const OLDEST_CAPABILITY: (u32, u32) = (8, 0);
 
-/// What a GPU is, as its driver says.
+/// A GPU's properties, from its driver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuFacts {
     /// Its number in the driver's order.
@@ -48,7 +48,8 @@ pub struct GpuFacts {
     pub sub_group: u32,
 }
 
-/// What is called of the driver's library. The binding looks each up when it is first called, and panics if it is not there.
+/// The functions of the driver's library that are called. The binding looks each up when it is first called, and panics if it
+/// is not there.
 const FUNCTIONS: &[&str] = &[
     "cuCtxCreate_v2",
     "cuCtxDestroy_v2",
@@ -156,7 +157,7 @@ pub fn count() -> Result<usize, Failure> {
     Ok(usize::try_from(count).unwrap_or(0))
 }
 
-/// What the GPU with this number is. Does not create a context on it.
+/// The properties of the GPU with this number. Does not create a context on it.
 pub fn facts(ordinal: usize) -> Result<GpuFacts, Failure> {
     let driver = driver()?;
     let count = count()?;
@@ -286,7 +287,7 @@ impl Gpu {
         self.0.context == other.0.context
     }
 
-    /// What the GPU is.
+    /// The GPU's properties.
     pub fn facts(&self) -> &GpuFacts {
         &self.0.facts
     }

@@ -1,5 +1,4 @@
-//! Buffers that end at a page that is not mapped, so that an access beyond the end faults instead of finding what lies
-//! there.
+//! Buffers that end at an unmapped page, so that an access beyond the end faults instead of reading other data.
 //!
 //! The driver's virtual-memory functions (CUDA Driver API, "Virtual Memory Management") reserve addresses, take memory, and
 //! map it to some of them. What stays reserved and unmapped behind a buffer is the guard. A device or a driver without
@@ -11,10 +10,10 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::memory::Buffer;
 
-/// What buffers are aligned to where they are timed: as the driver aligns plain ones, so that they begin with a cache line.
+/// Alignment of buffers in timed launches: as the driver aligns plain ones, so that they begin with a cache line.
 const PLAIN_ALIGNMENT: usize = 256;
 
-/// What the library must have. Each is looked up when it is first called, which panics if it is not there.
+/// The required functions of the library. Each is looked up when it is first called, which panics if it is not there.
 const FUNCTIONS: &[&str] = &[
     "cuMemAddressFree",
     "cuMemAddressReserve",
@@ -31,7 +30,7 @@ const FUNCTIONS: &[&str] = &[
 pub enum Placement {
     /// Aligned as plain buffers are, as near to the end of its pages as that allows: for timing.
     Plain,
-    /// At the end of its pages, up to what its alignment leaves: for checks.
+    /// At the end of its pages, as far as its alignment allows: for checks.
     Tight,
 }
 
@@ -93,8 +92,7 @@ impl Gpu {
         (location, properties)
     }
 
-    /// Takes memory and maps it to addresses, from where it can be read and written. What was done is undone where a later step
-    /// fails.
+    /// Takes memory and maps it to addresses, readable and writable. If a later step fails, the earlier ones are undone.
     ///
     /// # Safety
     /// So many bytes of addresses from `base` on are reserved, and nothing is mapped there; both are multiples of a page. The
@@ -107,7 +105,7 @@ impl Gpu {
         let failed = |error| Failure::of(error, "mapping global memory");
         let (location, properties) = self.properties();
         let mut handle = 0;
-        // SAFETY: each call writes one value, or takes what an earlier one gave; the rest is the caller's.
+        // SAFETY: each call writes one value, or takes an earlier one's result; the rest is the caller's.
         unsafe {
             sys::cuMemCreate(&mut handle, bytes, &properties, 0)
                 .result()
@@ -184,8 +182,8 @@ impl Gpu {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // The buffer's `drop` has made the context current. Unmapping does not wait for what uses the memory, so whoever
-        // launches waits for the end first.
+        // The buffer's `drop` has made the context current. Unmapping does not wait for users of the memory, so the launching code
+        // waits for the end first.
         // SAFETY: mapped once, so, and given back once.
         unsafe {
             let _ = sys::cuMemUnmap(self.base, self.mapped);

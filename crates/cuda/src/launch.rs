@@ -19,7 +19,7 @@ pub struct Geometry {
     pub groups: [u32; 3],
     /// Work-items of a work-group in each dimension.
     pub group: [u32; 3],
-    /// Shared memory of a work-group beyond what the kernel declares, in bytes.
+    /// Dynamic shared memory of a work-group, in bytes.
     #[serde(default)]
     pub dynamic_shared_bytes: u32,
 }
@@ -97,8 +97,8 @@ impl Function {
         }
 
         self.gpu().enter()?;
-        // The driver copies `size` bytes from this buffer during the call. It is as long as a
-        // parameter list can be, so that the driver stays inside it whatever the kernel declares.
+        // The driver copies `size` bytes from this buffer during the call. It has the maximal size of a parameter list, so that
+        // the driver stays inside it whatever the kernel declares.
         let mut buffer = arguments.0.clone();
         buffer.resize(MOST_ARGUMENT_BYTES, 0);
         let mut size = arguments.0.len();
@@ -113,8 +113,8 @@ impl Function {
         ];
         let [x, y, z] = geometry.groups;
         let [i, j, k] = geometry.group;
-        // SAFETY: the function is loaded and the context current; `extra` is a list of pairs that
-        // ends in null, and what it points to lives until the call returns.
+        // SAFETY: the function is loaded and the context current; `extra` is a list of pairs that ends in null, and its targets
+        // live until the call returns.
         unsafe {
             sys::cuLaunchKernel(
                 self.handle(),
@@ -135,7 +135,7 @@ impl Function {
     }
 }
 
-/// An order of commands of its own on a GPU: what is in one lane runs beside what is in another.
+/// An independent order of commands on a GPU: commands in different lanes overlap.
 pub struct Lane {
     gpu: Gpu,
     pub(super) stream: sys::CUstream,
@@ -158,19 +158,19 @@ impl Gpu {
 }
 
 impl Lane {
-    /// Has the driver write what kernels of this lane have printed. The lane is done.
+    /// Makes the driver write the printed lines of this lane's kernels. The lane is done.
     pub(super) fn hand_over_prints(&self) -> Result<(), Failure> {
         self.gpu.enter()?;
         // SAFETY: the stream is the lane's own.
         unsafe { result::stream::synchronize(self.stream) }
-            .map_err(|error| Failure::of(error, "waiting for what was printed"))
+            .map_err(|error| Failure::of(error, "waiting for the kernel's printed lines"))
     }
 }
 
 impl Drop for Lane {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // SAFETY: created once, destroyed once; the driver lets what is in it finish.
+            // SAFETY: created once, destroyed once; the driver lets its commands finish.
             let _ = unsafe { result::stream::destroy(self.stream) };
         }
     }
@@ -197,7 +197,7 @@ impl Gpu {
         })
     }
 
-    /// Writes what kernels have printed to the standard output of this process, all of it. The queue is done.
+    /// Writes all of the kernels' printed lines to the standard output of this process. The queue is done.
     ///
     /// The driver empties its buffer when somebody waits for a stream, and writes through C's buffered output, which
     /// keeps lines back where no terminal reads them.
@@ -210,7 +210,7 @@ impl Gpu {
         // streams when it is given none.
         unsafe {
             result::stream::synchronize(self.0.stream)
-                .map_err(|error| Failure::of(error, "waiting for what was printed"))?;
+                .map_err(|error| Failure::of(error, "waiting for the kernel's printed lines"))?;
             fflush(std::ptr::null_mut());
         }
         Ok(())

@@ -1,7 +1,6 @@
 //! Buffers in a GPU's global memory, in the host's, or in both.
 //!
-//! What is timed lies in plain allocations only: managed memory moves pages during a launch, which would be timed with
-//! it.
+//! Timed kernels use plain allocations only: managed memory migrates pages during a launch, which would be timed with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use super::placed::Region;
 
 /// A piece of memory that the GPU reaches. Freed when dropped.
 ///
-/// Its contents are plain bytes. A new buffer holds whatever was there.
+/// Its contents are plain bytes. A new buffer has arbitrary contents.
 pub struct Buffer {
     gpu: Gpu,
     address: sys::CUdeviceptr,
@@ -144,8 +143,8 @@ impl Buffer {
         }
     }
 
-    /// Moves the buffer within its pages, where it has pages of its own. What it held is lost if it has moved: whether it
-    /// has. Nothing may use it meanwhile.
+    /// Moves the buffer within its pages, if it has pages of its own. Its contents are lost if it moves; the result says
+    /// whether it did. Nothing may use it meanwhile.
     pub fn move_to(&mut self, placement: Placement) -> bool {
         let Place::Guarded(mapping, align) = &self.place else {
             return false;
@@ -224,7 +223,7 @@ impl Buffer {
         if length == 0 {
             return end.record_on(lane).and_then(|()| end.wait(limit));
         }
-        // SAFETY: both ranges lie within allocations; where each lies, the driver sees by its address.
+        // SAFETY: both ranges lie within allocations; the driver sees by its address where each lies.
         unsafe { sys::cuMemcpyAsync(to, from, length, lane.stream) }
             .result()
             .map_err(|error| Failure::of(error, "copying beside the kernels"))?;

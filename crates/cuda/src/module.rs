@@ -1,4 +1,4 @@
-//! Giving PTX to the driver's compiler, and asking what came out.
+//! Passing PTX to the driver's compiler, and reading the result's properties.
 
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::ptxas;
 /// Room for each of the compiler's two logs, in bytes. Longer logs are cut by the driver.
 const LOG_BYTES: usize = 16 << 10;
 
-/// What the driver's compiler made of a kernel.
+/// The driver's compiler's output for a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compiled {
     /// Registers of one work-item.
@@ -29,7 +29,7 @@ pub struct Compiled {
     pub max_group: u32,
     /// From PTX text to a loaded module.
     pub load_time: Duration,
-    /// What the compiler had to say.
+    /// The compiler's output.
     pub log: String,
 }
 
@@ -74,7 +74,7 @@ impl Gpu {
         self.enter()?;
         let entry = CString::new(name)
             .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
-        // The driver gets no size: it follows what stands in the file, so all of that must lie inside.
+        // The driver gets no size: it follows the file's tables, so all that they describe must lie inside.
         elf::check(code)
             .map_err(|why| Failure::new(FailureKind::Request, format!("no machine code: {why}")))?;
         let start = Instant::now();
@@ -143,7 +143,7 @@ impl Gpu {
     }
 }
 
-/// Hands the text to the driver's compiler. The module, and what the compiler said.
+/// Passes the text to the driver's compiler; gives the module and the compiler's output.
 fn compile(text: &CString) -> Result<(sys::CUmodule, String), Failure> {
     use sys::CUjit_option as Jit;
     let mut info = vec![0_u8; LOG_BYTES];
@@ -236,7 +236,7 @@ impl Function {
         &self.0.name
     }
 
-    /// What the driver's compiler made of it.
+    /// The driver's compiler's output for it.
     pub fn compiled(&self) -> &Compiled {
         &self.0.compiled
     }

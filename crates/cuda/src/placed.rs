@@ -12,10 +12,10 @@ use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 use super::memory::Buffer;
 
-/// What the driver takes reserved addresses to be a multiple of, where it is told which: other hints are rounded up. Seen with
-/// driver 580 on an H100.
+/// The driver's granularity for reserved addresses with a hint: other hints are rounded up. Observed with driver 580 on an
+/// H100.
 const HINTED: u64 = 32 << 20;
-/// Smaller reservations come from a pool of the driver's, wherever that lies: 2 MiB did, 512 MiB did not.
+/// Smaller reservations come from a pool of the driver's at any address: 2 MiB did, 512 MiB did not.
 const LEAST: u64 = 512 << 20;
 
 /// Addresses that are reserved.
@@ -140,7 +140,7 @@ impl Gpu {
 /// Reserves a window of addresses. The context is current.
 fn reserve(start: u64, bytes: usize) -> Result<Arc<Window>, Failure> {
     let mut base = 0;
-    // SAFETY: the call writes one value; what it gave elsewhere is given back.
+    // SAFETY: the call writes one value; an address elsewhere is given back.
     let reserved = unsafe { sys::cuMemAddressReserve(&mut base, bytes, 0, start, 0) }.result();
     let window = Arc::new(Window { start: base, bytes });
     match reserved {

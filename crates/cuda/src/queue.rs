@@ -27,7 +27,7 @@ impl HostSide for Memory {
     }
 }
 
-/// What a queue's thread needs.
+/// The inputs of a queue's thread.
 pub(super) struct Serving {
     pub gpu: Gpu,
     pub lane: Lane,

@@ -1,8 +1,8 @@
 //! Timing candidates against each other on a GPU.
 //!
-//! Candidates take turns: every round times each of them once, and each round starts with another
-//! one, so that a drifting clock or a warming chip falls on all alike. Times are the GPU's own, from
-//! an event before a launch to an event after it. What is reported is the median and the quartiles.
+//! Candidates take turns: every round times each of them once and starts with another one, so that a drifting clock or a
+//! warming chip affects all alike. Times are the GPU's own, from an event before a launch to an event after it. The median and
+//! the quartiles are reported.
 
 use std::time::{Duration, Instant};
 
@@ -50,12 +50,12 @@ pub struct Candidate {
     pub function: Function,
     /// How it is launched.
     pub geometry: Geometry,
-    /// What it is given.
+    /// Its arguments.
     pub arguments: Arguments,
 }
 
-/// Times every candidate. The results are in the candidates' order. `before` is done before each launch, untimed: where a
-/// launch leaves what the next one must not find.
+/// Times every candidate. The results are in the candidates' order. `before` runs before each launch, untimed, to undo effects
+/// that the next launch must not see.
 ///
 /// A failing launch ends the whole measurement, because it loses the context: check every candidate
 /// once with a launch of its own before.

@@ -19,7 +19,7 @@ pub struct Buffer {
     host: Option<Arc<dyn HostSide>>,
 }
 
-/// Where a buffer lies: the three kinds of SYCL's unified shared memory. (What a work-group shares is another thing.)
+/// The location of a buffer: the three kinds of SYCL's unified shared memory. (Shared memory of a work-group is unrelated.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Allocation {
     /// In the device's memory. The host copies by [`Command`](super::Command)s.
@@ -46,8 +46,8 @@ impl Allocation {
     }
 }
 
-/// Memory that the host reads and writes itself. Ranges have been checked. What a kernel or copy under way does to the
-/// same bytes meanwhile is seen in part, or not: who wants it waits for the event first.
+/// Memory that the host reads and writes directly. Ranges have been checked. Concurrent writes of a running kernel or copy to
+/// the same bytes may be seen in part, or not: wait for the event first.
 pub trait HostSide: Send + Sync {
     /// Reads bytes from an offset on.
     ///
@@ -62,7 +62,7 @@ pub trait HostSide: Send + Sync {
     fn write(&self, offset: u64, bytes: &[u8]) -> Result<()>;
 }
 
-/// What a new buffer holds.
+/// The contents of a new buffer.
 #[derive(Clone, Debug)]
 pub enum Fill {
     /// Nothing yet: reading an element before it is written is an error that the simulator reports.
@@ -192,7 +192,7 @@ impl Fill {
         }
     }
 
-    /// Checks the size of a new buffer against what it is to be filled with, and gives its bytes.
+    /// Checks the size of a new buffer against its contents, and gives its bytes.
     ///
     /// # Errors
     /// The element is no data, the size does not fit 40 bits, or there are fewer or more bytes to fill it.

@@ -1,4 +1,4 @@
-//! Bundles: a library with what devices have compiled of it, in a file. Loading it compiles nothing.
+//! Bundles: a library with devices' compiled code, in a file. Loading it compiles nothing.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -16,9 +16,8 @@
 //! let program = loaded.load(&device)?.get("double")?.clone();
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! The file holds the kernels as IR, too, so every device takes it: one that finds no code of its own there, or code of
-//! another driver, compiles. Machine code is run as it stands: load bundles of those alone whom you would let run
-//! programs.
+//! The file holds the kernels as IR, too, so every device accepts it: one that finds no code for itself, or code of another
+//! driver, compiles. Machine code is run as it is: load only bundles from those whom you would let run programs.
 
 use std::path::Path;
 
@@ -92,7 +91,7 @@ impl Bundle {
         bytes
     }
 
-    /// Reads what [`Bundle::to_bytes`] wrote.
+    /// Reads the output of [`Bundle::to_bytes`].
     ///
     /// # Errors
     /// The bytes are none that it wrote.

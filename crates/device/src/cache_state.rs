@@ -1,17 +1,17 @@
-//! What a timed launch finds in the L2 cache.
+//! The state of the L2 cache at the start of a timed launch.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What the L2 cache holds when a timed launch starts.
+/// The contents of the L2 cache when a timed launch starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {
-    /// What the same launch before it left there.
+    /// The data that the same launch before it left there.
     #[default]
     Kept,
-    /// Nothing of what the launch touches.
+    /// None of the launch's data.
     Flushed,
 }
 

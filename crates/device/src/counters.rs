@@ -1,4 +1,4 @@
-//! What a device counted while a kernel ran.
+//! A device's counters for a kernel.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Events: the end of a command, and what came of it.
+//! Events: the end of a command, and its outcome.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,31 +12,31 @@ use crate::{Error, Result};
 #[derive(Clone)]
 pub struct Event(Arc<State>);
 
-/// The other side of an [`Event`]: the device says here what came of the command. Dropping it without an
-/// answer ends the event with an error, so that nobody waits for ever.
+/// The device's side of an [`Event`]: it delivers the command's outcome here. Dropping it without an answer ends the event with
+/// an error, so that nobody waits for ever.
 pub struct Completion(Option<Arc<State>>);
 
 #[derive(Default)]
 struct State {
     slot: Mutex<Slot>,
     ended: Condvar,
-    /// What the host's waiting moves on.
+    /// The clock that the host's waiting advances.
     host: Option<Arc<HostClock>>,
 }
 
-/// What is known of a command's end.
+/// The state of a command's end.
 #[derive(Default)]
 struct Slot {
     outcome: Option<Result<Arc<Outcome>>>,
-    /// What is called at the end.
+    /// The callbacks at the end.
     callbacks: Vec<Callback>,
 }
 
-/// Called with what came of the command.
+/// Called with the command's outcome.
 type Callback = Box<dyn FnOnce(&Result<Arc<Outcome>>) + Send>;
 
-/// The host's time on a device whose clock is simulated: the latest end of a command that the host has waited for.
-/// What it submits afterwards comes later.
+/// The host's time on a device with a simulated clock: the latest end of a command that the host has waited for. Later
+/// submissions come after it.
 #[derive(Debug, Default)]
 #[doc(hidden)]
 pub struct HostClock(AtomicU64);
@@ -61,28 +61,27 @@ impl HostClock {
     }
 }
 
-/// What came of a command that succeeded.
+/// The outcome of a command that succeeded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// When it ran.
     pub times: Times,
-    /// What the device counted.
+    /// The device's counters.
     pub counters: Counters,
-    /// What [`Command::Read`](super::Command::Read) read.
+    /// The bytes that [`Command::Read`](super::Command::Read) read.
     pub bytes: Vec<u8>,
-    /// What the kernel printed, where the device hands it over: the simulator does, in the order of the work-items; the
-    /// drivers of GPUs write it to the standard output themselves.
+    /// The kernel's printed lines, if the device delivers them: the simulator does, in the order of the work-items; GPU drivers
+    /// write them to the standard output themselves.
     pub printed: String,
-    /// What became of each prefetch of the kernel: the level asked for, the one reached, why. Empty on a device without a
+    /// The outcome of each prefetch of the kernel: the level requested, the one reached, and why. Empty on a device without a
     /// model of caches.
     pub prefetches: Vec<HintReached>,
-    /// What the kernel's author should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub notes: Vec<String>,
 }
 
-/// When a command was submitted, started and ended: nanoseconds on the device's clock, whose zero is any
-/// moment before and the same for all its queues. A simulated device's clock is the simulated one, on which the host
-/// takes no time but what it waits.
+/// When a command was submitted, started and ended: nanoseconds on the device's clock, which is common to its queues and has an
+/// arbitrary zero before that. On a simulated device's clock the host takes no time except for waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
     /// The host handed it to the queue.
@@ -141,8 +140,8 @@ impl Event {
         outcome
     }
 
-    /// On a device whose clock is simulated, the host's time now, in nanoseconds: what it has waited for, commands and pages of shared
-    /// allocations.
+    /// On a device with a simulated clock, the host's time now, in nanoseconds: it has waited for commands and for pages of
+    /// shared allocations.
     pub fn host_ns(&self) -> Option<f64> {
         self.0.host.as_ref().map(|host| host.now_ns())
     }
@@ -165,8 +164,8 @@ impl Event {
         slot.outcome.is_some()
     }
 
-    /// Calls `told` with what came of the command, once it has ended: now, or on the thread that ends it, which
-    /// should not be kept long.
+    /// Calls `told` with the command's outcome, once it has ended: now, or on the thread that ends it, which should not be
+    /// blocked for long.
     pub fn when_ended(&self, told: impl FnOnce(&Result<Arc<Outcome>>) + Send + 'static) {
         let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.outcome.clone() {
@@ -195,7 +194,7 @@ impl State {
         slot.outcome = Some(outcome.clone());
         let callbacks = std::mem::take(&mut slot.callbacks);
         drop(slot);
-        // Those who are told come before those who wait, so that these find what the former have done.
+        // Callbacks run before waiters are woken, so that waiters see their effects.
         callbacks.into_iter().for_each(|callback| callback(&outcome));
         self.ended.notify_all();
     }

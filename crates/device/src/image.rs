@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Machine code of one kernel, and what it was made of.
+/// Machine code of one kernel, and its origin.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// The device and driver, and a fingerprint of what they were given: who has the same can take the code.
+    /// The device and driver, and a fingerprint of their inputs: the code can be reused where all of them are equal.
     pub key: String,
     /// The code, as the driver has it.
     pub code: Arc<[u8]>,
 }
 
 impl Image {
-    /// An image for what this device and driver made of this source.
+    /// An image of this device's and driver's code for this source.
     pub fn new(device: &str, source: &[u8], code: Vec<u8>) -> Image {
         Image {
             key: Image::key(device, source),
@@ -56,7 +56,7 @@ impl Images {
         self.0.insert(image.key.clone(), image);
     }
 
-    /// What this device and driver made of this source, if that is here.
+    /// This device's and driver's code for this source, if it is here.
     pub fn find(&self, device: &str, source: &[u8]) -> Option<&Image> {
         self.0.get(&Image::key(device, source))
     }

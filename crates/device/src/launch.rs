@@ -21,17 +21,17 @@ pub struct Launch {
     /// Gives up with an error when a sub-group has run this many operations; `None` for the device's own
     /// limit.
     pub operation_limit: Option<u64>,
-    /// Only so many work-groups run, the first ones, as if the launch were stopped then: what a simulator can do and no
-    /// device. Times are of the whole launch.
+    /// Run only this many work-groups, the first ones, as if the launch were stopped then; only a simulator can do so. Times
+    /// are of the whole launch.
     pub first_groups: Option<u64>,
     /// Buffers that lie at addresses of a program's choosing, as a capture or a driver has them: a pointer inside a
     /// structure or a buffer leads there. Each with its first byte's address. Only simulators have such launches.
     pub memory: Vec<(u64, Buffer)>,
-    /// How much is kept of what it prints. Only simulators can be told.
+    /// The capacity for its printed text. Only simulators can be told.
     pub print_limits: PrintLimits,
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// A pointer to the buffer's first element.
@@ -44,7 +44,7 @@ pub enum Argument {
     Scalar(Type, u64),
 }
 
-/// What is known of an argument before the launch; analyses that want numbers ask here.
+/// The facts about an argument before the launch; analyses that need numbers query this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentFacts {
     /// A buffer.
@@ -106,15 +106,15 @@ impl Launch {
             );
         }
         if self.print_limits != PrintLimits::default() {
-            return Err(Error::usage("a launch with limits of its own for what it prints")
+            return Err(Error::usage("a launch with its own limits for printed text")
                 .accepted("a simulated device, or the device's own limits"));
         }
         match self.first_groups {
             None => Ok(()),
-            Some(groups) => Err(Error::usage(format!(
-                "a launch of which only the first {groups} work-groups are to run"
-            ))
-            .accepted("a simulated device, or all of them")),
+            Some(groups) => Err(
+                Error::usage(format!("a launch of only the first {groups} work-groups"))
+                    .accepted("a simulated device, or all of them"),
+            ),
         }
     }
 
@@ -128,7 +128,7 @@ impl Launch {
         product(self.groups)
     }
 
-    /// What is known of each argument.
+    /// The facts about each argument.
     pub fn facts(&self) -> Vec<ArgumentFacts> {
         let facts = |(index, argument): (usize, &Argument)| match argument {
             Argument::Scalar(_, bits) | Argument::Address(bits) => ArgumentFacts::Scalar { bits: *bits },
@@ -152,11 +152,11 @@ impl Launch {
             .unwrap_or(device.default_sub_group_size)
     }
 
-    /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types
-    /// of the arguments, and that they keep what the parameters promise (length, aliasing, read-only).
+    /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types of the arguments, and
+    /// the parameters' promises (length, aliasing, read-only).
     ///
     /// # Errors
-    /// The first thing that is wrong, and what would be accepted.
+    /// The first error, and what would be accepted.
     pub fn check(&self, kernel: &Kernel, device: &Description) -> Result<()> {
         self.check_geometry(kernel, device)?;
         self.check_arguments(kernel)?;
@@ -240,7 +240,7 @@ impl Launch {
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
                 Argument::Address(_) => ("an address".to_owned(), ty.is_pointer()),
-                // What it points to may be seen as something else there.
+                // Its target may be seen as another type there.
                 Argument::Part(buffer, _) => (
                     format!("a part of a buffer of `{}`", buffer.element()),
                     ty.is_pointer(),
@@ -308,7 +308,7 @@ impl Launch {
                     "parameters `{}` and `{}` were given the same buffer",
                     param.name, other.name
                 ))
-                .accepted("what is written through one of them must not be reachable through the other"));
+                .accepted("memory written through one of them must not be reachable through the other"));
             }
         }
         Ok(())

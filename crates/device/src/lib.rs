@@ -1,13 +1,12 @@
-//! Devices: what runs kernels, real or simulated, behind one asynchronous trait.
+//! Devices, real or simulated, behind one asynchronous trait.
 //!
 //! A [`Device`] allocates [`Buffer`]s, turns kernels into [`Program`]s, and opens [`Queue`]s. A queue
 //! takes [`Command`]s and gives an [`Event`] for each at once; the event ends with an [`Outcome`] (times,
 //! counters, bytes read back) or an error, which belongs to that command alone. Commands of one queue run
 //! in order; commands of several queues are ordered by the events they name.
 //!
-//! The traits are small and object-safe: four methods make a device, one makes a queue; others a device has if
-//! it can. What every device needs alike (checking a launch, buffers with a type, a queue on a thread of its own) is
-//! here, not in the devices.
+//! The traits are small and object-safe: a device needs four methods, a queue one; the others are optional. The parts that
+//! every device needs (checking a launch, typed buffers, a queue on a thread of its own) are here, not in the devices.
 //!
 //! ```text
 //! Device ── allocate(element, length, fill) ─→ Buffer ─┐
@@ -69,7 +68,7 @@ pub use view::{AsView, BufferView, BufferViewMut};
 
 /// A device that runs kernels.
 pub trait Device: Send + Sync {
-    /// What it is and what it can hold.
+    /// The device's properties and limits.
     fn description(&self) -> &Description;
 
     /// Allocates `length` elements and fills them. A pattern is generated on the device, and costs no
@@ -122,8 +121,8 @@ pub trait Device: Send + Sync {
         Ok(None)
     }
 
-    /// As [`Device::compile`], with images that were made of kernels, on whatever devices: one that was made of the same
-    /// kernel, by this version, on a device and driver like this, is taken. Without one the kernel is compiled.
+    /// As [`Device::compile`], with images of kernels from any devices: one of the same kernel, by this version, for such a
+    /// device and driver, is used. Without one the kernel is compiled.
     ///
     /// # Errors
     /// As those of [`Device::compile`].
@@ -141,13 +140,12 @@ pub trait Device: Send + Sync {
 
 /// Takes commands and runs them in order, while the caller goes on.
 pub trait Queue: Send {
-    /// Adds a command, to start when the earlier commands of this queue and all of `after` have ended.
-    /// Returns at once. Whatever goes wrong with the command is reported by its event. A command whose
-    /// `after` failed does not run and fails with the same error.
+    /// Adds a command, to start when the earlier commands of this queue and all of `after` have ended. Returns at once. The
+    /// event reports any failure of the command. A command whose `after` failed does not run and fails with the same error.
     fn submit(&self, command: Command, after: &[Event]) -> Event;
 }
 
-/// What a queue can be asked to do.
+/// The commands of a queue.
 #[derive(Clone, Debug)]
 pub enum Command {
     /// Runs a program.
@@ -158,7 +156,7 @@ pub enum Command {
         buffer: Buffer,
         /// First byte.
         offset: u64,
-        /// What is written.
+        /// The bytes to write.
         bytes: Arc<[u8]>,
     },
     /// Reads bytes of a buffer into [`Outcome::bytes`].
@@ -170,8 +168,8 @@ pub enum Command {
         /// Number of bytes.
         length: u64,
     },
-    /// Copies bytes from a buffer to another, or to other bytes of the same. From and to a host allocation this is what
-    /// overlaps kernels.
+    /// Copies bytes from a buffer to another, or to other bytes of the same. Copies from and to host allocations overlap
+    /// kernels.
     Copy {
         /// From this.
         from: Buffer,
@@ -207,7 +205,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Wraps what a device made of a kernel.
+    /// Wraps a device's compiled kernel.
     pub fn new(kernel: Arc<Kernel>, implementation: impl Any + Send + Sync) -> Program {
         Program {
             kernel,
@@ -220,7 +218,7 @@ impl Program {
         &self.kernel
     }
 
-    /// What the device made of it.
+    /// The device's compiled kernel.
     ///
     /// # Errors
     /// Another device made it.

@@ -30,9 +30,9 @@
 //! assert_eq!(values.read(&*queue)?, [-2.0, 6.0]);
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! A library holds kernels as IR, which every device takes; building them from Rust, or from PTX, and applying plans
-//! is done once, before. A [`Cache`] keeps what devices make of kernels, so that each is compiled once; a
-//! [`Bundle`](super::Bundle) keeps their machine code in a file.
+//! A library holds kernels as IR, which every device accepts; building them from Rust, or from PTX, and applying plans is done
+//! once, before. A [`Cache`] keeps devices' compiled kernels, so that each is compiled once; a [`Bundle`](super::Bundle) keeps
+//! their machine code in a file.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -100,7 +100,7 @@ impl Library {
         text
     }
 
-    /// Reads what [`Library::to_text`] wrote.
+    /// Reads the output of [`Library::to_text`].
     ///
     /// # Errors
     /// The text is none that it wrote.
@@ -180,11 +180,11 @@ impl Programs {
     }
 }
 
-/// What devices have made of kernels: each is compiled once for each device, however often it is asked for.
+/// Kernels as compiled for devices: each is compiled once per device, however often it is requested.
 #[derive(Debug, Default)]
 pub struct Cache(Mutex<HashMap<(String, String), Arc<Entry>>>);
 
-/// What a device has made of a kernel, behind a lock of its own: who asks for another kernel does not wait.
+/// A kernel as compiled for a device, behind a lock of its own: requests for other kernels do not wait.
 type Entry = Mutex<Option<Program>>;
 
 impl Cache {

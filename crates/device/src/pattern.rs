@@ -10,8 +10,8 @@ use half::{bf16, f16};
 use crate::ir::Type;
 use crate::random::splitmix64;
 
-/// What element `i` of a buffer holds. All variants but [`Pattern::Function`] are closed forms that a
-/// device can generate itself.
+/// The value of element `i` of a buffer. All variants except [`Pattern::Function`] are closed forms that a device can generate
+/// itself.
 #[derive(Clone)]
 pub enum Pattern {
     /// Every element has these bits.
@@ -20,7 +20,7 @@ pub enum Pattern {
     Steps {
         /// Element 0.
         first: u64,
-        /// What each element adds.
+        /// The difference between elements.
         step: u64,
     },
     /// Integers from 0 to `bound - 1`: `splitmix64(i, seed) % bound` ([`splitmix64`]).

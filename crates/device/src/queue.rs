@@ -8,15 +8,15 @@ use std::time::Instant;
 use super::{Command, Completion, Device, Event, Outcome, Queue};
 use crate::{Error, Result};
 
-/// Runs commands one after another on its own thread. Dropping it lets what was submitted finish.
+/// Runs commands one after another on its own thread. Dropping it lets submitted commands finish.
 pub struct WorkerQueue(mpsc::Sender<(Submitted, Completion)>);
 
 /// A command on its way.
 #[derive(Debug)]
 pub struct Submitted {
-    /// What is to be done.
+    /// The command.
     pub command: Command,
-    /// What it waits for.
+    /// The events that it waits for.
     pub after: Vec<Event>,
     /// When it was submitted.
     pub at: Instant,
@@ -64,8 +64,8 @@ impl Queue for WorkerQueue {
     }
 }
 
-/// A queue whose commands are ordered by the events that they name, and by nothing else: those that do not wait for
-/// each other may run at the same time, as far as the device can.
+/// A queue whose commands are ordered only by the events that they name: those that do not wait for each other may run at the
+/// same time, as far as the device can.
 ///
 /// ```
 /// use headstart::device::sim::Simulator;
@@ -122,8 +122,8 @@ impl Queue for Lane {
 
 impl Queue for OutOfOrder {
     fn submit(&self, command: Command, after: &[Event]) -> Event {
-        // In turn. A command waits for those before it in its lane, too, which were submitted earlier: so nothing
-        // waits for what comes later.
+        // In turn. A command also waits for earlier commands of its lane, which were submitted earlier: so nothing waits for
+        // later ones.
         let lane = self.next.fetch_add(1, Ordering::Relaxed) % self.lanes.len();
         self.lanes[lane].submit(command, after)
     }
@@ -158,7 +158,7 @@ impl Queue for OutOfOrder {
 pub struct Telling<Q = Box<dyn Queue>> {
     queue: Q,
     handler: Arc<dyn Fn(&Error) + Send + Sync>,
-    /// What was submitted and nobody has finished.
+    /// Submitted commands that have not finished.
     open: Mutex<Vec<Event>>,
 }
 
@@ -193,7 +193,7 @@ impl<Q: Queue> Queue for Telling<Q> {
             }
         });
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who never finishes keeps no more than what is under way, and the first error.
+        // A caller that never finishes keeps only the commands in flight, and the first error.
         if open.len() >= 64 {
             let mut has_error = false;
             open.retain(|event| {

@@ -17,7 +17,7 @@ pub struct Timing {
     pub least_ns: f64,
     /// How many launches were counted.
     pub launches: u32,
-    /// What the L2 cache held before each.
+    /// The state of the L2 cache before each.
     pub cache: CacheState,
     /// How many times faster than the first candidate it was, each launch against that candidate's in the same round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +31,7 @@ pub struct Paired {
     pub median: f64,
     /// The least.
     pub least: f64,
-    /// The greatest. Of five rounds or more the true median lies between the two with a probability of at least 15/16,
+    /// The greatest. With five rounds or more the true median lies between the two with a probability of at least 15/16,
     /// whatever the distribution.
     pub most: f64,
 }

@@ -102,7 +102,7 @@ impl<T: Item> TypedBuffer<T> {
         self.buffer.length() / Self::UNITS
     }
 
-    /// Waits for what the queue has to do before, then reads every element.
+    /// Waits for the queue's earlier commands, then reads every element.
     ///
     /// # Errors
     /// The device's; an element that was never written.
@@ -164,7 +164,7 @@ impl<T: Item> TypedBuffer<T> {
     /// An element of a host or shared allocation, as the host sees it now.
     ///
     /// # Errors
-    /// The buffer lies in the device's memory; there is no such element, or it was never written.
+    /// The buffer is in the device's memory; there is no such element, or it was never written.
     pub fn get(&self, index: u64) -> Result<T> {
         let mut bytes = vec![0; T::BYTES];
         self.buffer

@@ -17,7 +17,7 @@ pub struct BufferViewMut<'a, T, const D: usize> {
     size: [u64; D],
 }
 
-/// What a view's argument is made of.
+/// The parts of a view's argument.
 pub trait AsView<T, const D: usize> {
     /// The buffer, and its size along each dimension; the last varies fastest.
     fn parts(&self) -> (&TypedBuffer<T>, [u64; D]);

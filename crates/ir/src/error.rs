@@ -20,7 +20,7 @@ pub enum Fault {
 /// A result with Headstart's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, in the words that the command line prints.
+/// The message, in the words that the command line prints.
 ///
 /// Its `Debug` form is the message as well: a `main` that gives [`Result`] prints it.
 #[derive(Clone, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Error {
         self
     }
 
-    /// Says which file it is in, where the place does not say so already.
+    /// Adds the file, unless the place names it already.
     #[must_use]
     pub fn within(mut self, file: &str) -> Error {
         let named = self.0.place.as_ref().is_some_and(|place| place.contains(file));
@@ -82,7 +82,7 @@ impl Error {
         self
     }
 
-    /// Adds what would be accepted instead.
+    /// Adds the accepted alternatives.
     #[must_use]
     pub fn accepted(mut self, accepted: impl fmt::Display) -> Error {
         self.0.accepted = Some(accepted.to_string());
@@ -99,7 +99,7 @@ impl Error {
         self
     }
 
-    /// Says first what could not be done: `SUBJECT: what went wrong`.
+    /// Prefixes the operation that failed: `SUBJECT: what went wrong`.
     #[must_use]
     pub fn about(mut self, subject: impl fmt::Display) -> Error {
         self.0.what = format!("{subject}: {}", self.0.what);
@@ -111,7 +111,7 @@ impl Error {
         self.0.fault
     }
 
-    /// What went wrong, without place and suggestion.
+    /// The message without place and suggestion.
     pub fn what(&self) -> &str {
         &self.0.what
     }
@@ -121,7 +121,7 @@ impl Error {
         self.0.place.as_deref()
     }
 
-    /// What would be accepted, if that is known.
+    /// The accepted alternatives, if known.
     pub fn accepts(&self) -> Option<&str> {
         self.0.accepted.as_deref()
     }

@@ -52,7 +52,7 @@ pub fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>)
 /// The most candidates that a message lists.
 const MOST_SHOWN: usize = 24;
 
-/// What would be accepted: the nearest candidate if there is one, and in any case the whole list.
+/// What would be accepted: the nearest candidate if there is one, and always the whole list.
 ///
 /// `kind` is the plural that heads the list: `did you mean `gather`? (kernels: article, gather)`.
 pub fn accepted<'a>(written: &str, kind: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {

@@ -1,4 +1,4 @@
-//! What is around a device: the link to the host, and how many of it a card has.
+//! The surroundings of a device: the link to the host, and the devices on a card.
 
 use super::DeviceModel;
 use super::numbers::numbers;
@@ -18,7 +18,7 @@ numbers! {
         nvidia: 1 because "there is one stack: nothing crosses",
         intel: 1475 because "Intel, GPU Memory System (oneAPI optimization guide): closely matches the bandwidth of the memory of one stack",
     };
-        /// What a load of the host's memory takes longer than one of the device's: the way over the link and back.
+        /// The additional latency of a load from host memory over one from device memory: the round trip over the link.
         host_latency: Quantity<Cycles> = {
         nvidia: 1900 because "assumed: about a microsecond over PCIe",
         intel: 1600 because "assumed: about a microsecond over PCIe",
@@ -26,14 +26,14 @@ numbers! {
         /// Pages in which shared allocations move between the host's memory and the device's.
         shared_page: Quantity<Bytes> [power_of_two] = {
         nvidia: 4096 because "the host's pages (x86): whoever touches one that is elsewhere has it moved",
-        intel: 4096 because "oneAPI GPU optimization notes: only what is referenced is moved, with the granularity of a memory page; the host's pages (x86)",
+        intel: 4096 because "oneAPI GPU optimization notes: only referenced data are moved, with the granularity of a memory page; the host's pages (x86)",
     };
         /// From the touch of a shared page that is elsewhere until it starts to move.
         page_fault: Quantity<Cycles> = {
-        nvidia: 39600 because "20 microseconds, assumed: tens of microseconds a fault (Zheng et al., Towards High Performance Paged Memory for GPUs, HPCA 2016, as later work cites it); parallelArchitect's pascal-um-benchmark (GTX 1080) has 386.6 ms for 31774 faults, 12.2 each where many are on their way",
-        intel: 32000 because "assumed: as NVIDIA's, 20 microseconds",
+        nvidia: 39600 because "assumed: 20 microseconds for a lone fault. One measurement with many faults in flight has 12.2 each: 386.6 ms for 31774 faults on a GTX 1080 (parallelArchitect/pascal-um-benchmark, README). Times of migrating pages are nearly proportional: a fault of 10 or 40 microseconds halves or doubles them",
+        intel: 32000 because "assumed: as NVIDIA's, 20 microseconds; a fault of 10 or 40 halves or doubles the times of migrating pages",
     };
-        /// What that adds to a load's latency.
+        /// The latency that it adds to a load.
         stack_latency: Quantity<Cycles> = {
         nvidia: 0 because "there is one stack: nothing crosses",
         intel: 300 because "assumed: as much as the way to the far half of an L2; Intel's guide gives none",

@@ -1,4 +1,4 @@
-//! What must hold between the numbers of a model, beyond each one's own range.
+//! Conditions between the numbers of a model, beyond each one's own range.
 
 use super::numbers::Blamed;
 use super::{Card, DeviceModel, L1, Registers};

@@ -1,4 +1,4 @@
-//! What a core has, and the rules by which work-groups share it.
+//! The resources of a core, and the rules by which work-groups share them.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ use super::quantity::{Bytes, Count, Cycles, Megahertz, PerCycle, Quantities, Qua
 use super::{DeviceModel, Observation, SharedMemory};
 
 numbers! {
-    /// What a core (SM, Xe-core, subslice) has.
+    /// The resources of a core (SM, Xe-core, subslice).
     pub struct Core in "core" {
         /// Cores of the device.
         count: Quantity<Count> [positive];
@@ -37,12 +37,12 @@ numbers! {
         sub_group_size: Quantity<Count> [power_of_two];
         /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
         scoreboards: Quantity<Count> [positive];
-        /// 32-bit words of a work-item's registers that a scheduler reads in a cycle for what it issues; without it, as many as are wanted.
+        /// 32-bit words of a work-item's registers that a scheduler reads per cycle for an instruction; without it, no limit.
         operand_words: Option<Quantity<PerCycle>>;
-        /// What a result takes longer to an instruction of another arithmetic unit, where both take fixed times.
+        /// The additional latency of a result to an instruction of another arithmetic unit, if both have fixed latencies.
         crossing: Quantity<Cycles>;
-        /// What a load of four 32-bit words of each work-item takes longer than one of one, beside what its lines take of the
-        /// core's port; one of two takes a third of that.
+        /// The additional latency of a load of four 32-bit words per work-item over a load of one, beside the time of its lines
+        /// on the core's port; a load of two takes a third of that.
         vector_latency: Quantity<Cycles> = {
         nvidia: 0 because "loads of any width have the latencies that were measured",
         intel: 4 because "Intel, GPU Memory System (oneAPI optimization guide): a load of 32 bits completes in 6 cycles plus memory's latency, one of four elements in 12; the lines are the other two",
@@ -50,7 +50,7 @@ numbers! {
         /// Whether powers and logarithms of two and reciprocals by tables ([`ir::eval::table`](crate::ir::eval::table)) are an
         /// instruction each. Elsewhere they are written out.
         table_functions: Observation;
-        /// What passes from an event in front of a launch until its first work-group runs, and from the end of its last one until
+        /// The time from an event in front of a launch until its first work-group runs, and from the end of its last one until
         /// the event behind it.
         launch: Quantity<Cycles>;
     }
@@ -60,7 +60,7 @@ numbers! {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum Registers {
-    /// Sub-groups take what the kernel needs from a common file (NVIDIA).
+    /// Sub-groups take the registers that the kernel needs from a common file (NVIDIA).
     Pooled(PooledRegisters),
     /// Every sub-group has its own file of a fixed size (Intel).
     Fixed(FixedRegisters),

@@ -1,6 +1,6 @@
-//! What a device is and what it can hold: what launches are checked against, of a model and of a driver's device alike.
+//! The description of a device and its limits: launches are checked against it, for models and for drivers' devices alike.
 
-/// What a device is and what it can hold.
+/// A device's properties and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// As the command line spells it: `sim:h200`, `cuda:0`.

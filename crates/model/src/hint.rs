@@ -1,4 +1,4 @@
-//! What a device's prefetches look like, what becomes of one, and what it costs.
+//! A device's prefetch instructions: their form, the level they reach, and their cost.
 //!
 //! Back ends bring prefetches into these forms (`back::hints`).
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use crate::ir::{CacheHint, CacheLevel, HintSource, OpKind, PrefetchScope};
 
-/// What a device's prefetches look like.
+/// The form of a device's prefetches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
     /// Bytes of a cache line; a power of two.
@@ -45,13 +45,13 @@ impl Form {
     }
 }
 
-/// What became of a prefetch: the level that was asked for, and the one that was reached.
+/// The outcome of a prefetch: the level requested, and the one reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintReached {
     /// Where it (or the load that it was derived from) is in the source.
     pub place: String,
-    /// What was asked for, as the text form spells it: `L1`, `L2 nontemporal`, `L1 default`, `L1UC_L3C`, with who asked,
-    /// if not each work-item for itself: `L3 by sub_group`.
+    /// The request, as the text form spells it: `L1`, `L2 nontemporal`, `L1 default`, `L1UC_L3C`, with the requesting group, if
+    /// not each work-item for itself: `L3 by sub_group`.
     pub asked: String,
     /// The level that was asked for; of a cache control the nearest.
     pub level: CacheLevel,
@@ -61,7 +61,7 @@ pub struct HintReached {
     pub by: String,
     /// Why that level.
     pub why: String,
-    /// What it costs, in words.
+    /// Its cost, in words.
     pub cost: String,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for HintReached {
     }
 }
 
-/// What a prefetch asks for, in words.
+/// A prefetch's request, in words.
 pub fn asked(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> String {
     let mut asked = match source {
         HintSource::Control(control) => control.name().to_owned(),
@@ -109,8 +109,8 @@ pub fn asked(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Strin
     asked
 }
 
-/// What a prefetch costs a work-item, in words: the instructions that `expand` makes of it. Address arithmetic that is
-/// shared with other operations is not counted.
+/// A prefetch's cost for a work-item, in words: the instructions of its expansion by `expand`. Shared address arithmetic is not
+/// counted.
 pub fn cost(prefetch: &OpKind, form: &Form) -> String {
     let OpKind::Prefetch {
         bytes,

@@ -8,15 +8,15 @@ use super::quantity::{Cycles, LanesPerCycle, Quantity};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InstructionTiming {
-    /// From issue until an instruction that uses the result can issue. For memory instructions, what
-    /// they take on top of the memory hierarchy's own latency.
+    /// From issue until an instruction that uses the result can issue. For memory instructions, the time beyond the memory
+    /// hierarchy's own latency.
     pub latency: Quantity<Cycles>,
     /// Work-items per cycle, all schedulers of a core together.
     pub rate: Quantity<LanesPerCycle>,
 }
 
 impl InstructionTiming {
-    /// What each of its numbers is: its field, and a sentence for the class that follows.
+    /// The meaning of each of its numbers: its field, and a sentence for the class that follows.
     pub(super) const MEANINGS: &'static [(&'static str, &'static str)] = &[
         (
             "latency",
@@ -36,7 +36,7 @@ macro_rules! classes {
         }
 
         impl Instructions {
-            /// What each class is: its field, and its documentation.
+            /// The meaning of each class: its field, and its documentation.
             pub(super) const MEANINGS: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($field), concat!($($doc),*))),+];
 

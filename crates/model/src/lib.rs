@@ -1,4 +1,4 @@
-//! Device models: what a device has and how fast it is, as data with sources.
+//! Device models: the resources and speeds of a device, as data with sources.
 //!
 //! ```
 //! let model = headstart::model::find("h200", &["dram.latency=900".to_owned()])?;
@@ -19,7 +19,7 @@
 //! single numbers. A [`DeviceModel`] that exists has been checked: its numbers are in range and do not
 //! contradict each other. Numbers dereference to their values.
 //!
-//! A number is declared once, by a row of the table in `numbers.rs`: see there for what follows from it.
+//! A number is declared once, by a row of the table in `numbers.rs`, from which everything else follows.
 //!
 //! The occupancy rules are in [`occupancy`]; the simulator's memory hierarchy and timer read the rest.
 
@@ -60,7 +60,7 @@ pub use quantity::{
     Quantity, Unit,
 };
 
-/// A device: what it has and how fast it is.
+/// A device: its resources and speeds.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DeviceModel {
@@ -92,7 +92,7 @@ pub struct DeviceModel {
     pub matrix: Matrix,
     /// Where prefetches go.
     pub prefetch: Prefetch,
-    /// The link to the host, and what else is on the card; none if it shares the host's memory.
+    /// The link to the host, and the other devices on the card; none if it shares the host's memory.
     pub card: Option<Card>,
     /// Latency and rate of each class of instructions.
     pub instructions: Instructions,

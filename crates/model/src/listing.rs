@@ -18,7 +18,7 @@ pub struct Listed {
     pub unit: String,
     /// How it is known.
     pub source: String,
-    /// What it is; empty where nothing is documented.
+    /// Its description; empty if nothing is documented.
     pub meaning: String,
 }
 
@@ -71,7 +71,7 @@ fn walk(table: &Table, prefix: &str, listed: &mut Vec<Listed>) {
     }
 }
 
-/// What the documentation of its field says of a number.
+/// The documentation of a number's field.
 fn meaning(path: &str) -> String {
     let Some((section, field)) = path.rsplit_once('.') else {
         return String::new();
@@ -94,7 +94,7 @@ fn meaning(path: &str) -> String {
     unlinked(&meaning)
 }
 
-/// Documentation without what only rustdoc understands: ``[`Core::clock`](super::Core)`` is `Core::clock`.
+/// Documentation without rustdoc's links: ``[`Core::clock`](super::Core)`` becomes `Core::clock`.
 fn unlinked(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

@@ -114,11 +114,10 @@ pub fn find(name: &str, overrides: &[String]) -> Result<DeviceModel> {
     }
 }
 
-/// The text of the model that a device's name means, with the numbers that it leaves out, and its place, for what changes it
-/// as text.
+/// The text of the model of a device's name, with omitted numbers filled in, and its place, for code that changes it as text.
 ///
 /// # Errors
-/// As [`find`], but for what is wrong in the text itself.
+/// As [`find`], without errors in the text itself.
 pub fn text(name: &str) -> Result<(String, String)> {
     let bare = name.strip_prefix("sim:").unwrap_or(name);
     if bare.ends_with(".toml") {
@@ -207,7 +206,7 @@ fn apply(table: &mut toml::Table, over: &str) -> Result<()> {
     }
 }
 
-/// A parser's error as ours: with the line, and with what was expected apart from what was found.
+/// A parser's error as ours: with the line, and with the expected text separated from the found one.
 fn located(error: &toml::de::Error, model: &Completed, place: &str) -> Error {
     let line = error.span().map_or(1, |span| line_of(&model.text, span.start));
     let line = model.original(line);
@@ -219,7 +218,7 @@ fn located(error: &toml::de::Error, model: &Completed, place: &str) -> Error {
     }
 }
 
-/// Splits a message at what was expected. Errors are one line.
+/// Splits a message at the expected text. Errors are one line.
 fn split(message: &str) -> (String, Option<String>) {
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     match message.split_once(", expected ") {

@@ -1,11 +1,11 @@
 //! Tensor cores: how long a product of matrices takes, by its size.
 //!
-//! The size of a product is the bytes of its left matrix for every 8 columns of the right one: `mma.m16n8k16` of halves has 512,
-//! `wmma.m16n16k16` of halves 1,024. A core starts products at a rate in these bytes; one alone takes a fixed time, and its size at
-//! a slower rate. Measured with dependent and independent products of one to four sub-groups on an H100, 2026-11-25: of halves
-//! 27.3 cycles, and 1.55 cycles a product of a core (`m16n8k16`), 18.8 and 1.08 (`m16n8k8`); of bytes 14.0 and 1.0 (`m8n8k16`); of
-//! 8-bit floats 22.5 and 1.45 (`m16n8k32`); of doubles 26.0 and 4.0 (`m8n8k4`), 50.7 and 8.1 (`m16n8k8`). What is emulated there,
-//! 4-bit integers and single bits, takes some 15 times as long, which is not modelled.
+//! The size of a product is the bytes of its left matrix for every 8 columns of the right one: `mma.m16n8k16` of halves has
+//! 512, `wmma.m16n16k16` of halves 1,024. A core starts products at a rate in these bytes; a single one takes a fixed time,
+//! plus its size at a slower rate. Measured with dependent and independent products of one to four sub-groups on an H100,
+//! 2026-11-25: halves 27.3 cycles, and 1.55 cycles per product of a core (`m16n8k16`), 18.8 and 1.08 (`m16n8k8`); bytes 14.0
+//! and 1.0 (`m8n8k16`); 8-bit floats 22.5 and 1.45 (`m16n8k32`); doubles 26.0 and 4.0 (`m8n8k4`), 50.7 and 8.1 (`m16n8k8`).
+//! Emulated products, 4-bit integers and single bits, take some 15 times as long, which is not modelled.
 
 use super::numbers::numbers;
 use super::quantity::{BytesPerCycle, Cycles, Quantity};
@@ -13,7 +13,7 @@ use super::quantity::{BytesPerCycle, Cycles, Quantity};
 numbers! {
     /// Tensor cores.
     pub struct Matrix in "matrix" {
-        /// What a product takes beside its size.
+        /// The fixed latency of a product, beside the part that depends on its size.
         start: Quantity<Cycles> = {
             nvidia: 10 because "fitted on an H100, 2026-11-25: mma of halves, bytes and 8-bit floats: 14.0, 18.8 and 27.3 cycles for 128, 256 and 512 bytes",
             intel: 10 because "not lowered to Intel's instructions: as on NVIDIA's",
@@ -33,7 +33,7 @@ numbers! {
             nvidia: 1 because "measured on an H100, 2026-11-25: m8n8k16 of bytes 1.0 cycles, m16n8k8 of halves 1.08",
             intel: 1 because "not lowered to Intel's instructions: as on NVIDIA's",
         };
-        /// What a product of doubles takes beside its size.
+        /// The fixed latency of a product of doubles, beside the part that depends on its size.
         double_start: Quantity<Cycles> = {
             nvidia: 18 because "fitted on an H100, 2026-11-25: mma of doubles: 26.0 and 50.7 cycles for 256 and 1,024 bytes",
             intel: 18 because "not lowered to Intel's instructions: as on NVIDIA's",

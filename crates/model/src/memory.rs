@@ -60,7 +60,7 @@ numbers! {
 numbers! {
     /// The cache that all cores share.
     pub struct L2 in "l2" {
-        /// What the vendor calls it: `L2`, Intel's `L3`.
+        /// The vendor's name: `L2`, Intel's `L3`.
         name: String;
         /// Size, as documented.
         size: Quantity<Bytes>;
@@ -105,10 +105,10 @@ numbers! {
         fence_interval: Quantity<Cycles>;
         /// Slices, each of which serves one request a cycle for the addresses that belong to it; 0 where only their sum is known.
         slices: Quantity<Count> = {
-        nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle is what was measured of all",
+        nvidia: 0 because "a hash spreads addresses over them: requests-per-cycle was measured for all together",
         intel: 0 because "not known",
     };
-        /// What a read of a line that has just been written takes longer.
+        /// The additional latency of reading a line that has just been written.
         read_after_write: Quantity<Cycles> = {
         nvidia: 0 because "not measured",
         intel: 30 because "Intel, GPU Memory System (oneAPI optimization guide): a line read after a write to it adds about 30 cycles",
@@ -138,7 +138,7 @@ numbers! {
         write_bandwidth: Quantity<GigabytesPerSecond>;
         /// How long a write to a line occupies its bank. One of less than a sector is preceded by a read of it.
         write_busy: Quantity<Cycles>;
-        /// How long a refresh keeps a bank from serving; what comes meanwhile waits.
+        /// How long a refresh blocks a bank; requests wait meanwhile.
         refresh: Quantity<Cycles>;
         /// From one refresh of a bank to the next; 0 if refreshes are not modelled.
         refresh_interval: Quantity<Cycles>;
@@ -147,7 +147,7 @@ numbers! {
         nvidia: 1 because "memory is compressed only where an allocation asks for it",
         intel: 1 because "memory is compressed only where an allocation asks for it (Level Zero, ze_memory_compression_hints_ext_flags_t); 2 is what Intel's guide describes: adjacent cache lines",
     };
-        /// What that adds to the latency of all that comes from device memory.
+        /// The latency that it adds to all data from device memory.
         compression_latency: Quantity<Cycles> = {
         nvidia: 0 because "memory is not compressed",
         intel: 30 because "assumed: Intel, GPU Memory System (oneAPI optimization guide), says that it adds latency, and not how much",
@@ -185,11 +185,11 @@ numbers! {
         page: Quantity<Bytes> [power_of_two];
         /// Bytes whose translations are kept.
         reach: Quantity<Bytes>;
-        /// What a miss adds to a load's latency; where walks read memory, one whose entry of the page table L2 has.
+        /// The latency that a miss adds to a load; if walks read memory, a miss whose page-table entry is in L2.
         miss: Quantity<Cycles>;
-        /// What one adds whose entry comes from device memory.
+        /// The latency of a miss whose entry comes from device memory.
         far_miss: Quantity<Cycles> = {
-        nvidia: 0 because "walks are no accesses here: all misses take as long",
+        nvidia: 0 because "walks do not access memory here: all misses take the same time",
         intel: 150 because "Intel, GPU Memory System (oneAPI optimization guide): a miss adds 50 to 150 cycles, and may take more memory accesses",
     };
         /// Bytes of an entry of the page table, which a walk reads through L2; 0 where walks are no accesses.

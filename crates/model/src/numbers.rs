@@ -1,7 +1,7 @@
 //! How the numbers of a model are declared: once, with everything that is known of each.
 //!
-//! A row of [`numbers!`] has a number's documentation, its unit as a type, what it must be beyond its unit's range
-//! (`[positive]`, `[power_of_two]`), and perhaps what it is, by vendor and with a source, in models that do not say:
+//! A row of [`numbers!`] has a number's documentation, its unit as a type, constraints beyond its unit's range (`[positive]`,
+//! `[power_of_two]`), and optionally a default by vendor, with a source, for models that omit it:
 //!
 //! ```text
 //! numbers! {
@@ -28,9 +28,9 @@
 //! }
 //! ```
 //!
-//! A model that leaves out a number with a default is [completed](complete) as text, before anything reads it: so
-//! `--model dram.read-after-write=40` changes it, and what `calibrate` writes contains it, as if it stood there. A
-//! new number with a default is its row and the place that uses it.
+//! A model that omits a number with a default is [completed](complete) as text, before anything reads it: so
+//! `--model dram.read-after-write=40` changes it, and `calibrate`'s output contains it, as if it stood there. A new number with
+//! a default is its row and the place that uses it.
 
 use super::quantity::{Quantity, Unit};
 use crate::Error;
@@ -44,7 +44,7 @@ pub(super) struct Section {
     pub name: &'static str,
     /// The numbers that a model can leave out.
     pub defaults: &'static [Default],
-    /// What each field is: its name in Rust, and its documentation.
+    /// Each field: its name in Rust, and its documentation.
     pub meanings: &'static [(&'static str, &'static str)],
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Default {
     pub field: &'static str,
     /// Its unit's first spelling, if it has a unit.
     pub unit: fn() -> Option<&'static str>,
-    /// What it is on NVIDIA's devices, and how that is known.
+    /// Its value on NVIDIA's devices, and the source.
     pub nvidia: (f64, &'static str),
     /// The same on Intel's.
     pub intel: (f64, &'static str),
@@ -81,7 +81,7 @@ pub(super) fn key(field: &str) -> String {
     field.replace('_', "-")
 }
 
-/// What a type of the table is written with.
+/// A type of the table, as it is written.
 pub(super) trait Written {
     /// The unit's first spelling, if there is one.
     fn unit() -> Option<&'static str>;
@@ -136,7 +136,7 @@ macro_rules! numbers {
         pub struct $name { $($(#[doc = $doc])* pub $field: $ty),+ }
 
         impl $name {
-            /// The table's name, the numbers that a model can leave out, and what each number is.
+            /// The table's name, the numbers that a model can omit, and the meaning of each number.
             pub(super) const SECTION: $crate::numbers::Section =
                 $crate::numbers::Section {
                     name: $section,
@@ -151,7 +151,7 @@ macro_rules! numbers {
                     meanings: &[$((stringify!($field), concat!($($doc),*))),+],
                 };
 
-            /// Finds the first number that is not what its row says it must be.
+            /// Finds the first number that violates its row's constraints.
             pub(super) fn check(&self) -> Result<(), $crate::numbers::Blamed> {
                 $($($(
                     $crate::numbers::$rule(
@@ -183,8 +183,8 @@ impl Completed {
     }
 }
 
-/// Adds the numbers that a model leaves out and that have a default, behind the headings of their tables; a table whose numbers
-/// all have one, at the end. What cannot be read stays as it is, for the reader to say so.
+/// Adds the omitted numbers that have a default, behind the headings of their tables; a table whose numbers all have defaults,
+/// at the end. Unparsable text stays as it is, for the reader to report.
 pub(super) fn complete(text: &str, sections: &[Section]) -> Completed {
     let table: toml::Table = text.parse().unwrap_or_default();
     let vendor = table

@@ -12,18 +12,18 @@ use super::quantity::{Bytes, PerCycle, Quantity};
 use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
 
 numbers! {
-    /// What prefetching can do on a device.
+    /// The effects of prefetching on a device.
     pub struct Prefetch in "prefetch" {
-        /// What becomes of a prefetch to level 1.
+        /// The effect of a prefetch to level 1.
         l1: PrefetchForm;
-        /// What becomes of a prefetch to level 2.
+        /// The effect of a prefetch to level 2.
         l2: PrefetchForm;
-        /// What becomes of a prefetch to level 3.
+        /// The effect of a prefetch to level 3.
         l3: PrefetchForm;
-        /// What becomes of a prefetch to level 4.
+        /// The effect of a prefetch to level 4.
         l4: PrefetchForm;
-        /// What the device's own hint for level 1 does, where `l1` uses another instruction, or none is
-        /// better: imported code contains it.
+        /// The effect of the device's own hint for level 1, if `l1` uses another instruction, or none is better: imported code
+        /// contains it.
         l1_hint: PrefetchForm;
         /// Bytes that a hint fetches, aligned to that size.
         fetch: Quantity<Bytes> [power_of_two];
@@ -69,7 +69,7 @@ pub enum PrefetchInstruction {
 }
 
 impl Prefetch {
-    /// What becomes of a prefetch to a level.
+    /// The effect of a prefetch to a level.
     pub fn at(&self, level: CacheLevel) -> &PrefetchForm {
         match level {
             CacheLevel::L1 => &self.l1,
@@ -86,7 +86,7 @@ impl Prefetch {
 }
 
 impl DeviceModel {
-    /// What becomes of each prefetch of a kernel, in the order in which they stand there.
+    /// The outcome of each prefetch of a kernel, in the order in which they stand there.
     pub fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         let form = match self.vendor {
             Vendor::Nvidia => Form::nvidia(true),

@@ -25,7 +25,7 @@ pub struct Quantities<U: Unit> {
     unit: PhantomData<U>,
 }
 
-/// What a number counts: how its unit is spelled, and which values make sense.
+/// The unit of a number: its spelling, and the valid range.
 pub trait Unit: Sized {
     /// The type of the value in Rust.
     type Value: Copy + fmt::Debug + PartialEq;
@@ -142,7 +142,7 @@ struct Written<T> {
     source: String,
 }
 
-/// The factor of a spelled unit, or what is wrong with it.
+/// The factor of a spelled unit, or its error.
 fn factor<U: Unit>(unit: Option<&str>) -> Result<f64, String> {
     let names: Vec<String> = U::SPELLINGS.iter().map(|(name, _)| format!("`{name}`")).collect();
     match (unit, names.is_empty()) {
@@ -161,7 +161,7 @@ fn factor<U: Unit>(unit: Option<&str>) -> Result<f64, String> {
     }
 }
 
-/// The value in the base unit, or what is wrong with it.
+/// The value in the base unit, or its error.
 fn convert<U: Unit>(number: f64, factor: f64) -> Result<U::Value, String> {
     let (least, most) = U::RANGE;
     // In the unit that the number is written in.

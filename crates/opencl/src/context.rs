@@ -85,7 +85,7 @@ impl Context {
         self.finish(Program(made), options, entry)
     }
 
-    /// The same from what [`Kernel::binary`] gave on the same device and driver.
+    /// The same from the output of [`Kernel::binary`] on the same device and driver.
     pub(super) fn build_binary(
         self: &Arc<Self>,
         binary: &[u8],
@@ -137,7 +137,7 @@ impl Drop for Context {
     }
 }
 
-/// An order of commands of its own: what is in one lane may run beside what is in another.
+/// An independent order of commands: commands in different lanes may overlap.
 pub(super) struct Lane {
     _context: Arc<Context>,
     queue: cl_command_queue,
@@ -150,7 +150,7 @@ unsafe impl Sync for Lane {}
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        // SAFETY: created once in `Context::lane`; the runtime lets what is in it finish.
+        // SAFETY: created once in `Context::lane`; the runtime lets its commands finish.
         let _ = unsafe { command_queue::release_command_queue(self.queue) };
     }
 }

@@ -25,13 +25,13 @@ const CHUNK_BYTES: u64 = 16 << 20;
 /// The option by which Intel's compiler gives each thread twice the registers, and a core half as many threads.
 const LARGE_REGISTERS: &str = "-cl-intel-256-GRF-per-thread";
 
-/// A byte that a kernel hardly computes, so that what it never wrote is noticed.
+/// A byte that a kernel rarely computes, so that unwritten memory is noticed.
 const UNWRITTEN: u8 = 0xa5;
 
 /// An OpenCL device.
 pub struct OpenClDevice {
     context: Arc<Context>,
-    /// What fills buffers and what the host reads and writes them by.
+    /// The queue that fills buffers and serves the host's reads and writes.
     lane: Arc<Lane>,
     clock: Arc<DeviceClock>,
     facts: OpenClFacts,
@@ -46,17 +46,17 @@ pub struct OpenClProgram {
     context: Arc<Context>,
     options: Options,
     build_options: String,
-    /// Whose machine code is taken, and what there is of it.
+    /// The source of a kernel's machine code, and the parts known of it.
     images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
-    /// The entry as its author wrote it, where that is what runs.
+    /// The entry as its author wrote it, if that is the code that runs.
     own: Option<OwnEntry>,
 }
 
 /// A buffer's memory.
 struct Memory {
     memory: context::Memory,
-    /// What the host reads and writes it by.
+    /// The queue for the host's reads and writes.
     lane: Arc<Lane>,
 }
 
@@ -97,7 +97,7 @@ impl OpenClDevice {
         })
     }
 
-    /// What the device is.
+    /// The device's properties.
     pub fn facts(&self) -> &OpenClFacts {
         &self.facts
     }
@@ -107,7 +107,7 @@ impl OpenClDevice {
         self.limit = limit;
     }
 
-    /// Builds what is compiled from now on for the large register file of Intel's GPUs.
+    /// From now on, builds kernels for the large register file of Intel's GPUs.
     ///
     /// # Errors
     /// The device is none of those, or its runtime does not take the option.
@@ -124,8 +124,8 @@ impl OpenClDevice {
         Ok(())
     }
 
-    /// Builds what is compiled from now on without the runtime's optimizer, and leaves the machine code of bundles
-    /// alone: a wrong result that is gone then is the runtime's compiler's.
+    /// From now on, builds kernels without the runtime's optimizer, and ignores the machine code of bundles: a wrong result
+    /// that disappears is the fault of the runtime's compiler.
     pub fn leave_unoptimized(&mut self) {
         self.build_options = format!("{} -cl-opt-disable", spirv::BUILD_OPTIONS);
     }
@@ -267,7 +267,7 @@ impl Device for OpenClDevice {
             built: Mutex::default(),
             own: None,
         };
-        // What the device cannot run is found here, and not at the first launch.
+        // Kernels that the device cannot run are found here, and not at the first launch.
         program.built(self.usual_sub_group(kernel))?;
         Ok(Program::new(Arc::clone(kernel), program))
     }
@@ -344,7 +344,7 @@ impl DeviceClock {
     }
 }
 
-/// Fills memory with what the host computes.
+/// Fills memory with data computed on the host.
 fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Result<()> {
     let size = u64::from(element.bytes().max(1));
     let chunk = CHUNK_BYTES / size;
@@ -357,8 +357,8 @@ fn compute(memory: &Memory, pattern: &Pattern, element: Type, length: u64) -> Re
     Ok(())
 }
 
-/// OpenCL leaves to the device how it divides a work-group of several dimensions into sub-groups, and Intel's runtime for
-/// CPUs gives each row its own. With rows of whole sub-groups that is what the IR says.
+/// OpenCL leaves the division of a multi-dimensional work-group into sub-groups to the device, and Intel's runtime for CPUs
+/// gives each row its own. With rows of whole sub-groups this matches the IR.
 fn check_rows(kernel: &Kernel, group: [u32; 3], size: u32) -> Result<()> {
     let has_rows = group[1] > 1 || group[2] > 1;
     if has_rows && !group[0].is_multiple_of(size) && spirv::uses_sub_groups(kernel) {
@@ -373,7 +373,7 @@ fn check_rows(kernel: &Kernel, group: [u32; 3], size: u32) -> Result<()> {
     Ok(())
 }
 
-/// What a queue's thread needs.
+/// The inputs of a queue's thread.
 struct Serving {
     lane: Lane,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! What the OpenCL runtime reports, in our words.
+//! The OpenCL runtime's errors, in our words.
 
 use cl3::error_codes::{self as code, cl_int, error_text};
 

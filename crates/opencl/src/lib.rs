@@ -1,9 +1,8 @@
 //! OpenCL devices, through the runtime that this machine has, if it has one: Intel's GPUs, and CPUs.
 //!
-//! The runtime's library is opened at run time, so that nothing of OpenCL is needed to build: `libOpenCL.so.1`, or
-//! those that the environment variable `OPENCL_DYLIB_PATH` names, separated by `;`. The files, from the bottom:
-//! [`platform`] lists the devices and what they are; `context` holds the runtime's objects; [`device`] puts them
-//! behind the trait that all devices share.
+//! The runtime's library is opened at run time, so that building needs no OpenCL: `libOpenCL.so.1`, or the libraries that the
+//! environment variable `OPENCL_DYLIB_PATH` names, separated by `;`. The files, from the bottom: [`platform`] lists the devices
+//! and their properties; `context` holds the runtime's objects; [`device`] implements the trait that all devices share.
 //!
 //! ```no_run
 //! let device = headstart::device::opencl::OpenClDevice::open(0)?;

@@ -7,7 +7,7 @@ use super::context::Given;
 use crate::error::{Error, Result};
 use headstart_device::Argument;
 
-/// What an entry is passed as one of its parameters.
+/// The argument of one of an entry's parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// The argument of a parameter of the kernel, by its number.
@@ -30,12 +30,12 @@ pub struct OwnEntry {
     pub module: Vec<u8>,
     /// The entry's name.
     pub entry: String,
-    /// What it is passed.
+    /// The argument.
     pub passed: Vec<Passed>,
 }
 
 impl OwnEntry {
-    /// What the entry is passed where the kernel would get `given` for `arguments`.
+    /// The arguments of the entry, where the kernel would get `given` for `arguments`.
     pub(super) fn pass<'m>(&self, given: &[Given<'m>], arguments: &[Argument]) -> Result<Vec<Given<'m>>> {
         let lost = || Error::bug("an argument of an entry is lost");
         let passed = self.passed.iter().map(|passed| match passed {

@@ -1,4 +1,4 @@
-//! The OpenCL devices of this machine, and what they are.
+//! The OpenCL devices of this machine, and their properties.
 
 use std::ffi::c_void;
 
@@ -20,14 +20,14 @@ const SUB_GROUP_SIZES_INTEL: u32 = 0x4108;
 /// The version of a device's hardware, which Intel's runtimes tell (`cl_intel_device_attribute_query`).
 const DEVICE_IP_VERSION_INTEL: u32 = 0x4250;
 
-/// What Intel's GPUs tell of how they are divided (`cl_intel_device_attribute_query`): slices, cores of a slice, engines of a core,
-/// threads of an engine.
+/// The structure of Intel's GPUs (`cl_intel_device_attribute_query`): slices, cores of a slice, engines of a core, threads of
+/// an engine.
 const PARTS_INTEL: [u32; 4] = [0x4252, 0x4253, 0x4254, 0x4255];
 
 /// Intel's first hardware with a load/store cache that takes prefetches: 12.55, which is dg2; pvc is 12.60.
 const FIRST_WITH_LSC: u32 = 12 << 22 | 55 << 14;
 
-/// What kind of device it is.
+/// The kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A GPU.
@@ -54,14 +54,14 @@ pub struct IntelParts {
     pub threads_per_engine: u32,
 }
 
-/// What a device is, as its runtime says.
+/// A device's properties, from its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenClFacts {
     /// Its number: GPUs first, then CPUs, in the order of the platforms.
     pub ordinal: usize,
     /// The product's name.
     pub name: String,
-    /// What kind of device.
+    /// The kind of device.
     pub kind: Kind,
     /// The maker's number among makers of PCI devices.
     pub vendor: u32,
@@ -122,7 +122,7 @@ pub fn count() -> Result<usize> {
     Ok(found()?.len())
 }
 
-/// What the device with this number is.
+/// The properties of the device with this number.
 ///
 /// # Errors
 /// There is no runtime, or no such device.
@@ -173,7 +173,7 @@ fn found() -> Result<Vec<Found>> {
     Ok(all)
 }
 
-/// Asks a device what it is.
+/// Reads a device's properties.
 fn ask(id: *mut c_void) -> Result<OpenClFacts> {
     let bytes = |what| {
         cl::get_device_data(id, what).map_err(|code| failure("asking for the device's properties", code))

@@ -27,7 +27,7 @@ use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
 
-/// What a plan is carried out for.
+/// The launch properties for which a plan is applied.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// The work-group size of the launch, if it is known: shared memory needs it. A kernel that requires
@@ -130,7 +130,7 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &Target, versions: Version
         .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
         .collect();
     let rests = planned_rests(&all, &by_loop)?;
-    // Inner loops first: rewriting a loop copies those inside, and what was done to them with it.
+    // Inner loops first: rewriting a loop copies those inside, with the changes already made to them.
     let depth = |label: Label| {
         let op = find_loop(&kernel.body, label);
         op.map_or(0, |op| {
@@ -168,7 +168,7 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &Target, versions: Version
         }
     }
     for (label, mut strategies) in rests {
-        // What is left over may stay as it was.
+        // The remainder may stay as it was.
         let mut attempt = kernel.clone();
         let completed = complete_loop(&attempt, label, None, &mut strategies);
         if completed
@@ -238,7 +238,7 @@ fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
         loops.iter().any(inner)
     };
     let mut loops: Vec<Label> = loops.iter().copied().filter(|&label| !outer(label)).collect();
-    // A loop that a compiler unrolled and the one that does what is left over have the same loads: the first is meant.
+    // An unrolled loop and its remainder have the same loads: the first is meant.
     let ids = |label: Label| {
         let own = all.iter().filter(|candidate| candidate.looped == label);
         let mut ids: Vec<LoadId> = own.map(|candidate| candidate.id).collect();
@@ -383,7 +383,7 @@ fn name_the_load(
     }
 }
 
-/// Replaces the loop of a label by what `make` makes of it.
+/// Replaces the loop of a label by the output of `make`.
 pub(super) fn replace_loop(
     kernel: &mut Kernel,
     label: Label,

@@ -22,7 +22,7 @@ use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{Builder, Value};
 
-/// What others know of it.
+/// Its descriptor.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "batched-registers",
     takes: Takes::NOTHING,

@@ -20,7 +20,7 @@ use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Value};
 
-/// What others know of it.
+/// Its descriptor.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "batched-shared",
     takes: Takes::LAYOUT,
@@ -90,7 +90,7 @@ impl Fetch for BatchedShared {
         let empty = slots.at_first(b, pointer);
         let mut failed = None;
         let fill = |b: &mut Builder<'_>| {
-            // What is computed inside is known inside only.
+            // Values computed inside are known inside only.
             let mut early = early.clone();
             for ahead in 0..self.distance {
                 if let Err(error) = early.load(b, limits, &self.site, ahead) {

@@ -65,7 +65,7 @@ pub(super) fn complete(
             }
         }
     }
-    // A parent of several children must serve the one furthest ahead: raise what was given above.
+    // A parent of several children must serve the one furthest ahead: raise its former distance.
     let mut raised = true;
     while raised {
         raised = false;

@@ -30,7 +30,7 @@ use crate::ir::{CacheLevel, Kernel, LoadId};
 pub struct Descriptor {
     /// The name in a plan.
     pub name: &'static str,
-    /// What may be said beside the distance.
+    /// The optional parts of a strategy beside the distance.
     pub takes: Takes,
     /// How the values reach their use.
     pub carried: Carried,
@@ -42,11 +42,11 @@ pub struct Descriptor {
     pub tried: Tried,
     /// How often a random plan of the tests has it, compared with the others.
     pub weight: u64,
-    /// What it is, in a few words.
+    /// Its description, in a few words.
     pub few_words: &'static str,
-    /// What it does with a load. Filled in are `{load}`, `{distance}`, `{ahead}` ("4 iterations"), `{nth}` ("4th
-    /// iteration"), `{place}` (the layout in words), `{level}`, `{once}` (of data that is not used again), `{who}`
-    /// (sub-group or work-group).
+    /// Its effect on a load, as a template with `{load}`, `{distance}`, `{ahead}` ("4 iterations"), `{nth}` ("4th iteration"),
+    /// `{place}` (the layout in words), `{level}`, `{once}` (for data that is not used again), `{who}` (sub-group or
+    /// work-group).
     pub sentence: &'static str,
     /// Its line in the page's figure.
     pub look: Look,
@@ -56,7 +56,7 @@ pub struct Descriptor {
     pub(super) pass: fn(&Planned<'_>) -> Result<Box<dyn Fetch>>,
 }
 
-/// What may be said of a strategy in a plan, beside its name and distance.
+/// The options of a strategy in a plan, beside its name and distance.
 #[derive(Clone, Copy, Debug)]
 pub struct Takes {
     /// A layout in shared memory: `/plain`, `/padded` or `/interleaved`.
@@ -88,7 +88,7 @@ impl Takes {
 /// How values reach their use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried {
-    /// A step loads what it uses itself, all together.
+    /// A step loads its own values, all together.
     InBatches,
     /// From step to step in registers.
     InRegisters,
@@ -106,7 +106,7 @@ impl Carried {
         !matches!(self, Carried::InBatches | Carried::Not)
     }
 
-    /// Whether it fetches several iterations together, with what they need.
+    /// Whether it fetches several iterations together, with their addresses.
     pub fn is_batch(self) -> bool {
         matches!(self, Carried::InBatches | Carried::InBatchesOfSlots)
     }

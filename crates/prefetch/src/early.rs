@@ -44,7 +44,7 @@ struct Chosen {
 pub(super) struct Early<'s> {
     pub(super) summary: &'s LoopSummary,
     pub(super) definitions: &'s Definitions,
-    /// What each loop parameter is in iteration 0 as seen from here.
+    /// The value of each loop parameter in iteration 0 as seen from here.
     base: HashMap<Value, Value>,
     /// Values already there: of which value, how many iterations ahead.
     known: HashMap<(Value, u32), Value>,
@@ -82,7 +82,7 @@ impl<'s> Early<'s> {
         self.known.insert((value, ahead), known);
     }
 
-    /// What a value will be `ahead` iterations from here, if the loop gets there.
+    /// A value `ahead` iterations from here, if the loop gets there.
     pub(super) fn value(
         &mut self,
         b: &mut Builder<'_>,
@@ -197,7 +197,7 @@ impl<'s> Early<'s> {
         if inside.in_inner_loop || matches!(inside.kind, OpKind::Loop { .. }) {
             return Err(Error::usage("it depends on a loop inside this one"));
         }
-        // What grows evenly is its present value plus a constant: one register, immediate offsets.
+        // A value with a constant step is its present value plus a constant: one register, immediate offsets.
         if ahead > 0
             && let Some(growth) = self.growths.of(b.kernel, value)
         {
@@ -273,7 +273,7 @@ impl<'s> Early<'s> {
         })
     }
 
-    /// What an `if` or block yields in a later iteration: both sides' values, and a selection by each condition.
+    /// The results of an `if` or block in a later iteration: both sides' values, and a selection by each condition.
     fn chosen(
         &mut self,
         b: &mut Builder<'_>,
@@ -433,7 +433,7 @@ impl<'s> Early<'s> {
         Ok(b.and(fits, long_enough))
     }
 
-    /// Loads what iteration `ahead` will load; zeros where it will not.
+    /// Loads the values of iteration `ahead`; zeros if it does not load.
     pub(super) fn load(
         &mut self,
         b: &mut Builder<'_>,
@@ -457,7 +457,7 @@ impl<'s> Early<'s> {
         Ok(values)
     }
 
-    /// What the plan has of a load already.
+    /// The values of a load that the plan already has.
     pub(super) fn known_load(&self, site: &LoadSite, ahead: u32) -> Option<Vec<Value>> {
         site.results
             .iter()

@@ -11,8 +11,8 @@
 //!                                 }
 //! ```
 //!
-//! A fence of the whole device may empty L1, and with it what was hinted for iterations to come. Hints to other levels
-//! stay, and so do those of a loop without such fences.
+//! A device-wide fence may empty L1, and with it the lines prefetched for coming iterations. Hints to other levels remain
+//! legal, and so do those in a loop without such fences.
 
 use std::collections::HashMap;
 
@@ -68,8 +68,8 @@ fn is_fenced(op: &Op) -> bool {
 /// Issues hints again behind each fence of a loop, which takes `group` iterations a step.
 ///
 /// # Errors
-/// An address cannot be computed there, or the loop takes iterations in groups: what is left behind them would lose its
-/// hints.
+/// An address cannot be computed there, or the loop runs iterations in groups: the remaining iterations behind them would lose
+/// their hints.
 pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[Hinted]) -> Result<()> {
     let to_l1: Vec<Hinted> = hinted
         .iter()

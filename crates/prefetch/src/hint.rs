@@ -28,7 +28,7 @@ use crate::ir::{
     BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value,
 };
 
-/// What others know of it.
+/// Its descriptor.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "cache",
     takes: Takes {
@@ -111,8 +111,8 @@ impl Fetch for Hint {
     }
 }
 
-/// What a hint names, `ahead` iterations early, and when it is issued: in iterations that happen, and, if lines have
-/// `line` bytes, once for each line that the pointer walks into.
+/// The target of a hint, `ahead` iterations early, and when it is issued: in iterations that happen, and, if lines have `line`
+/// bytes, once for each line that the pointer enters.
 pub(super) fn target(
     early: &mut Early<'_>,
     limits: &mut Limits,
@@ -141,7 +141,7 @@ fn enters_line(b: &mut Builder<'_>, pointer: Value, growth: i64, line: u32) -> V
     b.compare(CompareOp::LtU, inside, growth)
 }
 
-/// Loads whose hints say that their data will not be used again say so, too.
+/// Loads whose hints are nontemporal are nontemporal, too.
 pub(super) fn stream(kernel: &mut Kernel, plan: &Plan, all: &[Candidate]) -> Result<()> {
     let mut ids = HashSet::new();
     for (name, strategy) in plan.loads() {

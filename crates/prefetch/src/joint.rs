@@ -30,7 +30,7 @@ use crate::ir::{
     Builder, CacheHint, CacheLevel, ConvertOp, HintSource, Id, Kernel, OpKind, PrefetchScope, Type, Value,
 };
 
-/// What others know of lines that are divided.
+/// The descriptor of divided lines.
 pub(super) const DIVIDED: Descriptor = Descriptor {
     name: "joint",
     takes: Takes {
@@ -61,7 +61,7 @@ pub(super) const DIVIDED: Descriptor = Descriptor {
     },
 };
 
-/// What others know of the one request.
+/// The descriptor of the single request.
 pub(super) const BULK: Descriptor = Descriptor {
     name: "bulk",
     takes: Takes {

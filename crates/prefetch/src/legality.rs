@@ -23,7 +23,7 @@ use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, OpKind, Space, Value};
 
-/// What is known of where an access lies in its memory.
+/// The known facts about an access's place in its memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bounds {
     /// Elements `index + first` up to `width` more, of `length`.
@@ -56,8 +56,8 @@ pub(super) enum Bounds {
     Unknown,
 }
 
-/// Whether a load may be executed before its turn: rules 1 to 4. Rules 3 and 4 do not bind a load of which the program
-/// says that nothing writes what it reads.
+/// Whether a load may be executed early: rules 1 to 4. Rules 3 and 4 do not apply to a load whose source the program states to
+/// be read-only.
 pub(super) fn may_move(
     kernel: &Kernel,
     definitions: &Definitions,
@@ -116,13 +116,13 @@ pub(super) fn may_move(
             Effect::Carried(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
-                    "an instruction that is carried as text may write it, or order who does, at {place}"
+                    "an instruction carried as text may write it, or order its writers, at {place}"
                 ));
             }
             Effect::Acquire(place) => {
                 let place = kernel.describe_place(*place);
                 return refuse(format!(
-                    "another work-item may have written what is acquired at {place}"
+                    "another work-item may have written it before the acquire at {place}"
                 ));
             }
         }
@@ -130,8 +130,8 @@ pub(super) fn may_move(
     Ok(())
 }
 
-/// Whether nothing in the kernel may write this memory, and nothing waits for writes of others: neither this launch nor, seen
-/// through it, another one changes what a load finds there.
+/// Whether nothing in the kernel may write this memory, and nothing waits for others' writes: neither this launch nor another
+/// one seen through it changes a load's result there.
 fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bool {
     definitions.effects().iter().all(|effect| match effect {
         Effect::Write(pointer, _) => {
@@ -169,7 +169,7 @@ pub(super) fn not_constant(kernel: &Kernel, definitions: &Definitions, site: &Lo
 }
 
 /// Where an access lies, if it leads into memory of known length: by its index if it has one, else by its distance from the
-/// memory's start, as where a pointer goes on from iteration to iteration.
+/// memory's start, as for a pointer that advances from iteration to iteration.
 pub(super) fn bounds(
     kernel: &Kernel,
     definitions: &Definitions,

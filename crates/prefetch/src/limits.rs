@@ -149,8 +149,8 @@ fn times(b: &mut Builder<'_>, value: Value, count: i64) -> Value {
     b.mul(value, count)
 }
 
-/// The same for a narrow counter with a step known at run time: in 64 bits nothing wraps, whatever the step. A step that
-/// is negative leads away from the bound: then the first of the tests decides, not the last; it is `first` steps ahead.
+/// The same for a narrow counter with a run-time step: in 64 bits nothing wraps, whatever the step. A negative step leads away
+/// from the bound: then the first of the tests decides, not the last; it is `first` steps ahead.
 #[allow(clippy::too_many_arguments)]
 fn passes_wide(
     b: &mut Builder<'_>,

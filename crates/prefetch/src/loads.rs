@@ -29,8 +29,7 @@ pub struct Candidate {
     pub bytes: u32,
     /// How often it stands in that loop: more than once where a compiler unrolled it.
     pub copies: u32,
-    /// It is in the loop that does what an unrolled loop leaves over; a plan that names it without its loop means the
-    /// unrolled one.
+    /// It is in the remainder of an unrolled loop; a plan that names it without its loop means the unrolled one.
     pub is_rest: bool,
     /// The loads in the same loop that its address depends on.
     pub parents: Vec<LoadId>,

@@ -5,10 +5,9 @@
 //! loop (%i < %n)      { %e = load …, @p }                                                        the rest
 //! ```
 //!
-//! A compiler that unrolls leaves a loop beside the unrolled one that does what is left over. Whoever plans means the
-//! loop of the source: its loads are named once, and what is planned for them goes to the main loop. The rest runs fewer
-//! iterations than the main loop does at once: where a plan fetches a load ahead in the main loop, the rest loads what it
-//! will need at once.
+//! A compiler that unrolls leaves a remainder loop beside the unrolled one. A plan refers to the loop of the source: its loads
+//! are named once, and the plan applies to the main loop. The remainder runs fewer iterations than the main loop does at once:
+//! where a plan fetches a load ahead in the main loop, the remainder loads all of its values at once.
 
 use std::collections::HashMap;
 
@@ -34,7 +33,7 @@ pub(super) fn mark_rests(kernel: &Kernel, found: &mut [Candidate]) {
     }
 }
 
-/// What the rests of planned loops do: the loads that are fetched ahead in the main loop are made together for as many
+/// The remainders of planned loops: the loads that are fetched ahead in the main loop are issued together for as many
 /// iterations as may be left over.
 pub(super) fn planned_rests(
     found: &[Candidate],
@@ -113,8 +112,8 @@ mod tests {
     use crate::ir::{Kernel, OpKind};
     use headstart_front::ptx::{self, Facts};
 
-    /// What nvcc and clang make of loops whose strides only the run tells: each load has one name, can be fetched early,
-    /// and is planned in the unrolled loop.
+    /// The output of nvcc and clang for loops with run-time strides: each load has one name, can be fetched early, and is
+    /// planned in the unrolled loop.
     #[test]
     fn plans_go_to_the_unrolled_loop() {
         let facts = Facts {
@@ -142,7 +141,7 @@ mod tests {
                     apply(&kernel, &plan, &Target::default())
                         .unwrap_or_else(|error| panic!("{entry}, {plan}: {error}"));
                 }
-                // What is left over is loaded at once: as often as may be needed.
+                // The remainder is loaded at once: as often as may be needed.
                 let named: Vec<String> = all
                     .iter()
                     .filter(|load| load.copies >= 4 && !load.is_rest)
@@ -171,7 +170,7 @@ mod tests {
                     let planned = apply(&kernel, &plan, &Target::default()).expect("legal");
                     together += usize::from(loads(&planned.kernel) >= 3 * loads(&kernel));
                 }
-                // What is left over has no load that the unrolled loop has not, and none of its own.
+                // The remainder has exactly the loads of the unrolled loop.
                 for rest in all.iter().filter(|load| load.is_rest) {
                     let mut others = all.iter();
                     let main = others.find(|load| load.id == rest.id && !load.is_rest);

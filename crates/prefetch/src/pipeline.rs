@@ -11,13 +11,12 @@
 //!                                 }
 //! ```
 //!
-//! Under `unroll:N` everything works in groups: the loop runs while N whole iterations are left, fetches N
-//! values at once, waits once, and holds N copies of the arithmetic; what is left over runs in the plain
-//! loop behind it. Where the end of a loop cannot be counted, or a batch is asked for, the N copies keep
-//! their tests instead, and nothing is left over.
+//! Under `unroll:N` everything works in groups: the loop runs while N whole iterations are left, fetches N values together,
+//! waits once, and holds N copies of the arithmetic; the remaining iterations run in the plain loop behind it. If the trip
+//! count is unknown, or the strategy is a batch, the N copies keep their tests instead, and there is no remainder.
 //!
-//! A strategy says what it carries from step to step, how it fills that before the loop, and how it moves it
-//! on ([`Fetch`]).
+//! A strategy defines the values that it carries from step to step, how it fills them before the loop, and how it advances them
+//! ([`Fetch`]).
 
 use super::early::Early;
 use super::limits::Limits;
@@ -27,7 +26,7 @@ use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Kernel, Label, LoopWishes, Op, OpKind, Place, Region, Value};
 
-/// Most operations that a rewritten loop may hold with what is in front of it and behind it.
+/// Most operations of a rewritten loop, with the code in front of it and behind it.
 const MAX_OPERATIONS: usize = 60_000;
 /// Most operations of a loop's body in several copies. An instruction cache of 128 KB (NVIDIA's since Volta;
 /// `instruction-cache.size` of `devices/h200.toml`) holds 8,192 instructions of 16 bytes. Assemblers take minutes for more.
@@ -48,8 +47,8 @@ pub(super) trait Fetch {
         Ok(Vec::new())
     }
 
-    /// At the start of a step of `group` iterations: takes what they use out of `state` and makes it known
-    /// to `early`, fetches as many further ahead, and gives the next state.
+    /// At the start of a step of `group` iterations: takes their values out of `state` and passes them to `early`, fetches as
+    /// many further ahead, and gives the next state.
     fn advance(
         &mut self,
         early: &mut Early<'_>,
@@ -59,10 +58,10 @@ pub(super) trait Fetch {
         group: u32,
     ) -> Result<Vec<Value>>;
 
-    /// At the end of a step, behind the uses of its values: what can wait until there.
+    /// At the end of a step, behind the uses of its values: work that can wait until there.
     fn finish(&mut self, _b: &mut Builder<'_>) {}
 
-    /// Whether the load itself is replaced by what the strategy has.
+    /// Whether the strategy's value replaces the load itself.
     fn replaces_load(&self) -> bool;
 
     /// The token in `state` that covers all copies in flight, if there may be any.
@@ -80,7 +79,7 @@ pub(super) enum Tests {
     Kept,
 }
 
-/// What to do with a loop.
+/// How a loop is rewritten.
 pub(super) struct Rewrite<'f> {
     /// Iterations a step.
     pub(super) group: u32,
@@ -92,7 +91,7 @@ pub(super) struct Rewrite<'f> {
     pub(super) gather_loads: bool,
 }
 
-/// Rewrites a loop; the operations returned define what `op` defined. Also gives the label of the new loop.
+/// Rewrites a loop; the returned operations define the results of `op`. Also gives the label of the new loop.
 pub(super) fn rewrite(
     kernel: &mut Kernel,
     definitions: &Definitions,
@@ -200,7 +199,7 @@ pub(super) fn count(region: &Region) -> usize {
     count
 }
 
-/// The loop that is rewritten, and what is known of it.
+/// The loop that is rewritten, and the facts about it.
 pub(super) struct Frame<'a> {
     pub(super) summary: &'a LoopSummary,
     pub(super) definitions: &'a Definitions,

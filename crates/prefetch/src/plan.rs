@@ -44,8 +44,8 @@ use crate::error::{Error, Result};
 
 /// An assignment of strategies to loads, and the unrolling of the loop they are in.
 ///
-/// Loads keep the order in which they were written, the one that matters most usually first. Two plans are equal when
-/// they say the same, in whatever order.
+/// Loads keep the order in which they were written, usually with the most important one first. Two plans are equal if they
+/// assign the same, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     unroll: Option<Unroll>,
@@ -109,7 +109,7 @@ impl Plan {
             .map(|&(_, strategy)| strategy)
     }
 
-    /// The loads sorted by name: what equality, order and hash look at.
+    /// The loads sorted by name, for equality, order and hash.
     fn sorted(&self) -> Vec<&(LoadName, Strategy)> {
         let mut sorted: Vec<_> = self.loads.iter().collect();
         sorted.sort();

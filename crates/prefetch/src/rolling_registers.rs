@@ -10,9 +10,9 @@
 //!                             }
 //! ```
 //!
-//! The ring holds the values of iterations `j` to `j + D - 1`. What nobody uses of it, cleanup removes: a ring
-//! that only feeds the address of a load further ahead keeps the registers between the two distances. Moves
-//! from one register to the next go when the loop is unrolled over the ring ([`super::apply`]).
+//! The ring holds the values of iterations `j` to `j + D - 1`. Cleanup removes its unused slots: a ring that only feeds the
+//! address of a load further ahead keeps the registers between the two distances. Moves from one register to the next disappear
+//! when the loop is unrolled over the ring ([`super::apply`]).
 
 use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
 use super::early::Early;
@@ -22,7 +22,7 @@ use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{Builder, Value};
 
-/// What others know of it.
+/// Its descriptor.
 pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     name: "rolling-registers",
     takes: Takes::NOTHING,

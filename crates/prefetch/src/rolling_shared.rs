@@ -13,14 +13,13 @@
 //!                             }
 //! ```
 //!
-//! A short ring that is copied into, and one whose addresses are loaded in the loop, has one step's slots more than it
-//! is deep, those of the step before: its copies are then on their way before the step waits. Behind the wait they
-//! would be late, and an assembler moves them further, behind the arithmetic. In a longer ring that is no loss: there
-//! they go behind the wait, where the time to issue them is hidden, and the slot that is read is the one that is
-//! filled. Loaded addresses are another matter: behind the wait, their loads would wait too, and their latency would
-//! be added to it. (`gather`, `rolling-async:4`, on an H200: 0.53 ms with loads in front of the wait, 0.73 behind it.
-//! For the same reason the slot to read is computed after the copies: it leaves ptxas something to do before it reads
-//! the slot, and ptxas then leaves the loads in front.)
+//! A short ring filled by copies, and one whose addresses are loaded in the loop, has one step's slots more than its depth,
+//! those of the step before: its copies are then in flight before the step waits. Behind the wait they would be late, and an
+//! assembler moves them further, behind the arithmetic. A longer ring loses nothing by it: its copies go behind the wait, where
+//! their issue time is hidden, and fill the slot that was just read. Loaded addresses are different: behind the wait, their
+//! loads would wait too, and their latency would be added to it. (`gather`, `rolling-async:4`, on an H200: 0.53 ms with loads
+//! in front of the wait, 0.73 behind it. For the same reason the address of the slot to read is computed after the copies: it
+//! gives ptxas work to place before the read of the slot, and ptxas then leaves the loads in front.)
 //!
 //! `rolling-shared` loads and stores instead of copying, and has no tokens; it stores at the end of the iteration,
 //! because a core that issues in order waits there for the load. The slot of iteration `j` is read before that of
@@ -42,7 +41,7 @@ use crate::ir::{Builder, Type, Value};
 /// time at four (`article`, 0.405 and 0.416 ms).
 const SHORT: u32 = 4;
 
-/// What others know of the ring that is loaded.
+/// The descriptor of the ring that is loaded.
 pub(super) const LOADED: Descriptor = Descriptor {
     name: "rolling-shared",
     takes: Takes::LAYOUT,
@@ -61,7 +60,7 @@ pub(super) const LOADED: Descriptor = Descriptor {
     pass: |load| Ok(Box::new(RollingShared::new(load))),
 };
 
-/// What others know of the ring that asynchronous copies fill.
+/// The descriptor of the ring that asynchronous copies fill.
 pub(super) const COPIED: Descriptor = Descriptor {
     name: "rolling-async",
     is_asynchronous: true,
@@ -92,9 +91,9 @@ pub(super) struct RollingShared {
     /// The address needs values that are loaded in the loop.
     pub(super) chained: bool,
     slots: Option<Slots>,
-    /// What is copied is the word around an element.
+    /// Copies move the word around an element.
     word: Option<Word>,
-    /// What the step loaded and has yet to store.
+    /// Values that the step loaded and has yet to store.
     loaded: Vec<Loaded>,
 }
 
@@ -125,7 +124,7 @@ impl RollingShared {
         b.kernel.ty(self.site.results[0]).bytes() * self.site.results.len() as u32
     }
 
-    /// Fetches what iteration `ahead` needs into `slot`; a token if it is copied. What is loaded is yet to be stored.
+    /// Fetches the value of iteration `ahead` into `slot`; a token if it is copied. A loaded value has yet to be stored.
     fn fetch(
         &mut self,
         early: &mut Early<'_>,
@@ -164,7 +163,7 @@ impl RollingShared {
         Ok(None)
     }
 
-    /// Fetches what the step `distance` ahead needs into the slots from `first` on; the tokens of what is copied.
+    /// Fetches the values of the step `distance` ahead into the slots from `first` on; the tokens of the copies.
     fn fetch_group(
         &mut self,
         early: &mut Early<'_>,
@@ -182,7 +181,7 @@ impl RollingShared {
         Ok(tokens)
     }
 
-    /// Stores what was loaded.
+    /// Stores the loaded values.
     fn store(&mut self, b: &mut Builder<'_>) {
         let Some(slots) = &self.slots else { return };
         for Loaded { guard, slot, values } in self.loaded.drain(..) {
@@ -253,7 +252,7 @@ impl Fetch for RollingShared {
         let slots = Slots::declare(b, &self.site, self.depth()?, self.layout, holds)?;
         let first = slots.first();
         let mut state = vec![match self.copies_first() {
-            // What the step before the first one read: the slots that the prologue leaves empty.
+            // The slots that the step before the first one would read: the prologue leaves them empty.
             true => slots.slot(b, first, self.distance, true),
             false => first,
         }];

@@ -26,10 +26,10 @@ const MAX_ROTATED: usize = 6_000;
 
 /// Unrolls a loop over its longest register ring, so that shifting the ring costs no moves.
 ///
-/// A move of what a load has yet to bring waits for the load. In a ring of D copies of the body the moves at the end wait
-/// once for all D loads. More copies would save the moves, and no time: a sub-group has six scoreboards, ptxas gives all
-/// loads of the ring one, and whoever waits for one of them waits for all (measured on an H200: `rolling-registers:4`
-/// 0.553 ms with four copies, 0.637 with five). A ring of one takes two copies, which leaves it no move.
+/// A move of a value that is still being loaded waits for the load. In a ring of D copies of the body the moves at the end wait
+/// once for all D loads. More copies would save the moves, and no time: a sub-group has six scoreboards, ptxas gives all loads
+/// of the ring one, and waiting for one of them waits for all (measured on an H200: `rolling-registers:4` 0.553 ms with four
+/// copies, 0.637 with five). A ring of one takes two copies, which leaves it no move.
 pub(super) fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     cleanup::tidy(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {

@@ -24,10 +24,10 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// What a step must be for an unrolling and the strategies of a loop's loads.
+    /// The form of a step for an unrolling and the strategies of a loop's loads.
     ///
     /// # Errors
-    /// They do not go together: the message says which, and what would.
+    /// They cannot be combined: the message says which, and which combinations are accepted.
     pub(super) fn of(
         kernel: &Kernel,
         summary: &LoopSummary,

@@ -20,10 +20,10 @@ use crate::ir::{
 /// Largest array of slots that is generated at all; devices have less, and say so themselves.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What a slot holds.
+/// The type of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// What the load gives.
+    /// The load's type.
     Result,
     /// The 4 bytes around it.
     Word,
@@ -42,8 +42,7 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Declares the array and computes the work-item's part of it. A slot holds what the load gives, or the
-    /// whole word around it.
+    /// Declares the array and computes the work-item's part of it. A slot holds the load's value, or the whole word around it.
     pub(super) fn declare(
         b: &mut Builder<'_>,
         site: &LoadSite,

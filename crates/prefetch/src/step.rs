@@ -19,9 +19,9 @@ use crate::ir::{Builder, Kernel, Label, Op, OpKind, Region, Value};
 /// Writes the body of the main loop.
 pub(super) struct StepWriter<'a> {
     pub(super) frame: &'a Frame<'a>,
-    /// What the old loop carried.
+    /// The old loop's carried values.
     pub(super) params: &'a [Value],
-    /// What the strategies carry.
+    /// The strategies' carried values.
     pub(super) state: &'a [Value],
     pub(super) main: Label,
     /// Where exits go that end the whole loop, remainder included.
@@ -204,7 +204,7 @@ impl StepWriter<'_> {
         Ok(next)
     }
 
-    /// Copies (a part of) the body and gives what its `continue` passes.
+    /// Copies (a part of) the body and gives the values of its `continue`.
     fn copy_body(
         &self,
         b: &mut Builder<'_>,

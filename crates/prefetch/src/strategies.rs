@@ -6,7 +6,7 @@ use super::{batched_registers, batched_shared, hint, joint, rolling_registers, r
 /// Declares [`Kind`]: the variants with their descriptors.
 macro_rules! strategies {
     ($($(#[$doc:meta])* $variant:ident = $descriptor:path;)+) => {
-        /// Which strategy; [`Strategy`](super::plan::Strategy) has what it is told, too.
+        /// A kind of strategy; [`Strategy`](super::plan::Strategy) has its parameters, too.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind { $($(#[$doc])* $variant),+ }
 
@@ -14,7 +14,7 @@ macro_rules! strategies {
             /// Every strategy.
             pub const ALL: &'static [Kind] = &[$(Kind::$variant),+];
 
-            /// What there is to know of it.
+            /// Its descriptor.
             pub fn descriptor(self) -> &'static Descriptor {
                 match self { $(Kind::$variant => &$descriptor),+ }
             }

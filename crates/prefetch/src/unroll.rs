@@ -27,8 +27,8 @@ const MAX_ITERATIONS: u64 = 4_096;
 /// Most operations that full unrolling makes.
 const MAX_OPERATIONS: u64 = 60_000;
 
-/// Carries out what the author asked of loops: `#[unroll]`, `#[unroll(N)]`, `#[prefetch("PLAN")]`. Inner loops
-/// come first. The wishes are gone from the result.
+/// Applies the author's requests for loops: `#[unroll]`, `#[unroll(N)]`, `#[prefetch("PLAN")]`. Inner loops come first. The
+/// result has no requests left.
 ///
 /// # Errors
 /// A wish cannot be carried out: the message says why, and where.
@@ -55,7 +55,7 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &Target) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// What authors asked of a kernel's loops that changes them, as plans.
+/// The authors' requests that change a kernel's loops, as plans.
 pub fn wishes(kernel: &Kernel) -> Vec<Plan> {
     let mut plans = Vec::new();
     kernel.body.walk(&mut |op| {
@@ -67,7 +67,7 @@ pub fn wishes(kernel: &Kernel) -> Vec<Plan> {
             Some(UnrollWish::By(count)) if count > 1 => Some(format!("unroll:{count}")),
             _ => None,
         };
-        // What is no plan is refused where it is carried out.
+        // An invalid plan is refused where it is applied.
         let asked = wishes.plan.iter().cloned().chain(unroll);
         plans.extend(asked.filter_map(|plan| plan.parse::<Plan>().ok()));
     });

@@ -29,7 +29,7 @@ pub(super) const WORD: u32 = 4;
 pub(super) struct Word {
     /// The pointer to the memory's first element.
     base: Value,
-    /// The load's index in iteration 0, an `I64`, and what is added to it.
+    /// The load's index in iteration 0, an `I64`, and the amount added to it.
     index: Value,
     first: i64,
     /// Elements in the memory, an `I64`.
@@ -39,7 +39,7 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// The word around what a load reads, if it reads less than a word.
+    /// The word around a load's element, if that is narrower than a word.
     pub(super) fn of(b: &Builder<'_>, early: &Early<'_>, site: &LoadSite) -> Result<Option<Word>> {
         let size = b.kernel.ty(site.results[0]).bytes();
         let loaded = size * site.results.len() as u32;

@@ -1,10 +1,10 @@
 //! Launches of a program, kept in a folder: each kernel, with the geometry and the arguments that it was launched with.
 //!
 //! `headstart tune --bin PROGRAM` runs a program with `HEADSTART_LAUNCHES=FOLDER` in its environment, and then finds there, for
-//! each kernel that was launched, `NAME.hsir`, a launch file `NAME.toml`, and the buffers as files. Of several launches of a kernel
-//! the one with the most work-items is kept, the first of equals. `NAME.refused` has the reason where a launch has no form as a
-//! launch file. Without the variable nothing of this happens. `NAME::tuned` gives the plain kernel meanwhile, without a search:
-//! the kernel that is kept has to be the one that is tuned later.
+//! each launched kernel, `NAME.hsir`, a launch file `NAME.toml`, and the buffers as files. Of several launches of a kernel the
+//! first one with the most work-items is kept. `NAME.refused` has the reason if a launch cannot be written as a launch file.
+//! Without the variable nothing of this happens. Meanwhile `NAME::tuned` gives the plain kernel, without a search: the kept
+//! kernel has to be the one that is tuned later.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -35,8 +35,8 @@ pub fn is_on() -> bool {
     folder().is_some()
 }
 
-/// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept, and this one is larger than what
-/// there is of its kernel.
+/// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept and this one is larger than the
+/// kept one of its kernel.
 pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after: &[Event]) {
     static LARGEST: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
     let Some(folder) = folder() else { return };
@@ -51,7 +51,7 @@ pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after:
     *known = items;
     let name = file_name(&kernel.name);
     let refused = folder.join(format!("{name}.refused"));
-    // Whoever reads the folder says what became of it: this program goes on.
+    // The reader of the folder reports errors: this program continues.
     let _ = match written(folder, &name, kernel, launch, queue, after) {
         Ok(()) => fs::remove_file(refused),
         Err(error) => fs::write(refused, error.to_string()),

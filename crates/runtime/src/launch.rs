@@ -55,11 +55,11 @@ pub struct Arguments<S> {
 }
 
 impl<S> Compiled<S> {
-    /// Makes a kernel of this signature ready on a device, with what its author asked of loops (`#[unroll]`,
-    /// `#[prefetch("PLAN")]`) carried out.
+    /// Prepares a kernel of this signature for a device, and applies the author's requests for loops (`#[unroll]`,
+    /// `#[prefetch("PLAN")]`).
     ///
     /// # Errors
-    /// What was asked of a loop cannot be done, or the device cannot run the kernel, and why.
+    /// A request for a loop cannot be carried out, or the device cannot run the kernel, and why.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<Compiled<S>> {
         let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
         let mut others = Vec::new();

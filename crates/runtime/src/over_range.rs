@@ -18,10 +18,9 @@
 //! assert_eq!(result.read(&*queue)?[1000], 1_000_000);
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! Exactly the work-items of the range run, whatever the work-groups are: before what the kernel does, those beyond
-//! it leave. So a kernel for a range has no barriers and nothing else that work-items do together, and requires no
-//! work-group size; `global_id()` and `global_size()` mean the range. Several devices share a range by a
-//! [`Split`](super::split::Split).
+//! Exactly the work-items of the range run, whatever the work-groups are: those beyond it return before the kernel's first
+//! statement. So a kernel for a range has no barriers or other collective operations, and requires no work-group size;
+//! `global_id()` and `global_size()` refer to the range. Several devices share a range by a [`Split`](super::split::Split).
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -58,8 +57,8 @@ impl<S> OverRange<S> {
     /// Makes a kernel of this signature ready on a device.
     ///
     /// # Errors
-    /// What was asked of a loop cannot be done; the kernel does something that needs work-groups of its own; or the
-    /// device cannot run it.
+    /// A request for a loop cannot be carried out; the kernel has operations that need work-groups of its own; or the device
+    /// cannot run it.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<OverRange<S>> {
         let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
         Ok(OverRange {
@@ -218,7 +217,7 @@ fn bounded(mut kernel: Kernel) -> Result<Kernel> {
     Ok(kernel)
 }
 
-/// What stands for each position in the launch, and for each size of it.
+/// The replacement of each position in the launch, and of each size of it.
 fn replaced(kernel: &Kernel, positions: &[Value; 3], sizes: &[Value; 3]) -> HashMap<Value, Value> {
     let mut ids: HashMap<Value, Id> = HashMap::new();
     // The first work-item of the group, by dimension.
@@ -256,7 +255,7 @@ fn replaced(kernel: &Kernel, positions: &[Value; 3], sizes: &[Value; 3]) -> Hash
     replaced
 }
 
-/// Refuses what needs a work-group that the author knows.
+/// Refuses operations that need a work-group known to the author.
 fn check(kernel: &Kernel) -> Result<()> {
     let accepted = "launch it with a geometry: `compile`, and `launch`";
     if kernel.group_size.is_some() || kernel.sub_group_size.is_some() {

@@ -1,4 +1,4 @@
-//! Whose memory a buffer lies in: the device's, the host's, or page by page where it was touched last.
+//! The location of a buffer: the device's memory, the host's, or page by page the side that touched it last.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub enum Home {
     Shared(Arc<Pages>),
 }
 
-/// The pages of a shared allocation. What nobody has touched yet is the host's, which makes it.
+/// The pages of a shared allocation. Untouched pages belong to the host, which allocates them.
 #[derive(Debug)]
 pub struct Pages {
     bytes: u64,

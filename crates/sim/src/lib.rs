@@ -27,8 +27,8 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
-//! [`functional`] runs the IR and checks it; what it computes is what a kernel means. [`Simulator`] makes
-//! a device of it; a [`Clock`] tells it how long a launch takes.
+//! [`functional`] runs the IR and checks it; its results define a kernel's meaning. [`Simulator`] makes a device of it; a
+//! [`Clock`] gives it the duration of a launch.
 
 pub mod functional;
 mod home;

@@ -100,7 +100,7 @@ fn one(
     Ok(outcome)
 }
 
-/// Runs a command. What came of it, what it keeps busy, and how long.
+/// Runs a command: its outcome, the engine that it occupies, and for how long.
 fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
     let mut outcome = Outcome::default();
     let cores = Engine::Cores(shared.stack);

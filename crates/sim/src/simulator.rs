@@ -19,7 +19,7 @@ use crate::{Error, Result};
 
 /// Tells how long launches take on a simulated device.
 pub trait Clock: Send + Sync {
-    /// Prepares a verified kernel; what it gives comes back with each launch.
+    /// Prepares a verified kernel; the result comes back with each launch.
     ///
     /// # Errors
     /// The device cannot run the kernel, and why.
@@ -60,27 +60,27 @@ pub trait Clock: Send + Sync {
         None
     }
 
-    /// How long the host waits for so many of them, one after the other, in nanoseconds.
+    /// The time that the host waits for so many of them, one after the other, in nanoseconds.
     fn shared_pages_ns(&self, pages: u64) -> f64 {
         let _ = pages;
         0.0
     }
 
-    /// What becomes of each prefetch of a kernel.
+    /// The effect of each prefetch of a kernel.
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         let _ = kernel;
         Vec::new()
     }
 }
 
-/// How long a launch takes, and what was counted meanwhile.
+/// The time of a launch, and its counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timing {
     /// From start to end, in nanoseconds.
     pub elapsed_ns: f64,
-    /// What the timer counted.
+    /// The timer's counters.
     pub counters: Counters,
-    /// What the kernel's author should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub notes: Vec<String>,
 }
 
@@ -144,14 +144,14 @@ pub(super) struct Card {
 /// Room for host allocations: as much as machines with such devices have, and no limit of any device.
 const HOST_BYTES: u64 = 1 << 40;
 
-/// What the simulator makes of a kernel.
+/// The simulator's form of a kernel.
 struct Compiled {
     functional: CompiledKernel,
     timed: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Simulator {
-    /// The simulated device of this name, `h200` or a model file, which checks what it runs and tells times.
+    /// The simulated device of this name, `h200` or a model file, which checks launches and gives times.
     ///
     /// ```
     /// use headstart::device::Device;
@@ -206,7 +206,7 @@ impl Simulator {
         }))
     }
 
-    /// A device that checks everything, tells no times, and has room for whatever a GPU of today takes.
+    /// A device that checks everything, gives no times, and has the limits of a large GPU of today.
     pub fn untimed() -> Simulator {
         let description = Description {
             name: "sim".to_owned(),
@@ -408,7 +408,7 @@ impl Shared {
     }
 }
 
-/// What a launch leaves of its shared allocations on the device: all of them, as far as is known.
+/// The pages of its shared allocations that a launch leaves on the device: all of them, as far as is known.
 fn take_pages(launch: &Launch) -> Result<()> {
     let arguments = launch.arguments.iter().filter_map(Argument::buffer);
     for (buffer, _) in arguments {
@@ -631,7 +631,7 @@ mod tests {
         assert_eq!(error.exit_status(), 3);
         drop(first);
         assert!(huge(11).is_ok());
-        // What checks in a way of its own holds the data of several launches.
+        // A checker of its own kind holds the data of several launches.
         let device = Simulator::custom(device.description().clone(), Options::CHECKING, None);
         let huge = |length| TypedBuffer::<u8>::from_pattern(&device, length, Pattern::Constant(0));
         let _several = [1 << 38, 1 << 38].map(|length| huge(length).expect("each fits"));

@@ -1,17 +1,16 @@
-//! When the engines of a simulated card are busy: the cores of each stack, what copies inside its memory, and the link
-//! to the host one way and the other.
+//! The busy times of a simulated card's engines: the cores of each stack, the copy engine of its memory, and the link to the
+//! host in each direction.
 //!
-//! Commands of several queues run beside each other as long as they want different engines; who wants one that is busy
-//! starts in its first gap that is long enough. Engines are given out in the order in which commands were submitted,
-//! whatever threads run them, so that the same program has the same times in every run. A kernel has all cores of its
-//! stack to itself, as one that fills them has.
+//! Commands of several queues overlap if they use different engines; a command for a busy engine starts in its first gap that
+//! is long enough. Engines are assigned in the order in which commands were submitted, whatever threads run them, so that the
+//! same program has the same times in every run. A kernel occupies all cores of its stack, as a kernel that fills them does.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::device::event::HostClock;
 
-/// What can be busy.
+/// An engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
     /// The link, from the host's memory to the card's.
@@ -20,7 +19,7 @@ pub(super) enum Engine {
     Out,
     /// The cores of a stack.
     Cores(u32),
-    /// What copies inside a stack's memory.
+    /// The copy engine inside a stack's memory.
     Within(u32),
 }
 

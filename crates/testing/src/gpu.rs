@@ -2,7 +2,7 @@
 
 use crate::device::cuda::gpu::GpuFacts;
 
-/// What the driver says of an H200.
+/// An H200's properties, as its driver reports them.
 pub fn h200() -> GpuFacts {
     GpuFacts {
         ordinal: 0,

@@ -12,11 +12,10 @@
 //! Everything follows from a seed; the seeds of a test run follow from
 //! [`base_seed`], which rotates and can be set.
 //!
-//! A kernel is well formed, ends, keeps all accesses inside their buffers and never reads what was not
-//! written, whatever the seed. It has loops that count in many ways, loops that data end, branches,
-//! early exits, address chains up to three links, loads under conditions, trip counts that differ by
-//! work-item, private and shared arrays, barriers, stores in loops, atomics, fences, shuffles, votes, block loads, arithmetic on
-//! halves and narrow integers, vectors in memory.
+//! For every seed, a kernel is well formed, terminates, keeps all accesses inside their buffers and never reads uninitialised
+//! memory. It has loops that count in many ways, data-dependent exits, branches, early returns, address chains up to three
+//! links, conditional loads, trip counts that differ by work-item, private and shared arrays, barriers, stores in loops,
+//! atomics, fences, shuffles, votes, block loads, arithmetic on halves and narrow integers, vectors in memory.
 
 mod case;
 mod gpu;

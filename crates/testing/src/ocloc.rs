@@ -1,5 +1,5 @@
-//! Intel's offline compiler for its GPUs, where `scripts/tools` has set it up: what it makes of a module, and how many
-//! prefetches are in that.
+//! Intel's offline compiler for its GPUs, if `scripts/tools` has set it up: the machine code of a module, and the number of
+//! prefetches in it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Ocloc {
     /// Compiles a module for a GPU (`pvc`, `bmg`, …), and reads what came out.
     ///
     /// # Errors
-    /// What the compiler says.
+    /// The compiler's output.
     pub fn compile(&self, spirv: &Spirv, device: &str) -> Result<Assembly, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let path = folder.path();
@@ -80,7 +80,7 @@ impl Ocloc {
         Ok(Assembly { text, spills })
     }
 
-    /// Runs it: what it says.
+    /// Runs it and gives its output.
     fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String, String> {
         let Output {
             status,
@@ -102,8 +102,8 @@ impl Ocloc {
 }
 
 impl Assembly {
-    /// The prefetches: messages that load from global memory to nowhere, counted by what they are: data type, address
-    /// type and cache control, such as `d32x4.a64.ca.ca`. A store has no destination either, so both are asked.
+    /// The prefetches: messages that load from global memory into the null register, counted by data type, address type and
+    /// cache control, such as `d32x4.a64.ca.ca`. A store has no destination either, so both are checked.
     pub fn prefetches(&self) -> BTreeMap<String, u32> {
         self.messages(true)
     }

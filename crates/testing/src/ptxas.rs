@@ -17,6 +17,8 @@ pub struct Assembled {
     pub registers: u32,
     /// Bytes that a work-item keeps in memory for want of registers, stored.
     pub spilled_bytes: u32,
+    /// Bytes of a work-item's stack frame, which holds spilled values.
+    pub frame_bytes: u32,
     /// Static shared memory of a work-group, in bytes.
     pub shared_bytes: u32,
 }
@@ -31,8 +33,8 @@ impl Ptxas {
     /// Assembles a module for a GPU generation.
     ///
     /// # Errors
-    /// What the assembler says, with the lines that it complains about; or a register that is read before it is
-    /// written, which the assembler takes without a word.
+    /// The assembler's message, with the lines that it complains about; or a register that is read before it is written, which
+    /// the assembler accepts silently.
     pub fn assemble(&self, ptx: &Ptx, target: Target) -> Result<Assembled, String> {
         if let Some(line) = read_before_written(&ptx.text) {
             return Err(format!("a register is read that nothing wrote: {line}"));
@@ -43,7 +45,7 @@ impl Ptxas {
     /// Assembles a module that compilers wrote, for the GPU generation that it names.
     ///
     /// # Errors
-    /// What the assembler says, with the lines that it complains about.
+    /// The assembler's message, with the lines that it complains about.
     pub fn assemble_module(&self, text: &str) -> Result<Assembled, String> {
         self.assemble_text(text, target_of(text))
     }
@@ -51,12 +53,12 @@ impl Ptxas {
     /// The machine code of a module, an ELF file, for the GPU generation that it names.
     ///
     /// # Errors
-    /// What the assembler says, with the lines that it complains about.
+    /// The assembler's message, with the lines that it complains about.
     pub fn machine_code(&self, text: &str) -> Result<Vec<u8>, String> {
         self.run(text, target_of(text)).map(|(_, code)| code)
     }
 
-    /// What the assembler said of a text, and the machine code.
+    /// The assembler's output for a text, and the machine code.
     fn run(&self, text: &str, arch: &str) -> Result<(String, Vec<u8>), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let source = folder.path().join("kernel.ptx");
@@ -92,6 +94,7 @@ impl Ptxas {
         Ok(Assembled {
             registers: before("registers").ok_or("ptxas says nothing of registers")?,
             spilled_bytes: before("bytes spill stores").ok_or("ptxas says nothing of spills")?,
+            frame_bytes: before("bytes stack frame").ok_or("ptxas says nothing of the stack frame")?,
             shared_bytes: before("bytes smem").unwrap_or(0),
         })
     }
@@ -104,8 +107,8 @@ fn target_of(text: &str) -> &str {
     target.unwrap_or("sm_90")
 }
 
-/// The first line that reads a register which no line above writes. Emitted code is structured, so that whatever runs
-/// before a line stands above it; what a loop hands to its next iteration is written in front of the loop, too.
+/// The first line that reads a register which no line above writes. Emitted code is structured, so code that runs before a line
+/// stands above it; the values that a loop passes to its next iteration are written in front of the loop, too.
 fn read_before_written(text: &str) -> Option<&str> {
     let mut written: HashSet<&str> = HashSet::new();
     for line in text.lines().map(str::trim) {

@@ -70,7 +70,7 @@ fn changed(kernel: &Kernel, number: usize, step: Step) -> Option<Kernel> {
     Some(changed)
 }
 
-/// Old results, and what takes their place; zeros where there is nothing.
+/// Old results, and their replacements; zeros if there are none.
 type Replaced = Vec<(Value, Option<Value>)>;
 
 /// Finds the operation and changes it. The inner option says whether the change was possible.

@@ -24,7 +24,7 @@ impl SpirvVal {
     /// Validates a module.
     ///
     /// # Errors
-    /// What the validator says.
+    /// The validator's message.
     pub fn check(&self, spirv: &Spirv) -> Result<(), String> {
         self.check_words(&spirv.words)
     }
@@ -32,7 +32,7 @@ impl SpirvVal {
     /// Validates the words of a module.
     ///
     /// # Errors
-    /// What the validator says.
+    /// The validator's message.
     pub fn check_words(&self, words: &[u32]) -> Result<(), String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let file = folder.path().join("kernel.spv");

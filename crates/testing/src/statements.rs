@@ -126,7 +126,7 @@ impl Generator {
             let value = constant(&mut self.random, &mut b, Type::F32);
             b.store(ptr, value);
         }
-        // At least one loop: it is what plans are for.
+        // At least one loop: plans need one.
         self.loop_statement(&mut b, &mut pool, &frame);
         self.statements(&mut b, &mut pool, &frame);
         outputs(&mut b, &pool, &frame);

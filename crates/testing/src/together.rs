@@ -1,7 +1,7 @@
 //! What random kernels do together: atomic operations, fences, shuffles, votes, block loads.
 //!
-//! No kernel uses what an atomic operation found, and all of a kernel's are of one kind that commutes: so the
-//! results are the same in whatever order work-items come, and a plan must not change them.
+//! No kernel uses the result of an atomic operation, and all atomics of a kernel are of one commuting kind: so the results are
+//! the same in any order of work-items, and a plan must not change them.
 
 use super::statements::{Frame, Generator, widened};
 use super::tables::TALLIES;
@@ -62,7 +62,7 @@ impl Generator {
         pool.add(widened(b, value));
     }
 
-    /// A value of another work-item of the sub-group, or what all of them say. All must be here.
+    /// A value of another work-item of the sub-group, or a vote of all of them. All must be here.
     pub fn shuffle(&mut self, b: &mut Builder<'_>, pool: &mut Pool) {
         if self.masks && self.random.chance(50) {
             return self.party(b, pool);
@@ -89,8 +89,8 @@ impl Generator {
         pool.add(shuffled);
     }
 
-    /// What those do together for whom a truth value holds, while the others go another way or do the same among
-    /// themselves. All must be here.
+    /// Collective operations of the work-items for which a condition holds, while the others take another path or do the same
+    /// among themselves. All must be here.
     fn party(&mut self, b: &mut Builder<'_>, pool: &mut Pool) {
         let truth = pool.pick(&mut self.random, b, Type::Bool);
         let everybody = self.random.chance(50).then(|| b.i32(-1));

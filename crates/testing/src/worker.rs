@@ -1,5 +1,5 @@
-//! A worker without a GPU: it answers the requests of [`cuda::worker`](crate::device::cuda::worker) with the functional
-//! engine, so that what is compared, refused and told can be tested where no GPU is.
+//! A worker without a GPU: it answers the requests of [`cuda::worker`](crate::device::cuda::worker) with the functional engine,
+//! so that comparisons, refusals and reports can be tested without a GPU.
 //!
 //! With [`CHANCE`] in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
 //! after a while, for this worker and all that come after it.

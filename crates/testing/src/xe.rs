@@ -1,7 +1,7 @@
 //! Listings of Xe machine code, read: how many instructions of each kind, the order of messages in loops, registers.
 //!
-//! A listing is what `ocloc disasm` writes. What comes before the kernel's own code (loads of its payload) and its end are left
-//! out, and so are instructions that compute nothing: waits (`sync`), and reads of registers into nowhere that wait for a
+//! A listing is the output of `ocloc disasm`. The code before the kernel's own (loads of its payload) and its end are left out,
+//! and so are instructions that compute nothing: waits (`sync`), and register reads into the null register that wait for a
 //! message to have read them.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// A message: what it does, and the bytes of a work-item; 0 where it is none's own.
+/// A message: its kind, and the bytes of a work-item; 0 for messages of the whole sub-group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message {
     /// What it does.

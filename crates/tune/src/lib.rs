@@ -28,7 +28,7 @@
 //!
 //! Programs name the crate `headstart`, which has these modules under the same names.
 
-// Dead code shows with all features: without one, what only that one asks for seems to be unused.
+// Dead code is reported with all features only: without one, items that only it needs seem to be unused.
 #![cfg_attr(
     not(all(feature = "cuda", feature = "opencl", feature = "report")),
     allow(dead_code, unused_imports)

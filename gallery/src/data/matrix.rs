@@ -1,7 +1,7 @@
 //! Sparse matrices in compressed rows: the fixed list that products are measured on.
 //!
-//! Columns are sorted within a row and none stands twice. What is random follows from the row and a seed, so that a
-//! matrix is the same on every machine.
+//! Columns are sorted within a row and distinct. Random parts follow from the row and a seed, so that a matrix is the same on
+//! every machine.
 
 use std::sync::Arc;
 
@@ -12,14 +12,15 @@ use super::{Words, counted, kept};
 
 const SEED: u64 = 11;
 
-/// What a matrix looks like.
+/// The shape of a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// 16 entries a row, anywhere.
     Random16,
     /// 16 entries a row, side by side at the diagonal.
     Banded,
-    /// Rows of 5 to 65,539 entries, mean 16: half of them have 5, and twice as long ones are half as many. Anywhere.
+    /// Rows of 5 to 65,539 entries, mean 16: half of them have 5, and rows of twice the length are half as frequent. Columns
+    /// are anywhere.
     PowerLaw,
     /// The 27 neighbours in a cube; fewer at its sides.
     Stencil27,
@@ -53,7 +54,7 @@ impl Shape {
         Self::ALL[(setting as usize).min(Self::ALL.len() - 1)]
     }
 
-    /// How many rows there are where about so many are asked for, and the side of a stencil's cube.
+    /// The number of rows if about so many are requested, and the side of a stencil's cube.
     fn sides(self, rows: u32) -> (u32, u32) {
         let side = f64::from(rows).cbrt().round() as u32;
         match self {

@@ -1,4 +1,4 @@
-//! Data for the gallery's kernels: how buffers are given, and what is built once and used by many workloads.
+//! Data for the gallery's kernels: the form of buffers, and data that are built once and used by many workloads.
 
 pub mod graph;
 pub mod matrix;
@@ -33,7 +33,7 @@ pub(crate) fn computed(element: Type, length: u64, of: impl Fn(u64) -> u64 + Sen
     input(element, length, Pattern::Function(Arc::new(of)))
 }
 
-/// The same, known by a name with everything that it depends on in it: what has copied the data once knows them again.
+/// The same, with a name that includes everything on which it depends, so that a copy can be recognised.
 pub(crate) fn computed_as(
     name: &str,
     element: Type,
@@ -116,8 +116,8 @@ impl Words {
         Words(bytes)
     }
 
-    /// The integers of many rows one after the other, made on all cores: `starts` has where each row starts, and where
-    /// the last one ends; `row` writes the integers of one.
+    /// The integers of many rows one after the other, made on all cores: `starts` has the start of each row, and the end of the
+    /// last one; `row` writes the integers of one.
     pub(crate) fn in_rows(starts: &[u32], row: impl Fn(u32, &mut Vec<u32>) + Sync) -> Words {
         let rows = starts.len().saturating_sub(1);
         let length = starts.last().map_or(0, |&end| end as usize);

@@ -9,14 +9,14 @@ use super::{Host, Ran, Technique, Way, check, over, states};
 
 const ELEMENTS: u64 = 1 << 20;
 
-/// Reads two arrays and writes a third: what SYCL's access modes say in words is in the types here.
+/// Reads two arrays and writes a third: the types here express SYCL's access modes.
 #[kernel]
 pub fn combine(one: &[u32], other: &[u32], sums: &mut [u32]) {
     let i = global_id();
     sums[i] = one[i].wrapping_mul(3).wrapping_add(other[i]);
 }
 
-/// Which buffers a kernel cannot write: what comes back from it is what went in.
+/// Buffers that a kernel cannot write: they come back unchanged.
 fn only_read(kernel: &Kernel) -> Vec<bool> {
     let pointers = kernel.params.iter().filter_map(|param| param.facts);
     pointers.map(|facts| facts.read_only).collect()
@@ -27,19 +27,19 @@ fn everything(host: &Host) -> Result<Ran> {
     moved(host, &[true; 3], &[true; 3], 1)
 }
 
-/// Moves in what the kernel reads, and out what it may write. That it writes all of it before anybody reads it is for the
-/// author to say, as with SYCL's `no_init`.
+/// Copies in the buffers that the kernel reads, and out those that it may write. The author must guarantee that the kernel
+/// writes all of a buffer before anybody reads it, as with SYCL's `no_init`.
 fn as_typed(host: &Host) -> Result<Ran> {
     let back: Vec<bool> = only_read(&combine::kernel()?).iter().map(|read| !read).collect();
     moved(host, &[true, true, false], &back, 1)
 }
 
-/// Two launches, the second of which reads what the first one wrote: moved there and back between them.
+/// Two launches, the second of which reads the first one's output, copied there and back in between.
 fn between(host: &Host) -> Result<Ran> {
     moved(host, &[true, true, false], &[false, false, true], 2)
 }
 
-/// Runs the kernel so many times, each time on what the last one wrote.
+/// Runs the kernel so many times, each time on the last one's output.
 fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
@@ -70,7 +70,7 @@ fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
             {
                 *data = buffer.read(queue)?;
             }
-            // What was written is what the next launch reads.
+            // The output is the next launch's input.
             data.swap(0, 2);
         }
         data.swap(0, 2);
@@ -79,7 +79,7 @@ fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
     check(&data[2], |at| result(at, times))
 }
 
-/// The same two launches; what the first one wrote stays where it is.
+/// The same two launches; the first one's output stays on the device.
 fn staying(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
@@ -117,12 +117,13 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-access",
     title: "Access modes that save transfers",
     text: [
-        "A kernel reads two arrays and writes a third. Whoever does not know that has to bring all three there and back: six \
-         transfers. In SYCL the access modes of the accessors say it; here it is in the kernel's types, for a `&[T]` cannot \
-         come back changed, and `kernel.params` tells it to programs. A `&mut [T]` that is written whole need not go there \
-         either: three transfers are left.",
-        "The largest saving is the transfer that nobody needs at all: what one kernel writes and the next one reads stays on \
-         the device. It costs memory there, for then the arrays of both exist at the same time.",
+        "A kernel reads two arrays and writes a third. Without that knowledge all three have to be copied there and \
+         back: six transfers. In SYCL the accessors' access modes state it. Here the kernel's types do, because a \
+         `&[T]` cannot come back changed, and programs can query it from `kernel.params`. A `&mut [T]` that is \
+         written completely need not be copied to the device either, which leaves three transfers.",
+        "The largest saving is a transfer that is not needed at all: data that one kernel writes and the next one \
+         reads stay on the device. That costs memory there, because the arrays of both kernels exist at the same \
+         time.",
     ],
     ways: &[
         Way {

@@ -1,4 +1,4 @@
-//! Device, host and shared allocations, and what the host reads of them.
+//! Device, host and shared allocations, and the host's reads of them.
 
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
@@ -7,7 +7,7 @@ use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, st
 
 const ELEMENTS: u64 = 1 << 20;
 const ROUNDS: u32 = 4;
-/// What the host looks at: one element in this many.
+/// The host reads one element in this many.
 const FEW: u64 = 1 << 14;
 
 /// The kernel on memory of the device, and all of it copied to the host.
@@ -83,13 +83,13 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-allocations",
     title: "Shared allocations and their pages against device allocations",
     text: [
-        "A kernel works on four megabytes, and the host looks at the result: at all of it, or at one element in 16,384. \
-         Memory of the device has to be copied, whole or in parts, and the program says which. Pinned memory of the host is \
-         there already, but then the kernel reaches it over the link. A shared allocation moves by itself, a page at a time: \
-         only the pages that the host looks at come over, and all of a page for one element of it.",
-        "So shared allocations are for data of which the host sees little, and cannot say beforehand what. Where it sees all, \
-         each page is a fault of its own, and the copy is faster; where it can say, copying the part is. Device allocations \
-         are the ones whose times are told beforehand.",
+        "A kernel works on four megabytes, and the host reads the result: all of it, or one element in 16,384. \
+         Device memory has to be copied, whole or in the parts that the program names. Pinned host memory needs no \
+         copy, but the kernel accesses it over the link. A shared allocation migrates automatically, a page at a \
+         time: only the pages that the host touches are transferred, each whole page for one element of it.",
+        "So shared allocations suit data of which the host reads little, at places that are unknown beforehand. If \
+         it reads everything, each page is a separate fault, and a copy is faster; if the part is known, copying \
+         that part is faster. Only device allocations have predictable times.",
     ],
     ways: &[
         Way {

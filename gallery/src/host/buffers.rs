@@ -78,12 +78,12 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-buffers",
     title: "Buffers made in a loop, and outside",
     text: [
-        "Ten launches on the same four megabytes. A buffer that is made in the loop is allocated ten times, filled ten times \
-         and read ten times, though nobody looks at what is in it between two launches. Made outside, it is filled once and \
-         read once, and the launches follow each other without the host.",
-        "The link is some eighty times slower than the device's memory, and each allocation is a call of the driver that \
-         waits for the device. Where the host does want to see what a step did, the buffer still belongs outside, and the \
-         way back is the cheaper the less of it is read.",
+        "Ten launches on the same four megabytes. A buffer created inside the loop is allocated ten times, filled \
+         ten times and read ten times, although the host does not use its contents between two launches. A buffer \
+         created outside is filled once and read once, and the launches follow each other without the host.",
+        "The link is some eighty times slower than the device's memory, and each allocation is a driver call that \
+         waits for the device. If the host needs intermediate results, the buffer still belongs outside the loop, \
+         and reading only the needed part is cheaper.",
     ],
     ways: &[
         Way {

@@ -28,7 +28,7 @@ pub fn polynomial(values: &mut [u32], #[constant] terms: u32) {
     values[global_id()] = sum;
 }
 
-/// What [`polynomial`] makes of a number.
+/// The value of [`polynomial`] for a number.
 fn value(x: u32, terms: u32) -> u32 {
     (0..terms).fold(0, |sum, term| sum.wrapping_mul(x).wrapping_add(term + 1))
 }
@@ -92,7 +92,7 @@ fn lazy(host: &Host) -> Result<Ran> {
     right(&result)
 }
 
-/// Every kernel beforehand, into a file: what the program reads when it starts.
+/// Every kernel beforehand, into a file that the program reads when it starts.
 fn ahead(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let file = Bundle::build(library()?, &[&device as &dyn Device])?.to_bytes();
@@ -131,14 +131,14 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-compilation",
     title: "Compiling eagerly, lazily, and ahead of time",
     text: [
-        "A program has sixteen kernels, and a job needs two of them, one of these twice; what is measured is the time from \
-         nothing to the job's result. Eagerly (`Library::compile`), all sixteen are compiled when the program starts, the \
-         fourteen others included. Lazily (`Cache`), a kernel is compiled when it is first needed: less in all, but the wait \
-         comes in the middle of the work. Without a cache it comes every time.",
-        "Ahead of time (`Bundle`), machine code lies in a file, and loading it compiles nothing. It fits the devices that it \
-         was made for; the kernels are in the file as well, so that every other device still takes it, and compiles. \
-         (The driver keeps what it has compiled in a cache of its own; with that, `CUDA_CACHE_DISABLE=1` is what makes \
-         these times those of the first start. The simulator keeps no machine code.)",
+        "A program has sixteen kernels, and a job needs two of them, one of these twice. The time from program start \
+         to the job's result is measured. Eager compilation (`Library::compile`) compiles all sixteen at program \
+         start, including the fourteen unused ones. Lazy compilation (`Cache`) compiles a kernel at its first use: \
+         less in total, but the wait comes in the middle of the work. Without a cache it comes every time.",
+        "With ahead-of-time compilation (`Bundle`), machine code is in a file, and loading it compiles nothing. It \
+         fits the devices that it was made for. The file also has the kernels' IR, so every other device accepts it \
+         and compiles. (The driver has a cache of its own for compiled code; `CUDA_CACHE_DISABLE=1` turns it off, so \
+         that these times are those of the first start. The simulator keeps no machine code.)",
     ],
     ways: &[
         Way {

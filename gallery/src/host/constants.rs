@@ -113,13 +113,13 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-constants",
     title: "Specialisation constants",
     text: [
-        "A polynomial of 48 terms for each element, and how many terms it is comes from the user. As an argument the number \
-         is the end of a loop. As a constant (`#[constant]`, SYCL's specialisation constant) the kernel is built and compiled \
-         when the number is known, with the loop unrolled: nothing is counted or compared, and every term is a constant in \
-         the code.",
-        "It costs a compilation for each number that is used, in the middle of the program. Ten launches of a small kernel \
-         do not earn that; the kernels' own times say after how many launches they would. Numbers that change often stay \
-         arguments, those that a program keeps become constants.",
+        "A polynomial of 48 terms is evaluated for each element, and the user chooses the number of terms. As an \
+         argument, the number is the bound of a loop. As a constant (`#[constant]`, SYCL's specialisation constant), \
+         the kernel is built and compiled once the number is known, with the loop unrolled: nothing is counted or \
+         compared, and every coefficient is a constant in the code.",
+        "That costs a compilation for each number, in the middle of the program. Ten launches of a small kernel do \
+         not repay it; the kernels' own times show how many launches would. Numbers that change often should stay \
+         arguments, and those that a program keeps should become constants.",
     ],
     ways: &[
         Way {

@@ -92,13 +92,14 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-contexts",
     title: "One context against many",
     text: [
-        "A context is what the driver knows of a device for a program: memory, compiled kernels, queues. Six jobs that start \
-         from the same numbers, from opening the device to the last result: in one context the kernel is compiled once and \
-         the numbers are sent once, whether the jobs share a queue or have one each. In a context for each job all of it is \
-         done six times, and the context itself, which is a heavy thing to make, is made six times.",
-        "A `Device` of this library is a context. Opening one for each part of a program is the mistake to avoid; a `Queue` \
-         is what is meant to be made often. (A GPU that is opened in the ordinary way has one context for the whole program, \
-         its primary one; here each way opens contexts of its own.)",
+        "A context is the driver's state for a program on a device: memory, compiled kernels, queues. Six jobs start \
+         from the same numbers; the time is from opening the device to the last result. In one context the kernel is \
+         compiled once and the numbers are transferred once, whether the jobs share a queue or have one each. With a \
+         context for each job all of it is done six times, and the context itself, which is expensive to create, is \
+         created six times.",
+        "A `Device` of this library is a context. Do not open one for each part of a program; create `Queue`s \
+         instead. (A GPU that is opened in the ordinary way has one context for the whole program, its primary one; \
+         here each variant opens contexts of its own.)",
     ],
     ways: &[
         Way {

@@ -110,14 +110,14 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-devices",
     title: "Two devices, and the parts of one",
     text: [
-        "A job of 512 rows, divided over devices (`Split`). Each device has memory of its own and sends back its own rows. \
-         Two equal devices that get half each are done in half the time, transfers included, for each has a link of its own. \
-         Who gets how much is the program's to say: a division that does not fit the speeds leaves one of them waiting for \
-         the other.",
-        "A card with several stacks, such as Intel's Max 1550, is divided by `sub_devices`: each stack takes work of its own, \
-         and reaches the other's memory, so that one buffer serves both. It is the program that divides: work that was given \
-         to one stack never moves to the other. NVIDIA's GPUs have no such parts (short of partitions that the administrator \
-         sets up), so those two ways are simulated on a Max 1550.",
+        "A job of 512 rows is divided over devices (`Split`). Each device has memory of its own and returns its own \
+         rows. Two equal devices with half of the rows each take half the time, transfers included, because each has \
+         a link of its own. The program chooses the shares: a division that does not match the speeds leaves one of \
+         them waiting for the other.",
+        "A card with several stacks, such as Intel's Max 1550, is divided by `sub_devices`: each stack does its own \
+         work and can access the other's memory, so one buffer serves both. The program divides the work: work given \
+         to one stack never moves to the other. NVIDIA's GPUs have no such parts (except partitions set up by the \
+         administrator), so those two variants are simulated on a Max 1550.",
     ],
     ways: &[
         Way {

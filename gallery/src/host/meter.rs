@@ -1,9 +1,9 @@
-//! What a technique of the host is measured by: a device that counts what is asked of it, and a clock.
+//! The instruments for techniques of the host: a device that counts requests, and a clock.
 //!
-//! A [`Host`] opens devices that count. What happens in [`Host::measure`] is the technique; what comes before it is
-//! preparation, what comes after it the check. On a GPU the time is the host's clock, from the first line to the end of
-//! the last command. A simulated device's clock knows kernels and transfers: the time is from the first submission to the
-//! last end, and what the host's own work takes (compiling, allocating) is not in it, only in the counts.
+//! A [`Host`] opens devices that count. The body of [`Host::measure`] is the technique; code before it is preparation, code
+//! after it the check. On a GPU the time is the host's clock, from the first line to the end of the last command. A simulated
+//! device's clock covers kernels and transfers: the time is from the first submission to the last end. The host's own work
+//! (compiling, allocating) is not in it, only in the counts.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -110,7 +110,7 @@ impl Host {
         matches!(self.kind, Kind::Simulated(_))
     }
 
-    /// The device. Each call opens it anew: what one of them compiled or allocated is not the others'.
+    /// The device. Each call opens it anew: kernels compiled and memory allocated by one are not shared with others.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -241,7 +241,7 @@ fn simulated_ns(ended: &[(&Sent, Arc<Outcome>)], seen_ns: &[f64]) -> f64 {
     following.iter().map(span).sum::<f64>() + longest
 }
 
-/// A device that counts what is asked of it.
+/// A device that counts requests.
 pub struct Counting {
     device: Box<dyn Device>,
     clock: Clock,

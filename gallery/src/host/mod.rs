@@ -2,7 +2,7 @@
 //! short program in the ways that one would write it, for the pages in `docs/gallery`, and each way is measured by
 //! `headstart bench --suite host`, on a GPU or on the simulator.
 //!
-//! A way prepares, does its work inside [`Host::measure`], and checks what came out.
+//! A variant prepares, does its work inside [`Host::measure`], and checks the result.
 
 pub mod access;
 pub mod allocations;
@@ -29,7 +29,7 @@ pub struct Technique {
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What it is about, and what to make of the numbers: a paragraph each.
+    /// Its subject, and how to read the numbers: a paragraph each.
     pub text: [&'static str; 2],
     /// The ways, the plain one first.
     pub ways: &'static [Way],
@@ -38,18 +38,18 @@ pub struct Technique {
 /// A way to do it.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// What is different about it.
+    /// Its difference from the others.
     pub name: &'static str,
     /// Does it once.
     pub run: fn(&Host) -> Result<Ran>,
 }
 
-/// What came of a way that did not fail.
+/// The result of a successful variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ran {
     /// It was measured, and its results are right.
     Measured,
-    /// This machine has not what it takes.
+    /// This machine cannot run it.
     LeftOut(&'static str),
 }
 
@@ -85,7 +85,7 @@ pub fn steps_on(states: &mut [u32], rounds: u32, modulus: u64) {
     states[global_id()] = state as u32;
 }
 
-/// What [`steps_on`] makes of a state.
+/// The next state by [`steps_on`].
 fn stepped(state: u32, rounds: u32) -> u32 {
     (0..rounds).fold(u64::from(state), |state, _| state * 48271 % MODULUS) as u32
 }

@@ -72,13 +72,14 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-overlap",
     title: "Transfers that overlap kernels",
     text: [
-        "Eight megabytes go to the device, are worked on, and come back. In one piece each step waits for the one before \
-         it. In blocks, with a queue for each way and one for the kernels, a block comes in while another is worked on and a \
-         third goes out: two engines for copies and the cores, all at once. It takes memory of the host that is pinned, \
-         which a copy engine can reach by itself; ordinary memory goes through the driver's hands, and the host waits.",
-        "With three equal steps the best is a third of the time, and the first block in and the last block out are never \
-         overlapped: the smaller the blocks, the less that is. But every block costs a copy's and a kernel's start, so that \
-         blocks too small lose again.",
+        "Eight megabytes are copied to the device, processed, and copied back. In one piece each step waits for the \
+         one before. In blocks, with one queue for each direction and one for the kernels, one block is copied in \
+         while another is processed and a third is copied out: two copy engines and the cores work at the same time. \
+         This requires pinned host memory, which a copy engine can access directly. With ordinary memory the driver \
+         makes the copies, and the host waits.",
+        "With three equal steps the best possible time is a third. The first block in and the last block out never \
+         overlap with anything, so smaller blocks lose less. But every block adds the start of a copy and of a \
+         kernel, so blocks that are too small are slower again.",
     ],
     ways: &[
         Way {

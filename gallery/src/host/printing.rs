@@ -39,7 +39,7 @@ fn silent(host: &Host) -> Result<Ran> {
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
 }
 
-/// Every so many work-items say what they found.
+/// One in so many work-items prints its result.
 fn told(host: &Host, every: u32) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, steps_told::compile(&device)?);
@@ -56,7 +56,7 @@ fn told(host: &Host, every: u32) -> Result<Ran> {
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
 }
 
-/// The host reads what it would print, and makes lines of it itself.
+/// The host reads the data, and formats the lines itself.
 fn read(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, steps_on::compile(&device)?);
@@ -85,12 +85,12 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-printing",
     title: "Printing from kernels",
     text: [
-        "A kernel that prints puts its arguments into a buffer of the device; the lines are made of them when the kernel has \
-         ended, and come in no order that means anything on a GPU (the simulator keeps that of the work-items). What does \
-         not fit the buffer is lost. A line for each work-group is 64 lines here.",
-        "Printing that never happens is not free either: the call is in the kernel, with its stack and the registers that \
-         have to be kept. For finding a mistake that is a small price; for anything else the kernel stores what there is to \
-         say, and the host prints it.",
+        "A kernel that prints writes its arguments to a buffer on the device. The lines are formatted when the \
+         kernel has ended, in an arbitrary order on a GPU (the simulator keeps the order of the work-items). Text \
+         beyond the buffer's size is lost. One line per work-group is 64 lines here.",
+        "A print that is never executed is not free either: the call is in the kernel, with its stack and saved \
+         registers. That is a small price for finding a bug. In other cases the kernel should store its results, and \
+         the host print them.",
     ],
     ways: &[
         Way {

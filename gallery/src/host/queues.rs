@@ -69,13 +69,14 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-queues",
     title: "Queues in order and out of order",
     text: [
-        "Six jobs, each a copy in, a kernel and a copy out. A queue in order does one command after the other, whatever \
-         they have to do with each other. A queue out of order goes by the events that a command names: a job's three \
-         commands stay in their order, and the copies of one job run beside the kernel of another. The program is the same; \
-         only the queue is another.",
-        "What a queue out of order gains is what the device has several of: cores, an engine for copies one way, one for \
-         the other. Everything on one of them is still one after the other, so the gain ends where one is always busy. A \
-         host that waits for each command before it submits the next pays the way there and back every time, too.",
+        "Six jobs, each of a copy in, a kernel and a copy out. An in-order queue runs one command after the other, \
+         even if they are independent. An out-of-order queue follows the events that a command names: a job's three \
+         commands stay in their order, and the copies of one job overlap the kernel of another. Only the queue \
+         differs between the two programs.",
+        "An out-of-order queue gains by using independent engines at the same time: cores, a copy engine for each \
+         direction. Commands for the same engine still run one after the other, so the gain ends when one engine is \
+         always busy. A host that waits for each command before it submits the next also pays the round trip every \
+         time.",
     ],
     ways: &[
         Way {

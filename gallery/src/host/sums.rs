@@ -24,7 +24,7 @@ fn added(values: &[u32]) -> u32 {
     values.iter().copied().fold(0, u32::wrapping_add)
 }
 
-/// Each work-item leaves a sum, and the host adds up what is left; or nobody looks at it.
+/// Each work-item leaves a sum, and the host adds them up; or nobody reads them.
 fn by_items(host: &Host, bring: bool) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::occupancy::compile(&device, GROUP)?);
@@ -45,7 +45,7 @@ fn by_items(host: &Host, bring: bool) -> Result<Ran> {
     right(sum.map_or_else(|| left.read(&*queue).map(|left| added(&left)), Ok)?)
 }
 
-/// Each work-group leaves a sum, after a tree in shared memory; the host adds up what is left.
+/// Each work-group leaves a sum, after a tree in shared memory; the host adds them up.
 fn by_groups(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::tree::compile(&device, GROUP)?);
@@ -59,7 +59,7 @@ fn by_groups(host: &Host) -> Result<Ran> {
     right(sum)
 }
 
-/// A second launch, of one work-group, adds up what the first one left: one number goes to the host.
+/// A second launch, of one work-group, adds up the first one's results: one number goes to the host.
 fn twice(host: &Host) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::tree::compile(&device, GROUP)?);
@@ -84,12 +84,12 @@ pub static TECHNIQUE: Technique = Technique {
     page: "host-sums",
     title: "Bringing a sum to the host",
     text: [
-        "Four million numbers are added up, and the host wants the sum. What a kernel leaves has to come over the link: a \
-         sum for each of 270,336 work-items is a megabyte, a sum for each of 1,056 work-groups is four kilobytes, and after \
-         a second launch it is one number. The host adds up what comes.",
-        "A transfer takes microseconds whatever is in it, and so does a launch: about as long as the whole sum. So the step \
-         from a megabyte to kilobytes is worth a tree in shared memory, and the one from kilobytes to a number is worth no \
-         second launch. Where the sum is only needed by the next kernel, it need not come at all.",
+        "Four million numbers are added up, and the host needs the sum. The kernel's results have to cross the link: \
+         one sum per work-item, 270,336 of them, is a megabyte, one per work-group, 1,056 of them, is four \
+         kilobytes, and a second launch leaves a single number. The host adds the rest.",
+        "A transfer takes microseconds regardless of its size, and so does a launch: about as long as the whole sum. \
+         So reducing a megabyte to kilobytes is worth a tree in shared memory, and reducing kilobytes to a number is \
+         not worth a second launch. If only the next kernel needs the sum, it need not be transferred at all.",
     ],
     ways: &[
         Way {

@@ -194,7 +194,7 @@ static BARRIERS: [Parameter; 3] = [
     ),
 ];
 
-/// What a barrier takes.
+/// The time of a barrier.
 pub(crate) static BARRIER: Micro = micro(
     entry(
         "micro/barrier",

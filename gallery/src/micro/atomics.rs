@@ -1,8 +1,8 @@
 //! `micro/atomics`: the program of Intel's guide, chapter on the memory system: 1024 additions by each work-item.
 //!
-//! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and
-//! counts its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here
-//! the warm-up is not counted. What the guide writes as flushing the caches is `cache=flushed`.
+//! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and counts
+//! its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here the warm-up is
+//! not counted. The guide's flushing of the caches is `cache=flushed`.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub fn additions(
 static PARAMETERS: [Parameter; 6] = [
     Parameter::number("groups", "work-groups", 32, 1..=1 << 16),
     Parameter::number("group", "work-items of a work-group", 32, 1..=1024),
-    Parameter::choice("address", "what a work-item adds to", &["own", "same"]),
+    Parameter::choice("address", "the word to which a work-item adds", &["own", "same"]),
     Parameter::choice("order", "of each addition", &["relaxed", "acq-rel"]),
     Parameter::choice(
         "cache",
@@ -54,7 +54,7 @@ static PARAMETERS: [Parameter; 6] = [
     Parameter::number("steps", "additions by each work-item", 1024, 0..=1 << 20),
 ];
 
-/// What an atomic addition costs a work-item.
+/// The time of an atomic addition for a work-item.
 pub(crate) static ATOMICS: Micro = Micro {
     shares: |_| true,
     ..micro(

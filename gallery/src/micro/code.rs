@@ -47,7 +47,7 @@ static PARAMETERS: [Parameter; 4] = [
 pub(crate) static CODE: Micro = micro(
     entry(
         "micro/code",
-        "straight code of a size, a sub-group a scheduler: cycles of an instruction, by what cache holds the code",
+        "straight-line code of a size, one sub-group per scheduler: cycles per instruction, by the cache that holds the code",
         &PARAMETERS,
         |settings, _| {
             let group = settings.small("group");

@@ -63,7 +63,7 @@ static PARAMETERS: [Parameter; 6] = [
     Parameter::number("steps", STEPS, 1024, 0..=1 << 20),
 ];
 
-/// What copying asynchronously costs, beside loads.
+/// The cost of asynchronous copies, compared with loads.
 pub(crate) static COPIES: Micro = Micro {
     plan: |settings| match settings.word("by") {
         "copies" => "table=rolling-async:8/interleaved".parse::<Plan>().ok(),

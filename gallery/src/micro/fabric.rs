@@ -1,4 +1,4 @@
-//! `micro/slices`, `micro/stacks`, `micro/compression`: what lies between the cores and device memory, and in it.
+//! `micro/slices`, `micro/stacks`, `micro/compression`: device memory, and the paths between it and the cores.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ static SLICES_OF: [Parameter; 4] = [
     Parameter::number("steps", STEPS, 64, 0..=1 << 16),
 ];
 
-/// What a line costs that all work-groups ask for at once, and what one of each does.
+/// The cost of a line that all work-groups request at once, and of lines of their own.
 pub(crate) static SLICES: Micro = Micro {
     shares: |_| true,
     ..micro(
@@ -158,13 +158,13 @@ static COMPRESSION_OF: [Parameter; 5] = [
     ),
     Parameter::choice(
         "data",
-        "what lies there: words at random, words that differ little, one word all over",
+        "contents: random words, words that differ little, one repeated word",
         &["random", "alike", "clear"],
     ),
     Parameter::number("steps", STEPS, 32, 0..=1 << 12),
 ];
 
-/// The bandwidth of device memory by what lies there; it is the same for all data where memory is not compressed.
+/// The bandwidth of device memory by its contents; it is the same for all data if memory is not compressed.
 pub(crate) static COMPRESSION: Micro = micro(
     entry(
         "micro/compression",

@@ -1,4 +1,4 @@
-//! `micro/hints` and `micro/reach`: what a prefetch costs, and how near it brings the data.
+//! `micro/hints` and `micro/reach`: the cost of a prefetch, and the level that it reaches.
 
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub fn hinted(
     result[global_id()] = at;
 }
 
-/// One load at a time from places far apart, each asked for two steps ahead (for a compiler may move a hint to its step's
-/// end): a step takes as long as its arithmetic and what the hint has left of the latency.
+/// One load at a time from places far apart, each prefetched two steps ahead (because a compiler may move a hint to its step's
+/// end): a step takes as long as its arithmetic and the part of the latency that the hint leaves.
 #[kernel(work_group = group)]
 pub fn reached(
     table: &[f32],
@@ -100,11 +100,11 @@ static HINTED: [Parameter; 6] = [
     ),
 ];
 
-/// What a hint costs a core.
+/// The cost of a hint for a core.
 pub(crate) static HINTS: Micro = micro(
     entry(
         "micro/hints",
-        "prefetches that nobody waits for: cycles of a core for a sub-group's hint",
+        "prefetches without a wait: cycles of a core per sub-group hint",
         &HINTED,
         |settings, _| {
             let words = words(settings)?;
@@ -154,7 +154,7 @@ static REACHED: [Parameter; 5] = [
     Parameter::number("steps", STEPS, 1024, 0..=1 << 14),
 ];
 
-/// What a hint leaves of a load's latency: that of the level reached.
+/// The part of a load's latency that a hint leaves: that of the level reached.
 pub(crate) static REACH: Micro = micro(
     entry(
         "micro/reach",

@@ -1,4 +1,4 @@
-//! `micro/launch`: what passes between the events around a launch that does nothing.
+//! `micro/launch`: the time between the events around an empty launch.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ static PARAMETERS: [Parameter; 3] = [
     Parameter::number("steps", "launches whose time is told", 1, 1..=1),
 ];
 
-/// What a trial takes besides its kernel's work.
+/// The overhead of a trial beside its kernel's work.
 pub(crate) static LAUNCH: Micro = Micro {
     timed: Timed::Launch,
     ..micro(

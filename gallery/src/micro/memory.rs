@@ -14,8 +14,8 @@ use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
 use crate::settings::{Parameter, Settings};
 
-/// Chains of loads: each word names the place of the next, as long as a load takes away. `first` words lie between the
-/// places where chains begin, `sharing` work-items follow one chain together.
+/// Chains of loads: each word names the place of the next, as far away as a load is wide. `first` words lie between the starts
+/// of chains, `sharing` work-items follow one chain together.
 #[kernel(work_group = group)]
 pub fn chain(
     table: &[u32],
@@ -51,8 +51,8 @@ pub(super) fn scattered(place: u32, segment: u32) -> u32 {
         .wrapping_add(place % segment)
 }
 
-/// Loads that wait for nothing but their turn: in each step `batch` of them, side by side or scattered in pieces of
-/// `segment` words, whose sum is kept. L2 is asked for what is loaded `ahead` steps later, unless that is 0.
+/// Independent loads: in each step `batch` of them, consecutive or scattered in pieces of `segment` words, whose sum is kept.
+/// The data loaded `ahead` steps later are prefetched to L2, unless that is 0.
 #[kernel(work_group = group)]
 pub fn stream(
     table: &[u32],
@@ -133,7 +133,7 @@ static CHAIN: [Parameter; 8] = [
     ),
     Parameter::choice(
         "chains",
-        "who follows a chain of its own",
+        "the group that follows a chain of its own",
         &["sub-group", "work-item"],
     ),
     Parameter::number("warm", WARM, 0, 0..=1 << 24),
@@ -144,7 +144,7 @@ static CHAIN: [Parameter; 8] = [
 pub(crate) static LATENCY: Micro = micro(
     entry(
         "micro/latency",
-        "loads that wait for each other: the latency of what holds the footprint, in cycles",
+        "dependent loads: the latency of the memory level that holds the footprint, in cycles",
         &CHAIN,
         |settings, _| chain_workload(settings),
     ),
@@ -244,7 +244,7 @@ static STREAM: [Parameter; 9] = [
     Parameter::number("width", "words of a load: 1, or 4 where `segment` is 0", 1, 1..=4),
     Parameter::number(
         "ahead",
-        "steps ahead that L2 is asked for what is loaded, where `width` is 1; with 0 it is not",
+        "distance in steps of prefetches to L2, if `width` is 1; 0 for none",
         0,
         0..=64,
     ),

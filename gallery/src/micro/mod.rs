@@ -1,10 +1,9 @@
 //! Microbenchmarks: kernels that do one thing, over and over, so that the time of a step is a number of the device.
 //!
-//! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with
-//! them and with none, and the difference is theirs alone: what a launch costs (which `micro/launch` is about), and what a
-//! kernel does before its loop, drops out. Caches are empty when a launch begins (`headstart calibrate` flushes those of a
-//! GPU), and what a step is to find in one, `warm` steps before have brought there: they are part of
-//! both launches.
+//! Each runs wherever kernels run, on a model and on a GPU alike. Its loop takes `steps` steps; the launch is timed with them
+//! and with none, and the difference is theirs alone: the cost of a launch (see `micro/launch`), and the kernel's code before
+//! its loop, cancel out. Caches are empty when a launch begins (`headstart calibrate` flushes those of a GPU). Data that a step
+//! is to find in one were brought there by `warm` steps before, which are part of both launches.
 //!
 //! `headstart run micro/NAME` prints the number, `headstart calibrate` makes a device model of many.
 
@@ -39,24 +38,24 @@ use headstart::{Error, Result};
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 
-/// A microbenchmark: a kernel, and what its time says.
+/// A microbenchmark: a kernel, and the meaning of its time.
 #[derive(Debug)]
 pub struct Micro {
     /// The kernel. One of its parameters is `steps`.
     pub kernel: GalleryKernel,
-    /// What the number counts: `cycles a load`.
+    /// The unit of the number: `cycles a load`.
     pub unit: &'static str,
     /// The number, from the cycles that a step takes.
     pub number: fn(&Settings, f64) -> f64,
     /// The plan that the kernel is run with; none for most.
     pub plan: fn(&Settings) -> Option<Plan>,
-    /// Whether work-groups share what lies in L2, so that a model has to run all of them.
+    /// Whether work-groups share data in L2, so that a model has to run all of them.
     pub shares: fn(&Settings) -> bool,
-    /// What its time is the time of.
+    /// The operation that its time is divided by.
     pub timed: Timed,
 }
 
-/// What a microbenchmark's time is the time of.
+/// The operation that a microbenchmark's time is divided by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timed {
     /// Its steps: of a launch with them, less that of one with none.
@@ -150,7 +149,7 @@ impl Micro {
         })
     }
 
-    /// The kernel with what its author wished for, and its plan.
+    /// The kernel with its author's requests, and its plan.
     fn kernel_of(&self, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
         let target = prefetch::Target {
             group_size: Some(workload.group),
@@ -163,7 +162,7 @@ impl Micro {
         }))
     }
 
-    /// What the microbenchmark gives on a model.
+    /// The microbenchmark's result on a model.
     ///
     /// # Errors
     /// The model cannot run it.
@@ -198,7 +197,7 @@ impl Micro {
 /// Kernels that differ by their steps.
 #[derive(Clone, Debug)]
 pub struct Pair {
-    /// What both are launched with.
+    /// The arguments of both launches.
     pub workload: Workload,
     /// The kernel with all steps.
     pub long: Arc<Kernel>,

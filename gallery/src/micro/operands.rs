@@ -94,7 +94,7 @@ static PARAMETERS: [Parameter; 5] = [
     ),
 ];
 
-/// What reading operands takes.
+/// The time of reading operands.
 pub(crate) static OPERANDS: Micro = micro(
     entry(
         "micro/operands",

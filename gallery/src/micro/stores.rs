@@ -61,7 +61,7 @@ pub(crate) static STORES: Micro = Micro {
     ..micro(
         entry(
             "micro/stores",
-            "stores that nobody waits for: bytes that work-items send in a cycle, all cores together",
+            "independent stores: bytes per cycle of all cores together",
             &PARAMETERS,
             |settings, _| workload(settings),
         ),

@@ -81,7 +81,7 @@ static PARAMETERS: [Parameter; 5] = [
     Parameter::number("steps", STEPS, 4096, 0..=1 << 20),
 ];
 
-/// What a load of `width` words takes; the difference to `width=1` is the words'.
+/// The time of a load of `width` words; the difference to `width=1` is that of the words.
 pub(crate) static VECTORS: Micro = micro(
     entry(
         "micro/vectors",

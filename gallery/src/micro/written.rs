@@ -53,7 +53,7 @@ static PARAMETERS: [Parameter; 5] = [
     Parameter::number("steps", STEPS, 4096, 0..=1 << 20),
 ];
 
-/// What reading a line just after its writing costs, less the same without the writing.
+/// The additional time of reading a line just after it was written.
 pub(crate) static WRITTEN: Micro = micro(
     entry(
         "micro/written",

@@ -1,4 +1,4 @@
-//! What NVIDIA's article does to its loop: unrolling, in full and in part; each way of fetching early; padding; and a
+//! NVIDIA's article's changes to its loop: unrolling, in full and in part; each way of fetching early; padding; and a
 //! synchronisation in the loop. The loop itself is [`article`](crate::article).
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ static TOGETHER_PARAMETERS: [Parameter; 3] = parameters(400);
 /// `article-short`.
 pub(crate) static SHORT: GalleryKernel = GalleryKernel {
     name: "article-short",
-    summary: "the article's loop with a number of iterations that is known",
+    summary: "the article's loop with a known trip count",
     parameters: &SHORT_PARAMETERS,
     takes_trace: None,
     // The kernel itself has the number.
@@ -139,23 +139,25 @@ const fn together_planned(plan: &'static str) -> Shown {
 pub static FAMILY: Family = Family {
     device: H200,
     page: "article",
-    title: "NVIDIA's article: unrolling, ways to fetch early, padding, a synchronisation in the loop",
+    title: "NVIDIA's article: unrolling, early fetches, padding, a synchronisation in the loop",
     text: [
-        "The article's loop waits for a load in each iteration. Unrolled in part (`unroll:N`), the loads of N iterations are \
-         issued together and waited on once; unrolled in full, the loop is gone, but its number of iterations has to be known \
-         and small, as in `article-short`. The article's five ways fetch values before their iteration: in batches or one at a \
-         time (rolling), to registers or to shared memory. A batch still waits once; rolling does not, if it is far enough \
-         ahead, except through shared memory by ordinary loads: there a value has to be in a register before it can be stored, \
-         so the store waits in the same iteration. Values of a work-item that lie side by side in shared memory (`/plain`) put \
-         neighbours' words into the same banks; padding (`/padded`, to one more than a power of two) spreads them, and so does \
-         the article's exercise for the reader, slot after slot with the work-items side by side (`/interleaved`). Unrolling \
-         and a ring together keep most in flight.",
-        "`article-together` has barriers in its loop. The article says that a synchronisation is a fence, which forces the \
-         loads to complete in their iteration, and that asynchronous copies are the way out: they are waited on by their own \
-         wait and by nothing else. On an H200 that is half of it. A ring of registers survives the barriers there: a barrier \
-         orders what others can see, and does not wait for a register that nobody reads yet. What does not survive is a \
-         ring through shared memory by ordinary loads, whose stores wait anyway. The copies are still the fastest. All of this is allowed only because `arr` is a `&[f64]`, which \
-         nobody writes: values of a `&mut [f64]` are not fetched across a barrier at all, for behind it they may be others.",
+        "The article's loop waits for a load in each iteration. Partially unrolled (`unroll:N`), the loads of N \
+         iterations are issued together and waited on once. Full unrolling removes the loop, but needs a known and \
+         small trip count, as in `article-short`. The article's five strategies fetch values before their iteration: \
+         in batches or one at a time (rolling), to registers or to shared memory. A batch still waits once. Rolling \
+         does not, if it is far enough ahead, except through shared memory by ordinary loads: there a value has to \
+         be in a register before it can be stored, so the store waits in the same iteration. Adjacent values of a \
+         work-item in shared memory (`/plain`) put neighbours' words into the same banks. Padding (`/padded`, to one \
+         more than a power of two) spreads them, and so does the article's exercise for the reader, slot after slot \
+         with the work-items adjacent (`/interleaved`). Unrolling combined with a ring keeps the most loads in \
+         flight.",
+        "`article-together` has barriers in its loop. The article says that a synchronisation is a fence, which \
+         forces the loads to complete in their iteration, and that asynchronous copies avoid that: only their own \
+         wait waits for them. On an H200 that is half true. A ring of registers survives the barriers there: a \
+         barrier orders accesses that others can see, and does not wait for a register that is not read yet. A ring \
+         through shared memory by ordinary loads does not survive, because its stores wait anyway. The copies are \
+         still the fastest. All of this is legal only because `arr` is a `&[f64]`, which nobody writes: values of a \
+         `&mut [f64]` are not fetched across a barrier at all, because they may change there.",
     ],
     kernels: &[
         planned("none"),

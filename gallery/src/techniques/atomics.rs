@@ -35,7 +35,7 @@ pub fn in_shared(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     }
 }
 
-/// The same with a fence for the whole device behind each count: what an order costs that nobody needs here.
+/// The same with a device fence behind each count: the cost of an order that nobody needs here.
 #[kernel(work_group = group)]
 pub fn fenced(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {
@@ -67,12 +67,12 @@ pub static FAMILY: Family = Family {
     page: "atomics",
     title: "Atomics: in global memory, in shared memory, with fences",
     text: [
-        "Atomic operations of many work-items on one address are done one after the other, in the L2 cache where they are on \
-         global memory. Counting in shared memory first keeps most of them within the core, where only the work-group's own \
-         meet; what is left is one operation for each count and work-group.",
-        "An atomic operation orders nothing but itself; a fence orders everything before and behind it. A histogram needs \
-         none, for nobody looks before the kernel ends. On an H200 a fence is not noticed behind counts that wait for each \
-         other anyway; nor in the simulator.",
+        "Atomic operations of many work-items on one address are serialised, in the L2 cache if they are on global \
+         memory. Counting in shared memory first keeps most of them within the core, where only those of the same \
+         work-group collide. Only one operation per counter and work-group remains for global memory.",
+        "A relaxed atomic operation orders no other accesses; a fence orders everything before and after it. A \
+         histogram needs no fence, because nobody reads it before the kernel ends. On an H200 a fence costs nothing \
+         measurable behind counts that wait for each other anyway, nor does it in the simulator.",
     ],
     kernels: &[
         shown("histogram-global", FULL),

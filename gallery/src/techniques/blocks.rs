@@ -1,4 +1,4 @@
-//! Blocks: what a sub-group reads and writes side by side, as one access of the whole sub-group.
+//! Blocks: adjacent reads and writes of a sub-group, as one access of the whole sub-group.
 
 use headstart::prelude::*;
 
@@ -35,19 +35,20 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 pub static FAMILY: Family = Family {
     device: H200,
     page: "blocks",
-    title: "Blocks: sixteen integers in a row for each work-item, or side by side for the sub-group",
+    title: "Blocks: sixteen integers per work-item, consecutive or interleaved over the sub-group",
     text: [
-        "Sixteen integers in a row for each work-item are 32 cache lines for an access of its sub-group. In a block \
-         (`sub_group_load_block`) a work-item's elements lie a sub-group apart and its neighbours' beside them; all name the same \
-         first element, so that the access has one address. Intel's GPUs have messages for that: of four bytes, four for each \
-         of 16 work-items, they load with one message of 256 bytes, where loads of each work-item are four messages with sixteen \
-         addresses each. NVIDIA's GPUs have none; there a block is loads that are side by side, and what a block of eight gains is \
-         that its loads are all on their way before the first is used.",
-        "A block has 1, 2, 4 or 8 elements of 8 to 64 bits for each work-item, and anything else is a compile error. Sub-groups \
-         of 32 do not have blocks on Intel's GPUs that have sub-groups of 8 (`Block reads not supported in SIMD32`, says their \
-         compiler): a kernel that requires 32 is refused there, at its line and with what works, which is 8 and 16. The Max \
-         series has them with 16 and 32. Work-items that are elsewhere, another first element, or one that is not aligned \
-         are what the simulator reports.",
+        "Sixteen consecutive integers per work-item are 32 cache lines for an access of its sub-group. In a block \
+         (`sub_group_load_block`) a work-item's elements are a sub-group apart, with its neighbours' elements \
+         between them; all name the same first element, so the access has one address. Intel's GPUs have messages \
+         for that: with four elements of four bytes for each of 16 work-items, one message of 256 bytes loads the \
+         block; per-work-item loads are four messages with sixteen addresses each. NVIDIA's GPUs have no such \
+         message. There a block becomes adjacent loads, and a block of eight gains because all its loads are in \
+         flight before the first value is used.",
+        "A block has 1, 2, 4 or 8 elements of 8 to 64 bits per work-item; anything else is a compile error. Intel's \
+         GPUs with sub-groups of 8 do not have blocks for sub-groups of 32 (their compiler reports `Block reads not \
+         supported in SIMD32`): a kernel that requires 32 is refused there, with its line and the accepted sizes, 8 \
+         and 16. The Max series has them with 16 and 32. The simulator reports work-items that are missing, a \
+         different first element, and a misaligned one.",
     ],
     kernels: &[
         shown("store-own", FULL),

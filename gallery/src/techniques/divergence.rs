@@ -110,11 +110,12 @@ pub static FAMILY: Family = Family {
     page: "divergence",
     title: "Divergence: selections instead of branches, padding instead of checks",
     text: [
-        "A sub-group whose work-items disagree at a branch goes through both ways. Where the ways differ only in numbers, \
-         a selection (`select`, `min`, `max`) computes which number, and the sub-group goes through one.",
-        "Checks at the edges of an array cost every work-item a comparison for a case that a few are in. An array with \
-         zeros behind its edges needs none. Checks that all of a sub-group agree on diverge nowhere, so that what is saved \
-         is their instructions: much where the kernel is bound by them, nothing where it waits for memory.",
+        "A sub-group whose work-items diverge at a branch executes both sides. If the sides differ only in numbers, \
+         a selection (`select`, `min`, `max`) chooses the number, and the sub-group executes one side.",
+        "Checks at the edges of an array cost every work-item a comparison for the few at the edges. An array with \
+         zeros beyond its edges needs no checks. If a whole sub-group agrees, a check does not diverge, and removing \
+         it saves only its instructions: a large gain if the kernel is bound by instructions, none if it waits for \
+         memory.",
     ],
     kernels: &[
         shown("branches", FULL),

@@ -1,5 +1,5 @@
-//! The techniques that the documents name, each as a kernel beside the way it replaces: what the pages in
-//! `docs/gallery` show with the times that they reach.
+//! The techniques that the documents name, each as a kernel beside the variant that it replaces: the pages in `docs/gallery`
+//! show them with their times.
 
 pub mod article;
 pub mod atomics;
@@ -21,7 +21,7 @@ use crate::data::input;
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 
-/// What all techniques are given.
+/// The common arguments of all techniques.
 static PARAMETERS: [Parameter; 3] = [
     Parameter::number("groups", "work-groups", 1056, 1..=1 << 20),
     Parameter::number(
@@ -129,7 +129,7 @@ pub struct Family {
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// What it is about, and what to make of the numbers: a paragraph each.
+    /// Its subject, and how to read the numbers: a paragraph each.
     pub text: [&'static str; 2],
     /// The kernels, in the order of the page.
     pub kernels: &'static [Shown],

@@ -1,4 +1,4 @@
-//! Loads before their uses, and what the compiler must know to put them there.
+//! Loads before their uses, and the facts that the compiler needs to move them there.
 
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -7,8 +7,8 @@ use super::{Family, H200, elements, shown, technique};
 use crate::data::{input, output};
 use crate::kernels::GalleryKernel;
 
-/// Four elements one after the other: each is loaded, used, and stored before the next is loaded. What is stored might
-/// be what is loaded next, for all that anybody knows: both are in one buffer.
+/// Four elements one after the other: each is loaded, used, and stored before the next is loaded. A store may alias the next
+/// load as far as the compiler knows: both are in one buffer.
 #[kernel(work_group = group)]
 pub fn one_by_one(values: &mut [u32], count: u32, #[constant] group: u32) {
     let quarter = count as usize / 4;
@@ -77,7 +77,7 @@ fn half_filled(
 /// `loads-one-by-one`.
 pub(crate) static ONE_BY_ONE: GalleryKernel = technique(
     "loads-one-by-one",
-    "loads that wait for stores to what may be the same memory",
+    "loads that wait for stores that may alias them",
     |settings, _| half_filled(settings, one_by_one::kernel(settings.small("group"))?),
 );
 
@@ -91,7 +91,7 @@ pub(crate) static LOADS_FIRST: GalleryKernel = technique(
 /// `loads-unaliased`.
 pub(crate) static UNALIASED: GalleryKernel = technique(
     "loads-unaliased",
-    "the same, to memory that is known to be other memory",
+    "the same, with stores that do not alias",
     |settings, _| {
         let count = elements(settings);
         let numbers = headstart::device::Pattern::Below {
@@ -111,14 +111,14 @@ const FEW: &[&str] = &["groups=132", "group=128"];
 pub static FAMILY: Family = Family {
     device: H200,
     page: "order",
-    title: "Loads before their uses, with and without the promise that memory is not shared",
+    title: "Loads before their uses, with and without a guarantee against aliasing",
     text: [
-        "A load takes hundreds of cycles and a sub-group goes on until it uses what was loaded. Loads that are all issued \
-         before the first use wait once; a load behind a store waits for its turn, for the store might change what it \
-         reads.",
-        "In Rust the promise is in the types: a `&[T]` is nobody's `&mut [T]`, and the compiler may issue its loads early. \
-         With one buffer for both, the author has to write the loads first. With few sub-groups on a core the difference is \
-         what it costs to wait four times instead of once; with many it disappears.",
+        "A load takes hundreds of cycles, and a sub-group continues until it uses the loaded value. Loads that are \
+         all issued before the first use wait once. A load behind a store has to wait for the store, which might \
+         change the loaded value.",
+        "In Rust the types give the guarantee: a `&[T]` does not alias a `&mut [T]`, so the compiler may issue its \
+         loads early. With one buffer for both, the author has to write the loads first. With few sub-groups per \
+         core the difference is waiting four times instead of once; with many it disappears.",
     ],
     kernels: &[
         shown("loads-one-by-one", FEW),

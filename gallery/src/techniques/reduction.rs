@@ -1,6 +1,6 @@
 //! Ten ways to add up an array, as the notes on oneAPI list them.
 //!
-//! What is left for the host, or for another launch, is as many values as `partial` has.
+//! The host, or another launch, still has to add the values of `partial`.
 
 use headstart::ir::Type;
 use headstart::prelude::*;
@@ -55,7 +55,7 @@ pub fn occupancy(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     partial[global_id()] = sum;
 }
 
-/// Then a tree in each work-group: half of the work-items add what the other half has, and so on.
+/// Then a tree in each work-group: half of the work-items add the other half's values, and so on.
 #[kernel(work_group = group)]
 pub fn tree(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     let mut sums = shared::<u32, GROUP>();
@@ -123,7 +123,7 @@ pub fn built_in(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     }
 }
 
-/// What is added up lies in shared memory all the time, and one work-item goes through it in the end.
+/// The partial sums are in shared memory all the time, and one work-item adds them up in the end.
 #[kernel(work_group = group)]
 pub fn in_shared(values: &[u32], partial: &mut [u32], #[constant] group: u32) {
     let mut sums = shared::<u32, GROUP>();
@@ -213,15 +213,16 @@ pub static FAMILY: Family = Family {
     page: "reductions",
     title: "Ten ways to add up an array",
     text: [
-        "A reduction moves four bytes for one addition: all that counts is how the bytes are asked for, and how many \
-         work-items wait for each other. The first way has every work-item add to one number, and they queue there. The \
-         next give each work-item a part of its own, which costs nothing to combine but leaves a value for each \
-         work-item; neighbours that read side by side share cache lines, and neighbours that read pieces of their own \
-         do not. The rest reduce within a work-group or sub-group first, so that a few values are left.",
-        "The number of values that are left is what is brought to the host or added up by another launch, which often \
-         takes as long as the whole sum: a launch and a transfer are microseconds each, whatever is in them. Few values \
-         and loads that are wide and side by side are the two things to have together; a tree costs barriers, which the \
-         language's own reduction and the sub-group do without.",
+        "A reduction moves four bytes per addition: its time depends on how the bytes are requested, and on how many \
+         work-items wait for each other. In the first variant every work-item adds to one number, and they queue \
+         there. In the next ones each work-item has a part of its own, which needs no combining but leaves a value \
+         per work-item; adjacent work-items that read adjacent elements share cache lines, and those that read \
+         separate pieces do not. The others reduce within a work-group or sub-group first, so that few values are \
+         left.",
+        "The remaining values are copied to the host or added up by another launch, which often takes as long as the \
+         whole sum: a launch and a transfer are microseconds each, regardless of size. A good reduction leaves few \
+         values and has wide, adjacent loads. A tree costs barriers; the language's own reduction and the sub-group \
+         do without.",
     ],
     kernels: &[
         shown("reduce-atomic", FULL),

@@ -1,4 +1,4 @@
-//! Shared memory: its banks, as a cache that the work-group manages, and what its barriers cost.
+//! Shared memory: its banks, its use as a program-managed cache, and the cost of its barriers.
 
 use std::sync::Arc;
 
@@ -185,15 +185,15 @@ fn table() -> headstart::tune::Given {
 pub static FAMILY: Family = Family {
     device: H200,
     page: "shared-memory",
-    title: "Shared memory: banks, a cache of one's own, barriers",
+    title: "Shared memory: banks, a program-managed cache, barriers",
     text: [
-        "Shared memory has 32 banks of four bytes. Words in different banks are read at once, words in the same bank one \
-         after the other, so that neighbours 32 words apart take 32 times as long; 33 apart they do not meet at all, which \
-         is what padding is for. A table that everybody reads may be kept there instead of relying on the cache: the \
-         work-group decides what stays.",
-        "A barrier waits for the last sub-group of the work-group, so that its cost grows with the work-group. Where the \
-         steps between barriers are short, small work-groups are the better ones, as long as enough of them are \
-         resident; the kernel here does nothing but hand a value on between barriers.",
+        "Shared memory has 32 banks of four bytes. Words in different banks are read at once, words in the same bank \
+         one after the other. So neighbours that are 32 words apart take 32 times as long, and neighbours that are \
+         33 apart have no conflicts, which is the purpose of padding. A table that all work-items read can be kept \
+         there instead of relying on the cache: the work-group decides which data stay.",
+        "A barrier waits for the last sub-group of the work-group, so its cost grows with the work-group. If the \
+         steps between barriers are short, small work-groups are better, as long as enough of them are resident. The \
+         kernel here only passes a value on between barriers.",
     ],
     kernels: &[
         shown("shared-banks", &["stride=1"]),

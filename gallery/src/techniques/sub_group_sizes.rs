@@ -117,7 +117,7 @@ fn with_quads(settings: &Settings, kernel: Kernel, quads: u64) -> Result<Workloa
 /// `centre-8`.
 pub(crate) static FEW: GalleryKernel = centring(
     "centre-8",
-    "8 elements of each work-item, their mean taken off",
+    "8 elements of each work-item, minus their mean",
     |settings, _| {
         with_quads(
             settings,
@@ -130,7 +130,7 @@ pub(crate) static FEW: GalleryKernel = centring(
 /// `centre-32`.
 pub(crate) static MANY: GalleryKernel = centring(
     "centre-32",
-    "32 elements of each work-item, their mean taken off: many registers",
+    "32 elements of each work-item, minus their mean: many registers",
     |settings, _| {
         with_quads(
             settings,
@@ -146,14 +146,14 @@ pub static FAMILY: Family = Family {
     page: "sub-group-sizes",
     title: "Sub-groups of 8, 16 and 32 against registers",
     text: [
-        "On Intel's GPUs a hardware thread runs a sub-group, and its register file (4 KiB on Xe-LP) is divided among the \
-         work-items: sub-groups of 8 leave each 128 registers of 32 bits, of 16 leave 64, of 32 leave 32. What does not fit is \
-         spilled to memory, and comes back through the caches. The compiler chooses the size by that; a kernel that asks for \
-         one (`sub_group = 16`) chooses for itself.",
-        "`centre-8` keeps few values and fits everywhere; `centre-32` keeps 32 values of each work-item until their mean is known, \
-         and in sub-groups of 32 Intel's compiler spills. Wide sub-groups run fewer instructions for the same work, and hold \
-         fewer threads' loads in flight: for kernels that wait for memory the narrow ones are faster here even where \
-         nothing is spilled.",
+        "On Intel's GPUs a hardware thread runs a sub-group, and its register file (4 KiB on Xe-LP) is divided among \
+         the work-items: sub-groups of 8 leave each 128 registers of 32 bits, of 16 leave 64, of 32 leave 32. Values \
+         that do not fit are spilled to memory, through the caches. The compiler chooses the size accordingly; a \
+         kernel that requires one (`sub_group = 16`) makes its own choice.",
+        "`centre-8` keeps few values and fits everywhere. `centre-32` keeps 32 values per work-item until their mean \
+         is known, and Intel's compiler spills them in sub-groups of 32. Wide sub-groups run fewer instructions for \
+         the same work, and have fewer threads' loads in flight: for kernels that wait for memory narrow ones are \
+         faster here even without spills.",
     ],
     kernels: &[
         shown("centre-8", &["size=8"]),

@@ -1,4 +1,4 @@
-//! Sub-groups: who writes what, and how neighbours hand values on.
+//! Sub-groups: who writes which elements, and how neighbours exchange values.
 
 use headstart::prelude::*;
 
@@ -34,7 +34,7 @@ pub fn block_wise(values: &[[u32; 4]], result: &mut [[u32; 4]], #[constant] grou
     }
 }
 
-/// Each element and what the 31 others of its sub-group have, around the circle, through shuffles.
+/// Each element plus those of the 31 others of its sub-group, around the circle, through shuffles.
 #[kernel(work_group = group, sub_group = 32)]
 pub fn by_shuffle(values: &[u32], result: &mut [u32], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {
@@ -80,15 +80,15 @@ const FULL: &[&str] = &["groups=1056", "group=256"];
 pub static FAMILY: Family = Family {
     device: H200,
     page: "sub-groups",
-    title: "Sub-groups: who takes what, and how it is handed on",
+    title: "Sub-groups: distributing elements, and passing them on",
     text: [
-        "A sub-group's load is one instruction: where its work-items read side by side it touches a few cache lines, where \
-         each has a row of its own it touches one each, sixteen times over. Sixteen integers in a row for each \
-         work-item look like locality, and are the opposite. Four elements at a time, side by side, is the widest access \
-         that a work-item has; those that a whole sub-group has are on the page of blocks.",
-        "Values that neighbours have are had by shuffles without memory. Shared memory does the same with a store, two \
-         barriers and a load for each value; on NVIDIA's GPUs both go through the same unit, so that the difference is \
-         the barriers and the store, and the rings of shared memory that other work-groups might want.",
+        "A sub-group's load is one instruction. If its work-items read adjacent elements it touches a few cache \
+         lines; if each has a row of its own, it touches one line each, sixteen times over. Sixteen consecutive \
+         integers per work-item look like locality, and are the opposite. Four adjacent elements at a time is the \
+         widest access of a work-item; accesses of a whole sub-group are on the page about blocks.",
+        "Shuffles pass values between neighbours without memory. Shared memory does the same with a store, two \
+         barriers and a load per value. On NVIDIA's GPUs both use the same unit, so shuffles save the barriers, the \
+         store, and the shared memory that other work-groups might need.",
     ],
     kernels: &[
         shown("store-own", FULL),

@@ -14,7 +14,7 @@ use crate::data::{words, zeroed};
 use crate::kernels::{GalleryKernel, Iterations, others};
 use crate::settings::{Parameter, Settings};
 
-/// Bytes of the graph and of the two sets of its vertices. What the frontier takes is known when the search is made.
+/// Bytes of the graph and of the two sets of its vertices. The frontier's size is known when the search is made.
 pub(super) fn bytes(settings: &Settings) -> u64 {
     let (vertices, edges) = Graph::counts(settings.small("scale"), settings.small("degree"));
     (vertices + 1 + edges + 2 * vertices.div_ceil(32)) * 4

@@ -1,7 +1,7 @@
 //! `binary-search`: for each of many numbers, how many of a sorted list are smaller.
 //!
-//! Each step's address depends on what the step before found, so that nothing can be asked for early within a search;
-//! searches do not depend on each other.
+//! Each step's address depends on the result of the step before, so nothing can be prefetched within a search; searches do not
+//! depend on each other.
 
 use std::sync::Arc;
 

@@ -53,7 +53,7 @@ pub fn btree(
                 count += smaller_of(nodes, first + part, query);
             }
             rank = node * 16 + count;
-            // What is larger than everything goes to the last child.
+            // Keys larger than everything go to the last child.
             node = node * 16 + count.min(15);
             level += length;
             length *= 16;
@@ -111,7 +111,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             ))
             .accepted(format!("up to {}", grouped(MOST_KEYS))));
         }
-        // Levels begin where those of a whole tree do; of the last one only what there is takes memory.
+        // Levels begin where those of a complete tree do; of the last one only the existing nodes take memory.
         let keys = (1..levels).map(|level| 1u64 << (4 * level)).sum::<u64>() + leaves;
         let kernel = btree::kernel(group)?;
         let queries = Pattern::Below {
@@ -138,8 +138,8 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 /// Keys lie apart by four or more.
 const MOST_KEYS: u64 = 1 << 30;
 
-/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it. What is not
-/// there, and the last key of a root that is not full, is larger than everything.
+/// The key at a place of the levels: of the leaves' keys, which are evenly spread, the last one below it. Missing keys, and the
+/// last key of a root that is not full, are larger than everything.
 fn key(index: u64, levels: u32, root: u64) -> u64 {
     let (mut index, mut level) = (index, 1);
     while index >= 1 << (4 * level) {

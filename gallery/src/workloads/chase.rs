@@ -1,5 +1,5 @@
-//! `chase`: a chain of addresses, each in the memory that the one before names. Nothing can be asked for early, for
-//! nobody knows where it is: a control that must not be told to prefetch.
+//! `chase`: a chain of addresses, each in the memory that the one before names. Nothing can be prefetched, because no address
+//! is known early: a control for which prefetching must not be advised.
 
 use std::sync::Arc;
 

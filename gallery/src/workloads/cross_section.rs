@@ -1,10 +1,9 @@
 //! `cross-section`: the macroscopic cross sections of a material at an energy, as Monte Carlo transport looks them up
 //! for every particle at every step.
 //!
-//! For each nuclide of the material: where the energy lies on the nuclide's own grid, from an index over the union of
-//! all grids; then the two points around it. The materials and how often each is met are those of XSBench (Tramm et
-//! al., 2014), as are 355 nuclides of 11,303 points. Its energies are random, so that an index drawn at random has the
-//! same locality as one from sorted grids.
+//! For each nuclide of the material: the energy's position on the nuclide's own grid, from an index over the union of all
+//! grids; then the two points around it. The materials and their frequencies are those of XSBench (Tramm et al., 2014), as are
+//! 355 nuclides of 11,303 points. Its energies are random, so a random index has the same locality as one from sorted grids.
 
 use std::sync::Arc;
 

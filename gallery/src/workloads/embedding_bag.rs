@@ -1,5 +1,5 @@
-//! `embedding-bag`: for each bag of indices the sum, or mean, of the rows of a table that they name. What
-//! recommendation models spend their time on, and what PyTorch calls `embedding_bag`.
+//! `embedding-bag`: for each bag of indices the sum, or mean, of the table rows that they name. Recommendation models spend
+//! most of their time on it; PyTorch calls it `embedding_bag`.
 //!
 //! A row is read by as many neighbouring work-items as it has groups of four values: a row of 128 floats by one
 //! sub-group of 32, as one access of 512 bytes. Each of them adds up its four values over the bag.
@@ -110,7 +110,7 @@ static PARAMETERS: [Parameter; 9] = [
         &["even", "ragged"],
     ),
     Parameter::choice("skew", "how often each row is named", Skew::WORDS),
-    Parameter::choice("mode", "what is made of the rows of a bag", &["sum", "mean"]),
+    Parameter::choice("mode", "the combination of a bag's rows", &["sum", "mean"]),
     Parameter::choice("element", "type of the values", &["f32", "f16"]),
     Parameter::number("dim", "values of a row, a multiple of 4", 128, 4..=4096),
     Parameter::number("rows", "rows of the table", 1 << 23, 1..=1 << 28),

@@ -16,7 +16,7 @@ use crate::settings::{Parameter, Settings};
 
 /// An odd number: keys times this are spread over 32 bits (Knuth's multiplicative method).
 const SPREAD: u32 = 2_654_435_761;
-/// Its inverse: what a spread key was.
+/// Its inverse: the key before spreading.
 const INVERSE: u32 = 244_002_641;
 /// The key of a slot that holds none.
 const EMPTY: u32 = u32::MAX;
@@ -91,7 +91,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
         let table = table(settings);
         let slots = Arc::clone(&table);
         let count = u64::from(groups) * u64::from(group) * u64::from(items);
-        // A random key, or that of a random slot: half of them are there, whatever the load.
+        // A random key, or that of a random slot: half of the searches succeed, whatever the load.
         let key = move |index: u64| {
             let random = splitmix64(index, SEED);
             let is_there = |tried: &u32| slots.get(*tried as usize * 2) != EMPTY;

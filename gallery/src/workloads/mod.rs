@@ -1,7 +1,7 @@
 //! Work that people really run and that waits for memory, and three kernels that should be left alone.
 //!
-//! Each file is one workload: the plain kernel, its data, and a check of what it computes against a few lines of
-//! ordinary Rust. [`cases`] has the sizes that are measured.
+//! Each file is one workload: the plain kernel, its data, and a check of its results against a few lines of ordinary Rust.
+//! [`cases`] has the measured sizes.
 
 pub mod attention;
 pub mod bfs;
@@ -47,7 +47,7 @@ fn whole_sub_groups(group: u32) -> Result<u32> {
     }
 }
 
-/// What the tests of the workloads share: run a kernel on the functional engine, see its data.
+/// Common code of the workloads' tests: running a kernel on the functional engine, and reading its data.
 #[cfg(test)]
 pub(crate) mod testing {
     use std::ops::Range;
@@ -69,7 +69,7 @@ pub(crate) mod testing {
         outputs: Vec<Vec<u8>>,
     }
 
-    /// What a parameter holds. What follows from the place is computed where it is asked for, however large the rest is.
+    /// A parameter's contents. Elements that follow from their index are computed on demand, however large the rest is.
     pub struct Held<'r> {
         element: Type,
         length: u64,
@@ -136,7 +136,7 @@ pub(crate) mod testing {
             found.unwrap_or_else(|| panic!("there is no scalar `{name}`"))
         }
 
-        /// What a parameter holds, after the launch if it is an output.
+        /// A parameter's contents, after the launch if it is an output.
         pub fn of(&self, name: &str) -> Held<'_> {
             let mut outputs = self.outputs.iter();
             for (given, param) in self.workload.given.iter().zip(&self.workload.kernel.params) {

@@ -22,7 +22,7 @@ fn stepped(price: f64, noise: f64, common: f64, volatility: f64) -> f64 {
     price * (volatility * (0.8 * (noise - 0.5) + 0.6 * (common - 0.5)) - 0.5 * volatility * volatility).exp()
 }
 
-/// What each path pays: its average basket above the strike.
+/// The payoff of each path: its average basket above the strike.
 #[kernel(work_group = group)]
 pub fn option_pricing(
     noise: &[[f64; 4]],

@@ -1,6 +1,6 @@
-//! `pagerank`: one step of PageRank: each vertex adds up what its in-neighbours give away.
+//! `pagerank`: one step of PageRank: each vertex adds up its in-neighbours' contributions.
 //!
-//! What a vertex gives, its rank over its out-degree, is computed by the step before.
+//! A vertex's contribution, its rank over its out-degree, is computed by the step before.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::data::{fractions, output, words};
 use crate::kernels::{GalleryKernel, Iterations, others};
 use crate::settings::{Parameter, Settings};
 
-/// Bytes of the graph, of what its vertices give, and of their ranks.
+/// Bytes of the graph, of its vertices' contributions, and of their ranks.
 pub(super) fn bytes(settings: &Settings) -> u64 {
     let (vertices, edges) = Graph::counts(settings.small("scale"), settings.small("degree"));
     (vertices + 1 + edges + 2 * vertices) * 4
@@ -101,7 +101,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 pub(super) mod tests {
     use super::super::testing::{Ran, close, run};
 
-    /// What the neighbours give, added up in double precision.
+    /// The neighbours' contributions, added up in double precision.
     pub(in super::super) fn check(ran: &Ran) {
         let (starts, columns, given) = (ran.indices("starts"), ran.of("columns"), ran.of("given"));
         let vertices = (starts.len() - 1) as f64;

@@ -1,4 +1,4 @@
-//! `index-select`, `scatter` and `scatter-shared`: elements moved from where indices say, and to there. The indices are
+//! `index-select`, `scatter` and `scatter-shared`: elements moved from and to the places given by indices. The indices are
 //! random, or those of an application's trace (Spatter).
 //!
 //! The traces write elements several times. Which value stays would be left to chance, so there all that is written to a
@@ -17,7 +17,7 @@ use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 use crate::spatter::{Access, Entry};
 
-/// What the indices choose, side by side.
+/// The selected elements, side by side.
 #[kernel(work_group = group)]
 pub fn index_select(source: &[f32], indices: &[u32], result: &mut [f32], items: u32, #[constant] group: u32) {
     #[unroll(0)]
@@ -27,7 +27,7 @@ pub fn index_select(source: &[f32], indices: &[u32], result: &mut [f32], items: 
     }
 }
 
-/// What lies side by side, to where the indices say.
+/// Moves consecutive elements to the places given by the indices.
 #[kernel(work_group = group)]
 pub fn scatter(source: &[f32], indices: &[u32], result: &mut [f32], items: u32, #[constant] group: u32) {
     #[unroll(0)]
@@ -203,7 +203,7 @@ pub(crate) static SCATTER_SHARED: GalleryKernel = GalleryKernel {
     },
 };
 
-/// What is written to a place, never 0.
+/// The value written to a place, never 0.
 fn value_at(place: u64) -> u64 {
     (place.wrapping_mul(0x9E37_79B1) | 1) & 0xFFFF_FFFF
 }
@@ -256,7 +256,7 @@ pub(super) mod tests {
     use crate::kernels;
     use crate::spatter::{Access, Trace};
 
-    /// What was moved, one after the other. Several may write to the same place, then the same.
+    /// The moved elements, one after the other. If several are written to the same place, they are equal.
     pub(in super::super) fn check(ran: &Ran) {
         let (indices, source) = (ran.indices("indices"), ran.of("source"));
         if ran.kernel() == "index-select" {

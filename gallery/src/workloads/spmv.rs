@@ -1,9 +1,9 @@
 //! `spmv` and `spmv-blocks`: a sparse matrix in compressed rows times a vector.
 //!
-//! `spmv` gives each row to a few neighbouring work-items, which suits long rows and rows that are alike.
-//! `spmv-blocks` gives each work-group about as many entries, whatever the rows (Greathouse and Daga, "Efficient sparse
-//! matrix-vector multiplication on GPUs using the CSR storage format", 2014): products go to shared memory side by
-//! side, and are added up there, a row by each work-item; a long row has a work-group to itself.
+//! `spmv` gives each row to a few neighbouring work-items, which suits long rows and rows of equal length. `spmv-blocks` gives
+//! each work-group about as many entries, whatever the rows (Greathouse and Daga, "Efficient sparse matrix-vector
+//! multiplication on GPUs using the CSR storage format", 2014): products go to shared memory side by side, and are added up
+//! there, a row by each work-item; a long row has a work-group to itself.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ const BLOCK: usize = 1024;
 /// The same, and a word more for every 32: rows of 16 would meet in two banks otherwise.
 const PADDED: usize = BLOCK + BLOCK / 32;
 
-/// Bytes of the matrix and of both vectors. What `spmv-blocks` keeps of its work-groups depends on the geometry.
+/// Bytes of the matrix and of both vectors. The data of `spmv-blocks` about its work-groups depend on the geometry.
 pub(super) fn bytes(settings: &Settings) -> u64 {
     let (rows, entries) = Shape::of(settings.get("matrix")).counts(settings.small("rows"));
     (rows + 1 + 2 * entries + 2 * rows) * 4

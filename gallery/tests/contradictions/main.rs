@@ -1,4 +1,4 @@
-//! What one advice says does not contradict itself: bounds and gains, distances and trip counts, answers and verdict.
+//! An advice does not contradict itself: bounds and gains, distances and trip counts, answers and verdict.
 //!
 //! The same holds for the report of a search.
 //!

@@ -1,4 +1,5 @@
-//! What the tests that make pages of results share: files that are compared with what they should be, and figures.
+//! Shared code of the tests that generate pages from results: files that are compared with their expected contents, and
+//! figures.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 

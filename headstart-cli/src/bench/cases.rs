@@ -13,7 +13,7 @@ pub struct Case {
     pub settings: &'static [&'static str],
     /// The plans, besides none.
     pub plans: Vec<String>,
-    /// What the L2 cache holds before each launch.
+    /// The state of the L2 cache before each launch.
     pub cache: CacheState,
 }
 
@@ -118,7 +118,7 @@ fn hints(load: &str) -> Vec<String> {
         .collect()
 }
 
-/// Groups of iterations over rings: what is fastest where cores are starved.
+/// Groups of iterations over rings: the fastest plans if cores have too few warps.
 fn groups_of(load: &str) -> Vec<String> {
     let mut plans = Vec::new();
     for by in [2_u32, 4, 8, 16, 32] {

@@ -1,5 +1,5 @@
-//! A workload on a GPU: the plain kernel at several geometries, plans at the fastest of them, and the programs that do
-//! the same work, with the same data and the same state of the L2 cache.
+//! A workload on a GPU: the plain kernel at several geometries, plans at the fastest of them, and the programs that do the same
+//! work, with the same data and the same state of the L2 cache.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,7 +50,7 @@ pub struct Tools<'a> {
 }
 
 impl Programs {
-    /// Starts PyTorch and builds the CUDA. What is not there says so where it is asked.
+    /// Starts PyTorch and builds the CUDA programs. Missing ones are reported when they are needed.
     ///
     /// # Errors
     /// There is no place for files.
@@ -78,7 +78,7 @@ impl Programs {
         process.as_mut().map_err(|error| error.clone())
     }
 
-    /// What a copy within the GPU's memory reaches, in bytes read and written a second.
+    /// The bandwidth of a copy within the GPU's memory, in bytes read and written per second.
     ///
     /// # Errors
     /// It cannot be measured.
@@ -363,7 +363,7 @@ fn derived(shape: &Shape, except: &[String]) -> Result<(Vec<(String, Arc<Kernel>
     Ok((kernels, refused))
 }
 
-/// What each program takes, and whether it computes what we do.
+/// The time of each program, and whether its results equal ours.
 fn beside(programs: Option<&mut Programs>, case: &Case, shape: &Shape, rounds: u32) -> Vec<Value> {
     let Some(programs) = programs.filter(|_| !case.peers.is_empty()) else {
         return Vec::new();

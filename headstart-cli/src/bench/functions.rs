@@ -1,9 +1,9 @@
 //! `headstart bench --suite functions`: the mathematical functions in single precision beside CUDA's own, on a GPU.
 //!
-//! A kernel evaluates one function again and again in every work-item, four independent evaluations in a turn of its loop,
-//! with all cores full: what counts is how many evaluations a second come out. The same loop in CUDA C++ is compiled by
-//! nvcc, and the two take turns. A loop with nothing but the arguments' arithmetic is taken off both. Before that, some
-//! work-items' results are compared with what the host computes, to the bit, and with CUDA's, by their relative distance.
+//! A kernel evaluates one function repeatedly in every work-item, four independent evaluations per iteration, with all cores
+//! full: the result is evaluations per second. The same loop in CUDA C++ is compiled by nvcc, and the two take turns. The time
+//! of a loop with only the arguments' arithmetic is subtracted from both. Before that, some work-items' results are compared
+//! with the host's, to the bit, and with CUDA's, by their relative distance.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ const TURNS: u32 = 256;
 /// does not.
 const SCALES: [f32; 4] = [0.9375, 0.75, 0.5, 0.25];
 
-/// What the argument is multiplied by in each turn: it stays in the function's range, and comes to 0.78 of what it was.
+/// The factor of the argument in each turn: it stays in the function's range, and ends at 0.78 of its initial value.
 const SHRINK: f32 = 0.999_023_44;
 
 /// How many work-items' results the host computes, too.
@@ -78,7 +78,7 @@ const CASES: [Case; 19] = [
     Case(Function::Hypot, [-100.0, 100.0]),
 ];
 
-/// Runs the suite, and writes what it finds after each function.
+/// Runs the suite, and writes the results after each function.
 ///
 /// # Errors
 /// There is no such GPU, nvcc fails, or the file cannot be written.
@@ -266,7 +266,7 @@ fn spread(count: usize, seed: u64, [from, to]: [f32; 2]) -> Vec<f32> {
     (0..count).map(|_| from + (to - from) * next()).collect()
 }
 
-/// What a work-item stores.
+/// A work-item's output.
 fn on_host(function: Function, mut x: f32, y: f32) -> f32 {
     let mut sums = [0.0f32; 4];
     for _ in 0..TURNS {
@@ -279,7 +279,7 @@ fn on_host(function: Function, mut x: f32, y: f32) -> f32 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// A region of what `write` appends.
+/// A region of the operations that `write` appends.
 fn region(b: &mut Builder<'_>, write: impl FnOnce(&mut Builder<'_>)) -> Region {
     let before = b.begin_region();
     write(b);

@@ -1,8 +1,8 @@
 //! `headstart bench --suite host`: the techniques of the host's side, each in a process of its own, on a GPU or on the
 //! simulator.
 //!
-//! The process of a technique goes through its ways, and writes a line of JSON for each; what kernels print between them
-//! is nobody's.
+//! The process of a technique runs its variants, and writes a line of JSON for each; output that kernels print in between is
+//! discarded.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The same on the simulator.
 const SIMULATED: Duration = Duration::from_secs(1200);
 
-/// What is known of a way.
+/// The results of a variant.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Record {
     technique: String,
@@ -37,7 +37,7 @@ struct Record {
     /// Why it was left out or failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// What it took: the round of the median time.
+    /// Its time: the round of the median time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     taken: Option<Taken>,
     /// The times of all rounds, in nanoseconds, in their order.
@@ -45,10 +45,10 @@ struct Record {
     times_ns: Vec<f64>,
 }
 
-/// Runs the suite, and writes what it finds after each technique.
+/// Runs the suite, and writes the results after each technique.
 ///
 /// # Errors
-/// There is no such device, or the file cannot be written. What goes wrong in a technique is kept as its answer.
+/// There is no such device, or the file cannot be written. A technique's failure is stored as its result.
 pub fn run(options: &arguments::Bench) -> Result<()> {
     let destination = options
         .json
@@ -220,7 +220,7 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
         (_, Some(model)) => (Host::simulated(model.clone()), 0),
         _ => return Err(Error::usage("not on OpenCL devices")),
     };
-    // A GPU's context stays as long as one device is open: making it anew for each round is not what is measured.
+    // A GPU's context stays as long as one device is open: creating it in each round is not measured.
     let _kept = host.open()?;
     for way in technique.ways {
         let found = measured(technique, way, &host, rounds)

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 /// Elements that are made one after the other.
 const PART: usize = 1 << 16;
 
-/// What was made last for each parameter.
+/// The last generated data for each parameter.
 #[derive(Default)]
 pub struct Made(Vec<(String, Type, Arc<[u8]>)>);
 
@@ -48,7 +48,7 @@ impl Made {
     }
 }
 
-/// Whether bytes have this length and hold what the function says in a thousand places.
+/// Whether bytes have this length and equal the function's values in a thousand places.
 fn is_same(bytes: &[u8], element: Type, length: u64, pattern: &Pattern) -> bool {
     let size = element.bytes() as usize;
     let at = |index: u64| &bytes[index as usize * size..][..size];

@@ -22,7 +22,7 @@ use headstart::device::{Fill, Pattern};
 use headstart::tune::{Given, Workload};
 use headstart::{Error, Result};
 
-/// Where a program finds a workload, and where it writes what it computed.
+/// Where a program finds a workload, and where it writes its results.
 #[derive(Debug)]
 pub struct Manifest {
     /// The lines.

@@ -1,4 +1,4 @@
-//! What `headstart bench` measures, and the programs that it is compared with.
+//! The subjects of `headstart bench`, and the programs that it compares with.
 
 pub mod accuracy;
 pub mod cases;

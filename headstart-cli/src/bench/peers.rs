@@ -1,4 +1,4 @@
-//! CUDA programs written by hand: built, run, and their times read from what they print.
+//! CUDA programs written by hand: built, run, and their times read from their output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::output::explain_command;
 
-/// What a program printed.
+/// A program's output.
 #[derive(Clone, Debug, Serialize)]
 pub struct Peer {
     /// The program's file.
@@ -27,7 +27,7 @@ pub struct Peer {
 pub struct PeerTime {
     /// The last line that was no time or began a group of them.
     pub section: String,
-    /// What was timed.
+    /// The timed part.
     pub name: String,
     /// In nanoseconds.
     pub time_ns: f64,
@@ -109,7 +109,7 @@ fn succeed(command: &mut Command, source: &Path) -> Result<Output> {
     )))
 }
 
-/// The times in a program's output: a number before the word `ms`, named by what stands before it.
+/// The times in a program's output: a number before the word `ms`, named by the text before it.
 fn times(output: &str) -> Vec<PeerTime> {
     let mut section = String::new();
     let mut times = Vec::new();

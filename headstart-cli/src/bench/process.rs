@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::explain_command;
 
-/// What a program says of a workload.
+/// A program's output for a workload.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Answer {
-    /// What was timed, in words.
+    /// The timed part, in words.
     pub name: String,
     /// Its times in nanoseconds, in the order of the launches.
     pub times_ns: Vec<f64>,

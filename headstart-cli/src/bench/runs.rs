@@ -1,4 +1,4 @@
-//! What earlier runs of the workloads found: a run that a time limit stopped is gone on with.
+//! The results of earlier runs of the workloads: a run that a time limit stopped is resumed.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default)]
 pub struct Runs {
     results: Vec<Value>,
-    /// What a copy reached in the run that is read last, in bytes a second.
+    /// The bandwidth of a copy in the run that is read last, in bytes per second.
     pub copy: Option<f64>,
 }
 
@@ -19,7 +19,7 @@ pub struct Runs {
 const MAX_BYTES: u64 = 256 << 20;
 
 impl Runs {
-    /// Takes what files have: of several results of one case the last one that is no error, each with the date of its run.
+    /// Reads the results in files: of several for one case the last one without an error, each with the date of its run.
     ///
     /// # Errors
     /// A file cannot be read or is no report of the benchmarks.

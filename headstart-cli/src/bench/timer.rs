@@ -1,8 +1,8 @@
 //! `headstart bench --suite timer`: how fast the simulator's timer is.
 //!
-//! Each plain kernel of the accuracy suite is timed on a model again and again, on as many threads as the machine runs at
-//! once, as a search does it. What counts is lowered instructions × active work-items, of the work-groups that are simulated,
-//! all threads together, in a second of processor time, where the system tells it, so that other work does not count.
+//! Each plain kernel of the accuracy suite is timed on a model repeatedly, on as many threads as the machine runs at once, as
+//! in a search. The result is lowered instructions × active work-items of the simulated work-groups, all threads together, per
+//! second of processor time if the system reports it, so that other work does not count.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

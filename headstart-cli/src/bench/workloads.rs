@@ -1,4 +1,4 @@
-//! What is tried and counted of the workloads that `headstart bench` measures; which they are, the gallery says.
+//! The plans and counters of the workloads that `headstart bench` measures; the gallery lists the workloads.
 
 use headstart::ir::CacheLevel;
 use headstart::ir::Kernel;

@@ -25,7 +25,7 @@ impl Base {
         Ok(Base { text, place })
     }
 
-    /// The line that holds a number, counted from 0, and what stands before and behind the number itself.
+    /// The line that holds a number, counted from 0, and the text before and behind the number itself.
     fn line(&self, key: &str) -> Option<(usize, &str)> {
         let (table, name) = key.rsplit_once('.')?;
         let mut here = "";
@@ -151,7 +151,7 @@ impl Base {
     }
 }
 
-/// What the new model is called, and where its numbers come from.
+/// The name of the new model, and the origin of its numbers.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// As in `sim:NAME`.
@@ -160,7 +160,7 @@ pub struct Named {
     pub title: String,
     /// For all of it.
     pub notes: String,
-    /// For one number: on what it was measured, and when.
+    /// For one number: the device and date of its measurement.
     pub measured: String,
 }
 

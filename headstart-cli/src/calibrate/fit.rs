@@ -1,4 +1,4 @@
-//! Changes a model's numbers until microbenchmarks give on it what was measured.
+//! Adjusts a model's numbers until microbenchmarks on it give the measurements.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Aim {
 /// How a microbenchmark's number depends on a model's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum How {
-    /// The model's number is one of the terms: what is missing is added to it, times this.
+    /// The model's number is one of the terms: the difference is added to it, times this.
     Adds(f64),
     /// The microbenchmark's number, a rate, grows with it.
     Multiplies,
@@ -38,20 +38,20 @@ pub struct Fitted {
     pub key: &'static str,
     /// The number, in the unit that the model uses there.
     pub value: f64,
-    /// What it was before.
+    /// Its former value.
     pub before: f64,
     /// The microbenchmark.
     pub kernel: &'static str,
     /// Its settings.
     pub settings: String,
-    /// What was measured.
+    /// The measurement.
     pub measured: f64,
-    /// What the microbenchmark gives on the model now.
+    /// The microbenchmark's present result on the model.
     pub modelled: f64,
 }
 
 impl Fitted {
-    /// How far the model is off, as a share of what was measured.
+    /// The model's error, as a share of the measurement.
     pub fn error(&self) -> f64 {
         self.modelled / self.measured - 1.0
     }
@@ -60,19 +60,19 @@ impl Fitted {
 /// How often numbers are changed at most in each phase.
 const ROUNDS: u32 = 5;
 
-/// What is as near as this is not changed any more.
+/// A number with a smaller error than this is not changed any more.
 const NEAR: f64 = 0.005;
 
 /// The same for the rates of units: a loop around the instructions takes its share, and units take round numbers.
 const NEAR_RATE: f64 = 0.05;
 
-/// In one round a number changes by this factor at most: what a microbenchmark does not depend on must not run away.
+/// In one round a number changes by this factor at most: a number on which a microbenchmark does not depend must not diverge.
 const MOST: f64 = 2.0;
 
 /// A number changes by this factor in all rounds together at most.
 const FARTHEST: f64 = 8.0;
 
-/// The numbers of `base` that follow from measurements, each found so that its microbenchmark gives what was measured.
+/// The numbers of `base` that follow from measurements, each chosen so that its microbenchmark gives the measurement.
 ///
 /// # Errors
 /// The base has no such number, or a model cannot run a microbenchmark.
@@ -177,7 +177,7 @@ fn numbers(fitted: &[(Fitted, &Point, How)]) -> BTreeMap<&'static str, f64> {
     fitted.iter().map(|(one, ..)| (one.key, one.value)).collect()
 }
 
-/// What a microbenchmark gives on a model.
+/// A microbenchmark's result on a model.
 ///
 /// # Errors
 /// The model cannot run it.

@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// Counted launches on a GPU.
 const ROUNDS: u32 = 5;
 
-/// What a microbenchmark is run on.
+/// The device for microbenchmarks.
 pub enum Meter {
     /// A model.
     Model(Arc<DeviceModel>),
@@ -66,7 +66,7 @@ impl Meter {
         Ok(Meter::Gpu(Box::new(device::worker(facts)?)))
     }
 
-    /// What a microbenchmark gives with settings.
+    /// A microbenchmark's result with settings.
     ///
     /// # Errors
     /// The device cannot run it.

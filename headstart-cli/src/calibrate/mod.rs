@@ -8,9 +8,9 @@
 //! | `fit` | changes a model's numbers until it gives what was measured |
 //! | `file` | writes a model with new numbers, each with its source |
 //!
-//! A number of the memory system is never seen alone: the time of a load that misses L1 has instructions in it, a rate is
-//! the least of several. So the model itself says what a measurement means: a microbenchmark runs on it, and the number
-//! that it is most sensitive to is changed by what is missing. That repeats until nothing changes.
+//! A number of the memory system is never observed alone: the time of a load that misses L1 includes instructions, a rate is
+//! the minimum of several. So the model itself interprets a measurement: a microbenchmark runs on it, and the number to which
+//! it is most sensitive is adjusted by the difference. That repeats until nothing changes.
 
 pub mod file;
 pub mod fit;

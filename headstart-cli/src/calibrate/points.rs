@@ -57,8 +57,8 @@ pub fn all(cores: u32) -> Vec<Point> {
 
 fn arithmetic() -> Vec<Point> {
     let mut points = Vec::new();
-    // Compilers put additions of integers on the multipliers, too, and arithmetic in 16 bits keeps its own rules for NaN:
-    // what runs there is not one class of instructions.
+    // Compilers also put integer additions on the multipliers, and 16-bit arithmetic has its own rules for NaN: its
+    // instructions are not of one class.
     let classes = [
         ("int32", None),
         ("fp16", None),
@@ -174,7 +174,7 @@ fn bandwidths(cores: u32) -> Vec<Point> {
         stream("groups=1 footprint=2^23 steps=128".into()),
         stream("groups=1 footprint=2^23 segment=1 steps=64".into()),
         stream("groups=1 footprint=2^23 segment=8 steps=64".into()),
-        // What the wide loads carry beside the scattered ones' rate: two of them share a request.
+        // The width of wide loads beside the scattered ones' rate: two of them share a request.
         stream(format!("groups={full} footprint=2^24 width=4 steps=32")),
     ];
     for (segment, steps) in [(1, 16), (2, 16), (4, 16), (8, 48), (16, 48), (32, 48)] {
@@ -240,7 +240,7 @@ fn code() -> Vec<Point> {
 
 fn prefetches(cores: u32) -> Vec<Point> {
     let full = 2 * cores;
-    // What L2 and device memory give to hints alone, and to loads that were asked for.
+    // The rates of L2 and device memory for hints alone, and for loads of prefetched data.
     let hints = |settings: &str| point("micro/hints", format!("groups={full} {settings}"));
     let asked = |settings: &str| point("micro/bandwidth", format!("groups={full} {settings}"));
     vec![

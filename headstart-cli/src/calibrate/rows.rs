@@ -1,4 +1,4 @@
-//! What was measured: rows that are kept as JSON, and read again.
+//! The measurements: rows that are stored as JSON, and read again.
 
 use std::path::Path;
 
@@ -12,24 +12,24 @@ use super::points::Point;
 /// A microbenchmark's number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Number {
-    /// What was found, in the microbenchmark's unit.
+    /// The result, in the microbenchmark's unit.
     pub number: f64,
     /// How far it might be off, as a share of it, by the quartiles of the launches' times.
     pub spread: f64,
 }
 
-/// One microbenchmark with settings, and what it gave.
+/// One microbenchmark with settings, and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The microbenchmark: `micro/latency`.
     pub kernel: String,
     /// Its settings, set apart by spaces.
     pub settings: String,
-    /// What the number counts.
+    /// The unit of the number.
     pub unit: String,
-    /// What was found; none where the device cannot run it.
+    /// The result; none if the device cannot run it.
     pub measured: Option<Number>,
-    /// What the model gives that it was compared with.
+    /// The model's result that it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<f64>,
     /// Why it was not run.
@@ -71,7 +71,7 @@ pub struct Measurements {
 const LONGEST: u64 = 16 << 20;
 
 impl Measurements {
-    /// Reads what an earlier run wrote.
+    /// Reads an earlier run's output.
     ///
     /// # Errors
     /// The file cannot be read, or is something else.
@@ -95,7 +95,7 @@ impl Measurements {
             .find(|row| row.kernel == point.kernel && row.settings == point.settings)
     }
 
-    /// What was measured at a point.
+    /// The measurement at a point.
     pub fn of(&self, point: &Point) -> Option<Number> {
         let row = self
             .rows

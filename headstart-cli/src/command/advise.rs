@@ -17,7 +17,7 @@ use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Advise) -> Result<()> {
-    // Whatever can be wrong is found before the long work starts.
+    // All possible errors are found before the long work starts.
     check_share(options.share)?;
     let json = options
         .json

@@ -151,7 +151,8 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     destination.write(&json_line(&report(&runs, &techniques, &peers))?)
 }
 
-/// The workloads and what a copy reaches, with the programs beside them; after each of them what there is goes to `write`.
+/// The workloads and the bandwidth of a copy, with the programs for comparison; after each of them the results so far go to
+/// `write`.
 fn measure_workloads(
     bench: &mut GpuBench,
     cases: &[workload_cases::Case],
@@ -327,7 +328,7 @@ fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
     Ok((kernels, refused))
 }
 
-/// What the plain kernel computes, from the simulator's functional engine.
+/// The plain kernel's outputs, from the simulator's functional engine.
 fn simulated(workload: &Workload, plain: &Arc<Kernel>) -> Result<Vec<Vec<u8>>> {
     let simulator = Simulator::untimed();
     let (_, outputs) = workload.bind(&simulator)?.run(&simulator, plain)?;

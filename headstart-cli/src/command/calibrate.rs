@@ -102,7 +102,7 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
     }
 }
 
-/// What is known of a device before anything is measured, and what measures it.
+/// The known facts about a device before any measurement, and the instrument.
 pub fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
     let blank = Measurements {
         command: published::command(),
@@ -179,7 +179,7 @@ fn of_gpu(facts: &GpuFacts, blank: Measurements) -> Measurements {
     }
 }
 
-/// Runs every point, one after the other on a GPU, and prints each; what is there so far is in the file all the time.
+/// Runs every point, one after the other on a GPU, and prints each; the file always has the results so far.
 fn measure(
     measurements: &mut Measurements,
     meter: Meter,
@@ -217,7 +217,7 @@ fn measure(
     }
 }
 
-/// What a microbenchmark gave, as it is kept.
+/// A microbenchmark's result, as it is stored.
 pub fn row(point: &Point, outcome: Result<Number>) -> Row {
     let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
     let (measured, failure) = match outcome {
@@ -268,7 +268,7 @@ pub fn similar(measurements: &Measurements) -> Result<String> {
     })
 }
 
-/// What the device says of itself and the model does not have.
+/// Facts that the device reports and the model lacks.
 pub fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
     let source = format!("{} says so, driver {}", measurements.device, measurements.driver);
     let mut numbers = Vec::new();
@@ -317,7 +317,7 @@ pub fn changes(base: &str, fitted: &[Fitted]) -> String {
     text
 }
 
-/// Puts what the model gives beside what was measured, prints each row as it comes, and how far the model is off.
+/// Compares the model's results with the measurements, prints each row as it comes, and the model's error.
 fn compare(
     model: &DeviceModel,
     points: &[&Point],

@@ -1,7 +1,7 @@
 //! `headstart capture`: which kernels a program launches, and copies of the launches that matter.
 //!
 //! The program runs twice. The first run counts launches and takes their times; the second copies the chosen ones with their
-//! memory. What is written lies in one folder; see [`headstart::capture`].
+//! memory. All files lie in one folder; see [`headstart::capture`].
 
 mod shown;
 mod traced;
@@ -35,7 +35,7 @@ struct Kernel {
     ptx: Ptx,
 }
 
-/// What there is of a kernel's text.
+/// The available forms of a kernel's text.
 enum Ptx {
     Text {
         text: String,
@@ -79,7 +79,7 @@ pub fn run(options: &Capture) -> Result<()> {
     };
     let mut captured = HashMap::new();
     if !chosen.is_empty() {
-        // What the first run counted stays beside what the second one does.
+        // The first run's counts are kept beside the second's.
         let first = folder.join("first");
         let moved = fs::create_dir_all(&first).and_then(|()| move_processes(&folder, &first));
         moved.map_err(|error| unwritable(&folder, &error))?;
@@ -295,7 +295,7 @@ fn move_processes(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What came of each chosen launch, by the kernel's number: its folder, or why there is none.
+/// The outcome of each chosen launch, by the kernel's number: its folder, or why there is none.
 fn outcome(
     folder: &Path,
     kernels: &[Kernel],
@@ -312,7 +312,7 @@ fn outcome(
         let found = match (own.join(LAUNCH).is_file(), &kernels[*index].ptx) {
             (true, Ptx::Text { text, .. }) => {
                 fs::write(own.join(MODULE), text).map_err(|error| unwritable(&own, &error))?;
-                // What was cut off is no capture.
+                // An incomplete folder is no capture.
                 Captured::read(&own)
                     .map(|_| name.clone())
                     .map_err(|error| error.to_string())

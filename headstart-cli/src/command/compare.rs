@@ -90,7 +90,7 @@ fn comparison(options: &Compare) -> Result<Comparison> {
     }
 }
 
-/// A report has its kernel, data and device: what else is said of them would be ignored.
+/// A report has its kernel, data and device: options for them would be ignored.
 fn refuse_beside_reports(options: &Compare) -> Result<()> {
     let given = [
         ("--set", !options.data.set.is_empty()),

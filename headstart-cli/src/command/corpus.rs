@@ -1,5 +1,5 @@
-//! `headstart corpus`: a folder of PTX modules on a GPU. Each entry is measured as it was and as it is written again, and
-//! tuned; what came of it is kept as JSON.
+//! `headstart corpus`: a folder of PTX modules on a GPU. Each entry is measured in its original and its rewritten form, and
+//! tuned; the results are stored as JSON.
 //!
 //! The folder holds modules, and a launch file for each entry, `launch/ENTRY.toml`. Where that names several geometries,
 //! an entry is measured where the original is fastest.
@@ -68,7 +68,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
             failed += u32::from(found["error"].is_string());
             print(&format!("{name}: {}\n", line(&found)))?;
             entries.push(json!({"module": file, "entry": entry, "found": found}));
-            // What is measured is kept, whatever stops the rest.
+            // Measurements are saved, whatever stops the rest.
             if let Some(destination) = &destination {
                 destination.write(&json_line(&json!({
                     "command": command,
@@ -88,7 +88,7 @@ pub fn run(options: &arguments::Corpus) -> Result<()> {
     }
 }
 
-/// What came of an entry, on one line.
+/// The results of an entry, on one line.
 fn line(found: &Value) -> String {
     if let Some(error) = found["error"].as_str() {
         return error.to_owned();

@@ -1,4 +1,4 @@
-//! `headstart devices`: the devices here, simulated ones included, and what becomes of prefetches on each.
+//! `headstart devices`: the devices here, simulated ones included, and the effect of prefetches on each.
 
 use headstart::Result;
 use headstart::device::model::{self, Listed};

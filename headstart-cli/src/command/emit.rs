@@ -31,7 +31,7 @@ pub fn run(options: &Emit) -> Result<()> {
     let plain = tune::plain(bench, &workload)?;
     let kernel = match tune::derive(bench, &workload, &plain, &plan) {
         Ok(derived) => derived.kernel,
-        // What is printed keeps the places that its source names; a refusal names those of the text.
+        // The output keeps the places of its source; a refusal names those of the text.
         Err(refusal) => {
             let workload = kernel::find(&options.kernel, Places::Filled)?.workload()?;
             let plain = tune::plain(bench, &workload)?;
@@ -44,7 +44,7 @@ pub fn run(options: &Emit) -> Result<()> {
         EmitTarget::Ptx => Module::of(kernel_options)?,
         _ => None,
     };
-    // What is taken away has to be right for other launches, too. A module's entry is checked where it is rewritten.
+    // An exported kernel has to be correct for other launches, too. A module's entry is checked where it is rewritten.
     let settings = options.check.settings();
     let engine = Engine::of(bench, &workload);
     tune::perturb::check_wishes(subject.as_ref(), &plain, engine.clone(), settings)?;
@@ -66,7 +66,7 @@ pub fn run(options: &Emit) -> Result<()> {
                 ..ptx::Options::new(target)
             };
             match module {
-                // What came as a module goes as one.
+                // A module is written as a module.
                 Some(module) => module.planned(&plan, settings)?,
                 None => ptx::emit(&kernel, &how)?.text,
             }
@@ -77,7 +77,7 @@ pub fn run(options: &Emit) -> Result<()> {
                     .accepted("`--target ir`, or an Intel or OpenCL device")
             })?;
             if let Some(module) = kernel::spirv_module(kernel_options)? {
-                // What came as a module goes as one.
+                // A module is written as a module.
                 let is_file = !matches!(destination, Destination::Standard);
                 if !is_file {
                     return Err(

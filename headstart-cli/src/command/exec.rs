@@ -16,7 +16,7 @@ use crate::arguments::Exec;
 use crate::program::Program;
 use crate::terminal;
 
-/// What `headstart tune` leaves beside a captured launch.
+/// The files that `headstart tune` leaves beside a captured launch.
 pub const TUNED: &str = "tuned.toml";
 /// The better kernel's module.
 pub const TUNED_MODULE: &str = "tuned.ptx";
@@ -82,7 +82,7 @@ pub fn run(options: &Exec) -> Result<u8> {
     Ok(code(status))
 }
 
-/// What a shell would say.
+/// The status that a shell would report.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,

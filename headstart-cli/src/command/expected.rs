@@ -1,4 +1,4 @@
-//! What a better kernel gains for the program, as far as the capture tells: the share of time of its launches.
+//! A better kernel's expected gain for the whole program, from its launches' share of the captured time.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use headstart::capture::{Captured, WHOLE};
 use serde::Deserialize;
 
-/// What a capture's manifest says of a kernel.
+/// A capture manifest's entry for a kernel.
 #[derive(Debug, Deserialize)]
 struct Kernel {
     name: String,
@@ -25,7 +25,7 @@ struct Whole {
     kernels: Vec<Kernel>,
 }
 
-/// A sentence on what all kernels of the program gain together, where the captured launch is the typical one of its kernel.
+/// A sentence on the combined gain of all kernels of the program, if the captured launch is the typical one of its kernel.
 pub fn sentence(captured: &Captured, speedup: f64) -> Option<String> {
     let whole = captured.folder.parent()?.join(WHOLE);
     let of = (captured.kernel.as_str(), captured.image.as_str(), captured.number);

@@ -1,4 +1,4 @@
-//! `headstart kit`: what an owner of a GPU runs once and sends back, and what is made of it.
+//! `headstart kit`: measurements that an owner of a GPU runs once and sends back, and their evaluation.
 
 use std::time::Duration;
 

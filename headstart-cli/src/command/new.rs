@@ -13,8 +13,8 @@ use crate::output::print;
 /// Cargo's own limit is the file system's; registries take no longer names.
 const LONGEST_NAME: usize = 64;
 
-/// What cannot be the name of a program: Rust's keywords, folders and crates of Cargo's and Rust's, and the crate that the
-/// program depends on.
+/// Names that a program cannot have: Rust's keywords, folders and crates of Cargo's and Rust's, and the crate that the program
+/// depends on.
 const TAKEN: &[&str] = &[
     "Self",
     "abstract",
@@ -81,7 +81,7 @@ const TAKEN: &[&str] = &[
     "yield",
 ];
 
-/// The files of a program: where each goes, and what is in it.
+/// The files of a program: paths and contents.
 const FILES: &[(&str, &str)] = &[
     ("Cargo.toml", include_str!("../../templates/new/Cargo.toml.in")),
     ("README.md", include_str!("../../templates/new/README.md.in")),
@@ -89,7 +89,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/main.rs", include_str!("../../templates/new/main.rs.in")),
 ];
 
-/// What the manifest gets besides where it stands inside of a workspace.
+/// An addition to the manifest inside of a workspace.
 const WORKSPACE: &str = include_str!("../../templates/new/workspace.toml.in");
 
 /// Runs the command.
@@ -240,7 +240,7 @@ fn files(name: &str, dependency: &str, is_in_workspace: bool) -> Vec<(&'static s
     filled.collect()
 }
 
-/// What was written so far, to be removed if the rest cannot be written.
+/// The files written so far, to be removed if the rest cannot be written.
 #[derive(Default)]
 struct Written {
     folders: Vec<PathBuf>,
@@ -300,7 +300,7 @@ impl Written {
         file.write_all(text.as_bytes())
     }
 
-    /// Removes it again. What cannot be removed stays; the error that led here is what is reported.
+    /// Removes it again. Files that cannot be removed stay; the error that led here is the one reported.
     fn remove(&self) {
         for file in &self.files {
             let _ = fs::remove_file(file);

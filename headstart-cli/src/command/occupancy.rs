@@ -1,4 +1,4 @@
-//! `headstart occupancy`: work-groups per core for a geometry, and what limits it.
+//! `headstart occupancy`: work-groups per core for a geometry, and the limit.
 
 use headstart::device::model::occupancy::{Footprint, Occupancy};
 use headstart::device::model::{self, Registers};

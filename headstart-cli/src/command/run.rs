@@ -1,4 +1,4 @@
-//! `headstart run`: one plan: its time, what the device counted, a checksum of each output.
+//! `headstart run`: one plan: its time, the device's counters, a checksum of each output.
 
 use headstart::Result;
 use headstart::prefetch::Plan;

@@ -1,4 +1,4 @@
-//! `headstart completions` and `headstart man`: what a package installs beside the command.
+//! `headstart completions` and `headstart man`: the files that a package installs beside the command.
 
 use std::fs;
 

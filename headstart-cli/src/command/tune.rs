@@ -70,7 +70,7 @@ pub fn run(options: &Tune) -> Result<()> {
 /// Tunes one kernel.
 fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut clock = Clock::start();
-    // Whatever can be wrong is found before the long work starts.
+    // All possible errors are found before the long work starts.
     let named = options.plans.as_deref().filter(|text| *text != LIKELY);
     let plans = named.map(read_plans).transpose()?;
     let mut captured = kernel::captured(which)?;
@@ -202,7 +202,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
-    // What was found in the time that there was is checked as well as all else.
+    // The results within the time limit are checked like all others.
     let is_lost = report
         .partial
         .as_ref()
@@ -266,7 +266,7 @@ enum Rewritten {
 }
 
 impl Rewritten {
-    /// The module's bytes, what it takes for granted, where it does not say so itself, and what the program must ask for.
+    /// The module's bytes, its assumptions, unless it states them itself, and the program's further requests.
     fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>, Vec<String>)> {
         match self {
             Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new(), Vec::new())),
@@ -292,7 +292,7 @@ fn spirv_target(options: &Tune) -> Result<Target> {
 
 /// The word for the plans that are likely to help, in the place of their names.
 const LIKELY: &str = "likely";
-/// A sentence about what is made of the sums that a captured launch's text leaves to the assembler.
+/// A sentence about the sums that a captured launch's text leaves to the assembler.
 fn contracted(contraction: &Contraction) -> String {
     let refused = match contraction {
         Contraction::Unknown | Contraction::NothingOpen => return String::new(),
@@ -319,7 +319,7 @@ fn contracted(contraction: &Contraction) -> String {
     format!("Some of its sums are left to the assembler, so the kernel cannot be replaced: {refused}.\n")
 }
 
-/// Runs a captured launch again on the simulator: a sentence about what came of it, where it is known what it left.
+/// Runs a captured launch again on the simulator: a sentence about the comparison, if the memory after the launch is known.
 pub fn replayed(captured: &Captured) -> Result<String> {
     if !captured.has_run {
         return Ok(String::new());

@@ -1,4 +1,4 @@
-//! What differs between two kernels' code.
+//! The differences between two kernels' code.
 //!
 //! Values, registers and labels are numbered anew in each kernel, and source places move with every line that is inserted. Lines
 //! that differ in these alone are taken as the same, or everything behind the first change would differ.
@@ -13,7 +13,7 @@ use crate::arguments::CodeForm;
 /// Lines around a change that are shown with it.
 const AROUND: usize = 2;
 
-/// What differs.
+/// The differences.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
     /// The form of the code, in words.
@@ -107,7 +107,7 @@ impl Difference {
     }
 }
 
-/// The lines that count: those that only say where the code comes from, or which registers there are, do not.
+/// The lines that count: not those that only state source lines, or declare registers.
 fn lines(form: CodeForm, text: &str) -> Vec<&str> {
     let is_counted = |line: &&str| {
         let line = line.trim_start();
@@ -128,7 +128,7 @@ fn plain(line: &str) -> String {
     line.trim_end().replace('\t', "  ")
 }
 
-/// What two lines that are the same have in common.
+/// The common part of two equal lines.
 fn key(form: CodeForm, line: &str) -> String {
     let line = match form {
         CodeForm::Ir => without_place(line),

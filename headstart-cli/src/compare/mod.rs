@@ -31,7 +31,7 @@ pub struct Side {
     /// Between which times it lies: the quartiles of a measured time, or how far a sample may be off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_ns: Option<(f64, f64)>,
-    /// What the device counted.
+    /// The device's counters.
     #[serde(skip)]
     pub counted: Vec<Counted>,
 }
@@ -39,7 +39,7 @@ pub struct Side {
 /// Something that the device counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counted {
-    /// What, in words.
+    /// The counter, in words.
     pub name: String,
     /// Its unit; empty for a plain count.
     pub unit: String,
@@ -50,7 +50,7 @@ pub struct Counted {
 /// A counter of both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What was counted, in words.
+    /// The counter, in words.
     pub name: String,
     /// Its unit; empty for a plain count.
     pub unit: String,
@@ -60,7 +60,7 @@ pub struct Row {
     pub b: Option<f64>,
 }
 
-/// What is said of the two.
+/// The statements about the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -74,7 +74,7 @@ pub enum Verdict {
     Unsettled,
 }
 
-/// The two, and what differs.
+/// The two, and the differences.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The first.
@@ -129,7 +129,7 @@ impl Comparison {
         }
     }
 
-    /// Which is faster, by how much, and what changed most, in a sentence or two.
+    /// Which is faster, by how much, and the largest change, in a sentence or two.
     pub fn conclusion(&self) -> String {
         let ratio = self.ratio();
         let [a, b] = [self.a.time_ns, self.b.time_ns].map(number::duration);

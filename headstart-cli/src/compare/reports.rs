@@ -133,7 +133,7 @@ fn parameters(report: &Report) -> String {
     set.collect::<Vec<_>>().join(", ")
 }
 
-/// The plan that a report advises, with what was counted of it.
+/// A report's advised plan, with its counters.
 fn side(name: &str, report: &Report) -> Side {
     let is_plain = report.best.plan.is_none();
     let value = |counter: &headstart::report::Counter| match is_plain {
@@ -172,7 +172,7 @@ fn side(name: &str, report: &Report) -> Side {
     }
 }
 
-/// What else differs: the verdict, the plain kernel's time, the gain of plans that are in both.
+/// Further differences: the verdict, the plain kernel's time, the gain of plans that are in both.
 fn findings(a: &Report, b: &Report) -> Vec<String> {
     let mut findings = Vec::new();
     findings.push(match a.verdict == b.verdict {

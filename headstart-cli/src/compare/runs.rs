@@ -22,7 +22,7 @@ pub struct On<'a> {
     pub device: &'a dyn KnownDevice,
     /// The same, ready to run.
     pub bench: &'a dyn Bench,
-    /// On what plans are checked besides.
+    /// The further checks of plans.
     pub check: Settings,
     /// The form of the code; none for the one that suits both.
     pub form: Option<CodeForm>,
@@ -233,7 +233,7 @@ fn comparison(on: &On<'_>, [a, b]: [Side; 2], ran: [&Ran; 2], code: Option<Diffe
     }
 }
 
-/// What differs in a form of the code that both kernels have.
+/// The differences in a form of the code that both kernels have.
 fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference>> {
     let text = |ran: &Ran| -> Result<String> {
         let kernel = &ran.kernel;

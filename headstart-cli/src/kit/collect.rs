@@ -1,5 +1,5 @@
-//! Measures what a file lacks, within a budget: first the microbenchmarks, for a model follows from them, then the cases of the
-//! accuracy suite, one of each kernel before the others.
+//! Measures the missing parts of a file, within a budget: first the microbenchmarks, from which a model follows, then the cases
+//! of the accuracy suite, one of each kernel before the others.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,7 @@ const FOR_POINTS: f64 = 0.6;
 /// Counted launches of each plan.
 const ROUNDS: u32 = 7;
 
-/// What is measured, and how long it may take.
+/// The parts to measure, and the time limit.
 pub struct Plan<'a> {
     /// The device.
     pub device: &'a dyn KnownDevice,
@@ -36,7 +36,7 @@ pub struct Plan<'a> {
     pub only: &'a [String],
 }
 
-/// What there is and what is there.
+/// The requested parts, and those already there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Microbenchmarks that were run.
@@ -56,10 +56,10 @@ impl Progress {
     }
 }
 
-/// Measures what is missing, and writes the file after each step.
+/// Measures the missing parts, and writes the file after each step.
 ///
 /// # Errors
-/// The device cannot be opened, or the file cannot be written. What a step goes wrong with is kept as its answer.
+/// The device cannot be opened, or the file cannot be written. A step's error is stored as its result.
 pub fn collect(kit: &mut Kit, plan: &Plan<'_>, destination: &Destination) -> Result<Progress> {
     let begun = Instant::now();
     let before = kit.seconds;
@@ -96,10 +96,18 @@ pub fn collect(kit: &mut Kit, plan: &Plan<'_>, destination: &Destination) -> Res
         }
     }
     let mut measurer: Option<Measurer> = None;
+    // Begun cases come first, so that they are completed.
+    cases.sort_by_key(|case| {
+        !kit.accuracy
+            .cases
+            .iter()
+            .any(|own| own.case == case.name() && !own.is_measured())
+    });
     for case in &cases {
-        if kit.accuracy.case(&case.name()).measured.is_some() {
-            continue;
-        }
+        let so_far = match &kit.accuracy.case(&case.name()).measured {
+            Some(side) if side.is_whole() => continue,
+            so_far => so_far.clone(),
+        };
         if begun.elapsed() >= plan.budget {
             break;
         }
@@ -108,7 +116,7 @@ pub fn collect(kit: &mut Kit, plan: &Plan<'_>, destination: &Destination) -> Res
             none => none.insert(Measurer::of(plan.device)?),
         };
         let in_time = || begun.elapsed() < plan.budget;
-        let Some(side) = measurer.side(case, &in_time)? else {
+        let Some(side) = measurer.side(case, so_far, &in_time)? else {
             break;
         };
         kit.accuracy.case(&case.name()).measured = Some(side);
@@ -134,7 +142,10 @@ pub fn collect(kit: &mut Kit, plan: &Plan<'_>, destination: &Destination) -> Res
             .iter()
             .any(|row| row.kernel == point.kernel && row.settings == point.settings)
     };
-    let measured = |case: &&Case| kit.accuracy.cases.iter().any(|own| own.case == case.name());
+    let measured = |case: &&Case| {
+        let mut own = kit.accuracy.cases.iter();
+        own.any(|own| own.case == case.name() && own.is_measured())
+    };
     Ok(Progress {
         points: points.iter().filter(there).count(),
         all_points: points.len(),
@@ -162,7 +173,7 @@ fn in_order(cases: Vec<Case>) -> Vec<Case> {
     first.into_iter().chain(others).collect()
 }
 
-/// What measures a case.
+/// The instrument for a case.
 enum Measurer {
     Gpu(Box<GpuBench>),
     OpenCl(Box<OpenClBench>),
@@ -184,21 +195,28 @@ impl Measurer {
         Ok(Measurer::Model(Box::new(bench)))
     }
 
-    /// The side of a case; none where the time is over before it ends.
-    fn side(&mut self, case: &Case, in_time: &dyn Fn() -> bool) -> Result<Option<Side>> {
+    /// The side of a case, as far as the time allows; none if it has no plan's time yet.
+    fn side(
+        &mut self,
+        case: &Case,
+        so_far: Option<Side>,
+        in_time: &dyn Fn() -> bool,
+    ) -> Result<Option<Side>> {
         let side = match self {
             Measurer::Gpu(bench) => sides::measured(bench, case, ROUNDS),
-            Measurer::OpenCl(bench) => match sides::measured_by_opencl(bench, case, ROUNDS, in_time) {
-                Ok(None) => {
-                    print(&format!(
-                        "{}: the time is over; it is measured the next time\n",
-                        case.name()
-                    ))?;
-                    return Ok(None);
+            Measurer::OpenCl(bench) => {
+                match sides::measured_by_opencl(bench, case, ROUNDS, so_far, in_time) {
+                    Ok(None) => {
+                        print(&format!(
+                            "{}: the time ended before the first plans were measured; begin with a larger --budget\n",
+                            case.name()
+                        ))?;
+                        return Ok(None);
+                    }
+                    Ok(Some(side)) => Ok(side),
+                    Err(error) => Err(error),
                 }
-                Ok(Some(side)) => Ok(side),
-                Err(error) => Err(error),
-            },
+            }
             Measurer::Model(bench) => sides::simulated(bench, case),
         };
         told(case, side).map(Some)
@@ -213,14 +231,29 @@ pub fn summary(kit: &Kit, progress: &Progress) -> String {
         .iter()
         .filter(|row| row.measured.is_none())
         .count();
-    format!(
+    let mut text = format!(
         "{} of {} microbenchmarks ({failed} not run by this device), {} of {} cases, {} s in all\n",
         progress.points,
         progress.all_points,
         progress.cases,
         progress.all_cases,
         figures(kit.seconds)
-    )
+    );
+    for case in &kit.accuracy.cases {
+        let Some(side) = case.measured.as_ref().filter(|side| !side.is_whole()) else {
+            continue;
+        };
+        let (done, left) = (side.plans.len() + side.without.len(), side.left.len());
+        // Plans that are refused at once take no time.
+        let minutes = side.wall_s / side.plans.len().max(1) as f64 * left as f64 / 60.0;
+        text.push_str(&format!(
+            "{}: {done} of {} plans; the others take about {} minutes more on this device\n",
+            case.case,
+            done + left,
+            figures(minutes.max(1.0).ceil())
+        ));
+    }
+    text
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The file: the device and its driver, what the microbenchmarks gave, and how long each plan of the accuracy suite took. It is
-//! written after each step, so that a run that is stopped keeps what it has.
+//! The file: the device and its driver, the microbenchmarks' results, and the time of each plan of the accuracy suite. It is
+//! written after each step, so that an interrupted run keeps its results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,19 +18,19 @@ use crate::output::{Destination, json_line};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What makes a file one of these.
+/// The mark of such a file.
 const FORMAT: &str = "headstart kit 1";
 
-/// What an owner measured.
+/// An owner's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kit {
-    /// What it is, and in which form.
+    /// The format, and its version.
     pub format: String,
     /// The version that measured.
     pub version: String,
     /// The device as the command line called it: `opencl:0`.
     pub device: String,
-    /// What the device and its driver say of themselves, by name.
+    /// The device's and its driver's own description, by name.
     pub facts: BTreeMap<String, String>,
     /// The system that it was measured on.
     pub system: String,
@@ -75,7 +75,7 @@ impl Kit {
             return Ok(None);
         }
         let kit: Kit = serde_json::from_str(&text).map_err(|error| {
-            refused(format!("not what an owner measured: {error}"))
+            refused(format!("not a file of `headstart kit`: {error}"))
                 .accepted("a file that `headstart kit DEVICE -o FILE` writes")
         })?;
         match kit.format == FORMAT {
@@ -86,7 +86,7 @@ impl Kit {
         }
     }
 
-    /// Whether what is measured now belongs into it.
+    /// Whether present measurements belong into it.
     ///
     /// # Errors
     /// It is of another device, driver or version.
@@ -124,7 +124,7 @@ impl Kit {
     }
 }
 
-/// What a device and its driver say of themselves. Nothing of it tells one card of a kind from another.
+/// A device's and its driver's own description. Nothing in it distinguishes two cards of one kind.
 fn facts(device: &dyn KnownDevice) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let mut put = |name: &str, value: String| facts.insert(name.to_owned(), value);

@@ -1,4 +1,5 @@
-//! What an owner of a GPU measures and sends back: one file with the device, its microbenchmarks and the accuracy suite's cases.
+//! The measurements that an owner of a GPU sends back: one file with the device, its microbenchmarks and the accuracy suite's
+//! cases.
 //!
 //! | file | what it does |
 //! |---|---|

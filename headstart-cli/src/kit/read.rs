@@ -1,4 +1,4 @@
-//! What a file of an owner's says: a model of the device, and how often its answers would have been right there.
+//! Evaluating an owner's file: a model of the device, and how often its verdicts would have been correct there.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::command::calibrate::{changes, named, of_device, similar};
 use crate::output::counted;
 use crate::published;
 
-/// What is made of a file.
+/// The result of reading a file.
 pub struct Made {
     /// The new model as text, for `--device FILE.toml`.
     pub text: String,
@@ -75,9 +75,12 @@ pub fn held_against(kit: &mut Kit, model: &DeviceModel, budget: Duration) -> Res
             .cases
             .iter_mut()
             .find(|record| record.case == case.name());
-        let Some(record) =
-            record.filter(|record| record.measured.as_ref().is_some_and(|side| side.error.is_none()))
-        else {
+        let Some(record) = record.filter(|record| {
+            record
+                .measured
+                .as_ref()
+                .is_some_and(|side| side.error.is_none() && side.is_whole())
+        }) else {
             continue;
         };
         if begun.elapsed() >= budget {
@@ -95,7 +98,7 @@ pub fn held_against(kit: &mut Kit, model: &DeviceModel, budget: Duration) -> Res
     judge::of(&kit.accuracy)
 }
 
-/// What the file is, for people.
+/// The description of the file, for people.
 pub fn described(kit: &Kit) -> String {
     let mut text = format!(
         "{}, driver {}, measured {} with version {} in {} s\n",
@@ -124,7 +127,7 @@ pub fn described(kit: &Kit) -> String {
     text
 }
 
-/// What the model became, and how its answers stand, for people.
+/// The model, and how correct its verdicts are, for people.
 pub fn told_of(made: &Made, judgements: &[Judgement]) -> String {
     let mut text = changes(&made.base, &made.fitted);
     let mut errors: Vec<f64> = made.fitted.iter().map(|one| one.error().abs()).collect();

@@ -1,4 +1,4 @@
-//! What a sweep varies, as `--over` spells it: `dram.latency=300..1500:7`.
+//! The varied settings of a sweep, as `--over` spells them: `dram.latency=300..1500:7`.
 
 use headstart::report::sweep::Axis;
 use headstart::suggest::quoted;
@@ -7,7 +7,7 @@ use headstart::{Error, Result};
 /// Points that a sweep may have. More would take hours, and no table shows them.
 pub const MOST_POINTS: usize = 10_000;
 
-/// What an axis varies.
+/// The setting that an axis varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Varied {
     /// A number of the device's model, by its path.
@@ -22,10 +22,10 @@ pub enum Varied {
     Plan,
 }
 
-/// An axis, and what it varies.
+/// An axis, and its setting.
 #[derive(Clone, Debug)]
 pub struct Over {
-    /// What it varies.
+    /// Its setting.
     pub varied: Varied,
     /// Its name and values.
     pub axis: Axis,
@@ -86,7 +86,7 @@ impl Over {
     }
 }
 
-/// The values of `FIRST..LAST:N` or `FIRST..LAST`, or what is wrong. Whole ends give whole values.
+/// The values of `FIRST..LAST:N` or `FIRST..LAST`, or the error. Whole ends give whole values.
 fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
     let number = |text: &str| match text.parse::<f64>() {
         Ok(number) if number.is_finite() => Ok(number),
@@ -103,7 +103,7 @@ fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
     }
     let spelled = |value: f64| match whole {
         true => format!("{:.0}", value.round()),
-        // Six figures are enough to tell values apart, and hide what dividing leaves behind.
+        // Six digits distinguish values, and hide the rounding of divisions.
         false => format!("{}", format!("{value:.6}").parse::<f64>().unwrap_or(value)),
     };
     match count {

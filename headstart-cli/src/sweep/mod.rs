@@ -1,4 +1,4 @@
-//! `headstart sweep`'s parts: what is varied, and the points that follow from it.
+//! `headstart sweep`'s parts: the varied settings, and the points that follow from them.
 
 pub mod axis;
 pub mod points;

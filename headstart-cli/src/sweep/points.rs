@@ -1,4 +1,4 @@
-//! The points of a sweep: which there are, and what comes of each.
+//! The points of a sweep, and their results.
 //!
 //! A point has a setting, which is a device and a kernel on its data, and a plan. The plain kernel runs once a setting. A plan
 //! is checked once for each kernel and its data, and timed on every device.
@@ -27,7 +27,7 @@ use crate::progress::{Clock, Points};
 /// The distance of strategies that are compared where none is given.
 const DISTANCE: u32 = 4;
 
-/// What a sweep is asked for.
+/// The settings of a sweep.
 pub struct Asked<'a> {
     /// The kernel and its data, where nothing is varied.
     pub kernel: &'a KernelOptions,
@@ -35,13 +35,13 @@ pub struct Asked<'a> {
     pub device: Option<&'a str>,
     /// As `--model` spells them.
     pub model: &'a [String],
-    /// What each timed launch finds in L2.
+    /// The contents of L2 before each timed launch.
     pub cache: CacheState,
     /// Operations after which a kernel counts as endless, unless it is the command's default.
     pub max_steps: Option<u64>,
     /// The plan whose distance or strategy is varied, or that runs everywhere.
     pub plan: Option<Plan>,
-    /// What is varied.
+    /// The varied settings.
     pub over: Vec<Over>,
     /// How plans are checked.
     pub check: Settings,
@@ -119,7 +119,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
         notes.push(format!("Each timed launch finds {}.", asked.cache));
     }
     let base = base_plan(asked, first, &ready[0], &mut notes)?;
-    // A value that makes no plan is wrong whatever the others are.
+    // A value that makes no plan is an error whatever the others are.
     let plans: Vec<Plan> = combinations
         .iter()
         .map(|at| plan_at(asked, at, base.as_ref()))
@@ -377,7 +377,7 @@ fn with_distance(plan: &Plan, distance: &str) -> Result<Plan> {
     })
 }
 
-/// The completed plan of a point, and what comes of it.
+/// The completed plan of a point, and its result.
 fn outcome(
     plan: &Plan,
     setting: &Setting,

@@ -106,7 +106,7 @@ impl Search {
             assert_eq!(plans(&log).len(), TRIALS, "part {part}");
         }
 
-        // What the report adds is of another geometry: no trial of a part is made again.
+        // The report's additions are of another geometry: no trial of a part is repeated.
         let all = fs::read_to_string(self.folder().join("all.jsonl")).expect("a log");
         let key = |line: &str| line.split("\",\"plan\"").next().map(str::to_owned);
         let first = all.lines().next().and_then(key);

@@ -1,4 +1,4 @@
-//! What is refused: the message, and the source that it points at.
+//! Refusals: the message, and the source that it points at.
 
 use super::*;
 

@@ -195,6 +195,7 @@ impl Lowering {
             {
                 let (at, method) = (self.at(call.method.span()), &call.method);
                 let (first, size) = (self.value(&call.args[0]), self.value(&call.args[1]));
+                let path = self.if_types_fit(path.span(), quote!(#path));
                 return quote_spanned!(call.method.span()=>
                     #record::views::#method(#at, #path, #first, #size));
             }
@@ -226,7 +227,7 @@ impl Lowering {
         if matches!(name, "compare_exchange" | "compare_exchange_weak") {
             return self.refuse(
                 span,
-                "a kernel has no `Result`; `compare_and_swap(current, new, order)` gives what was there before",
+                "a kernel has no `Result`; `compare_and_swap(current, new, order)` returns the old value",
             );
         }
         let (table, module) = match POINTER_METHODS.iter().any(|(known, _)| *known == name) {

@@ -13,7 +13,7 @@ use crate::attributes::{LoopAttributes, none_but_lints};
 use crate::diverge::{block_diverges, breaks_to, diverges};
 use crate::scope::Binding;
 
-/// What a `for` loop can run over, in words for messages.
+/// The ranges that a `for` loop accepts, in words for messages.
 const RANGES: &str = "a `for` loop in a kernel runs over a range; accepted: `a..b`, `a..=b`, `(a..b).step_by(s)`, \
                       `(a..b).rev()`, `(a..b).rev().step_by(s)`, `work_items(n)`";
 
@@ -216,7 +216,7 @@ impl Lowering {
         tokens
     }
 
-    /// What plans call a loop: its label, or else the name of its counter.
+    /// The name of a loop in plans: its label, or else the name of its counter.
     fn loop_name(&self, label: Option<&syn::Label>, counter: Option<&Ident>) -> String {
         match (label, counter) {
             (Some(label), _) => label.name.ident.to_string(),

@@ -11,7 +11,7 @@ use crate::diverge::diverges;
 use crate::methods::INTEGERS;
 use crate::scope::Binding;
 
-/// What stands where a value is expected, in words for messages.
+/// The kind of expression in the place of a value, in words for messages.
 const ACCEPTED: &str = "accepted: literals, names, operators, casts, indexing, fields, calls of device functions and \
                         of known methods, `if`, loops, blocks, tuples, structs, assignments";
 
@@ -24,7 +24,7 @@ impl Lowering {
             return quote_spanned!(expression.span()=> { #lowered; #record::absent() });
         }
         match expression {
-            // A name has the type of what it was bound to.
+            // A name has the type of its binding.
             Expr::Path(_) => lowered,
             _ => self.if_types_fit(expression.span(), lowered),
         }

@@ -69,8 +69,11 @@ impl Lowering {
         };
         let (wanted, properties) = match rest {
             [wanted] => (*wanted, quote!(())),
-            // What is asked for is no value of the kernel's: it is known when the kernel is built.
-            [wanted, properties] => (*wanted, properties.to_token_stream()),
+            // A prefetch's level is not a value of the kernel: it is known when the kernel is built.
+            [wanted, properties] => {
+                let known = self.if_types_fit(properties.span(), properties.to_token_stream());
+                (*wanted, known)
+            }
             _ => {
                 let accepted = match joint {
                     true => {
@@ -86,7 +89,7 @@ impl Lowering {
             }
         };
         let at = self.at(span);
-        let group = group.map(|group| self.value(group));
+        let group = group.map(|group| self.group(group));
         let wanted = self.wanted(wanted);
         match group {
             Some(group) => {
@@ -96,7 +99,20 @@ impl Lowering {
         }
     }
 
-    /// What a prefetch is of: elements of a slice, a pointer, elements of a view.
+    /// The group of a joint prefetch. A constant's name is passed as it is: only a group is accepted, no value of the kernel.
+    fn group(&mut self, group: &Expr) -> TokenStream {
+        if let Expr::Path(path) = without_parentheses(group)
+            && path
+                .path
+                .get_ident()
+                .is_none_or(|name| self.scopes.find(name).is_none())
+        {
+            return self.if_types_fit(path.span(), quote!(#path));
+        }
+        self.value(group)
+    }
+
+    /// The target of a prefetch: elements of a slice, a pointer, elements of a view.
     fn wanted(&mut self, wanted: &Expr) -> TokenStream {
         let span = wanted.span();
         let record = record_path(span);

@@ -15,9 +15,8 @@
 //!       r::end_if(branch) } }
 //!   r::end_loop(scope_1) }
 //! ```
-//! Names, scopes and types stay the user's: the compiler infers the type of every literal in the copy as it
-//! does in the original. Every generated token carries the span of what it stands for, so that messages
-//! point into the user's source.
+//! Names, scopes and types stay the user's: the compiler infers the type of every literal in the copy as it does in the
+//! original. Every generated token carries the span of its original, so that messages point into the user's source.
 
 mod assign;
 mod call;

@@ -12,11 +12,11 @@ use super::assign::without_parentheses;
 use super::{Lowering, record_path};
 use crate::scope::Binding;
 
-/// What can stand on the left of an assignment, in words for messages.
+/// The accepted left sides of an assignment, in words for messages.
 const ACCEPTED: &str = "accepted on the left: a `let mut` variable, an element `a[i]`, `*p` of a `&mut` parameter, \
                         their fields and parts, `_`, and tuples of these";
 
-/// What is done at a place.
+/// The access at a place.
 #[derive(Clone, Copy)]
 pub enum To {
     /// It is read.
@@ -48,7 +48,7 @@ impl Lowering {
         }
     }
 
-    /// What a local name stands for.
+    /// The meaning of a local name.
     pub fn binding(&self, expression: &Expr) -> Option<Binding> {
         match without_parentheses(expression) {
             Expr::Path(path) => path.path.get_ident().and_then(|name| self.scopes.find(name)),

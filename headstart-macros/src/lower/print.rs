@@ -9,7 +9,7 @@ use syn::{Expr, LitStr, Macro, Token};
 
 use super::{Lowering, record_path};
 
-/// What can stand between braces, in words for messages.
+/// The accepted text between braces, in words for messages.
 const PLACES: &str =
     "accepted: `{}`, `{:x}`, `{name}`, `{name:x}`, `{:?}` and `{:x?}` for vectors, and `{{`, `}}` for braces";
 

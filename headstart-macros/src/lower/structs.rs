@@ -30,7 +30,7 @@ impl Lowering {
         quote_spanned!(span=> { #declaration #alias { #(#fields,)* #rest } })
     }
 
-    /// A name for a struct's recorded form, and what declares it.
+    /// A name for a struct's recorded form, and its declaration.
     fn alias(&mut self, path: &syn::Path) -> (Ident, TokenStream) {
         self.aliases += 1;
         let span = path.span();
@@ -40,7 +40,7 @@ impl Lowering {
         (alias, declaration)
     }
 
-    /// `P { x, y: p, .. }` in a `let`; what declares its name goes to `before`.
+    /// `P { x, y: p, .. }` in a `let`; the declaration of its name goes to `before`.
     pub fn struct_pattern(
         &mut self,
         pattern: &PatStruct,

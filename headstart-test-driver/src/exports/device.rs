@@ -39,7 +39,7 @@ fn attribute(attribute: c_int) -> Option<c_int> {
         106 => 32,
         111 => 1 << 10,
         115 => 1,
-        // What it does not have: managed memory, peers, virtual memory, and what is not known here.
+        // Unsupported attributes: managed memory, peers, virtual memory, and unknown ones.
         _ => 0,
     })
 }

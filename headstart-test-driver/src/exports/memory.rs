@@ -8,7 +8,7 @@ use super::{Export, answer, answered, bytes_of};
 use crate::graphs::{self, Work};
 use crate::state::{CUresult, Handle, INVALID_VALUE, NOT_SUPPORTED, SUCCESS, state};
 
-/// What the pool is asked to keep. It keeps nothing, and answers as it was told.
+/// The requested capacity of the pool. The pool keeps nothing, and returns the value that was set.
 static RELEASE_THRESHOLD: AtomicU64 = AtomicU64::new(0);
 
 unsafe fn read_to(to: *mut c_void, from: u64, length: usize) -> CUresult {
@@ -29,7 +29,7 @@ fn is_device(address: u64) -> bool {
 }
 
 pub unsafe fn copy(to: u64, from: u64, length: usize) -> CUresult {
-    // SAFETY: what is not the device's is the host's.
+    // SAFETY: memory that is not the device's is the host's.
     unsafe {
         match (is_device(to), is_device(from)) {
             (true, true) => {
@@ -117,7 +117,7 @@ exported! {
     }
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) { cuMemHostAlloc(address, bytes, 0) }
     cuMemFreeHost(address: *mut c_void) {
-        // Its size is not kept: what a test program gives back is little.
+        // Its size is not kept: test programs free little.
         let _ = address;
         SUCCESS
     }

@@ -1,6 +1,6 @@
 //! The driver's functions, as programs see them.
 //!
-//! Each looks at what it is passed as far as a driver does; what it is not for answers that it is not supported.
+//! Each checks its arguments as far as a driver does, and returns "not supported" for everything else.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -17,8 +17,8 @@ macro_rules! exported {
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, missing_docs)]
             pub unsafe extern "C" fn $name($($argument: $ty),*) -> CUresult {
-                // SAFETY: what the program passes is as the driver's documentation says; pointers that may be null are looked
-                // at first.
+                // SAFETY: the program's arguments are as the driver's documentation requires; pointers that may be null are
+                // checked first.
                 #[allow(unused_unsafe)]
                 unsafe { $body }
             }

@@ -1,5 +1,5 @@
-//! Random flow graphs in PTX: what the text means, computed here without any of our parsers, is what the structured kernel
-//! computes on the simulator. Bytes decide everything, so that a fuzzer can look for graphs.
+//! Random flow graphs in PTX: the meaning of the text, computed here without any of our parsers, is the structured kernel's
+//! result on the simulator. Bytes decide everything, so that a fuzzer can search for graphs.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Any text as a module of PTX: it is read or refused, by whose fault it is, and what is read can be written again.
+//! Any text as a PTX module: it is read or refused, with the party at fault, and accepted modules can be written again.
 
 use headstart::Fault;
 use headstart::back::ptx::{Options, Target, emit};

@@ -1,4 +1,4 @@
-//! Any bytes as a module of SPIR-V: it is read or refused, by whose fault it is, and what is read can be written again.
+//! Any bytes as a SPIR-V module: it is read or refused, with the party at fault, and accepted modules can be written again.
 
 use headstart::Fault;
 use headstart::back::spirv::{Options, Target};

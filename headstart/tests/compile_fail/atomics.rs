@@ -22,8 +22,8 @@ fn not_an_element(counts: &[Atomic<u32>], n: u32) {
     n.fetch_add(1, Ordering::Relaxed); //~ E0599 7 //~ macro 7
 }
 
-#[kernel] //~ E0277 1
-fn too_small(counts: &[Atomic<u8>]) { //~ E0277 14 //~ E0277 24
+#[kernel] //~ E0277*3 1
+fn too_small(counts: &[Atomic<u8>]) { //~ E0277 14 //~ E0277*3 24
     counts[0].fetch_or(1, Ordering::Relaxed); //~ E0277 5 //~ E0599 15
 }
 

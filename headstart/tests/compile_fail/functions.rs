@@ -1,4 +1,4 @@
-//! Calls of plain functions: of one beside the kernel it is said what it lacks.
+//! Calls of plain functions: the message names the missing attribute of a function beside the kernel.
 
 use headstart::prelude::*;
 

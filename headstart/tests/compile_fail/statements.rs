@@ -48,7 +48,7 @@ fn writes_what_is_read(values: &[f32]) {
 
 #[kernel] //~ E0277 1
 fn counts_in_floats(out: &mut [f32]) {
-    for i in 0.0..1.0 { //~ E0277 14
+    for i in 0.0..1.0 { //~ E0277*3 14
         out[0] = i;
     }
 }

@@ -31,9 +31,9 @@ struct Named {
     name: &'static str, //~ macro 11
 }
 
-#[derive(Clone, Copy, Data)] //~ E0277 23 //~ E0599 23
+#[derive(Clone, Copy, Data)] //~ E0277*15 23 //~ E0599*2 23
 struct Numbered {
-    number: u128, //~ E0277 13
+    number: u128, //~ E0277*3 13
 }
 
 #[kernel]
@@ -48,7 +48,7 @@ fn field_of_a_wrong_type(bodies: &mut [Body], n: u32) {
 
 #[kernel]
 fn field_left_out(bodies: &mut [Body]) {
-    bodies[0] = Body { mass: 1.0 }; //~ E0063 17
+    bodies[0] = Body { mass: 1.0 }; //~ E0063*2 17
 }
 
 #[kernel]

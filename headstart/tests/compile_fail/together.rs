@@ -29,7 +29,7 @@ fn shuffled_memory(values: &[f32], out: &mut [f32]) {
 
 #[kernel]
 fn barrier_with_arguments(out: &mut [f32]) {
-    barrier(1); //~ E0061 5
+    barrier(1); //~ E0061*2 5
 }
 
 #[kernel]

@@ -1,4 +1,4 @@
-//! Where buffers lie, copies that run beside kernels, and what queues say of errors.
+//! The placement of buffers, copies that overlap kernels, and the errors of queues.
 
 use std::sync::{Arc, Mutex};
 
@@ -204,7 +204,7 @@ fn copies_run_beside_kernels_on_a_gpu() {
         Err(error) => return eprintln!("skipped: {error}"),
     };
     let (blocks, length, rounds) = (6, 1 << 24, 4000);
-    // Other programs on the GPU, other tests too, hold launches up: one undisturbed pipeline shows what there is to show.
+    // Other programs on the GPU, including other tests, delay launches: one undisturbed pipeline suffices.
     let mut all = Vec::new();
     for _ in 0..8 {
         let (times, found) = pipeline(&device, blocks, length, rounds);

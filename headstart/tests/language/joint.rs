@@ -1,4 +1,4 @@
-//! `joint:…` and `bulk:L2:…`: what they derive, and what they refuse.
+//! `joint:…` and `bulk:L2:…`: the derived code, and the refusals.
 
 use std::sync::Arc;
 

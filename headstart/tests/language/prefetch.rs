@@ -1,4 +1,4 @@
-//! Prefetches: levels and hints, what launches report of them, and the rules.
+//! Prefetches: levels and hints, launches' reports about them, and the rules.
 
 #![allow(unused_variables, reason = "what is fetched ahead is not always read")]
 

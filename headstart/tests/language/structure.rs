@@ -1,4 +1,4 @@
-//! What the IR of a kernel says besides its results: facts of parameters, places, names, wishes.
+//! The IR of a kernel besides its results: facts of parameters, places, names, requests.
 
 use headstart::device::TypedBuffer;
 use headstart::ir::{Kernel, LoopWishes, OpKind, UnrollWish};

@@ -1,5 +1,5 @@
-//! README.md and `docs/` hold together: what they quote is what `results/` says, every page is in the index, links lead
-//! somewhere, and commands are such that a reader can run them.
+//! README.md and `docs/` are consistent: quotes match `results/`, every page is in the index, links lead somewhere, and a
+//! reader can run the commands.
 //!
 //! Parts of README.md and of `docs/gather.md` stand between marks, `<!-- from results: NAME -->` and `<!-- end -->`, and
 //! are made from results. `HEADSTART_BLESS=1` makes them anew; `scripts/readme` makes the results, too.

@@ -1,4 +1,4 @@
-//! `docs/h200.md` and its figures are made from `results/bench-h200.json`: what `headstart bench` measured on an H200,
+//! `docs/h200.md` and its figures are made from `results/bench-h200.json`: the measurements of `headstart bench` on an H200,
 //! beside CUDA written by hand. `HEADSTART_BLESS=1` makes them anew.
 
 use std::fmt::Write;

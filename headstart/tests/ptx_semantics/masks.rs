@@ -1,5 +1,5 @@
-//! Parts of a warp that work together: `masks.cu`, as nvcc compiled it, against the same in Rust; plain, under plans, and
-//! as what is written back into the module computes it. Where there is a GPU, it computes the same.
+//! Parts of a warp that work together: `masks.cu`, as nvcc compiled it, against the same in Rust; plain, under plans, and as
+//! the entry written back into the module. With a GPU, its results are compared, too.
 
 use std::sync::Arc;
 
@@ -245,7 +245,7 @@ fn parts_of_a_warp_compute_the_same_under_every_plan() {
         let ran = if gpu.is_some() { ", on the GPU, too" } else { "" };
         println!("{}: {} plans{ran}", entry.name, legal.len());
         assert!(legal.len() >= 3, "{}: {} plans", entry.name, legal.len());
-        // Some of them: what a module rests on is found by writing it several times.
+        // Some of them: a module is written several times to find its assumptions.
         for plan in legal.into_iter().step_by(3) {
             let launch = entry.launch();
             let module = tune::planned_module(MODULE, "masks.ptx", Some(entry.name), &launch, &plan, None);

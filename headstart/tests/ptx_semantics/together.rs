@@ -223,7 +223,7 @@ fn memory() {
             part => as_it_was(item, part),
         },
     );
-    // Everybody on one word; what nobody else sees of it stays.
+    // All work-items on one word; its intermediate values are not visible.
     let all = |op: &str, expected: u32| {
         let body = format!("{op}; bar.sync 0;");
         check("", &body, &|item, part| match (item, part) {
@@ -301,7 +301,7 @@ fn ends() {
         said.contains("work-item 31") && said.contains("trap") && said.contains("test.ptx:13"),
         "{said}"
     );
-    // What is not known is refused, and carried if one says so.
+    // Unknown instructions are refused, and carried on request.
     for body in ["vaddition.u32 %t0, %t1;", "griddepcontrol.sideways;"] {
         let error = read(&module(body), "k.ptx", Some("k"), &Facts::default()).expect_err(body);
         let name = body.split([' ', ';']).next().expect("a name");
@@ -405,7 +405,7 @@ fn ends_are_written_where_they_stood() {
     assert!(emit(&kernel, &old).is_err());
     let refusal = planned(&looped("griddepcontrol.wait;")).expect_err("it is written by the launch before");
     assert!(refusal.to_string().contains("launch before"), "{refusal}");
-    // A trap is a way out: what is behind it may not happen.
+    // A trap is an exit: the code behind it may not run.
     let refusal =
         planned(&looped("setp.gt.u32 %q, %x, 1000;\n@%q trap;")).expect_err("its length is unknown");
     assert!(refusal.to_string().contains("in bounds"), "{refusal}");

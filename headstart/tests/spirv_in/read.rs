@@ -1,5 +1,5 @@
-//! What our own back end writes is read again: it means the same, hints and cache controls included. What is not read is
-//! refused by name, with the byte where it stands.
+//! The output of our own back end is read again with the same meaning, hints and cache controls included. Unsupported input is
+//! refused by name, with its byte offset.
 
 use std::sync::Arc;
 

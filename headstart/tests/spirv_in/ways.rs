@@ -1,4 +1,4 @@
-//! What the search chose beside the plan: the sub-group size goes into the module, the rest is said.
+//! The search's settings beside the plan: the sub-group size goes into the module, the others are reported.
 
 use std::fs;
 

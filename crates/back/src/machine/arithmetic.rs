@@ -9,7 +9,7 @@ use crate::ir::{
 };
 use cranelift_entity::EntitySet;
 
-/// What a pure operation costs.
+/// The cost of a pure operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
     /// Nothing: whoever uses the result names the operands instead.
@@ -279,7 +279,7 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, rule: FloatRule, a: Value, result:
     })
 }
 
-/// Float instructions negate and take magnitudes of their operands for free; what is flushed, those that flush.
+/// Float instructions negate and take magnitudes of their operands for free; flushing ones do so for flushed operands.
 fn feeds_floats_only(facts: &Facts<'_>, rule: FloatRule, value: Value) -> bool {
     facts.uses[value].iter().all(|user| match user.by.kind.plain() {
         _ if rule.flush && !user.by.kind.rule().flush => false,
@@ -408,7 +408,7 @@ fn binary_recipe(
     }
 }
 
-/// A product: a shift by a constant, one multiplication by one of 16 bits, or what `mul` and `macl` do in turns.
+/// A product: a shift by a constant, one multiplication for 16 bits, or alternating `mul` and `macl`.
 fn intel_product(facts: &Facts<'_>, op: &Op, wide: bool) -> Recipe {
     let mut constant = None;
     op.kind

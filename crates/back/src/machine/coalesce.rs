@@ -3,8 +3,8 @@
 //! Before: `r5 = add r4, 1 … r4 = r5` at a loop's end.
 //! After:  `r4 = add r4, 1`.
 //!
-//! Two registers cannot be one if both are wanted at some point, unless one is a copy of the other
-//! there, or if a move between them is one that stays. What is left are the moves that a compiler would emit, too.
+//! Two registers cannot be merged if both are live at some point, unless one is a copy of the other there, or if a move between
+//! them must stay. The remaining moves are those that a compiler would emit, too.
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 

@@ -6,11 +6,11 @@
 //! load-constant x1   …   loop … int-multiply x9 <- x8, x1 …   int32 x10 <- x7, x2
 //! ```
 //!
-//! After: as ptxas has it. What only additions read stays in uniform registers (`ULDC`, `LEA R4, P0, R18, UR8, 0x2`) and takes
-//! none of the work-item's; what a multiplication reads, which takes no uniform register (`IMAD.WIDE`), is loaded where it
-//! is wanted (`LDC.64 R4, c[0x0][0x240]`): before the outermost loop around it, or, where several read it between two jumps,
-//! there. (Of the kernel `gather` with rings, all from ptxas 12.9 for sm_90: one or two readers, before the loop; four,
-//! eight or sixteen, in it.)
+//! After: as ptxas places them. A parameter read only by additions stays in uniform registers (`ULDC`,
+//! `LEA R4, P0, R18, UR8, 0x2`) and takes no per-work-item register. A parameter read by a multiplication, which takes no
+//! uniform register (`IMAD.WIDE`), is loaded near its use (`LDC.64 R4, c[0x0][0x240]`): before the outermost loop around it, or
+//! at the use if several instructions between two jumps read it. (From the kernel `gather` with rings, ptxas 12.9 for sm_90:
+//! with one or two readers before the loop; with four, eight or sixteen inside it.)
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ const SEVERAL: usize = 4;
 pub fn place(pointers: Vec<Draft>, drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
     let mut drafts = drafts;
     let (loops, starts) = places(&drafts);
-    // By where they go: what is loaded there.
+    // By destination: the constants loaded there.
     let mut loads: BTreeMap<usize, Vec<Draft>> = BTreeMap::new();
     for pointer in &pointers {
         let Some(&register) = pointer.defines.first() else {
@@ -93,8 +93,8 @@ pub fn place(pointers: Vec<Draft>, drafts: Vec<Draft>, virtuals: &mut Virtuals) 
     out
 }
 
-/// For each draft, before which one is loaded what it wants: the outermost loop around it, or the first draft behind the last
-/// jump; and the latter in any case.
+/// For each draft, the draft before which its constants are loaded: the outermost loop around it, or the first draft behind the
+/// last jump; and the latter in any case.
 fn places(drafts: &[Draft]) -> (Vec<usize>, Vec<usize>) {
     let scopes = Scopes::of(drafts.iter().map(|draft| draft.control));
     let (mut loops, mut starts) = (Vec::new(), Vec::new());

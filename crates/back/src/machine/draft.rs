@@ -10,10 +10,10 @@ use crate::ir::{Array, Kernel, Place, Space};
 pub struct Virtual(u32);
 entity_impl!(Virtual, "x");
 
-/// What a virtual register takes of the register file.
+/// A virtual register's size in the register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VirtualData {
-    /// 32-bit registers: 0 for predicates and for what lives in uniform registers.
+    /// 32-bit registers: 0 for predicates and for values in uniform registers.
     pub width: u8,
     /// It stands for a token, and orders instructions only before they are scheduled.
     pub is_token: bool,
@@ -26,7 +26,7 @@ pub struct Draft {
     pub class: Class,
     /// Where the program goes on; indices of ends are filled in when the program is laid out.
     pub control: Control,
-    /// What it computes.
+    /// Its computation.
     pub steps: Vec<Step>,
     /// For how many work-items it works.
     pub share: Share,
@@ -40,12 +40,14 @@ pub struct Draft {
     pub move_: Option<Move>,
     /// Nothing is scheduled across it.
     pub fixed: bool,
-    /// What it does to memory.
+    /// Its memory access.
     pub memory: Option<MemoryUse>,
     /// Bytes of code behind it that are never executed.
     pub never_taken: u32,
     /// A jump back that the conditional jump before it has done already.
     pub latched: bool,
+    /// The offset in bytes of the spilled value that it stores or loads, in the work-item's frame.
+    pub spilled_at: Option<u32>,
     /// Where it comes from.
     pub place: Place,
 }
@@ -53,20 +55,20 @@ pub struct Draft {
 /// A copy of one register into another of the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// What is written.
+    /// The register that is written.
     pub to: Virtual,
-    /// What is read.
+    /// The register that is read.
     pub from: Virtual,
     /// They stay two registers in any case.
     pub stays: bool,
 }
 
-/// What an instruction does to memory, as far as order matters.
+/// An instruction's effect on memory, as far as order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What it reads, if anything.
+    /// The location that it reads, if any.
     pub reads: Option<Location>,
-    /// What it writes, if anything.
+    /// The location that it writes, if any.
     pub writes: Option<Location>,
 }
 
@@ -122,6 +124,7 @@ impl Draft {
             memory: None,
             never_taken: 0,
             latched: false,
+            spilled_at: None,
             place,
         }
     }

@@ -1,4 +1,4 @@
-//! What lowering asks about values: how they are made and used, and how much of them anybody needs.
+//! Queries of the lowering about values: their definitions, their uses, and how many of their bits are used.
 
 use std::collections::HashSet;
 
@@ -25,9 +25,9 @@ pub struct Facts<'k> {
     pub uses: SecondaryMap<Value, Vec<Use<'k>>>,
     /// The region that a value is made in; regions are numbered as they are entered.
     pub home: SecondaryMap<Value, u32>,
-    /// On what work-items of a sub-group part.
+    /// Conditions on which work-items of a sub-group diverge.
     pub divergence: Divergence,
-    /// What comes from constant memory.
+    /// Values from constant memory.
     pub banked: BankedConstants,
     /// The tokens after whose operations a group of copies is closed.
     pub commits: HashSet<Value>,
@@ -113,8 +113,7 @@ impl<'k> Facts<'k> {
         self.upper.contains(value)
     }
 
-    /// 32-bit registers that a value takes: none for truth values, tokens, and what a uniform
-    /// register holds.
+    /// 32-bit registers of a value: none for truth values, tokens, and values in uniform registers.
     pub fn width(&self, value: Value) -> u8 {
         let uniform = !self.divergence.differs(value) && self.is_uniform_arithmetic(value);
         match self.kernel.ty(value) {

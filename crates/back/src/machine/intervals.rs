@@ -36,7 +36,7 @@ impl Intervals {
         let mut around = Vec::with_capacity(controls.len());
         let mut innermost = None;
         for (index, control) in controls.iter().enumerate() {
-            // What opens a loop runs once, before it; what closes it belongs to it.
+            // The start of a loop runs once, before it; its end belongs to it.
             around.push(innermost);
             if let Control::Loop { .. } = control {
                 loops[index] = Some((innermost, scopes.closing[index]));

@@ -18,6 +18,7 @@ pub fn lay_out(
     drafts: Vec<Draft>,
     virtuals: &Virtuals,
     register_estimate: RegisterEstimate,
+    frame_bytes: u32,
 ) -> MachineProgram {
     let drafts = attach_free_steps(drafts);
     let (numbers, register_count) = registers::number(&drafts, virtuals);
@@ -61,6 +62,7 @@ pub fn lay_out(
                 operands: Operands::default(),
                 address,
                 bytes,
+                spilled_at: draft.spilled_at,
                 place: draft.place,
             });
             address += bytes;
@@ -77,6 +79,7 @@ pub fn lay_out(
         slots,
         slot_count,
         register_estimate,
+        frame_bytes,
         code_bytes: address,
     }
 }
@@ -88,7 +91,7 @@ fn numbered(registers: &[Virtual], numbers: &SecondaryMap<Virtual, Option<Regist
         .collect()
 }
 
-/// What costs nothing is done by the next instruction, or by the one before if the next has a guard.
+/// Free steps are attached to the next instruction, or to the one before if the next has a guard.
 fn attach_free_steps(drafts: Vec<Draft>) -> Vec<Draft> {
     let mut attached: Vec<Draft> = Vec::with_capacity(drafts.len());
     let mut waiting: Vec<Draft> = Vec::new();

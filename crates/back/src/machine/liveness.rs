@@ -128,7 +128,7 @@ pub fn visit_live(drafts: &[Draft], registers: usize, visit: impl FnMut(usize, &
     walk.backwards(0, drafts.len(), &mut live, true);
 }
 
-/// What is wanted where a scope's jumps go.
+/// The registers live at the targets of a scope's jumps.
 struct Target {
     after: RegisterSet,
     header: RegisterSet,
@@ -138,7 +138,7 @@ struct Walk<'d, F> {
     drafts: &'d [Draft],
     registers: usize,
     scopes: Scopes,
-    /// What is wanted at the start of a loop's body, by the draft that opens it; grows to its limit.
+    /// The registers live at the start of a loop's body, by the draft that opens it; iterated to a fixed point.
     headers: Vec<Option<RegisterSet>>,
     targets: Vec<Target>,
     visit: F,
@@ -223,7 +223,7 @@ impl<F: FnMut(usize, &RegisterSet)> Walk<'_, F> {
         self.headers[opening] = Some(header);
     }
 
-    /// Visits a draft; from what is wanted after it to what is wanted before it.
+    /// Visits a draft: from its live-out to its live-in registers.
     fn note(&mut self, index: usize, live: &mut RegisterSet, visiting: bool) {
         if visiting {
             (self.visit)(index, live);

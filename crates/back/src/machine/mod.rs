@@ -1,11 +1,10 @@
 //! Kernel to machine program: the instruction stream that the timer runs.
 //!
-//! A device does not execute IR operations. A square root is a dozen instructions, an address may be
-//! none, a 64-bit addition two. This back end lowers a kernel to the stream that the vendor's
-//! compiler would emit for it, as far as time depends on it: the number of instructions, the units
-//! they occupy, what they wait for, their bytes of code, the registers they need. The stream is also
-//! executable: each IR operation is attached to the instruction that completes it, so the timer
-//! computes real addresses and takes real branches.
+//! A device does not execute IR operations. A square root is a dozen instructions, an address may be none, a 64-bit addition
+//! two. This back end lowers a kernel to the stream that the vendor's compiler would emit, in every respect that affects time:
+//! the number of instructions, their units and dependences, their bytes of code, the registers they need. The stream is also
+//! executable: each IR operation is attached to the instruction that completes it, so the timer computes real addresses and
+//! takes real branches.
 //!
 //! In order: clean the kernel up (`cleanup`); select instructions; schedule them between jumps;
 //! merge the registers that moves connect; count registers; lay the code out. `program` defines the
@@ -16,6 +15,7 @@ mod coalesce;
 mod constants;
 mod draft;
 mod facts;
+mod frame;
 mod intervals;
 mod isa;
 mod layout;
@@ -96,14 +96,15 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
         isa::intel::join_once(&mut drafts);
     }
     let estimate = registers::estimate(target, &drafts, &virtuals);
+    let mut frame_bytes = 0;
     if estimate.spilled_bytes > 0 {
         let counts: fn(&draft::Draft) -> bool = match target.family {
             Family::Nvidia => |_| true,
             Family::Intel => |draft| draft.fixed,
         };
-        spill::spill(&mut drafts, &mut virtuals, registers::room(target), counts);
+        frame_bytes = spill::spill(&mut drafts, &mut virtuals, registers::room(target), counts);
     }
-    layout::lay_out(kernel, drafts, &virtuals, estimate)
+    layout::lay_out(kernel, drafts, &virtuals, estimate, frame_bytes)
 }
 
 #[cfg(test)]

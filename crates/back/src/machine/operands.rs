@@ -1,16 +1,16 @@
-//! What instructions read of the register file.
+//! The register-file reads of instructions.
 //!
-//! An operand that the last instruction of the same kind read too is still at hand (`.reuse` in SASS), unless the
-//! scheduler has gone on with another sub-group in between. Arithmetic in double precision has places of its own for it.
-//! (On an H200, `docs/simulator.md`: fma of doubles with operands in common take 2.2 cycles, whatever stands between them,
-//! and 3 without; logic and fma of floats in turns have nothing at hand.)
+//! An operand that the previous instruction of the same kind also read is still available (`.reuse` in SASS), unless the
+//! scheduler has switched to another sub-group in between. Double-precision arithmetic has reuse slots of its own. (On an H200,
+//! `docs/simulator.md`: fma of doubles with common operands takes 2.2 cycles regardless of the instructions in between, and 3
+//! without; alternating logic and float fma reuses nothing.)
 
 use super::program::{Class, Control, Instruction, Operands, Register};
 
-/// How far behind an instruction others look for what it read.
+/// How far behind an instruction others look for its operands.
 const REACH: usize = 4;
 
-/// Works out what each instruction reads. `reads` has the registers of each with their widths in 32-bit words.
+/// Computes each instruction's reads. `reads` has the registers of each with their widths in 32-bit words.
 pub fn fill_in(instructions: &mut [Instruction], reads: &[Vec<(Register, u8)>]) {
     for at in 0..instructions.len() {
         let words = reads[at].iter().map(|&(_, width)| width).sum();
@@ -78,7 +78,7 @@ mod tests {
     use crate::ir::{parse, verify};
     use crate::machine::{Class, Operands, Target, lower};
 
-    /// What the instructions of a class read, in their order.
+    /// The reads of the instructions of a class, in their order.
     fn operands(body: &str, class: Class) -> Vec<Operands> {
         let text = format!(
             "hsir 1\nkernel @t(%out: ptr.global f64[%n] align 8 unaliased, %n: i64, %a: f64, %b: f64) {{\n\

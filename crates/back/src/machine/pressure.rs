@@ -1,4 +1,4 @@
-//! The registers taken while a segment is put in order, and what to issue when they run short.
+//! The registers in use while a segment is scheduled, and the choice of instructions when they run short.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -12,7 +12,7 @@ const UNCOUNTED: u32 = 32;
 /// Registers of the widest value.
 const A_VALUE: i64 = 2;
 
-/// What could be issued.
+/// A candidate.
 #[derive(Default)]
 pub(super) struct Queues {
     /// Now, by height. Ties go by the order in the source.
@@ -27,7 +27,7 @@ pub(super) struct Queues {
 pub(super) struct Pressure {
     now: u32,
     comfortable: u32,
-    /// For each draft: what it reads and writes, with widths.
+    /// For each draft: its reads and writes, with widths.
     reads: Vec<Vec<(Virtual, u32)>>,
     writes: Vec<Vec<(Virtual, u32)>>,
     /// For each register that the segment reads or writes: how many drafts still read it; one more if it is wanted after
@@ -93,7 +93,7 @@ impl Pressure {
         self.now >= self.comfortable
     }
 
-    /// What issuing a draft adds to the registers taken.
+    /// The registers that issuing a draft adds.
     fn added(&self, at: usize) -> i64 {
         let written: i64 = self.writes[at]
             .iter()
@@ -128,10 +128,11 @@ impl Pressure {
         }
     }
 
-    /// What to issue when registers are short: as long as there are a few more than are counted here, what starts the longest chain,
-    /// if that adds no more than a value. (ptxas has 254 and 255 registers in `option-pricing` under rings of two and four in
-    /// registers, spills seven, and has several chains on their way; 288 are counted here. With what frees registers only, one
-    /// chain after the other, the rings take 160 and 204 µs here; with this 125 and 129; on an H200 144 and 139.)
+    /// The next instruction to issue when registers are short: as long as a few more are free than are counted here, the one
+    /// that starts the longest chain, if it adds at most one value. (ptxas uses 254 and 255 registers in `option-pricing` under
+    /// rings of two and four in registers, spills seven, and has several chains in flight; 288 are counted here. If only
+    /// instructions that free registers were chosen, one chain after the other, the rings would take 160 and 204 µs here; with
+    /// this rule 125 and 129; on an H200 144 and 139.)
     pub(super) fn frugal(&self, queues: &mut Queues) -> Option<usize> {
         if self.now < self.comfortable + UNCOUNTED {
             let adds_little = |&&(_, Reverse(at)): &&(u32, Reverse<usize>)| self.added(at) <= A_VALUE;
@@ -144,9 +145,9 @@ impl Pressure {
         self.cheapest(queues)
     }
 
-    /// Of all that could be issued, waiting or not, what leaves no more registers taken, and the sooner the better; if all do, what
-    /// takes the fewest more. (ptxas has all sixteen loads of `pagerank` under `unroll:16` on their way before it adds the
-    /// first, with 32 registers.)
+    /// Of all candidates, waiting or not, the earliest of those that leave no more registers in use; if all do, the one that
+    /// takes the fewest more. (ptxas has all sixteen loads of `pagerank` under `unroll:16` in flight before it adds the first,
+    /// with 32 registers.)
     fn cheapest(&self, queues: &mut Queues) -> Option<usize> {
         let Queues { ready, later, .. } = queues;
         let candidates = ready.iter().map(|&(_, Reverse(at))| (false, at));

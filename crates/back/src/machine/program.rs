@@ -12,9 +12,8 @@
 //! 3. its [`control`](Instruction::control) is obeyed;
 //! 4. the registers that it defines become ready after its latency.
 //!
-//! Everything that a program computes is in the steps; registers exist only to say what waits for
-//! what. An instruction of [`Class::None`] is a marker: it takes no time, no issue slot and no
-//! bytes, but its steps and its control count.
+//! The steps contain all computation; registers exist only to express dependences. An instruction of [`Class::None`] is a
+//! marker: it takes no time, no issue slot and no bytes, but its steps and its control are carried out.
 //!
 //! # Masks
 //!
@@ -52,7 +51,7 @@ pub struct MachineProgram {
     pub kernel: Kernel,
     /// The instructions, in order of their code addresses. The last one is a `Return`.
     pub instructions: Vec<Instruction>,
-    /// What the instructions compute; each names a range.
+    /// The instructions' computations; each instruction names a range.
     pub steps: Vec<Step>,
     /// How many [`Register`]s the instructions name.
     pub registers: u32,
@@ -62,8 +61,10 @@ pub struct MachineProgram {
     pub slots: SecondaryMap<Value, Option<Slot>>,
     /// How many slots there are.
     pub slot_count: u32,
-    /// What the program occupies in the register file.
+    /// The program's use of the register file.
     pub register_estimate: RegisterEstimate,
+    /// Bytes of a work-item's frame in private memory, where spilled values live.
+    pub frame_bytes: u32,
     /// Bytes of code, those of paths never taken included.
     pub code_bytes: u32,
 }
@@ -79,10 +80,10 @@ entity_impl!(Register, "r");
 pub struct Slot(u32);
 entity_impl!(Slot, "slot");
 
-/// What a work-item needs of the register file.
+/// A work-item's use of the register file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegisterEstimate {
-    /// 32-bit registers, at most what the device allows one work-item.
+    /// 32-bit registers, at most the device's limit for one work-item.
     pub registers: u32,
     /// Bytes of the values that do not fit and live in private memory.
     pub spilled_bytes: u32,
@@ -91,12 +92,12 @@ pub struct RegisterEstimate {
 /// One instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instruction {
-    /// The unit that it occupies, and what it costs.
+    /// Its unit, and its cost.
     pub class: Class,
     /// Where the program goes on.
     pub control: Control,
-    /// What it computes: a range of [`MachineProgram::steps`]. Empty for the inner instructions of
-    /// an expansion, whose last one carries the operation.
+    /// Its computation: a range of [`MachineProgram::steps`]. Empty for the inner instructions of an expansion, whose last one
+    /// carries the operation.
     pub steps: Range<u32>,
     /// For how many of the sub-group's work-items it works.
     pub share: Share,
@@ -112,6 +113,9 @@ pub struct Instruction {
     pub address: u32,
     /// Bytes of code up to the next instruction: its own, and those of a path never taken.
     pub bytes: u32,
+    /// The offset in bytes of the spilled value that it stores or loads, in the work-item's frame
+    /// ([`MachineProgram::frame_bytes`]).
+    pub spilled_at: Option<u32>,
     /// The source that it came from.
     pub place: Place,
 }
@@ -124,7 +128,7 @@ pub enum Share {
     Whole,
     /// Half of them: it is one of two that do the same.
     Half,
-    /// One, for all: what it computes is the same for them.
+    /// One, for all: its result is the same for them.
     One,
 }
 
@@ -139,12 +143,12 @@ impl Share {
     }
 }
 
-/// What an instruction reads of the register file, in 32-bit words of each work-item.
+/// An instruction's reads of the register file, in 32-bit words of each work-item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operands {
-    /// All of it; what comes from constants, uniform registers and predicates is not counted.
+    /// All operands; constants, uniform registers and predicates are not counted.
     pub words: u8,
-    /// What of it an instruction before it read, so that it may still be at hand.
+    /// The operands that an earlier instruction also read, so that they may still be in the reuse cache.
     pub kept: u8,
     /// That is so many instructions back.
     pub kept_since: u8,
@@ -155,7 +159,7 @@ pub struct Operands {
 pub struct Guard {
     /// A `Bool`.
     pub value: Value,
-    /// What it must be.
+    /// The required value.
     pub holds: bool,
 }
 
@@ -171,12 +175,12 @@ pub struct RegisterList {
 pub enum Step {
     /// An operation of the kernel: no block, `if`, loop or terminator.
     Op(Op),
-    /// Values passed by a `Break` or `Continue`, or into a loop: each first takes what each second
-    /// was before, on the active lanes only.
+    /// Values passed by a `Break` or `Continue`, or into a loop: each first takes the old value of each second, on the active
+    /// lanes only.
     Assign(Vec<(Value, Value)>),
 }
 
-/// What an instruction costs: the names under which a device model gives latency and rate.
+/// The cost class of an instruction: the name under which a device model gives latency and rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// A marker: no time, no issue slot, no code.
@@ -233,7 +237,7 @@ pub enum Class {
         /// Per lane.
         bytes: u8,
     },
-    /// Waits until what came before is ordered.
+    /// Waits until earlier accesses are ordered.
     Fence,
     /// An exchange or a vote inside the sub-group.
     Shuffle,
@@ -318,8 +322,8 @@ pub enum Control {
 }
 
 impl Instruction {
-    /// How many of Intel's instructions it stands for: one works on two registers of 64 bytes at most, so what is 64 bits wide takes
-    /// two for a sub-group of 32.
+    /// How many of Intel's instructions it stands for: one works on at most two registers of 64 bytes, so 64-bit operations
+    /// take two for a sub-group of 32.
     pub fn pieces(&self, sub_group: u32) -> u32 {
         let bytes = match self.class {
             Class::None => return 0,

@@ -1,8 +1,8 @@
 //! Recipes: the instructions that one operation becomes.
 //!
-//! The tables say what ptxas 13.0 (sm_90) emits for the operation alone, read from disassembled code:
-//! the path that is executed, with its dependences, and how many bytes of a path for rare operands
-//! (subnormals, overflow) lie in between. Those paths themselves are calls and are not modelled.
+//! The tables contain ptxas 13.0's output (sm_90) for each operation alone, read from disassembled code: the path that is
+//! executed, with its dependences, and the bytes of the path for rare operands (subnormals, overflow) in between. The rare
+//! paths themselves are calls and are not modelled.
 
 use super::program::Class;
 
@@ -20,7 +20,7 @@ pub enum Input {
 pub struct RecipeStep {
     /// Its unit.
     pub class: Class,
-    /// What it waits for.
+    /// Its inputs.
     pub inputs: &'static [Input],
     /// Instructions behind it that are jumped over.
     pub never_taken: u32,

@@ -12,7 +12,7 @@ use super::target::{Family, OVERHEAD, Target};
 /// The fewest registers that ptxas reports for a kernel that does anything.
 const LEAST: u32 = 8;
 
-/// What the drafts need of the register file: the most 32-bit registers wanted at the same time.
+/// The drafts' register pressure: the most 32-bit registers that are live at the same time.
 pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> RegisterEstimate {
     let mut most = 0;
     let mut most_across_jumps = 0;
@@ -38,9 +38,9 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
         Family::Nvidia => (most + OVERHEAD).max(LEAST),
         Family::Intel => most + isa::intel::OVERHEAD,
     };
-    // No order saves what is wanted on the other side of a jump. (Of 100 plans that ptxas 13.0 is to hold to fewer registers than
-    // are counted here, 64 or more, it spills in 25 of the 26 in which that alone is more, at least 96 bytes, and in 9 of the others, at most
-    // 116.)
+    // No order saves registers that are live across a jump. (Of 100 plans that ptxas 13.0 must compile to fewer registers than
+    // are counted here, 64 or more, it spills in 25 of the 26 in which these alone exceed the limit, at least 96 bytes, and in
+    // 9 of the others, at most 116.)
     let can_save = needed <= target.saved_at_most && most_across_jumps <= target.kept_registers;
     let needed = match can_save {
         true => needed.min(target.kept_registers),

@@ -1,10 +1,9 @@
 //! The order of instructions between jumps.
 //!
-//! A list scheduler: whatever starts the longest chain of latencies goes first, so loads come early
-//! and independent chains of arithmetic (of unrolled iterations, say) are interleaved. Where registers
-//! run short it takes what frees some. Nothing moves across a jump, a barrier, or where lanes meet:
-//! ptxas does not move code there either, which is why square roots, each with a jump for rare
-//! operands, are not interleaved.
+//! A list scheduler: the instruction that starts the longest chain of latencies goes first, so loads come early and independent
+//! chains of arithmetic (of unrolled iterations, say) are interleaved. When registers run short it prefers instructions that
+//! free some. Nothing moves across a jump, a barrier, or a reconvergence point: ptxas does not move code there either, which is
+//! why square roots, each with a jump for rare operands, are not interleaved.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -63,7 +62,7 @@ fn is_long_load(class: Class) -> bool {
     matches!(class, Class::Load { space, .. } if space != Space::Shared)
 }
 
-/// The registers that hold what was loaded.
+/// The registers with loaded values.
 struct Loaded {
     /// As loads left it: it may be on its way.
     direct: RegisterSet,
@@ -71,7 +70,7 @@ struct Loaded {
     all: RegisterSet,
 }
 
-/// The registers that hold what these do, moved or not.
+/// The registers with these operations' results, moved or not.
 fn with_moved(drafts: &[Draft], direct: &RegisterSet) -> RegisterSet {
     let mut loaded = direct.clone();
     let moves: Vec<Move> = drafts.iter().filter_map(|draft| draft.move_).collect();
@@ -88,7 +87,7 @@ fn with_moved(drafts: &[Draft], direct: &RegisterSet) -> RegisterSet {
     loaded
 }
 
-/// The drafts between two fixed ones, and what waits for what.
+/// The drafts between two fixed ones, and their dependences.
 struct Segment<'s> {
     target: &'s Target,
     drafts: Vec<Draft>,
@@ -118,7 +117,7 @@ impl<'s> Segment<'s> {
         segment
     }
 
-    /// With what registers and memory demand only.
+    /// With only the dependences through registers and memory.
     fn depending(
         kernel: &Kernel,
         target: &'s Target,
@@ -144,10 +143,10 @@ impl<'s> Segment<'s> {
         segment
     }
 
-    /// The drafts with each load where it is first used, and with it what only loads need: from there it is moved up, as far as
-    /// the window reaches. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its 24 loads
-    /// in front of the arithmetic of four iterations, of 305 instructions each; in the machine code those of the second one are 217
-    /// to 255 instructions before their first use, and so are those of the third and the fourth.)
+    /// The drafts with each load, and the operations that only loads need, moved to its first use: from there it moves up, as
+    /// far as the window reaches. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its
+    /// 24 loads in front of the arithmetic of four iterations, of 305 instructions each; in the machine code those of the
+    /// second one are 217 to 255 instructions before their first use, and so are those of the third and the fourth.)
     fn with_loads_sunk(self) -> Vec<Draft> {
         let count = self.drafts.len();
         let mut sinks = vec![false; count];
@@ -274,9 +273,9 @@ impl<'s> Segment<'s> {
     }
 
     /// A load behind a shuffle in the source stays there. ptxas begins a new block at each shuffle of lanes that may have
-    /// parted and does not move loads across, though it lets shuffles pass each other and puts all of them behind one test.
+    /// diverged and does not move loads across, though it lets shuffles pass each other and puts all of them behind one test.
     /// (`attention` loads a value behind the sum of a score over a sub-group: on an H100 and an H200 an iteration waits for
-    /// device memory twice, 1,726 and 1,670 cycles, though nothing of the load needs the sum.)
+    /// device memory twice, 1,726 and 1,670 cycles, though the load does not depend on the sum.)
     fn keep_loads_behind_shuffles(&mut self) {
         let mut shuffles = Vec::new();
         for index in 0..self.drafts.len() {
@@ -321,16 +320,16 @@ impl<'s> Segment<'s> {
         }
     }
 
-    /// What is loaded for use behind a jump shares a scoreboard with what was loaded before for the same: whoever
-    /// waits for the one waits for both. So what the last iteration loaded is used, once, before more is loaded; by arithmetic,
-    /// that is: moves to the next iteration come behind the last load (`article` with a ring of eight in registers).
+    /// A load whose value is used behind a jump shares a scoreboard with earlier loads of that kind: waiting for one waits for
+    /// both. So the last iteration's loads are used once before more is loaded, by arithmetic: moves to the next iteration come
+    /// behind the last load (`article` with a ring of eight in registers).
     ///
-    /// But ptxas does not know of the wait. Where a pointer is loaded from the constant bank here, the products that read
-    /// it are late, and a load that needs neither goes before them: then whoever waits for what was loaded before waits for
-    /// this load as well. (All rings of `gather` in registers in a body of four, eight or sixteen unrolled iterations have
+    /// But ptxas does not know of the wait. If a pointer is loaded from the constant bank here, the products that read it are
+    /// late, and a load that needs neither goes before them: then waiting for the earlier loads waits for this load as well.
+    /// (All rings of `gather` in registers in a body of four, eight or sixteen unrolled iterations have
     /// `LDG R30 …, IMAD.WIDE R24, R14, 0x4, R34`, the latter of which waits for the scoreboard of both. In one of two the
-    /// pointer stays in registers, and it is the other way round; in rings of copies, too, where what the products lead
-    /// to is waited for soon.)
+    /// pointer stays in registers, and it is the other way round; in rings of copies, too, where the products' results are
+    /// waited for soon.)
     fn use_before_loading(&mut self, loaded: &Loaded) {
         let mut used: HashSet<Virtual> = HashSet::new();
         let mut all_loads = Vec::new();

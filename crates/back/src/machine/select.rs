@@ -70,7 +70,7 @@ struct Selector<'f, 'k> {
     facts: &'f Facts<'k>,
     fused: Fused,
     virtuals: Virtuals,
-    /// What to wait for to have a value: its register, or those of what it stands for.
+    /// The registers to wait for to have a value: its own, or those that it stands for.
     registers: SecondaryMap<Value, Vec<Virtual>>,
     drafts: Vec<Draft>,
     /// The loads of pointers from the constant bank.
@@ -88,7 +88,7 @@ struct Selector<'f, 'k> {
     moved_constants: HashMap<u64, Virtual>,
     /// How many jumps there were.
     jumps: u32,
-    /// What pointers point into.
+    /// The targets of pointers.
     roots: SecondaryMap<Value, Option<Root>>,
     /// The condition of the `if` that is being turned into predicates.
     predicate: Option<(Guard, Vec<Virtual>)>,
@@ -429,7 +429,7 @@ impl Selector<'_, '_> {
         }
     }
 
-    /// What the result of a pure operation points into.
+    /// The target of a pure operation's result.
     fn root_of(&self, op: &Op) -> Option<Root> {
         match &op.kind {
             OpKind::ArrayAddress(array) => Some(Root::Array(*array)),

@@ -1,4 +1,4 @@
-//! What ptxas puts between loads from shared memory and asynchronous copies.
+//! The instructions that ptxas puts between loads from shared memory and asynchronous copies.
 //!
 //! Before: `LDS r4 … LDGSTS [r2], [r6]`.
 //! After:  `LDS r4 … @!PT LDS RZ, [RZ]` three times, `LDGSTS [r2], [r6]`.

@@ -7,43 +7,47 @@
 //! … = %a + …                         %b = load; … = %b + …
 //! ```
 //!
-//! Where more is in use at one time than there is room for, the values are stored that are written and read least often, an
-//! instruction in a loop counting eight times one outside. What they are is computed as before: only time and registers change.
-//! A compiler also computes some values again, and has other orders; the tests hold the number of stores to its own. Intel's finds an
-//! order that needs fewer registers wherever there is one, so that only what is in use at a jump counts there.
+//! If more registers are live at a point than the register file holds, the values with the fewest reads and writes are spilled;
+//! an instruction in a loop counts eight times one outside. Results do not change, only time and registers. A compiler also
+//! recomputes some values and finds other orders; the tests compare the number of stores with the compiler's. Intel's compiler
+//! finds an order that needs fewer registers if there is one, so only values live across jumps count there.
 
 use cranelift_entity::SecondaryMap;
 
 use super::draft::{Draft, Virtual, VirtualData, Virtuals};
+use super::frame::Frame;
 use super::liveness::visit_live;
 use super::program::{Class, Control};
 use crate::ir::Space;
 
-/// How often the program is gone through at most. What does not fit then stays where it is.
+/// The most passes over the program. Values that do not fit then stay in registers.
 const MOST_ROUNDS: u32 = 32;
 
 /// How much more an instruction in a loop counts than one outside.
 const LOOP_WEIGHT: f64 = 8.0;
 
-/// Spills values until no draft for which `counts` holds needs more than `room` 32-bit registers.
-pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, counts: fn(&Draft) -> bool) {
-    // What was stored, and what it is loaded into, is in registers for a moment only.
+/// Spills values until no draft for which `counts` holds needs more than `room` 32-bit registers. Gives the bytes of the frame
+/// that holds them.
+pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, counts: fn(&Draft) -> bool) -> u32 {
+    let mut frame = Frame::new(drafts, virtuals.len());
+    // Stored values, and the registers that they are loaded into, are live for a moment only.
     let mut settled: SecondaryMap<Virtual, bool> = SecondaryMap::new();
     for _ in 0..MOST_ROUNDS {
         let chosen = choose(drafts, virtuals, room, counts, &settled);
         if chosen.is_empty() {
-            return;
+            break;
         }
-        let mut is_chosen: SecondaryMap<Virtual, bool> = SecondaryMap::new();
+        let mut places: SecondaryMap<Virtual, Option<u32>> = SecondaryMap::new();
         for &register in &chosen {
-            is_chosen[register] = true;
+            places[register] = Some(frame.place(register, u32::from(virtuals[register].width)));
             settled[register] = true;
         }
-        *drafts = rewritten(std::mem::take(drafts), virtuals, &is_chosen, &mut settled);
+        *drafts = rewritten(std::mem::take(drafts), virtuals, &places, &mut settled);
     }
+    frame.bytes()
 }
 
-/// What is stored so that the place where most is in use has room; nothing where it has.
+/// The values to store so that the point of highest pressure fits; none if it fits.
 fn choose(
     drafts: &[Draft],
     virtuals: &Virtuals,
@@ -103,7 +107,7 @@ fn weights(drafts: &[Draft]) -> SecondaryMap<Virtual, Option<f64>> {
         }
         let depth = is_loop.iter().filter(|&&is_loop| is_loop).count();
         let weight = LOOP_WEIGHT.powi(depth as i32);
-        // What only some lanes write, or a jump reads, stays where it is.
+        // A register that only some lanes write, or a jump reads, is not spilled.
         let stays = draft.control != Control::Next;
         for &register in &draft.defines {
             let known = weights[register];
@@ -119,11 +123,11 @@ fn weights(drafts: &[Draft]) -> SecondaryMap<Virtual, Option<f64>> {
     weights
 }
 
-/// The drafts with stores behind what writes the registers, and loads before what reads them.
+/// The drafts with a store behind each write of the registers, and a load before each read.
 fn rewritten(
     drafts: Vec<Draft>,
     virtuals: &mut Virtuals,
-    is_chosen: &SecondaryMap<Virtual, bool>,
+    places: &SecondaryMap<Virtual, Option<u32>>,
     settled: &mut SecondaryMap<Virtual, bool>,
 ) -> Vec<Draft> {
     let mut made = Vec::with_capacity(drafts.len());
@@ -136,15 +140,14 @@ fn rewritten(
         };
         let mut loaded: Vec<(Virtual, Virtual)> = Vec::new();
         for used in &mut draft.uses {
-            if !is_chosen[*used] {
-                continue;
-            }
+            let Some(place) = places[*used] else { continue };
             let known = loaded.iter().find(|(from, _)| from == used).map(|&(_, to)| to);
             let to = known.unwrap_or_else(|| {
                 let to = fresh(*used, virtuals);
                 let bytes = virtuals[to].width * 4;
                 let load = Draft {
                     defines: vec![to],
+                    spilled_at: Some(place),
                     ..Draft::new(
                         Class::Load {
                             space: Space::Private,
@@ -161,13 +164,12 @@ fn rewritten(
         }
         let mut stores = Vec::new();
         for defined in &mut draft.defines {
-            if !is_chosen[*defined] {
-                continue;
-            }
+            let Some(place) = places[*defined] else { continue };
             let from = fresh(*defined, virtuals);
             let bytes = virtuals[from].width * 4;
             stores.push(Draft {
                 uses: vec![from],
+                spilled_at: Some(place),
                 ..Draft::new(
                     Class::Store {
                         space: Space::Private,
@@ -179,7 +181,7 @@ fn rewritten(
             *defined = from;
         }
         if let Some(move_) = &draft.move_
-            && (is_chosen[move_.from] || is_chosen[move_.to])
+            && (places[move_.from].is_some() || places[move_.to].is_some())
         {
             draft.move_ = None;
         }

@@ -1,4 +1,4 @@
-//! What lowering has to know of a device: which compiler it imitates, and a few sizes.
+//! The device properties that lowering needs: the imitated compiler, and a few sizes.
 
 use crate::model::hint::Form;
 use crate::model::occupancy::Footprint;
@@ -25,8 +25,8 @@ pub struct Target {
     pub sub_group: u32,
     /// 32-bit registers that a work-item can have.
     pub max_registers: u32,
-    /// 32-bit registers of a work-item up to which the compiler takes more to save time: what leaves
-    /// as many work-groups resident as the launch can use.
+    /// 32-bit registers of a work-item up to which the compiler takes more to save time: as many as leave the number of
+    /// resident work-groups that the launch can use.
     pub comfortable_registers: u32,
     /// Registers that leave room for as many work-groups as the launch can use: the compiler keeps to them if it can.
     pub kept_registers: u32,
@@ -48,9 +48,9 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;
 
-/// 32-bit registers that ptxas takes besides those that hold the kernel's values: the stack pointer,
-/// and what alignment of pairs and the order of allocation waste. Fitted to `ptxas -v` of the plans of the documents: half of them
-/// are off by 17 % at most, most by too few still.
+/// 32-bit registers that ptxas takes besides those for the kernel's values: the stack pointer, and losses to the alignment of
+/// pairs and the order of allocation. Fitted to `ptxas -v` of the plans of the documents: half of them are off by at most 17 %,
+/// most by too few still.
 ///
 /// It does without where that lets a core hold all the work-items that it can: of 179 plans that would need 33 to 38 registers here,
 /// 126 have 32 at most.
@@ -60,9 +60,9 @@ pub(super) const OVERHEAD: u32 = 6;
 /// not to save more than that takes.
 pub const LEAST_PROMISED: u32 = 64;
 
-/// How many times the registers that it is left with it can do without then. (Of 342 plans that need more here than there
-/// are, ptxas 13.0 finds room for 303 with nothing spilled, up to this many times: it begins fewer things at once. What it
-/// spills for is compiled again, for fewer work-groups.)
+/// The largest ratio of counted registers to available ones that a compiler can avoid by reordering. (Of 342 plans that need
+/// more here than there are, ptxas 13.0 finds room for 303 without spills, up to this ratio: it starts fewer things at once.
+/// The others are compiled again, for fewer work-groups.)
 const MOST_SAVED: u32 = 2;
 
 /// Registers that the estimate does not see, and that the compiler needs besides.
@@ -102,8 +102,7 @@ impl Target {
         }
     }
 
-    /// What its prefetches look like. The timer knows none in bulk: their lines, divided over the sub-group, move
-    /// the same bytes.
+    /// The form of its prefetches. The timer has no bulk ones: their lines, divided over the sub-group, move the same bytes.
     pub fn prefetches(&self) -> Form {
         let form = match self.family {
             Family::Nvidia => Form::nvidia(false),
@@ -167,7 +166,7 @@ impl Target {
         self
     }
 
-    /// What a work-group of `group` work-items occupies with a program's registers.
+    /// The resources of a work-group of `group` work-items with a program's registers.
     pub fn footprint(&self, group: u32, registers: u32, shared: u32, barrier: bool) -> Footprint {
         Footprint {
             registers,

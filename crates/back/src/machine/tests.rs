@@ -1,4 +1,4 @@
-//! What instructions kernels become: the counts that times depend on.
+//! The instructions of kernels: the counts on which times depend.
 
 mod jumps;
 
@@ -148,7 +148,7 @@ fn loads_come_before_arithmetic() {
     assert!(loads.len() == 2 && loads[1] < arithmetic[0], "{program}");
 }
 
-/// Nothing of the load needs what the lanes exchange.
+/// The load does not depend on the exchanged values.
 #[test]
 fn a_load_behind_a_shuffle_stays_there() {
     let with = |exchange: &str| {
@@ -174,7 +174,7 @@ fn a_load_behind_a_shuffle_stays_there() {
     assert!(exchange.is_none() && load < product, "{load} and {product}");
 }
 
-/// Four loads, then what is done with each of them, 150 instructions.
+/// Four loads, then 150 instructions on the results of each.
 #[test]
 fn loads_that_are_used_much_later_wait() {
     let mut body = ID.to_string();
@@ -314,7 +314,7 @@ fn copies_that_are_joined_make_one_group() {
         (2, 2),
         "{apart}"
     );
-    // A wait keeps its token, and what is read from shared memory afterwards stays behind it.
+    // A wait keeps its token, and reads from shared memory behind it stay there.
     let read = program(&format!(
         "{ID}\n{copies}%j = join %a, %b\nwait %j\n%v = load f64 %s0, @in\n%g = float_to_float %v to f32\n\
          store %to, %g"
@@ -343,7 +343,7 @@ fn intel_has_64_bit_integers_and_no_offsets() {
     assert_eq!(count(&program, Class::Int64), 6, "{program}");
 }
 
-/// The estimate is near what ptxas reports for our PTX of the same kernel.
+/// The estimate is near ptxas's number for our PTX of the same kernel.
 #[test]
 fn registers_are_as_many_as_ptxas_takes() {
     let reported = include_str!("../../../../headstart/tests/out/ptxas.txt");
@@ -457,7 +457,7 @@ fn the_halves_of_a_double_are_its_registers() {
     };
     let one = halves("%s = shl %hi, 20:i32");
     let two = halves("%d = shl %hi, 20:i32\n%s = shr.s %d, 3:i32");
-    // What is done to the upper half, and nothing for taking it out and putting it back.
+    // The operation on the upper half, and nothing for extracting and inserting it.
     assert_eq!((one, two), (1, 2));
 }
 
@@ -478,7 +478,7 @@ fn an_instruction_holds_one_constant() {
 
 #[test]
 fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
-    // What leaves is made of the old counter: ptxas copies that, and the loop has one jump.
+    // The exit value is computed from the old counter: ptxas copies that, and the loop has one jump.
     let body = "%t = id.local.x\n%i0 = extend.u %t to i64\n\
                 %end, %sum = loop 'l (%i = %i0, %acc = 0.0:f64) -> i64, f64 {\n\
                 %at = address %in + %i * 8\n%x = load f64 %at, @in\n%next = fadd %acc, %x\n\
@@ -492,7 +492,7 @@ fn what_a_loop_is_left_with_is_computed_behind_its_jump() {
         .iter()
         .position(|one| one.class == Class::Branch)
         .expect("a test");
-    // The jump behind what leaving computes; none back to the loop's top.
+    // The jump behind the exit's computation; none back to the loop's top.
     let jumps = looped[test + 1..].iter().filter(|one| one.class == Class::Branch);
     assert_eq!(jumps.count(), 1, "{program}");
     assert!(
@@ -561,8 +561,8 @@ fn copies_of_one_group_are_closed_together_behind_the_if_that_guards_them() {
     assert_eq!(commits.count(), 1, "{program}");
 }
 
-/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more loaded there. What they lead
-/// to is loaded for the next iteration, or copied.
+/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more are loaded there. Their elements
+/// are loaded for the next iteration, or copied.
 fn unrolled_gather(copy: bool) -> Vec<Class> {
     let each = |pattern: &str| -> String {
         let one = |at: usize| pattern.replace('#', &at.to_string());

@@ -44,7 +44,7 @@ impl Window {
         self.offered.pop().map(|Reverse((at, _))| at)
     }
 
-    /// A draft is issued: the window takes in the next instruction, and what costs nothing behind it.
+    /// A draft is issued: the window takes in the next instruction, and the free ones behind it.
     pub(super) fn issue(&mut self, drafts: &[Draft], at: usize) {
         if !is_issued(&drafts[at]) || self.end >= drafts.len() {
             return;

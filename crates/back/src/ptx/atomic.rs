@@ -1,8 +1,8 @@
 //! Atomic operations and fences.
 //!
-//! PTX has the orders relaxed, acquire, release and both as qualifiers, and sequential consistency as a fence
-//! in front. Its scopes are the work-group (`cta`), the device (`gpu`) and the system (`sys`); a sub-group's is served by the
-//! work-group's. Whether the result is used, ptxas finds out: it makes a reduction of what is not.
+//! PTX has the orders relaxed, acquire, release and both as qualifiers, and sequential consistency as a fence in front. Its
+//! scopes are the work-group (`cta`), the device (`gpu`) and the system (`sys`); a sub-group's scope uses the work-group's.
+//! ptxas finds out whether the result is used, and makes a reduction if not.
 
 use super::emitter::Emitter;
 use super::memory::vector;
@@ -30,7 +30,7 @@ fn order_name(op: AtomicOp, order: MemoryOrder) -> &'static str {
     }
 }
 
-/// PTX's name of the operation and the letter of its type. What PTX has in one sign only is the same in both.
+/// PTX's name of the operation and the letter of its type. Operations that PTX has with one sign only do not depend on it.
 fn operation(op: AtomicOp) -> (&'static str, &'static str) {
     match op {
         AtomicOp::Load | AtomicOp::Store => ("", "b"),
@@ -119,7 +119,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An operand: floats with the canonical NaN, and the opposite of what is to be subtracted.
+    /// An operand: floats with the canonical NaN, and the negated subtrahend.
     fn atomic_operand(&mut self, op: AtomicOp, ty: Type, value: Value) -> String {
         if op == AtomicOp::Sub {
             let bits = ty.bits();

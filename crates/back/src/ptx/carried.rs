@@ -10,7 +10,7 @@ use super::registers::Class;
 use crate::error::{Error, Result};
 use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
 
-/// Carried instructions, by what their text holds, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
+/// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
 const NEWER: [(&str, &str, (u32, u32)); 6] = [
     ("mma.", ".e4m3.", (8, 4)),
     ("mma.", ".e5m2.", (8, 4)),
@@ -47,7 +47,7 @@ pub(super) fn declarations(kernel: &Kernel, declared: &str) -> String {
         if !what.text.contains("call ") || is_known {
             return;
         }
-        // The text declares `given0`, `given1`, … and what the function makes: `made0`.
+        // The text declares `given0`, `given1`, … and the function's results: `made0`.
         let params = |kind: &str| -> Vec<String> {
             let words = what.text.split(".param ").skip(1);
             let params = words
@@ -88,8 +88,8 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// What asynchronous products add to is where they add: the last operands, in the registers of the results. They are
-    /// not copied where nobody else wants them, because they may be in flight.
+    /// The accumulators of asynchronous products are their last operands, in the registers of the results. They are not copied
+    /// unless they are used elsewhere, because they may be in flight.
     fn accumulate(&mut self, results: &[Value], what: &Opaque, values: &Given) {
         if !what.text.starts_with("wgmma.mma_async") {
             return;
@@ -108,7 +108,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A value in a register, whatever it is.
+    /// A value in a register, of any kind.
     fn in_register(&mut self, value: Value) -> String {
         let operand = self.operand(value);
         match (operand.starts_with('%'), Class::of(self.ty(value))) {

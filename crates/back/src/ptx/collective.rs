@@ -1,8 +1,8 @@
 //! Shuffles and votes of a sub-group: a warp.
 //!
-//! All lanes take part, or those that a mask names. Where all do and a work-group may end within a warp, a shuffle from a
-//! lane that is not there has no meaning in PTX; the IR says that it gives the lane's own value, so it is selected. Of a
-//! party the IR asks, as PTX does, that the lane is in it.
+//! All lanes take part, or those that a mask names. If all do and a work-group may end within a warp, a shuffle from an absent
+//! lane is undefined in PTX; the IR returns the lane's own value, so it is selected. With a mask the IR requires, as PTX does,
+//! that the lane is in it.
 
 use super::emitter::Emitter;
 use super::registers::Class;
@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// 32 bits of another lane. Where there is no such lane in a warp, `shfl` gives the lane's own.
+    /// 32 bits of another lane. If there is no such lane in a warp, `shfl` returns the lane's own.
     fn shuffle_word(&mut self, to: &str, op: ShuffleOp, word: &str, distance: &str, party: &str) {
         let (mode, clamp) = match op {
             ShuffleOp::Index => ("idx", 31),
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         ));
     }
 
-    /// A predicate that holds where the lane that is asked is there; none if all lanes always are.
+    /// A predicate that holds if the source lane is present; none if all lanes always are.
     fn stays_inside(&mut self, op: ShuffleOp, distance: &str) -> Option<String> {
         let items = self.kernel.group_size.map(|size| size.iter().product::<u32>());
         // Lower lanes are always there.
@@ -130,7 +130,7 @@ impl Emitter<'_> {
         Some(inside)
     }
 
-    /// What a predicate is for the warp, or for a party of it.
+    /// A vote of the warp, or of a part of it.
     pub(super) fn vote(&mut self, result: Value, op: VoteOp, value: Value, mask: Option<Value>) {
         let party = self.party(mask);
         let (r, operand) = (self.register(result), self.operand(value));
@@ -142,7 +142,7 @@ impl Emitter<'_> {
         self.ins(format!("vote.sync.{how} {r}, {operand}, {party}"));
     }
 
-    /// What the warp's values are together, or those of a party of it.
+    /// The reduction of the warp's values, or of those of a part of it.
     pub(super) fn reduce(&mut self, result: Value, op: ReduceOp, value: Value, mask: Option<Value>) {
         let party = self.party(mask);
         let (r, operand) = (self.register(result), self.operand(value));
@@ -159,7 +159,7 @@ impl Emitter<'_> {
         self.ins(format!("redux.sync.{how} {r}, {operand}, {party}"));
     }
 
-    /// What a predicate is for the work-group, which waits here for each other.
+    /// A vote of the work-group, which waits here for each other.
     pub(super) fn group_vote(&mut self, result: Value, op: GroupVoteOp, value: Value) {
         let (r, operand) = (self.register(result), self.operand(value));
         let how = match op {

@@ -22,9 +22,9 @@
 //!
 //! # Small `if`s
 //!
-//! An `if` whose sides are short and only compute, load, store, copy or hint is written without a
-//! branch. What has an effect runs under a predicate; what has none runs always, which is allowed because
-//! every operation is total. Results are selected; a load writes the result's register itself.
+//! An `if` with short sides that only compute, load, store, copy or hint is written without a branch. Operations with an effect
+//! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
+//! writes the result's register itself.
 
 use super::emitter::{Emitter, Guard, Scope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
@@ -114,8 +114,7 @@ impl<'k> Emitter<'k> {
                 moves.push((class, to, from));
             }
         }
-        // A move is ready when no other still reads its target. What is left are cycles: one value of
-        // each is put aside.
+        // A move is ready when no other still reads its target. The remaining ones are cycles: one value of each is saved.
         while !moves.is_empty() {
             let ready = moves
                 .iter()
@@ -292,7 +291,7 @@ impl<'k> Emitter<'k> {
         for op in test.before.iter().chain(test.after) {
             self.op(op)?;
         }
-        // What shares its register with what is passed on is there with it.
+        // A value that shares its register with a passed value is already there.
         let param_of = |value: Value| test.continued.iter().position(|&other| other == value);
         let mut own: (Vec<Value>, Vec<Value>) = (Vec::new(), Vec::new());
         for (&result, &left) in results.iter().zip(test.left) {
@@ -530,7 +529,7 @@ impl<'k> Emitter<'k> {
     }
 }
 
-/// What a region yields.
+/// A region's results.
 fn yielded(region: &Region) -> &[Value] {
     match region.ops.last().map(|op| &op.kind) {
         Some(OpKind::Break(_, values)) => values,
@@ -547,7 +546,7 @@ fn has_guarded(region: &Region) -> bool {
     guarded
 }
 
-/// Takes what a region does from the budget. False if it is too much, or may not run under a predicate.
+/// Subtracts a region's operations from the budget. False if they are too many, or may not run under a predicate.
 fn fits(kernel: &Kernel, region: &Region, own: Label, budget: &mut Budget) -> bool {
     let take = |from: &mut u32, cost: u32| {
         let fits = *from >= cost;

@@ -110,7 +110,7 @@ impl Emitter<'_> {
 
     fn float_to_float(&mut self, r: &str, from: Type, to: Type, x: &str) {
         if self.rule != FloatRule::EXACT {
-            // What is ruled is one instruction, as it was read.
+            // A ruled conversion is one instruction, as it was read.
             let rounding = match from.bits() > to.bits() {
                 true => format!(".{}", self.rounding()),
                 false => String::new(),

@@ -56,15 +56,15 @@ pub(super) struct Written {
     pub files: Vec<String>,
     pub registers: Registers,
     pub uses_scratch: bool,
-    /// What the module declares for what the kernel prints, and of tables.
+    /// The module's declarations for the kernel's printing, and for tables.
     pub declarations: String,
     /// The memory for the values of a line, in bytes.
     pub line_bytes: u32,
-    /// What lies in constant memory.
+    /// The contents of constant memory.
     pub banked: BankedConstants,
 }
 
-/// What is being written.
+/// The output so far.
 pub(super) struct Emitter<'k> {
     pub kernel: &'k Kernel,
     pub options: &'k Options,
@@ -89,7 +89,7 @@ pub(super) struct Emitter<'k> {
     pub guard: Option<Guard>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
     pub scratch: Option<String>,
-    /// What is printed.
+    /// The printed formats.
     pub lines: Lines,
     /// Rows of tables are read.
     pub reads_rows: bool,
@@ -172,7 +172,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// What was written: the instructions, constants first, and the source files that they name.
+    /// The output: the instructions, constants first, and the source files that they name.
     pub(super) fn finish(self) -> Written {
         let rows = self.declared_rows();
         Written {
@@ -188,7 +188,7 @@ impl<'k> Emitter<'k> {
 
     // Lines.
 
-    /// Writes an instruction that runs whatever the guard says: it has no effect but on its result.
+    /// Writes an instruction that runs regardless of the guard: it has no effect except its result.
     pub(super) fn ins(&mut self, text: impl AsRef<str>) {
         let _ = writeln!(self.body, "\t{};", text.as_ref());
     }
@@ -249,7 +249,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Says that what follows comes from this place.
+    /// States that the following text comes from this place.
     fn at(&mut self, place: Place) {
         if !self.options.lines || self.last_place == Some(place) {
             return;
@@ -299,7 +299,7 @@ impl<'k> Emitter<'k> {
         self.register_of.contains_key(&value)
     }
 
-    /// Makes two values share a register: what is written to one is read as the other.
+    /// Makes two values share a register: a write to one is read as the other.
     pub(super) fn share(&mut self, value: Value, register: String) {
         self.register_of.insert(value, register);
     }

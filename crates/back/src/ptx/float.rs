@@ -1,11 +1,11 @@
 //! Floating-point arithmetic: rounded to nearest even, never contracted, subnormals kept.
 //!
-//! Every instruction names its rounding, which also keeps the driver's compiler from fusing a product and a sum; only
-//! those that an imported kernel leaves open are emitted without. `.ftz` stands where the operation says so
-//! ([`FloatRule`](crate::ir::FloatRule)) and nowhere else. Half-precision types compute in binary32 and round once
-//! more: binary32 has more than twice their precision plus two, so the second rounding does not hurt. What flushes in
-//! half precision is the instruction of its own. `Bf16` has binary32's small exponents, where that argument fails,
-//! and uses the one instruction that NVIDIA has for it, the fused multiply-add.
+//! Every instruction states its rounding, which also keeps the driver's compiler from fusing a product and a sum. Only
+//! operations that an imported kernel leaves open are emitted without. `.ftz` is written only if the operation has it
+//! ([`FloatRule`](crate::ir::FloatRule)). Half-precision types compute in binary32 and round once more: binary32 has more than
+//! twice their precision plus two, so the second rounding is harmless. Half-precision operations that flush use the native
+//! instruction. `Bf16` has binary32's small exponents, for which that argument fails, and uses NVIDIA's one instruction for it,
+//! the fused multiply-add.
 
 use super::emitter::Emitter;
 use super::registers::Class;
@@ -76,9 +76,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Changes the sign bit and nothing else. PTX's `neg` and `abs` leave open what becomes of a NaN, so
-    /// they serve only where that cannot be seen; there they cost nothing, because machine instructions
-    /// negate their operands for free.
+    /// Changes the sign bit and nothing else. PTX's `neg` and `abs` leave a NaN's result undefined, so they serve only where
+    /// that cannot be seen; there they cost nothing, because machine instructions negate their operands for free.
     fn sign(&mut self, result: Value, r: &str, op: UnaryOp, x: &str) {
         let ty = self.ty(result);
         let (bits, mask): (u32, u64) = (ty.bits(), 1 << (ty.bits() - 1));
@@ -103,7 +102,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Changes the sign bit and flushes. What `neg` and `abs` make of a NaN is seen where its bits are.
+    /// Changes the sign bit and flushes. The NaN that `neg` and `abs` produce is visible where its bits are.
     fn flushed_sign(&mut self, result: Value, r: &str, op: UnaryOp, x: &str) {
         let ty = self.ty(result);
         let name = if op == UnaryOp::FNeg { "neg" } else { "abs" };
@@ -141,9 +140,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// What ptxas makes of `rcp.rn` once it has found that the operand is no rare one: an approximation within 1 ulp, and a
-    /// step of Newton's with which it rounds to nearest. `.ftz` keeps ptxas from treating subnormals; the steps then give
-    /// zero and NaN where the IR wants them.
+    /// The expansion of `rcp.rn` that ptxas uses once it knows that the operand is not a rare one: an approximation within 1
+    /// ulp, and a Newton step that rounds it to nearest. `.ftz` keeps ptxas from handling subnormals; the steps then give zero
+    /// and NaN as the IR specifies.
     fn normal_reciprocal(&mut self, r: &str, x: &str) {
         let [first, minus, error] = [0; 3].map(|_| self.temporary(Class::F32));
         self.ins(format!("rcp.approx.ftz.f32 {first}, {x}"));

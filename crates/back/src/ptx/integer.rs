@@ -42,7 +42,7 @@ impl Emitter<'_> {
                 self.ins(format!("shr.u32 {r}, {item}, 5"));
             }
             Id::SubGroupSize => {
-                // The last sub-group has what the full ones before it leave.
+                // The last sub-group has the work-items that the full ones leave.
                 let item = self.linear_item();
                 let items = self.group_items();
                 self.ins(format!("and.b32 {r}, {item}, -32"));
@@ -143,7 +143,7 @@ impl Emitter<'_> {
         self.mask(ty, &r);
     }
 
-    /// Clears what an operation left above a narrow integer.
+    /// Clears the bits above a narrow integer after an operation.
     pub(super) fn mask(&mut self, ty: Type, register: &str) {
         if matches!(ty, Type::I8 | Type::I16) {
             self.ins(format!("and.b32 {register}, {register}, {:#x}", ty.mask()));
@@ -241,8 +241,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// PTX clamps a 32-bit count to the width, which is what the IR asks for; longer counts are clamped
-    /// before.
+    /// PTX clamps a 32-bit count to the width, as the IR requires; longer counts are clamped before.
     fn shift(&mut self, r: &str, op: BinaryOp, ty: Type, a: Value, b: Value) {
         let bits = width(ty);
         let mut x = self.operand(a);

@@ -10,8 +10,8 @@
 //! }
 //! ```
 //!
-//! A loop whose way out has to move something is nested by the driver's compiler: it brings the lanes together behind
-//! the loop, and again behind the `if`. One of the corpus took 1.23 of its original's time for that.
+//! A loop whose exit has to move a value is nested by the driver's compiler: it reconverges the lanes behind the loop, and
+//! again behind the `if`. One kernel of the corpus took 1.23 of its original's time for that.
 
 use std::collections::HashSet;
 
@@ -48,8 +48,8 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Registers that a loop's parameters and results have in common: what is passed to the next iteration and what
-    /// leaves the loop are the same, and the way out needs no moves. The driver's compiler would nest it otherwise.
+    /// Registers that a loop's parameters and results share: the values passed to the next iteration and out of the loop are
+    /// the same, so the exit needs no moves. The driver's compiler would nest it otherwise.
     pub(super) fn join_params(&mut self, body: &'k Region, label: Label, op: &Op, params: &[Value]) {
         let (left, continued) = match (leading_test(self.kernel, body, label), trailing_test(body, label)) {
             (_, Some(test)) => (test.left, test.continued),

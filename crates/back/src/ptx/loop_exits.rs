@@ -15,7 +15,7 @@ pub(super) struct LeadingTest<'k> {
     pub cond: Value,
     /// Leaves where the condition has this value.
     pub leaves_if: bool,
-    /// What it passes when it leaves.
+    /// The values that it passes on leaving.
     pub values: &'k [Value],
     /// The label and the side of the `if` that stays, if it holds the loop's body.
     pub staying: Option<(Label, &'k Region)>,
@@ -69,9 +69,9 @@ pub(super) struct TrailingTest<'k> {
     pub cond: Value,
     /// Starts the next iteration where the condition has this value.
     pub continues_if: bool,
-    /// What it passes when it leaves.
+    /// The values that it passes on leaving.
     pub left: &'k [Value],
-    /// What it passes to the next iteration.
+    /// The values that it passes to the next iteration.
     pub continued: &'k [Value],
 }
 

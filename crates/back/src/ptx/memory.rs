@@ -3,7 +3,7 @@
 //! An address is a register and an immediate offset; constant parts are folded into the offset. Reads of
 //! memory that nothing writes take the read-only path (`.nc`). Shared and private addresses have 32 bits.
 //!
-//! What a load asks of the caches becomes a cache operator. Of Intel's cache controls each takes the nearest:
+//! A load's request to the caches becomes a cache operator. Intel's cache controls take the nearest one:
 //!
 //! | control | operator | what differs |
 //! |---|---|---|
@@ -191,9 +191,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// `r = base + index × scale` in 64 bits. Where the index is a 32-bit one, a product and a sum: ptxas makes one
-    /// `IMAD.WIDE` of them, but of `mad.wide` with a power of two a shift, its high half, and a sum with carry (four
-    /// instructions for an unsigned index, two for a signed one; ptxas 13.0).
+    /// `r = base + index × scale` in 64 bits. For a 32-bit index, a product and a sum: ptxas makes one `IMAD.WIDE` of them, but
+    /// of `mad.wide` with a power of two a shift, its high half, and a sum with carry (four instructions for an unsigned index,
+    /// two for a signed one; ptxas 13.0).
     fn wide_address_of(&mut self, r: &str, base: &str, index: Value, scale: u32) {
         if let Some(OpKind::Convert(convert, narrow)) = self.definition(index)
             && self.ty(*narrow) == Type::I32
@@ -263,7 +263,7 @@ impl Emitter<'_> {
         format!("{name}{operator}{}", if read_only { ".nc" } else { "" })
     }
 
-    /// Whether nothing can write what this pointer reads while the kernel runs.
+    /// Whether nothing can write this pointer's memory while the kernel runs.
     fn is_constant_memory(&self, ptr: Value) -> bool {
         let root = self.roots.of(ptr).and_then(|root| self.kernel.param_of(root));
         root.and_then(|param| param.facts)
@@ -276,7 +276,7 @@ impl Emitter<'_> {
         let per_instruction = (WIDEST / ty.bytes()).max(1) as usize;
         for (part, results) in results.chunks(per_instruction).enumerate() {
             let location = self.location_at(ptr, (part * per_instruction) as i64 * i64::from(ty.bytes()));
-            // What memory holds wider or narrower than a register does goes through another one.
+            // A value that is wider or narrower in memory than in a register goes through another one.
             let in_between = match ty {
                 Type::Bool => Some(Class::B32),
                 Type::Ptr(Space::Shared | Space::Private) => Some(Class::B64),
@@ -346,7 +346,7 @@ impl Emitter<'_> {
 
     pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
         let (to, from) = (self.location(to), self.location(from));
-        // Copies of 16 bytes can go past L1, and need not displace what is there.
+        // Copies of 16 bytes can bypass L1, and need not evict anything there.
         let cache = if bytes == 16 { "cg" } else { "ca" };
         self.guarded(format!("cp.async.{cache}.shared.global {to}, {from}, {bytes}"));
     }

@@ -1,11 +1,10 @@
 //! PTX: NVIDIA's assembly language, from which the driver makes machine code.
 //!
-//! [`emit`] is a pure function from a kernel to text. The driver's compiler schedules instructions,
-//! allocates registers and folds operands; what it does not do is decided here: which path a load takes
-//! (`memory`), how tokens become counted commit groups (`tokens`), what runs under a predicate
-//! instead of behind a branch and how loops are turned around (`control`, `loop_exits`), where NaNs are made
-//! canonical (`float`). Arithmetic (`integer`, `float`, `convert`) keeps the IR's promises to the
-//! bit.
+//! [`emit`] is a pure function from a kernel to text. The driver's compiler schedules instructions, allocates registers and
+//! folds operands. This module decides the rest: the path of each load (`memory`), how tokens become counted commit groups
+//! (`tokens`), which code runs under a predicate instead of behind a branch and how loops are rotated (`control`,
+//! `loop_exits`), where NaNs are made canonical (`float`). Arithmetic (`integer`, `float`, `convert`) keeps the IR's promises
+//! to the bit.
 //!
 //! The text is meant to be read: registers carry the source's names, labels those of the loops, and
 //! `.loc` lines let NVIDIA's profiler show the source.
@@ -84,7 +83,7 @@ impl Target {
     }
 }
 
-/// What an L1 hint becomes.
+/// The instruction for an L1 hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum L1Hint {
     /// An asynchronous copy of 4 bytes into a scratch word, which fills L1; where bounds are not known, an
@@ -106,15 +105,14 @@ pub struct Options {
     /// The work-group size of the launch, if it is known: the compiler may then use all the registers
     /// that it leaves.
     pub group: Option<[u32; 3]>,
-    /// Work-groups that a core will hold at once, if the launch is known. Unless told, ptxas saves
-    /// registers down to 32 a work-item wherever it can, and moves loads behind arithmetic for that:
-    /// `gather` with branch-free roots, unrolled by 8, takes 32 registers and starts two loads at a
-    /// time, but 72 and all eight at once when it knows that one group is all there will be (ptxas
-    /// 13.0, sm_90).
+    /// The work-groups that a core will hold at once, if the launch is known. Without it, ptxas reduces registers to 32 per
+    /// work-item wherever it can, and moves loads behind arithmetic to do so: `gather` with branch-free roots, unrolled by 8,
+    /// takes 32 registers and starts two loads at a time, but 72 and all eight at once if told that only one group will be
+    /// resident (ptxas 13.0, sm_90).
     pub groups_per_core: Option<u32>,
     /// Whether to say which source line instructions come from.
     pub lines: bool,
-    /// What an L1 hint becomes.
+    /// The instruction for an L1 hint.
     pub l1: L1Hint,
 }
 
@@ -147,12 +145,12 @@ pub struct Ptx {
     pub dynamic_shared_bytes: u32,
     /// Shared memory that the entry declares, in bytes.
     pub static_shared_bytes: u32,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
-/// The level that a hint for this level reaches at best, and the instruction that does it: L1 needs memory whose bounds
-/// are known; see [`Ptx::hints`] for what became of each hint.
+/// The best level that a hint for this level reaches, and its instruction: L1 needs memory with known bounds; see
+/// [`Ptx::hints`] for the outcome of each hint.
 pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
     match asked {
         CacheLevel::L1 => (CacheLevel::L1, "cp.async"),
@@ -163,8 +161,8 @@ pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
 /// Emits a verified kernel.
 ///
 /// # Errors
-/// The kernel needs what NVIDIA GPUs do not have: a sub-group size other than 32, or a work-group of
-/// more than 1024 work-items. Or the PTX version is none that we know.
+/// The kernel needs features that NVIDIA GPUs lack: a sub-group size other than 32, or a work-group of more than 1024
+/// work-items. Or the PTX version is unknown.
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
     let hints = prefetch::report(kernel, options);
@@ -265,7 +263,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     })
 }
 
-/// Declares what lies in constant memory.
+/// Declares the contents of constant memory.
 fn declare_constants(text: &mut String, kernel: &Kernel, banked: &BankedConstants) {
     for (position, one) in banked.all().iter().enumerate() {
         let class = Class::of(one.ty).expect("constants are numbers");
@@ -399,7 +397,7 @@ fn array_name(kernel: &Kernel, array: Array) -> String {
 }
 
 impl Emitter<'_> {
-    /// Writes what brings a parameter into its register.
+    /// Writes the code that loads a parameter into its register.
     fn parameter(&mut self, value: Value, name: &str) {
         if !self.uses.contains_key(&value) && !self.checks_against(value) {
             return;

@@ -6,12 +6,11 @@
 //! | L1 elsewhere, L2, L3, L4 | `prefetch.global.L2`, one a cache line | L2 |
 //! | in bulk (sm_90) | `cp.async.bulk.prefetch.L2` by one work-item of the sub-group | L2 |
 //!
-//! `prefetch.global.L1` fills only L2 on the GPUs we know (measured on an H200: the next load takes 466
-//! cycles as after `prefetch.global.L2`, against 83 for a hit in L1). What fills L1 without stalling is
-//! an asynchronous copy of 4 bytes, so that is what an L1 hint becomes: into a word of shared memory
-//! that belongs to the work-item and is never read. Unlike a hint such a copy faults out of bounds, so it
-//! runs under a bounds check. It belongs to whichever group is closed next, and closes none itself:
-//! the counts that rings wait by stay what they are.
+//! `prefetch.global.L1` fills only L2 on the GPUs we know (measured on an H200: the next load takes 466 cycles as after
+//! `prefetch.global.L2`, against 83 for a hit in L1). An asynchronous copy of 4 bytes fills L1 without stalling, so an L1 hint
+//! becomes one: into a word of shared memory that belongs to the work-item and is never read. Unlike a hint such a copy faults
+//! out of bounds, so it runs under a bounds check. It joins the next group that is closed and closes none itself, so the counts
+//! that rings wait for do not change.
 //!
 //! `nontemporal` is a priority in L2: copies and bulk prefetches take a policy that evicts first (`createpolicy`, made
 //! once at the kernel's start); `prefetch.global` knows no such priority, and takes the plain one by name, so that it
@@ -47,7 +46,7 @@ fn has_bounds(kernel: &Kernel, roots: &Roots, ptr: Value) -> bool {
     facts.is_some_and(|facts| facts.length.is_some() && facts.align >= 4)
 }
 
-/// What each prefetch of a kernel becomes.
+/// The instruction of each prefetch of a kernel.
 pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
     let roots = Roots::find(kernel);
     let mut hints: Vec<HintReached> = Vec::new();

@@ -1,8 +1,8 @@
 //! Lines that a kernel prints, through the driver's `vprintf`.
 //!
-//! Before: `print "{i}: {f}\n", %i, %x`. After: the text as C's `printf` has it, in the module's memory; the values
-//! in local memory, each at a multiple of its size, floats in double precision; and a call. The driver writes what
-//! fits its buffer to the standard output, when the host next waits for the GPU.
+//! Before: `print "{i}: {f}\n", %i, %x`. After: the text in C's `printf` format, in the module's memory; the values in local
+//! memory, each at a multiple of its size, floats in double precision; and a call. The driver writes the lines that fit its
+//! buffer to the standard output, when the host next waits for the GPU.
 
 use std::fmt::Write;
 
@@ -33,7 +33,7 @@ impl Lines {
         format!("__line_{index}")
     }
 
-    /// What the module declares; nothing if nothing is printed.
+    /// The module's declarations; none if nothing is printed.
     pub(super) fn declarations(&self) -> String {
         if self.texts.is_empty() {
             return String::new();
@@ -117,7 +117,7 @@ impl Emitter<'_> {
         self.ins(format!("ld.param.b32 {status}, [status_{number}]"));
     }
 
-    /// What stands for a value in memory: how it is stored, its size, and the operand.
+    /// A value in memory: how it is stored, its size, and the operand.
     fn line_value(&mut self, value: Value, ty: Type) -> (&'static str, u32, String) {
         let operand = self.operand(value);
         match ty {

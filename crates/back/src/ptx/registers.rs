@@ -1,9 +1,9 @@
 //! Virtual registers: PTX has as many as one likes, of a few types, and the driver's compiler allocates
 //! the real ones.
 //!
-//! A value with a name in the source gives its register that name, with the value's number behind it, so
-//! that no register can be mistaken for one of PTX's own (`%tid`, `%clock`). Others are numbered by type
-//! as NVIDIA's compilers number them: `%r`, `%rd`, `%f`, `%fd`, `%p`, `%h`.
+//! A value with a name in the source gives its register that name, followed by the value's number, so that no register can be
+//! mistaken for one of PTX's own (`%tid`, `%clock`). Others are numbered by type as NVIDIA's compilers number them: `%r`,
+//! `%rd`, `%f`, `%fd`, `%p`, `%h`.
 
 use std::fmt::Write;
 

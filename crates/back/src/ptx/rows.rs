@@ -7,7 +7,7 @@ use crate::ir::eval::table;
 /// The name of the rows.
 const ROWS: &str = "__table_rows";
 
-/// What is declared for them, in a module or a block.
+/// The declarations for them, in a module or a block.
 fn declaration() -> String {
     let rows: Vec<String> = (0..table::ROWS as u64)
         .map(|index| format!("{:#x}", table::row(index)))

@@ -2,9 +2,9 @@
 //!
 //! # What NVIDIA has
 //!
-//! A work-item's copies (`cp.async`) gather until it says `cp.async.commit_group`, which closes the
-//! group; [`commits`] says where. `cp.async.wait_group N` waits until at most the N latest groups are still in flight. There are
-//! no names for groups, only counts, and a group may be empty.
+//! A work-item's copies (`cp.async`) accumulate until `cp.async.commit_group` closes the group; [`commits`] chooses the place.
+//! `cp.async.wait_group N` waits until at most the N latest groups are still in flight. Groups have no names, only counts, and
+//! a group may be empty.
 //!
 //! # How waits are counted
 //!
@@ -106,7 +106,7 @@ struct Ages<'a, 'k> {
     kernel: &'k Kernel,
     labelled: HashMap<Label, &'k Op>,
     commit_after: &'a HashSet<Value>,
-    /// What leaves to each label (`Break`) or goes around it (`Continue`), met so far.
+    /// The values that leave to each label (`Break`) or go around it (`Continue`), so far.
     leaving: HashMap<(Label, bool), State>,
     waits: HashMap<Key<'k>, Option<u32>>,
 }
@@ -192,7 +192,7 @@ impl<'k> Ages<'_, 'k> {
         Some(state)
     }
 
-    /// What comes out of a labelled operation.
+    /// The results of a labelled operation.
     fn arrive(&mut self, op: &'k Op, label: Label) -> Option<State> {
         let mut state = self.leaving.remove(&(label, false))?;
         self.close(op, &mut state);

@@ -26,7 +26,7 @@ use crate::hints::{Form, HintReached, expand};
 use crate::ir::{Array, Kernel, OpKind, Space, Value};
 use crate::{library, tables};
 
-/// What a block stands in.
+/// The enclosure of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Within {
     /// Where each of the kernel's parameters comes from.
@@ -77,14 +77,14 @@ pub struct Block {
     pub text: String,
     /// Shared memory that it declares, in bytes.
     pub static_shared_bytes: u64,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
 /// Emits a verified kernel as a block.
 ///
 /// # Errors
-/// As for [`emit`](super::emit); it takes more shared memory than a module can declare, or does with constant memory what
+/// As for [`emit`](super::emit); it takes more shared memory than a module can declare, or uses constant memory in a way that
 /// only global memory allows.
 pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Result<Block> {
     check(kernel, options)?;
@@ -189,7 +189,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// How what a parameter points to is read, if only one kind of load reads it: `const` or `param`.
+    /// The load for a parameter's memory, if only one kind of load reads it: `const` or `param`.
     pub(super) fn only_read_by(&self, param: Value) -> Option<&'static str> {
         match self.comes_from(param)? {
             Handed::Variable {

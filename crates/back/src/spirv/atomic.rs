@@ -9,7 +9,7 @@ use rspirv::spirv::{Capability, MemorySemantics, Op as Code, Scope, Word};
 use super::emitter::Emitter;
 use crate::ir::{AtomicOp, BinaryOp, MemoryOrder, MemoryScope, Op, OpKind, Space, Type};
 
-/// The integer operation's code, where SPIR-V has it as one that gives what was there before.
+/// The integer operation's code, if SPIR-V has it as an operation that returns the old value.
 fn code(op: AtomicOp) -> Code {
     match op {
         AtomicOp::Load => Code::AtomicLoad,
@@ -61,7 +61,7 @@ impl Emitter<'_> {
         self.module.constant(32, u64::from(semantics.bits()))
     }
 
-    /// An atomic operation; the id of what was there before, if it gives that.
+    /// An atomic operation; the id of the old value, if it returns that.
     pub(super) fn atomic(&mut self, op: &Op) -> Option<Word> {
         let OpKind::Atomic {
             op: atomic,

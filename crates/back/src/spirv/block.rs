@@ -10,8 +10,8 @@
 //! the sub-group, one after the other from one pointer on. Its cache controls are decorations of the pointer
 //! (SPV_INTEL_cache_controls), which IGC 2.40 honours here, other than on OpenCL's `prefetch`.
 //!
-//! Blocks are never larger than the range: a prefetch to L1 must not leave memory. What is left of the range, what is not
-//! at a multiple of 4, and what is counted at run time is divided over the work-items by lines (`back::hints`).
+//! Blocks are never larger than the range: a prefetch to L1 must not leave memory. The remaining bytes, unaligned ranges and
+//! ranges with a run-time length are divided over the work-items by lines (`back::hints`).
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// What becomes blocks for a device that has them; nothing where the sub-group's size is left to the device.
+    /// The accesses that become blocks on a device that has them; none if the sub-group's size is left to the device.
     pub(super) fn of(kernel: &Kernel, options: &Options) -> Option<Blocks> {
         if !options.block_prefetch || options.target != Target::IntelLsc {
             return None;
@@ -123,7 +123,7 @@ impl Blocks {
         }
     }
 
-    /// What a prefetch costs that becomes blocks.
+    /// The cost of a prefetch that becomes blocks.
     pub(super) fn cost(&self, op: &Op) -> Option<String> {
         let (whole, OpKind::Prefetch { bytes, .. }) = (self.bytes(op), &op.kind) else {
             return None;
@@ -158,7 +158,7 @@ pub fn block_instructions(bytes: u32, sub_group: u32) -> u32 {
     blocks(bytes, sub_group).into_iter().map(of_one).sum()
 }
 
-/// Level (0 is L1, 1 what Intel calls L3) and control of what a number of `LSC_LDCC` asks.
+/// The level (0 is L1, 1 Intel's L3) and cache control of a number of `LSC_LDCC`.
 fn controls(number: u32) -> Option<[LoadCacheControl; 2]> {
     use LoadCacheControl as Of;
     Some(match number {

@@ -1,4 +1,4 @@
-//! What no OpenCL device runs as the IR means it.
+//! Kernels that no OpenCL device runs as the IR specifies.
 
 use super::Options;
 use crate::ir::{AtomicOp, Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// The mask of all work-items of a sub-group.
 const EVERYBODY: u64 = 0xffff_ffff;
 
-/// Most bytes of private arrays: what Intel's GPUs have for a work-item's scratch space.
+/// Most bytes of private arrays: Intel's GPUs' limit for a work-item's scratch space.
 const MOST_PRIVATE: u64 = 128 << 10;
 
 /// Checks a kernel.
@@ -108,7 +108,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ))
         .at(kernel.describe_place(place))
         .accepted(
-            "in OpenCL all work-items of a sub-group take part: put what the others do alone into an `if`",
+            "in OpenCL all work-items of a sub-group must take part: put the code of the others into an `if`",
         ));
     }
     let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier | OpKind::GroupVote(..));
@@ -119,8 +119,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ))
         .at(kernel.describe_place(place))
         .accepted(
-            "OpenCL wants every work-item of the group at every barrier: put what the others do alone into an `if`, \
-             and the barriers outside",
+            "OpenCL requires every work-item of the group at every barrier: put the code of the others into an `if`, and the barriers outside",
         ));
     }
     Ok(())
@@ -140,8 +139,8 @@ fn is_odd_atomic(kernel: &Kernel, kind: &OpKind) -> bool {
     }
 }
 
-/// The first place where a work-item returns although what `waits` for it may still come, for itself or for those that
-/// went another way. `later`: it comes behind the region.
+/// The first place where a work-item returns although a barrier in `waits` may still come, for itself or for those on another
+/// path. `later`: one comes behind the region.
 fn returns_before(region: &Region, later: bool, waits: &dyn Fn(&OpKind) -> bool) -> Option<Place> {
     let waits_in = |op: &Op| {
         let mut found = waits(&op.kind);
@@ -154,7 +153,7 @@ fn returns_before(region: &Region, later: bool, waits: &dyn Fn(&OpKind) -> bool)
         if matches!(op.kind, OpKind::Return) && later {
             return Some(op.place);
         }
-        // What a loop does it may do again.
+        // A loop may repeat its operations.
         let again = matches!(op.kind, OpKind::Loop { .. }) && waits_in(op);
         let later = later || again || region.ops[at + 1..].iter().any(waits_in);
         for (number, inner) in op.kind.regions().enumerate() {

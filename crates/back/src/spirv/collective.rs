@@ -1,7 +1,7 @@
 //! Shuffles, votes and reductions of a sub-group, and votes of a work-group.
 //!
-//! All work-items of the sub-group or work-group take part. A shuffle asks for a work-item by its number, which is computed here:
-//! where there is none of that number the IR says that the value is the own one, and SPIR-V says nothing.
+//! All work-items of the sub-group or work-group take part. A shuffle names a work-item by a number computed here. If there is
+//! no work-item of that number, the IR defines the result as the work-item's own value; SPIR-V leaves it undefined.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, GroupOperation, Op as Code, Scope, Word};
@@ -47,7 +47,7 @@ impl Emitter<'_> {
             .ins(Code::GroupNonUniformShuffle, ty, &[scope, value, source])
     }
 
-    /// What a truth value is for the sub-group.
+    /// A vote of the sub-group.
     pub(super) fn vote(&mut self, op: VoteOp, value: Value) -> Word {
         let (int, boolean) = (self.module.int(32), self.module.boolean());
         let scope = self.module.constant(32, Scope::Subgroup as u64);
@@ -79,7 +79,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What the values of the sub-group are together.
+    /// A reduction over the sub-group.
     pub(super) fn reduce(&mut self, op: ReduceOp, value: Value) -> Word {
         let value = self.id(value);
         let (code, capability) = match op {
@@ -116,7 +116,7 @@ impl Emitter<'_> {
         self.module.make(code, int, operands)
     }
 
-    /// What a truth value is for the work-group, which meets here: shared and global memory are ordered.
+    /// A vote of the work-group, which meets here: shared and global memory are ordered.
     pub(super) fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Word {
         self.barrier();
         self.module.needs(Capability::Groups);

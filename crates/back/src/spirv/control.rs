@@ -35,9 +35,9 @@ pub(super) struct Scope<'k> {
 /// A block that is reached from several others, with values.
 struct Arrival<'k> {
     label: Word,
-    /// What gets the values.
+    /// The target of the values.
     targets: &'k [Value],
-    /// The blocks that jump here, each with what it passes.
+    /// The blocks that jump here, each with its values.
     from: Vec<(Word, Vec<Word>)>,
 }
 
@@ -52,7 +52,7 @@ impl<'k> Arrival<'k> {
 }
 
 impl<'k> Emitter<'k> {
-    /// Writes a region into the block that is open, up to the terminator; what is never reached is left out.
+    /// Writes a region into the open block, up to the terminator; unreachable code is left out.
     pub(super) fn region(&mut self, region: &'k Region) -> Result<()> {
         for op in &region.ops {
             if !self.module.is_open() {
@@ -150,7 +150,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Writes what brings the values of several blocks together, in front of an open block's instructions; the ids.
+    /// Writes the phis for the values of several blocks, in front of an open block's instructions; gives their ids.
     fn phis(&mut self, targets: &[Value], from: &[(Word, Vec<Word>)]) -> Vec<Word> {
         let mut ids = Vec::new();
         for (position, &target) in targets.iter().enumerate() {
@@ -200,7 +200,7 @@ impl<'k> Emitter<'k> {
         self.module.begin(start);
         self.region(body)?;
 
-        // The way around, and what the loop's first block is told of it.
+        // The back edge, and the values that the loop's first block gets from it.
         let around = self.scopes.get_mut(&label).and_then(|scope| scope.next.take());
         let around = around.filter(|next| !next.from.is_empty());
         let again = around.map(|around| {

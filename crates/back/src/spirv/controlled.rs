@@ -12,7 +12,7 @@ use super::Target;
 use super::emitter::Emitter;
 use crate::ir::{CacheUse, LscControl, Space, Type};
 
-/// What one call loads: words of so many bits, and how many.
+/// The data of one call: words of so many bits, and their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Words {
     bits: u32,
@@ -20,7 +20,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// What a load of so many elements of a type loads, if a builtin does that.
+    /// The call for a load of so many elements of a type, if a builtin does that.
     pub(super) fn of(ty: Type, count: u32) -> Option<Words> {
         match ty {
             Type::I32 | Type::F32 => Some(Words { bits: 32, count }),

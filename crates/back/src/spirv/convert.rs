@@ -1,7 +1,7 @@
 //! Conversions between types.
 //!
-//! SPIR-V leaves open what a float beyond an integer's range becomes; the IR clamps it and takes NaN to 0, so results
-//! are selected. Integers become halves through binary64, rounded to odd where they do not fit it.
+//! SPIR-V leaves the conversion of a float beyond an integer's range undefined; the IR clamps it and converts NaN to 0, so
+//! results are selected. Integers are converted to halves through binary64, rounded to odd if they do not fit it.
 
 use rspirv::spirv::{Op as Code, Word};
 
@@ -47,7 +47,7 @@ impl Emitter<'_> {
                 self.module.ins(Code::FConvert, id, &[x])
             }
             (Type::F64, _) => self.double_to_half(to, x),
-            // What becomes a half is not flushed before it is rounded.
+            // A value that becomes a half is not flushed before it is rounded.
             (Type::F32, Type::F16) => self.narrowed(to, x),
             (Type::F32, _) => {
                 let x = self.flushed(from, x);

@@ -17,7 +17,7 @@ use crate::ir::{Array, FloatRule, Kernel, Label, Op, OpKind, Place, PrefetchScop
 use crate::nan::NanPlan;
 use crate::roots::Roots;
 
-/// What is being written.
+/// The output so far.
 pub(super) struct Emitter<'k> {
     pub kernel: &'k Kernel,
     pub options: &'k Options,
@@ -29,7 +29,7 @@ pub(super) struct Emitter<'k> {
     pub scopes: HashMap<Label, Scope<'k>>,
     /// Arrays, as pointers to bytes.
     pub arrays: HashMap<Array, Word>,
-    /// Variables that the device fills: what they answer, and their ids.
+    /// Built-in variables: their meaning, and their ids.
     pub built_in: HashMap<spirv::BuiltIn, Word>,
     /// The module's variables, which the entry point lists.
     pub interface: Vec<Word>,
@@ -37,7 +37,7 @@ pub(super) struct Emitter<'k> {
     pub elements: Vec<(Element, Word)>,
     /// The functions that load with a cache control, and their ids.
     pub loads: Vec<(Words, Word)>,
-    /// What a sub-group accesses as blocks.
+    /// The block accesses of a sub-group.
     pub blocks: Blocks<'k>,
     /// The operation that defines a value.
     pub definitions: SecondaryMap<Value, Option<&'k Op>>,
@@ -90,7 +90,7 @@ impl<'k> Emitter<'k> {
         Ok((self.module.finish(function, entry, &self.interface), arrays))
     }
 
-    /// How the kernel is to run: what it requires, and that arithmetic is left as it is written.
+    /// The kernel's requirements, and that arithmetic is not relaxed.
     fn modes(&mut self, function: Word) {
         use spirv::ExecutionMode as Mode;
         self.module.execution_mode(function, Mode::ContractionOff, &[]);
@@ -103,7 +103,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Declares the parameters, and brings them to what values of their types are. Gives ids and types.
+    /// Declares the parameters, and converts them to values of their types. Gives ids and types.
     fn parameters(&mut self) -> Vec<(Word, Word)> {
         let mut parameters = Vec::new();
         for param in &self.kernel.params {
@@ -195,7 +195,7 @@ impl<'k> Emitter<'k> {
                 Type::Token => 0,
                 _ => self.module.constant(ty.bits(), bits),
             },
-            // What is defined where nothing comes by.
+            // Values defined in unreachable code.
             None => {
                 let ty = self.ty_id(ty);
                 self.module.null(ty)
@@ -263,7 +263,7 @@ impl<'k> Emitter<'k> {
                 ..
             } => {
                 match scope {
-                    // What is left of these are whole blocks.
+                    // The remaining ones are whole blocks.
                     PrefetchScope::SubGroup => self.block_prefetch(*ptr, *bytes, *hint, *source),
                     _ => self.prefetch(*ptr, *bytes, *hint, *source),
                 }
@@ -332,7 +332,7 @@ impl<'k> Emitter<'k> {
         }
     }
 
-    /// Says where the next instructions come from.
+    /// States the source of the next instructions.
     fn at(&mut self, place: Place) {
         let here = (self.module.here(), place);
         if !self.options.lines || self.last_line == Some(here) {

@@ -1,9 +1,9 @@
 //! Floating-point arithmetic: rounded to nearest even, never contracted. Subnormal numbers are kept, or flushed by
 //! operations of their own where the IR says so. Other directions of rounding are refused (`check`).
 //!
-//! OpenCL's division and square root may be off by some units in the last place unless the module is built with
-//! `-cl-fp32-correctly-rounded-divide-sqrt`, which `device::opencl` does ([`super::BUILD_OPTIONS`]). Half-precision
-//! types compute in binary32 and round once more (`half`), which is what the IR specifies.
+//! OpenCL's division and square root may be off by some ulp unless the module is built with
+//! `-cl-fp32-correctly-rounded-divide-sqrt`, which `device::opencl` does ([`super::BUILD_OPTIONS`]). Half-precision types
+//! compute in binary32 and round once more (`half`), as the IR specifies.
 
 use rspirv::spirv::{Op as Code, OpenclStd100Op as Std, Word};
 
@@ -205,7 +205,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `F32`: 1/x or √x, where x is in the range of the operation, and what the IR wants elsewhere.
+    /// `F32`: 1/x or √x if x is in the range of the operation, and the IR's result elsewhere.
     fn of_normal(&mut self, op: UnaryOp, x: Word) -> Word {
         let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
         let [nan, zero, one, least, most, infinity] = [
@@ -342,8 +342,8 @@ impl Emitter<'_> {
         )
     }
 
-    /// A flushed single. What rounds to the least normal number only among subnormal ones is flushed as well: `scaled`,
-    /// the same result 2⁶⁴ times as large, tells (`ir::eval`).
+    /// A flushed single. A result that rounds to the least normal number only with subnormal precision is flushed as well:
+    /// `scaled`, the same result times 2⁶⁴, shows it (`ir::eval`).
     fn tiny_flushed(&mut self, made: Word, scaled: Word) -> Word {
         let (id, boolean) = (self.ty_id(Type::F32), self.module.boolean());
         let least = self
@@ -362,8 +362,8 @@ impl Emitter<'_> {
         self.module.ins(Code::Select, id, &[tiny, zero, flushed])
     }
 
-    /// The lesser or greater number; of two zeros the negative or the positive one. OpenCL's functions leave open
-    /// which zero they give, and on some devices what they make of a signalling NaN.
+    /// The lesser or greater number; of two zeros the negative or the positive one. OpenCL's functions do not define which zero
+    /// they return, nor, on some devices, the result for a signalling NaN.
     fn least_or_most(&mut self, op: BinaryOp, ty: Type, x: Word, y: Word) -> Word {
         let (id, boolean) = (self.ty_id(ty), self.module.boolean());
         let bits = self.module.int(ty.bits());

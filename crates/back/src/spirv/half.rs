@@ -1,8 +1,8 @@
 //! Halves: 16 bits that are widened for arithmetic and rounded once.
 //!
-//! The IR computes them in wider types and rounds at the end. Where one more rounding in between would be seen, the
-//! one in between is *to odd*: towards zero, the last bit set if anything was lost. A rounding to nearest afterwards,
-//! to at least two digits fewer, then gives what it would have given at once.
+//! The IR computes them in wider types and rounds at the end. If an intermediate rounding would be visible, it is *to odd*:
+//! towards zero, with the last bit set if anything was lost. A later rounding to nearest, to at least two digits fewer, then
+//! gives the same as a single rounding.
 
 use rspirv::spirv::{Op as Code, Word};
 
@@ -93,9 +93,9 @@ impl Emitter<'_> {
         self.odd(bits, 32, back, error, zero)
     }
 
-    /// What was rounded to nearest, with these bits and this value, rounded to odd instead; `error` is what the exact
-    /// value has more. Where that is no number (nothing was lost, or nothing is finite) the bits stay, except beyond
-    /// the largest finite number, where the error is infinite and leads back below it.
+    /// A number rounded to nearest, with these bits and this value, rounded to odd instead; `error` is the exact value minus
+    /// the rounded one. If that is no number (nothing was lost, or the value is not finite) the bits stay, except beyond the
+    /// largest finite number, where the error is infinite and leads back below it.
     fn odd(&mut self, bits: Word, width: u32, rounded: Word, error: Word, zero: Word) -> Word {
         let (int, float) = (self.module.int(width), self.module.float(width));
         let boolean = self.module.boolean();

@@ -1,7 +1,7 @@
 //! Integer arithmetic, comparisons of everything.
 //!
-//! SPIR-V leaves open what a division by zero and a count beyond the width give; the IR does not, so both are kept
-//! from happening and their results selected. Constant divisors and counts need neither.
+//! SPIR-V leaves a division by zero and a count beyond the width undefined; the IR defines them, so both are avoided and their
+//! results selected. Constant divisors and counts need neither.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, Op as Code, OpenclStd100Op as Std, StorageClass, Word};

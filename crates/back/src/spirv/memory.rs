@@ -1,4 +1,4 @@
-//! Addresses, loads, stores, and what stands for asynchronous copies.
+//! Addresses, loads, stores, and the replacement of asynchronous copies.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryAccess, Op as Code, StorageClass, Word};
@@ -87,9 +87,9 @@ impl Emitter<'_> {
         self.module.ins(Code::Bitcast, ty, &[pointer])
     }
 
-    /// How an access of so many bytes is to be made. Data that will not be reused is not marked as such: Intel's
-    /// compilers take that for "past all caches" on GPUs (IGC 1.0.12504: `load.ugm….uc.uc`), which is more than was
-    /// asked, and the one for CPUs (2026.2) crashes on a loop over bytes that are loaded so.
+    /// The memory operands of an access of so many bytes. Data that will not be reused are not marked as such: Intel's
+    /// compilers interpret that as bypassing all caches on GPUs (IGC 1.0.12504: `load.ugm….uc.uc`), which is more than
+    /// requested, and the one for CPUs (2026.2) crashes on a loop with such byte loads.
     fn access(cache: CacheUse, bytes: u32) -> Vec<Operand> {
         let mut how = MemoryAccess::ALIGNED;
         if cache == CacheUse::Volatile {
@@ -168,7 +168,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What stands for an asynchronous copy: a load and a store. See the module's documentation for the reason.
+    /// The replacement of an asynchronous copy: a load and a store. See the module's documentation for the reason.
     pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
         let word = self.module.int(32);
         let vector = self.module.vector(word, bytes / 4);

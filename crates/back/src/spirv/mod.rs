@@ -1,23 +1,22 @@
 //! SPIR-V: the form in which OpenCL devices take kernels, Intel's GPUs and CPUs among them.
 //!
-//! [`emit`] is a pure function from a kernel to a module of version 1.4. The device's compiler schedules, allocates
-//! registers, vectorizes and folds addresses; what it does not do is decided here: where NaNs are made canonical
-//! (`back::nan`), what a division by zero gives (`integer`), how halves are rounded once (`half`), which message a
-//! cache hint becomes (`prefetch`), and that loops stay as their plan left them (`control`).
+//! [`emit`] is a pure function from a kernel to a module of version 1.4. The device's compiler schedules, allocates registers,
+//! vectorizes and folds addresses. This module decides the rest: where NaNs are made canonical (`back::nan`), the result of a
+//! division by zero (`integer`), how halves are rounded once (`half`), which message a cache hint becomes (`prefetch`), and
+//! that loops keep the form that their plan gave them (`control`).
 //!
 //! # Pointers
 //! A pointer is a pointer to bytes in its address space; addresses are counted in bytes, and cast where memory is read
 //! or written. Shared arrays are variables of the module, private ones of the function.
 //!
 //! # Asynchronous copies
-//! OpenCL's `async_work_group_copy` is one copy of a whole work-group: every work-item must reach it with the same
-//! two pointers. The copies of a ring have an address for each work-item (its own slot, and in a gather its own
-//! source), so they cannot be one. Intel's GPUs have no other copy from global to shared memory that does not pass
-//! through registers. So a copy becomes a load and a store, and a wait nothing at all. What
-//! `rolling-async` gains on such a device over `rolling-shared` is therefore nothing.
+//! OpenCL's `async_work_group_copy` is one copy of a whole work-group: every work-item must reach it with the same two
+//! pointers. The copies of a ring have an address for each work-item (its own slot, and in a gather its own source), so they
+//! cannot be one. Intel's GPUs have no other copy from global to shared memory that bypasses registers. So a copy becomes a
+//! load and a store, and a wait becomes nothing. On such a device `rolling-async` therefore equals `rolling-shared`.
 //!
 //! # What is refused
-//! [`emit`] refuses what the device could not run as the IR means it: see `check`.
+//! [`emit`] refuses kernels that the device could not run as the IR specifies: see `check`.
 
 mod atomic;
 mod block;
@@ -117,7 +116,7 @@ pub struct Spirv {
     pub text: String,
     /// The entry's name.
     pub entry: String,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
@@ -159,7 +158,7 @@ pub struct Parts {
     pub module: rspirv::dr::Module,
     /// The variable of each shared array, and the array's name.
     pub arrays: Vec<(String, Word)>,
-    /// What each cache hint became.
+    /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
@@ -214,7 +213,7 @@ pub fn prefetches_together(kernel: &Kernel) -> bool {
     together
 }
 
-/// Whether what a kernel computes depends on the sub-group size: it asks who it is there, or exchanges values.
+/// Whether a kernel's results depend on the sub-group size: it reads its id there, or exchanges values.
 #[doc(hidden)]
 pub fn uses_sub_groups(kernel: &Kernel) -> bool {
     let mut uses = false;

@@ -1,7 +1,7 @@
 //! A SPIR-V module while it is written: ids, types and constants that exist once, the blocks of the functions.
 //!
-//! Instructions go into the block that is open. A block may be looked at again when it is closed: what a loop hands to
-//! its next iteration is known only after its body, and goes in front of the block that the loop starts with.
+//! Instructions are appended to the open block. A closed block may be revisited: the values passed to a loop's next iteration
+//! are known only after its body, and go in front of the loop's first block.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use rspirv::spirv::{self, Op, Word};
 /// SPIR-V 1.4: the newest version that Intel's CPU runtime and the compiler of Debian 12 both take.
 const VERSION: (u8, u8) = (1, 4);
 
-/// What is being written.
+/// The output so far.
 pub(super) struct Module {
     last_id: Word,
     capabilities: BTreeSet<u32>,
@@ -68,7 +68,7 @@ impl Module {
         self.last_id
     }
 
-    /// Declares what the module makes use of.
+    /// Declares the capabilities and extensions in use.
     pub(super) fn needs(&mut self, capability: spirv::Capability) {
         self.capabilities.insert(capability as u32);
     }
@@ -350,7 +350,7 @@ impl Module {
             parameters: parameters.iter().map(parameter).collect(),
             blocks,
         };
-        // What has no body is declared in front of those that have one.
+        // Functions without a body are declared in front of those with one.
         match function.blocks.is_empty() {
             true => self.functions.insert(0, function),
             false => self.functions.push(function),

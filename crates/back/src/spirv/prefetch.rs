@@ -1,10 +1,10 @@
 //! Cache hints: the messages that a hint becomes, and the functions that send them.
 //!
 //! # The form that Intel's compiler honours
-//! IGC takes OpenCL's `prefetch` for a request to L3 at best, drops it at worst, and ignores cache controls on it. What
-//! it does honour are its own builtins, `__builtin_IB_lsc_prefetch_global_TYPE(base, offset, control)`, which a module
-//! may import as a function; each becomes one or more `load.ugm` messages without a destination, with the cache
-//! control that was asked (read in the output of IGC 1.0.12504 and 2.40 for pvc).
+//! IGC treats OpenCL's `prefetch` as a request to L3 at best, drops it at worst, and ignores cache controls on it. It honours
+//! its own builtins, `__builtin_IB_lsc_prefetch_global_TYPE(base, offset, control)`, which a module may import as functions.
+//! Each becomes one or more `load.ugm` messages without a destination, with the requested cache control (read in the output of
+//! IGC 1.0.12504 and 2.40 for pvc).
 //!
 //! Other devices do not have these functions. For [`Target::Portable`] the same module defines them: each calls
 //! OpenCL's `prefetch`, which is a hint there, too.
@@ -31,7 +31,7 @@ const MOST_CALLS: usize = 16;
 /// Bytes between two calls for a range whose alignment is not known: a cache line of every Intel GPU.
 const LINE: u32 = 64;
 
-/// What one call fetches.
+/// The bytes of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Element {
     /// 1 byte.
@@ -42,12 +42,12 @@ pub enum Element {
     Uint(u32),
 }
 
-/// One call: so many bytes after the pointer, and what is fetched there.
+/// One call: the offset from the pointer in bytes, and the fetched data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
     /// Bytes after the pointer.
     pub offset: u32,
-    /// What is fetched.
+    /// The bytes.
     pub element: Element,
 }
 
@@ -130,8 +130,8 @@ pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
     messages(bytes, align).iter().map(of_one).sum()
 }
 
-/// The number by which Intel's builtins name what a hint asks: `LSC_LDCC` of the oneAPI optimization guide. Streaming
-/// stands for "nontemporal", never invalidate-after-read, which is no hint but a promise.
+/// The number of a hint's request in Intel's builtins: `LSC_LDCC` of the oneAPI optimization guide. Streaming stands for
+/// "nontemporal", never invalidate-after-read, which is no hint but a promise.
 pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
     if let HintSource::Control(control) = source {
         return control.number();
@@ -144,7 +144,7 @@ pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
     }
 }
 
-/// The level that a hint for this level reaches at best on a target, what does it, and why that.
+/// The best level that a hint for this level reaches on a target, the instruction, and the reason.
 pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'static str, &'static str) {
     match (target, asked) {
         (Target::IntelLsc, CacheLevel::L1) => (Some(CacheLevel::L1), "load.ugm to null", "as asked"),
@@ -162,12 +162,12 @@ pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'stat
         (Target::Portable, _) => (
             None,
             "OpenCL's prefetch",
-            "OpenCL does not say what its prefetch does",
+            "OpenCL does not define the effect of its prefetch",
         ),
     }
 }
 
-/// What a target's prefetches look like. Joint and counted ones become those of single work-items in this form.
+/// The form of a target's prefetches. Joint and counted ones become those of single work-items in this form.
 pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
     /// The smallest sub-groups that Intel's GPUs with prefetches have.
     const SMALLEST: u32 = 16;
@@ -178,7 +178,7 @@ pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
     }
 }
 
-/// What each prefetch of a kernel becomes.
+/// The calls of each prefetch of a kernel.
 pub(super) fn report(
     kernel: &Kernel,
     target: Target,
@@ -225,7 +225,7 @@ impl Emitter<'_> {
         let control = self.module.constant(32, u64::from(control(hint, source)));
         match self.ty(ptr).space() {
             Some(Space::Global) => self.send(pointer, bytes, align, control),
-            // Only what turns out to be global is fetched.
+            // Only addresses that turn out to be global are fetched.
             _ => {
                 let (global, boolean) = (self.bytes_in(Space::Global), self.module.boolean());
                 let operands = vec![

@@ -36,7 +36,7 @@ impl Emitter<'_> {
         self.line(&pieces, values, String::new(), Vec::new(), MOST_BRANCHES);
     }
 
-    /// What is left of a line, after what is `spelled` already and shows what is `given`.
+    /// The rest of a line, after the text that is already `spelled` and shows the `given` values.
     fn line(
         &mut self,
         pieces: &[Piece],

@@ -1,4 +1,4 @@
-//! Block loads and stores: what a sub-group accesses side by side, as one message.
+//! Block loads and stores: adjacent accesses of a sub-group, as one message.
 //!
 //! ```text
 //! before, sub-groups of 16                   after
@@ -11,8 +11,8 @@
 //! work-item. The IR has one access for each; those that follow each other with nothing but pure operations between, from one
 //! pointer and as far apart as the sub-group is wide, become one block.
 //!
-//! Only where every sub-group is full: a block reads all of its memory, whoever is there. Elsewhere, and where the
-//! compiler does not know such accesses, they are what they say: accesses of each work-item.
+//! Only if every sub-group is full: a block reads all of its memory, even for missing work-items. Otherwise, and if the
+//! compiler does not support such accesses, they are emitted as accesses of each work-item.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl BlockAccess {
         ..BlockAccess::ALL
     };
 
-    /// What a device has that names these extensions.
+    /// The names of a device's block extensions.
     #[doc(hidden)]
     pub fn of_extensions(extensions: &str, most_items: u32) -> BlockAccess {
         let known = [
@@ -93,7 +93,7 @@ fn is_block(op: &Op) -> bool {
     )
 }
 
-/// What becomes of an access.
+/// The form of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part<'k> {
     /// The block with these accesses is written here.
@@ -141,7 +141,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     }
 }
 
-/// The type of what an access moves.
+/// The element type of an access.
 fn accessed(kernel: &Kernel, op: &Op) -> Option<Type> {
     match &op.kind {
         OpKind::Load { .. } => op.results.first().map(|&result| kernel.ty(result)),
@@ -175,7 +175,7 @@ struct Search<'k, 'a> {
     kernel: &'k Kernel,
     options: &'a Options,
     size: u32,
-    /// What addresses are made of.
+    /// The parts of addresses.
     addresses: HashMap<Value, Address>,
     found: &'a mut Blocks<'k>,
 }
@@ -232,7 +232,7 @@ impl<'k> Search<'k, '_> {
             .unwrap_or(((pointer, None), 0))
     }
 
-    /// Whether one access is of what lies behind the block of the other.
+    /// Whether one access is directly behind the block of the other.
     fn follows(&self, last: &Op, op: &Op) -> bool {
         let (ty, other) = (accessed(self.kernel, op), accessed(self.kernel, last));
         let both = match (&last.kind, &op.kind) {
@@ -252,7 +252,7 @@ impl<'k> Search<'k, '_> {
             let count = MOST_ELEMENTS.min(1 << rest.len().ilog2());
             let (block, after) = rest.split_at(count);
             rest = after;
-            // Values are there before all are stored; and what is loaded is there before any of it is used.
+            // All values are ready before the first store, and all loads are done before the first use.
             let writer = match block[0].kind {
                 OpKind::Store { .. } => count - 1,
                 _ => 0,

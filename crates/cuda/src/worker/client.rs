@@ -34,10 +34,10 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Worker {
     program: PathBuf,
     arguments: Vec<OsString>,
-    /// What a new process is told first.
+    /// The first request to a new process.
     open: Request,
     bind: Option<Request>,
-    /// What the outputs should hold, as the worker was told.
+    /// The expected outputs, as the worker knows them.
     expected: Option<Arc<Vec<Vec<u8>>>>,
     /// The module whose outputs the worker keeps, and how long a launch of it may take.
     referred: Option<(String, Duration)>,
@@ -52,21 +52,21 @@ pub struct Worker {
     outputs: usize,
 }
 
-/// What came of one launch.
+/// The outcome of one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// Its time on the GPU, in nanoseconds.
     pub elapsed_ns: f64,
-    /// What each output that was asked for holds, in the parameters' order.
+    /// The contents of each requested output, in the parameters' order.
     pub outputs: Vec<Found>,
-    /// What the kernel printed: the last megabyte of it.
+    /// The kernel's printed lines: the last megabyte of them.
     pub printed: String,
 }
 
-/// What an output holds after a launch.
+/// An output's contents after a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// What was expected.
+    /// The expected contents.
     Expected,
     /// Its bytes.
     Bytes(Vec<u8>),
@@ -77,7 +77,7 @@ struct Process {
     child: Child,
     input: ChildStdin,
     replies: mpsc::Receiver<Line>,
-    /// What was printed before the last reply.
+    /// The lines printed before the last reply.
     printed: String,
     /// The last line of its standard error, once that ends.
     last_words: mpsc::Receiver<String>,
@@ -110,7 +110,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// What the GPU is.
+    /// The GPU's properties.
     pub fn facts(&self) -> Option<&GpuFacts> {
         self.facts.as_ref()
     }
@@ -120,8 +120,8 @@ impl Worker {
         self.started
     }
 
-    /// Allocates and fills what all kernels are given: a scalar's type and bits, or a buffer with its
-    /// element type, length, contents, and whether it is an output.
+    /// Allocates and fills the arguments of all kernels: a scalar's type and bits, or a buffer with its element type, length,
+    /// contents, and whether it is an output.
     ///
     /// # Errors
     /// The GPU's memory is too small, or the contents do not fit the buffers.
@@ -166,7 +166,7 @@ impl Worker {
         }
     }
 
-    /// Tells what the outputs should hold. The same outputs are told once.
+    /// Sends the expected outputs. The same outputs are sent once.
     fn expect(&mut self, outputs: &Arc<Vec<Vec<u8>>>) -> Result<(), Failure> {
         let is_known = |known: &Arc<Vec<Vec<u8>>>| Arc::ptr_eq(known, outputs);
         if self.process.is_some() && self.expected.as_ref().is_some_and(is_known) {
@@ -206,7 +206,7 @@ impl Worker {
         }
     }
 
-    /// An argument as it travels: what has no closed form goes through a file.
+    /// An argument in a request: data without a closed form go through a file.
     fn given(&mut self, argument: &Argument<'_>) -> Result<Given, Failure> {
         let (element, length, fill, output, align) = match argument {
             Argument::Scalar(ty, bits) => {
@@ -260,7 +260,7 @@ impl Worker {
         })
     }
 
-    /// Compiles modules and keeps them under their names. What came of each, in order.
+    /// Compiles modules and keeps them under their names. The outcome of each, in order.
     ///
     /// # Errors
     /// The worker was lost.
@@ -280,7 +280,7 @@ impl Worker {
             .zip(&loaded)
             .filter(|(_, loaded)| loaded.is_ok());
         self.modules.extend(kept.map(|(module, _)| module));
-        // The compiler can be stopped only with its process. The driver's cache has what it finished.
+        // The compiler can be stopped only with its process. The driver's cache keeps its finished work.
         if is_busy && let Some(process) = self.process.take() {
             process.end();
         }
@@ -304,7 +304,7 @@ impl Worker {
     /// The worker was lost.
     pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
         self.modules.retain(|module| !names.contains(&module.name));
-        // What it left is kept as long as this worker lives; a new one cannot launch it again.
+        // Its outputs are kept as long as this worker lives; a new one cannot launch it again.
         self.referred = self.referred.take().filter(|(name, _)| !names.contains(name));
         self.request(
             &Request::Unload {
@@ -315,8 +315,8 @@ impl Worker {
         .map(drop)
     }
 
-    /// Launches a module once on fresh outputs, and reads them. Where it is known what they should hold, each output's bytes in
-    /// the parameters' order, only those that hold something else come from the GPU's process.
+    /// Launches a module once on fresh outputs, and reads them. If their expected contents are known, only outputs that differ
+    /// are transferred from the GPU's process. Each output's bytes, in the parameters' order.
     ///
     /// # Errors
     /// The kernel faulted or ran too long; the next request starts a new worker.
@@ -434,7 +434,7 @@ impl Worker {
         self.exchange(request, limit)
     }
 
-    /// Starts a worker if there is none, and tells it what the last one knew.
+    /// Starts a worker if there is none, and passes it the last one's state.
     fn ensure(&mut self) -> Result<(), Failure> {
         if self.process.is_some() {
             return Ok(());
@@ -489,7 +489,7 @@ impl Drop for Worker {
     }
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug)]
 pub enum Argument<'a> {
     /// A scalar's bits.
@@ -500,18 +500,18 @@ pub enum Argument<'a> {
         element: Type,
         /// Number of elements.
         length: u64,
-        /// What it holds at first.
+        /// Its initial contents.
         fill: &'a Fill,
         /// Whether kernels write results into it: it is then filled anew before each check.
         output: bool,
-        /// What its first byte's address is to be a multiple of: a power of two.
+        /// The alignment of its first byte: a power of two.
         align: u32,
     },
     /// An output at an address, which is not passed: other arguments lead there.
     Placed {
         /// The address of its first byte.
         address: u64,
-        /// What it holds at first.
+        /// Its initial contents.
         bytes: &'a Arc<[u8]>,
     },
     /// A pointer into the buffer of another argument.
@@ -612,7 +612,7 @@ impl Process {
             .child
             .wait()
             .map_or_else(|error| error.to_string(), |status| status.to_string());
-        // What it has started itself may keep its standard error open.
+        // Its own children may keep its standard error open.
         let said = self.last_words.recv_timeout(Duration::from_secs(1));
         let said = said.unwrap_or_default();
         let said = said.strip_prefix("headstart: ").unwrap_or(&said);
@@ -637,7 +637,7 @@ impl Process {
     }
 }
 
-/// What the replies of a new worker begin with: nobody else can know it.
+/// The prefix of a new worker's replies, which nobody else can know.
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     // The keys of a `RandomState` come from the system's random numbers.

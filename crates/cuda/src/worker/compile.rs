@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Failure, FailureKind};
 
-/// What a thread tells.
+/// A thread's message.
 enum Told<T> {
     Started(usize),
     Done(usize, Result<T, Failure>),
 }
 
-/// What came of each item, in order.
+/// The outcome of each item, in order.
 pub(super) struct Compiled<T> {
     pub results: Vec<Result<T, Failure>>,
     /// Some were late, and are compiled still.
@@ -67,7 +67,7 @@ pub(super) fn all<T: Send + 'static>(
                 results[index] = Some(result);
                 missing -= 1;
             }
-            // What was given up.
+            // The abandoned items.
             (Ok(Told::Done(..)), _) => {}
             (Err(_), Some((at, index))) if at.elapsed() >= limit => {
                 results[index] = Some(Err(late(limit)));

@@ -11,9 +11,9 @@
 //! Requests go to the worker's standard input, replies come from its standard output: JSON, one line
 //! each, one reply for each request, in order. Contents of buffers travel in files.
 //!
-//! The driver writes what kernels print to the same standard output. So each reply starts on a line of its own, with a
-//! mark; everything between the replies is what was printed. The mark holds a random number that the worker gets in its
-//! environment, where no kernel can see it.
+//! The driver writes kernels' printed lines to the same standard output. So each reply starts on a line of its own, with a
+//! mark; everything between the replies was printed. The mark holds a random number that the worker gets in its environment,
+//! where no kernel can see it.
 //!
 //! ```text
 //! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
@@ -45,15 +45,15 @@ pub use headstart_device::Piece;
 
 pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
 
-/// The variable of the worker's environment that says what each reply's line begins with. A line's end comes before it,
-/// in case a kernel left a line without one.
+/// The environment variable with the prefix of each reply's line. A newline comes before it, in case a kernel left a line
+/// without one.
 #[doc(hidden)]
 pub const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
 #[doc(hidden)]
 pub use serve::contents;
 pub use serve::serve;
 
-/// What the worker is asked.
+/// The requests to a worker.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Request {
@@ -62,7 +62,7 @@ pub enum Request {
         /// Its number.
         device: usize,
     },
-    /// Allocate and fill what all kernels are given, in place of what was bound before.
+    /// Allocate and fill the arguments of all kernels, replacing those bound before.
     Bind {
         /// One for each parameter, in order.
         arguments: Vec<Given>,
@@ -83,7 +83,7 @@ pub enum Request {
         /// How often.
         times: u32,
     },
-    /// Keep what outputs are expected to hold, in place of what was expected before.
+    /// Keep the expected outputs, replacing those kept before.
     Expect {
         /// A file for each output, in the parameters' order; none to expect nothing.
         outputs: Vec<PathBuf>,
@@ -96,25 +96,25 @@ pub enum Request {
         limit: Duration,
         /// A file for each output, in the parameters' order.
         outputs: Vec<PathBuf>,
-        /// Outputs that hold what is expected are not written.
+        /// Outputs with the expected contents are not written.
         compare: bool,
     },
-    /// Launch a module on restored inputs and poisoned outputs, twice, and keep what it leaves on the GPU, for others to be
-    /// compared with.
+    /// Launch a module on restored inputs and poisoned outputs, twice, and keep its outputs on the GPU, for comparison with
+    /// others.
     Refer {
         /// Its name.
         module: String,
         /// The longest that a launch may take.
         limit: Duration,
     },
-    /// Launch a module on what its last launch left, and compare what it leaves now with what was kept.
+    /// Launch a module on its last launch's outputs, and compare the new ones with those kept.
     Again {
         /// Its name.
         module: String,
         /// The longest that the launch may take.
         limit: Duration,
     },
-    /// Launch a module on restored inputs and poisoned outputs, and compare what it leaves with what was kept.
+    /// Launch a module on restored inputs and poisoned outputs, and compare its outputs with those kept.
     Verify {
         /// Its name.
         module: String,
@@ -149,17 +149,17 @@ pub enum Request {
     },
 }
 
-/// What the worker answers.
+/// The worker's replies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Open`]: what the GPU is.
+    /// To [`Request::Open`]: the GPU's properties.
     Opened(GpuFacts),
     /// To [`Request::Bind`].
     Bound,
     /// To [`Request::Expect`].
     Expected,
-    /// To [`Request::Load`]: what came of each module, in order.
+    /// To [`Request::Load`]: the outcome of each module, in order.
     Loaded(Vec<Result<Loaded, Failure>>),
     /// The same if the compiler is still busy with modules that exceeded the time limit. The worker must be replaced.
     LoadedInPart(Vec<Result<Loaded, Failure>>),
@@ -169,7 +169,7 @@ pub enum Reply {
     Checked {
         /// The launch's time on the GPU from event to event, in nanoseconds.
         elapsed_ns: f64,
-        /// Which outputs were found to hold what is expected, and so not written.
+        /// The outputs with the expected contents, which were not written.
         #[serde(default)]
         as_expected: Vec<bool>,
     },
@@ -192,7 +192,7 @@ pub enum Reply {
         elapsed_ns: f64,
         /// The inputs that it wrote, by their place among the arguments.
         wrote: Vec<usize>,
-        /// How each output differs from what was kept.
+        /// How each output differs from the one kept.
         differences: Vec<Difference>,
     },
     /// To [`Request::Fetch`].
@@ -218,7 +218,7 @@ pub enum Whose {
 /// A kernel's text, and how it is launched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Module {
-    /// What later requests call it.
+    /// Its name in later requests.
     pub name: String,
     /// PTX.
     pub ptx: String,
@@ -231,13 +231,13 @@ pub struct Module {
 /// A module that was compiled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Loaded {
-    /// What the driver's compiler made of it.
+    /// The driver's compiler's output for it.
     pub compiled: Compiled,
     /// How many of its work-groups a core holds at a time, as the driver computes it.
     pub groups_per_core: u32,
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Given {
@@ -249,11 +249,11 @@ pub enum Given {
         element: String,
         /// Number of elements.
         length: u64,
-        /// What it holds.
+        /// Its contents.
         fill: Contents,
         /// Whether kernels write results into it.
         output: bool,
-        /// What its first byte's address is a multiple of: a power of two.
+        /// The alignment of its first byte: a power of two.
         #[serde(default = "least_alignment")]
         align: u32,
     },
@@ -263,7 +263,7 @@ pub enum Given {
         address: u64,
         /// Number of bytes.
         length: u64,
-        /// What it holds.
+        /// Its contents.
         fill: Contents,
     },
     /// A pointer into the buffer of another parameter.
@@ -279,7 +279,7 @@ fn least_alignment() -> u32 {
     crate::ir::limits::BUFFER_ALIGNMENT
 }
 
-/// What a buffer holds at first: a [`Pattern`](headstart_device::Pattern), or a file's bytes.
+/// A buffer's initial contents: a [`Pattern`](headstart_device::Pattern), or a file's bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Contents {
@@ -293,7 +293,7 @@ pub enum Contents {
     Steps {
         /// Element 0.
         first: u64,
-        /// What each element adds.
+        /// The difference between elements.
         step: u64,
     },
     /// [`Pattern::Below`](headstart_device::Pattern::Below).

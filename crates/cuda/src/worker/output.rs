@@ -1,15 +1,15 @@
-//! A worker's output: replies, and what kernels printed between them.
+//! A worker's output: replies, and kernels' printed lines between them.
 
 use std::io::{BufRead, Read};
 
-/// Most bytes that are kept of what a worker prints between two replies.
+/// Most bytes that are kept of the lines printed between two replies.
 pub(super) const MOST_PRINTED: usize = 1 << 20;
 /// Longest reply, in bytes: a module's log of the compiler is the longest part.
 const LONGEST_REPLY: usize = 256 << 20;
 /// So many bytes of a line are looked at at once: a kernel may print one that never ends.
 const PIECE: u64 = 1 << 16;
 
-/// A reply's text, and what was printed before it.
+/// A reply's text, and the lines printed before it.
 pub(super) struct Line {
     pub reply: String,
     pub printed: String,

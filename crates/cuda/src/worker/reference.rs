@@ -1,7 +1,7 @@
-//! The worker's side of checks: what a kernel leaves is kept on the GPU, and what others leave is compared with it there.
+//! The worker's side of checks: it keeps one kernel's outputs on the GPU, and compares other kernels' outputs with them there.
 //!
-//! Before each such launch the inputs hold what they should, and each output holds what it is given, or a poison where it
-//! is given nothing. Afterwards the inputs are looked at again: a kernel that writes one is told.
+//! Before each such launch the inputs are restored, and each output gets its initial contents, or a poison pattern if it has
+//! none. Afterwards the inputs are compared again: a kernel that writes one is reported.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -18,15 +18,15 @@ use crate::memory::Buffer;
 use crate::module::Function;
 use headstart_device::Fill;
 
-/// What outputs are compared with.
+/// The reference for outputs.
 pub(super) struct Reference {
     /// Each output's bytes, in the parameters' order.
     outputs: Vec<Buffer>,
-    /// What they held before.
+    /// Their earlier contents.
     poison: u8,
 }
 
-/// What came of a launch that is checked.
+/// The outcome of a checked launch.
 pub(super) struct Ran {
     pub elapsed_ns: f64,
     /// The inputs that the kernel wrote, by their place among the arguments.
@@ -104,7 +104,7 @@ impl State {
         Ok(Ran { elapsed_ns, wrote })
     }
 
-    /// Keeps what the outputs hold now, in place of what was kept before.
+    /// Keeps the current outputs, replacing those kept before.
     pub(super) fn keep(&mut self, poison: u8) -> Result<(), Failure> {
         self.reference = None;
         let mut outputs = Vec::new();
@@ -123,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// How each output differs from what was kept.
+    /// How each output differs from the one kept.
     pub(super) fn differences(&mut self, poison: u8) -> Result<Vec<Difference>, Failure> {
         let State {
             gpu,
@@ -153,8 +153,8 @@ impl State {
         Ok(differences)
     }
 
-    /// Launches a module twice, keeps what it leaves, and compares; where it differs, once more with the first poison. How
-    /// the second and the third launch differ from the first.
+    /// Launches a module twice, keeps its outputs, and compares them; if they differ, launches once more with the first poison.
+    /// The differences of the second and the third launch from the first.
     pub(super) fn refer(&mut self, module: &str, limit: Duration) -> Result<Referred, Failure> {
         let [first, second] = POISONS;
         let ran = self.run_checked(module, limit, first)?;
@@ -219,7 +219,7 @@ impl State {
     }
 }
 
-/// What came of the launches of what others are compared with.
+/// The outcome of the launches that others are compared with.
 pub(super) struct Referred {
     pub ran: Ran,
     /// How a second launch differs, whose outputs held another poison.

@@ -79,18 +79,18 @@ fn end_with_parent() {
     let _ = thread::Builder::new().spawn(watch);
 }
 
-/// An open GPU, and what was bound and loaded.
+/// An open GPU, with bound arguments and loaded modules.
 pub(super) struct State {
     pub gpu: Gpu,
     pub target: Target,
     pub arguments: Vec<Bound>,
     /// Buffers end at a page that is not mapped.
     guarded: bool,
-    /// What the outputs should hold, if that is known.
+    /// The expected outputs, if known.
     expected: Vec<Vec<u8>>,
-    /// What a kernel left in the outputs, on the GPU.
+    /// A kernel's outputs, on the GPU.
     pub reference: Option<Reference>,
-    /// What outputs held before the last launch that was checked.
+    /// The outputs' contents before the last checked launch.
     pub poison: u8,
     pub comparer: Option<Comparer>,
     pub fills: Fills,
@@ -109,7 +109,7 @@ pub(super) enum Bound {
         output: bool,
         /// Whether its address is an argument.
         is_passed: bool,
-        /// Of an input that is checked: a sum of what it should hold; none where it is to be filled.
+        /// For a checked input: a checksum of its expected contents; none if it is to be filled.
         sum: Option<u64>,
     },
     /// So many bytes into the buffer of this argument.
@@ -146,7 +146,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
     match request {
         Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
         Request::Bind { arguments, guarded } => {
-            // What was bound before makes room first.
+            // The former arguments are freed first.
             state.arguments.clear();
             state.reference = None;
             state.guarded = guarded && state.gpu.can_guard();
@@ -158,7 +158,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
-            // What was read for the arguments before may be wanted again.
+            // The former arguments' files may be needed again.
             let mut known = std::mem::take(&mut state.files);
             for given in &arguments {
                 let bound = state.bind(given, &mut placed, &mut known)?;
@@ -168,7 +168,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             Ok(Reply::Bound)
         }
         Request::Expect { outputs } => {
-            // What was expected before makes room first.
+            // The former expectations are freed first.
             state.expected.clear();
             state.expected = outputs
                 .iter()
@@ -322,7 +322,7 @@ impl State {
             true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,
             false => self.gpu.allocate(bytes as usize)?,
         };
-        // What is guarded is filled before each launch, where it lies then.
+        // Guarded buffers are filled before each launch, at their new address.
         if !self.guarded {
             refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
         }
@@ -337,7 +337,7 @@ impl State {
         })
     }
 
-    /// What a buffer holds. The bytes of a file are read once.
+    /// A buffer's contents. The bytes of a file are read once.
     fn contents(
         &mut self,
         given: &Contents,
@@ -379,7 +379,7 @@ impl State {
         })
     }
 
-    /// Makes the outputs what they were at first.
+    /// Restores the outputs' initial contents.
     fn refill(&mut self) -> Result<(), Failure> {
         self.refill_those(|_| true)
     }
@@ -436,7 +436,7 @@ impl State {
         found.ok_or_else(|| Failure::new(FailureKind::Request, format!("no module `{name}` is loaded")))
     }
 
-    /// Writes outputs to files; where they are compared, not those that hold what is expected. Which these are.
+    /// Writes outputs to files; if they are compared, only those that differ from the expected contents. Returns which.
     fn write_outputs(&self, files: &[PathBuf], compare: bool) -> Result<Vec<bool>, Failure> {
         let outputs = self.outputs();
         let mut as_expected = Vec::with_capacity(files.len());
@@ -462,8 +462,8 @@ impl State {
         Ok(as_expected)
     }
 
-    /// Compiles modules on as many threads as there are processors: the driver's compiler is what takes
-    /// time, and it compiles in parallel.
+    /// Compiles modules on as many threads as there are processors: the driver's compiler takes most of the time, and it
+    /// compiles in parallel.
     fn load(&mut self, modules: Vec<Module>) -> Reply {
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let (gpu, modules) = (self.gpu.clone(), Arc::new(modules));
@@ -527,7 +527,7 @@ fn shared_bytes_of(path: &Path) -> Result<Arc<[u8]>, Failure> {
     Ok(bytes)
 }
 
-/// What a buffer holds, with a file's bytes read.
+/// A buffer's contents, with a file's bytes read.
 #[doc(hidden)]
 pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
     Ok(match contents {

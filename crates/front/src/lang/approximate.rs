@@ -1,9 +1,9 @@
 //! Functions of `f32` as the hardware approximates them: fast, and not the same bits on every device.
 //!
-//! They bear names of their own: `x.exp2()` is the same everywhere, `approximate_exp2(x)` is what the device has for
-//! it. The simulator gives the exact result rounded; NVIDIA's instructions are within the errors below (from the PTX
-//! ISA, 8.5, the sections on `rcp`, `rsqrt`, `sqrt`, `ex2`, `lg2`, `sin`, `cos`, `tanh` and `div`); OpenCL's `native_`
-//! functions, which Intel's devices run, promise nothing by themselves.
+//! They have names of their own: `x.exp2()` is the same everywhere, `approximate_exp2(x)` is the device's own approximation.
+//! The simulator gives the exact result rounded; NVIDIA's instructions are within the errors below (from the PTX ISA, 8.5, the
+//! sections on `rcp`, `rsqrt`, `sqrt`, `ex2`, `lg2`, `sin`, `cos`, `tanh` and `div`). OpenCL's `native_` functions, which
+//! Intel's devices run, have no guaranteed error.
 //!
 //! | function | PTX | largest error |
 //! |---|---|---|
@@ -27,7 +27,7 @@ macro_rules! approximations {
             f32::from_bits(bits as u32)
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 
@@ -80,7 +80,7 @@ pub fn approximate_div(x: f32, y: f32) -> f32 {
     f32::from_bits(eval::binary(BinaryOp::ApproximateDiv, Type::F32, x, y) as u32)
 }
 
-/// What [`approximate_div`](fn@approximate_div) is for a device.
+/// The device form of [`approximate_div`](fn@approximate_div).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct approximate_div {}
 

@@ -29,14 +29,13 @@
 //! assert_eq!(bins[1], 16); // four of 64 squares leave 1
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! Orders are Rust's own, [`Ordering`]. They hold for the whole device, unless
-//! [`within`](Within::within) says for whom: `Ordering::AcqRel.within(Scope::WorkGroup)`. An atomic operation
-//! orders what its order says and nothing else: a relaxed one is no fence, and a barrier is none for other
-//! work-groups. Loads of `&[T]` may be fetched early across any of them, for nothing writes there; loads of
-//! `&mut [T]` not across what acquires.
+//! Orders are Rust's own, [`Ordering`]. They hold for the whole device unless [`within`](Within::within) narrows the scope:
+//! `Ordering::AcqRel.within(Scope::WorkGroup)`. An atomic operation orders exactly what its order says: a relaxed one is no
+//! fence, and a barrier does not order other work-groups. Loads of `&[T]` may be fetched early across any of them, because
+//! nothing writes there; loads of `&mut [T]` may not be fetched across an acquire.
 //!
-//! In Rust, `compare_exchange` gives a `Result`, which kernels do not have; here it is `compare_and_swap`, which
-//! gives what was there before.
+//! In Rust, `compare_exchange` gives a `Result`, which kernels do not have; here it is `compare_and_swap`, which returns the
+//! old value.
 
 use std::cell::Cell;
 use std::fmt;
@@ -71,7 +70,7 @@ macro_rules! atomic {
 atomic!(AtomicScalar: i32 i64 isize u32 u64 usize f32 f64);
 atomic!(AtomicInteger: i32 i64 isize u32 u64 usize);
 
-/// What slices and arrays can hold: [`Data`], and atomic scalars.
+/// The elements of slices and arrays: [`Data`], and atomic scalars.
 #[diagnostic::on_unimplemented(
     message = "memory in a kernel cannot hold `{Self}`",
     label = "not an element of a slice or array",
@@ -79,7 +78,7 @@ atomic!(AtomicInteger: i32 i64 isize u32 u64 usize);
             64-bit scalars"
 )]
 pub trait Stored {
-    /// What stands for an element in a recorded kernel.
+    /// An element in a recorded kernel.
     type Element: Layout;
 
     /// Whether a `&[Self]` is written through.
@@ -96,7 +95,7 @@ impl<T: AtomicScalar> Stored for Atomic<T> {
     const SHARED_WRITES: bool = true;
 }
 
-/// What a `&mut [Self]` can hold: anything but atomic elements, which are shared by nature.
+/// The elements of a `&mut [Self]`: anything except atomic elements, which are shared by nature.
 #[diagnostic::on_unimplemented(
     message = "a `&mut` slice in a kernel cannot hold `{Self}`",
     note = "accepted: the scalar types, vectors and structs; atomic elements are in `&[Atomic<T>]`"
@@ -141,27 +140,27 @@ impl<T: AtomicScalar> Atomic<T> {
         self.0.set(value);
     }
 
-    /// Becomes `value`; what was there before.
+    /// Sets it to `value`; returns the old value.
     pub fn swap(&self, value: T, order: impl Into<Order>) -> T {
         let _ = order;
         self.0.replace(value)
     }
 
-    /// Becomes the sum, rounded (floats) or wrapped (integers); what was there before.
+    /// Adds `value`, rounded (floats) or wrapped (integers); returns the old value.
     ///
     /// The order in which work-items come decides how a sum of floats is rounded.
     pub fn fetch_add(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get().atomic_add(value), order)
     }
 
-    /// Becomes the lesser; what was there before. Of floats -0 is below +0, and a NaN is no operand: it changes nothing.
-    /// A NaN in memory counts as greater than all numbers, or less if its sign is set.
+    /// Sets it to the lesser; returns the old value. For floats -0 is below +0, and a NaN operand changes nothing. A NaN in
+    /// memory counts as greater than all numbers, or less if its sign is set.
     pub fn fetch_min(&self, value: T, order: impl Into<Order>) -> T {
         let before = self.0.get();
         self.swap(before.atomic_least(value), order)
     }
 
-    /// Becomes the greater; what was there before. As [`fetch_min`](Atomic::fetch_min) for floats.
+    /// Sets it to the greater; returns the old value. As [`fetch_min`](Atomic::fetch_min) for floats.
     pub fn fetch_max(&self, value: T, order: impl Into<Order>) -> T {
         let before = self.0.get();
         self.swap(before.atomic_greatest(value), order)
@@ -169,7 +168,7 @@ impl<T: AtomicScalar> Atomic<T> {
 }
 
 impl<T: AtomicInteger> Atomic<T> {
-    /// Becomes `new` if it is `current`; what was there before, which is `current` if that succeeded.
+    /// Sets it to `new` if it is `current`; returns the old value, which is `current` on success.
     pub fn compare_and_swap(&self, current: T, new: T, order: impl Into<Order>) -> T {
         let _ = order;
         let before = self.0.get();
@@ -179,24 +178,24 @@ impl<T: AtomicInteger> Atomic<T> {
         before
     }
 
-    /// Becomes the difference, wrapped; what was there before.
+    /// Subtracts `value`, wrapped; returns the old value.
     pub fn fetch_sub(&self, value: T, order: impl Into<Order>) -> T {
         // The opposite of the least number is itself, which is right modulo the width.
         let opposite = (!value).atomic_add(T::ONE);
         self.swap(self.0.get().atomic_add(opposite), order)
     }
 
-    /// Becomes `& value`; what was there before.
+    /// Sets it to `& value`; returns the old value.
     pub fn fetch_and(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get() & value, order)
     }
 
-    /// Becomes `| value`; what was there before.
+    /// Sets it to `| value`; returns the old value.
     pub fn fetch_or(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get() | value, order)
     }
 
-    /// Becomes `^ value`; what was there before.
+    /// Sets it to `^ value`; returns the old value.
     pub fn fetch_xor(&self, value: T, order: impl Into<Order>) -> T {
         self.swap(self.0.get() ^ value, order)
     }
@@ -266,10 +265,10 @@ rounded!(f32 f64);
 /// Among which work-items an order holds.
 pub type Scope = MemoryScope;
 
-/// What an atomic operation or fence orders, and for whom.
+/// The order of an atomic operation or fence, and its scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
-    /// What stays before and after.
+    /// The accesses that stay before and after.
     pub order: MemoryOrder,
     /// Among which work-items.
     pub scope: Scope,
@@ -309,7 +308,7 @@ pub fn fence(order: impl Into<Order>) {
     let _ = order.into();
 }
 
-/// What [`fence`](fn@fence) is for a device.
+/// The device form of [`fence`](fn@fence).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct fence {}
 

@@ -31,15 +31,15 @@
 //! neighbours side by side: 16 integers in a row for each work-item cost sixteen times the cache lines.
 //!
 //! # What holds
-//! All work-items of the sub-group come together, as to a shuffle, and give the same memory. Its first element lies at a
-//! multiple of 4 bytes for a load, and of 16 for a store. The simulator reports what is not so. There are 1, 2, 4 or 8
-//! elements of 8 to 64 bits for each work-item, in global memory.
+//! All work-items of the sub-group must call it together, as for a shuffle, with the same slice. Its first element must be at a
+//! multiple of 4 bytes for a load, and of 16 for a store. The simulator reports violations. Each work-item has 1, 2, 4 or 8
+//! elements of 8 to 64 bits, in global memory.
 //!
 //! # What it becomes
-//! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, where every sub-group is full
-//! (`#[kernel(work_group = …, sub_group = …)]` says so). The GPUs that have sub-groups of 8 do not have blocks for those of
-//! 32: a kernel that requires 32 is refused there, and one that requires none gets 16. Elsewhere the accesses of
-//! the work-items, which are side by side.
+//! On Intel's GPUs `OpSubgroupBlockReadINTEL` and `OpSubgroupBlockWriteINTEL`, if every sub-group is full
+//! (`#[kernel(work_group = …, sub_group = …)]` ensures it). GPUs that have sub-groups of 8 do not have blocks for those of 32:
+//! a kernel that requires 32 is refused there, and one that requires none gets 16. Elsewhere, adjacent accesses of the
+//! work-items.
 
 use super::record::{AsMemory, At, Recorded, block};
 use super::scalar::Number;
@@ -91,19 +91,19 @@ where
     }
 }
 
-/// What [`sub_group_load`](fn@sub_group_load) is for a device.
+/// The device form of [`sub_group_load`](fn@sub_group_load).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load {}
 
-/// What [`sub_group_load_block`](fn@sub_group_load_block) is for a device.
+/// The device form of [`sub_group_load_block`](fn@sub_group_load_block).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load_block {}
 
-/// What [`sub_group_store`](fn@sub_group_store) is for a device.
+/// The device form of [`sub_group_store`](fn@sub_group_store).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store {}
 
-/// What [`sub_group_store_block`](fn@sub_group_store_block) is for a device.
+/// The device form of [`sub_group_store_block`](fn@sub_group_store_block).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store_block {}
 

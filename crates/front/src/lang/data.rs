@@ -1,4 +1,4 @@
-//! What a kernel computes with and keeps in memory: scalars, vectors, structs of them.
+//! The data of kernels, in registers and in memory: scalars, vectors, structs of them.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -38,10 +38,9 @@
 //! assert_eq!(bodies.read(&*queue)?, [expected; 4]);
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! A vector is an array `[T; N]` of 1 to 16 parts; neighbours of one type move by one access, as far as alignment
-//! allows. The fields of a struct lie in the order in which they are written, each at a multiple of its own
-//! alignment, as in C. Vectors and structs nest. As a kernel's parameter, a struct becomes a parameter for each of
-//! its scalars.
+//! A vector is an array `[T; N]` of 1 to 16 parts; adjacent parts of one type are moved by one access, as far as alignment
+//! allows. The fields of a struct have the order of their declaration, each at a multiple of its own alignment, as in C.
+//! Vectors and structs nest. As a kernel's parameter, a struct becomes a parameter for each of its scalars.
 
 use super::record::placed::{Layout, Leaf, Placed};
 use super::record::{Of, Recorded};
@@ -56,7 +55,7 @@ use crate::ir::{Item, Type};
             structs with `#[derive(Clone, Copy, Data)]`"
 )]
 pub trait Data: Item {
-    /// What stands for it in a recorded kernel.
+    /// Its form in a recorded kernel.
     type Recorded: Placed;
 }
 

@@ -3,7 +3,7 @@
 use crate::ir::CacheLevel;
 use crate::ir::line::PrintLimits;
 
-/// How many work-items run, and in what groups.
+/// The number of work-items, and their groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Geometry {
     /// Work-groups along each dimension; dimension 0 varies fastest.
@@ -14,7 +14,7 @@ pub struct Geometry {
     pub sub_group_size: Option<u32>,
     /// Where prefetches go for which nobody named a level.
     pub default_level: CacheLevel,
-    /// How much of what the kernel prints is kept. Devices other than the simulator have limits of their own.
+    /// The capacity for the kernel's printed text. Devices other than the simulator have limits of their own.
     pub print_limits: PrintLimits,
 }
 
@@ -30,8 +30,8 @@ impl Geometry {
         }
     }
 
-    /// With so much kept of what the kernel prints, as by SYCL's `stream(buffer_bytes, line_bytes, …)`: bytes of all lines, and
-    /// of one. A line that is too long is cut off, and one for which there is no room left out.
+    /// With this capacity for the kernel's printed text, as in SYCL's `stream(buffer_bytes, line_bytes, …)`: bytes of all
+    /// lines, and of one. A line that is too long is truncated, and one that no longer fits is dropped.
     #[must_use]
     pub const fn print_limits(self, buffer_bytes: usize, line_bytes: usize) -> Geometry {
         let print_limits = PrintLimits {
@@ -41,7 +41,7 @@ impl Geometry {
         Geometry { print_limits, ..self }
     }
 
-    /// With prefetches to this level where nobody named one; to L1 unless said otherwise.
+    /// With prefetches without a level going to this one; the default is L1.
     #[must_use]
     pub const fn default_level(self, level: CacheLevel) -> Geometry {
         Geometry {

@@ -62,8 +62,8 @@ pub const L3_NT: CacheHint = L3.nontemporal();
 /// Into the fourth level, for data that will not be used again.
 pub const L4_NT: CacheHint = L4.nontemporal();
 
-/// What a prefetch is asked to do: a level, several of which the lowest counts, none (`()` or `[]`: the launch's
-/// default, L1 unless it says otherwise), or one of Intel's cache controls.
+/// The request of a prefetch: a level (of several the lowest counts), none (`()` or `[]`: the launch's default, L1 unless it
+/// says otherwise), or one of Intel's cache controls.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not say where a prefetch goes",
     note = "accepted: a level `L1` to `L4`, `L1_NT`, `L1.nontemporal()`; several `[L1, L4]`; none `[]`; a cache control `LSC_LDCC_L1C_L3C`"
@@ -97,9 +97,9 @@ impl Properties for LscControl {
     }
 }
 
-/// What can be prefetched: an element `&a[i]`, elements `&a[i..i + n]`, a pointer `p` to global memory or a generic
-/// one, `n` elements behind it `p.span(n)`, `n` bytes behind it `p.raw().span(n)`, and elements of a view that can be
-/// read: `&v[(y, x)]`, `v.span((y, x), n)`, `v.block((y, x), (h, w))`.
+/// Anything that can be prefetched: an element `&a[i]`, elements `&a[i..i + n]`, a pointer `p` to global memory or a generic
+/// one, `n` elements behind it `p.span(n)`, `n` bytes behind it `p.raw().span(n)`, and elements of a readable view:
+/// `&v[(y, x)]`, `v.span((y, x), n)`, `v.block((y, x), (h, w))`.
 #[diagnostic::on_unimplemented(
     message = "this cannot be prefetched",
     label = "`{Self}` is nothing that a cache can bring nearer",
@@ -160,7 +160,7 @@ macro_rules! groups {
             $group
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 
@@ -183,12 +183,12 @@ groups! {
 /// A hint that memory will be wanted: `prefetch(&values[i], L1)`, `prefetch(&values[i..i + 4], [L1, L3])`,
 /// `prefetch(&values[i])` in a kernel.
 ///
-/// It changes no result. The element may lie behind the slice's end; whether that is harmless depends on
-/// the device, and towards `L1` it is not (the functional engine reports it), so guard it there. Which level
-/// a device really fills, the launch's report and `headstart devices` say.
+/// It changes no result. The element may lie behind the slice's end. Whether that is harmless depends on the device, and for
+/// `L1` it is not (the functional engine reports it), so guard it there. The launch's report and `headstart devices` say which
+/// level a device really fills.
 ///
-/// The number of elements may be known at run time only. Where it is known when the kernel is built, a loop is saved;
-/// the report says what it costs.
+/// The number of elements may be known only at run time. If it is known when the kernel is built, no loop is needed; the report
+/// states the cost.
 pub fn prefetch(wanted: impl Wanted, properties: impl Properties) {
     let _ = (wanted, properties);
 }

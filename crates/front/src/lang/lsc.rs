@@ -33,7 +33,7 @@ use super::record::{At, Recorded, lsc};
 use super::scalar::Scalar;
 use crate::ir::LscControl;
 
-/// What the device does without a control.
+/// The device's default without a control.
 pub const LSC_LDCC_DEFAULT: LscControl = LscControl::Default;
 /// L1 uncached and L3 uncached: a prefetch with it does nothing.
 pub const LSC_LDCC_L1UC_L3UC: LscControl = LscControl::L1ucL3uc;
@@ -50,7 +50,7 @@ pub const LSC_LDCC_L1S_L3C: LscControl = LscControl::L1sL3c;
 /// L1 invalidated after it is read, and L3 cached. It asserts that nothing of the line is read again.
 pub const LSC_LDCC_L1IAR_L3C: LscControl = LscControl::L1iarL3c;
 
-/// A scalar of `BYTES` bytes: what a pointer of the builtins may point to.
+/// A scalar of `BYTES` bytes, to which a pointer of the builtins may point.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not have the size that this function fetches by",
     note = "`uchar` takes pointers to 1 byte, `ushort` to 2, the `uint`s to 4, the `ulong`s to 8"
@@ -78,7 +78,7 @@ macro_rules! prefetches {
             let _ = (base, offset, control);
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 
@@ -125,7 +125,7 @@ pub fn lsc_load<T: Scalar>(base: Ptr<'_, T, Global>, offset: i32, control: LscCo
     base.add(offset as usize).read()
 }
 
-/// What [`lsc_load`](fn@lsc_load) is for a device.
+/// The device form of [`lsc_load`](fn@lsc_load).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct lsc_load {}
 

@@ -50,13 +50,13 @@
 //!   also take `&[T; N]`, `&mut [T; N]`, `&mut T`, references to views, and tuples, and return values and tuples.
 //! - **Generics:** types bounded by [`Number`](scalar::Number), [`Integer`](scalar::Integer),
 //!   [`Float`](scalar::Float); constants.
-//! - **Statements:** `let`, `let mut`, tuple patterns, shadowing, assignment and destructuring assignment,
-//!   `+=` and its like, `if`/`else` (as expressions too), `while`, `loop` with `break value`, `for` over
-//!   `a..b`, `a..=b`, `.rev()`, `.step_by(s)`, labels on loops and blocks, `break`, `continue`, early `return`,
-//!   inner `const`, `type`, `use`, and constants of the program.
-//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`. One of up to 16
-//!   elements is a vector where a value is wanted: `f(a)`, `b[i] = a;`, `a = b[i];`. A part of a slice
-//!   or array is one again: `let row = &a[i..j];`, `f(&mut a[i..])`.
+//! - **Statements:** `let`, `let mut`, tuple patterns, shadowing, assignment and destructuring assignment, `+=` and the other
+//!   compound assignments, `if`/`else` (as expressions too), `while`, `loop` with `break value`, `for` over `a..b`, `a..=b`,
+//!   `.rev()`, `.step_by(s)`, labels on loops and blocks, `break`, `continue`, early `return`, inner `const`, `type`, `use`,
+//!   and constants of the program.
+//! - **Arrays:** private ones are `let mut a = [x; N]`, shared ones `let mut tile = shared::<T, N>()`. An array of up to 16
+//!   elements can be used as a vector value: `f(a)`, `b[i] = a;`, `a = b[i];`. A part of a slice or array is one again:
+//!   `let row = &a[i..j];`, `f(&mut a[i..])`.
 //! - **Operators:** all of Rust's on scalars, `as`, `&&` and `||` with their short circuit.
 //! - **Methods:** `abs abs_diff acos asin atan atan2 cbrt ceil clamp copysign cos cosh count_ones count_zeros
 //!   div_ceil erf exp exp2 floor fract funnel_shl funnel_shr hypot is_finite is_infinite is_multiple_of

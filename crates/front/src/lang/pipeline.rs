@@ -39,11 +39,11 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //! # What holds
-//! Every call is the work-item's own. [`pipeline_commit`](fn@pipeline_commit) closes a group of the copies that it has begun since the last one, which
-//! may be none; [`pipeline_wait_prior`](fn@pipeline_wait_prior) waits until at most so many of the latest groups are on their way. What a copy reads may
-//! not be written, and what it writes may not be touched, before its group has been waited for: the simulator reports a slot that
-//! is read too early, and one that is overwritten while a copy is on its way there. Others see what was copied behind a
-//! [`barrier`](fn@super::work_item::barrier) that comes after the wait.
+//! Every call concerns the calling work-item alone. [`pipeline_commit`](fn@pipeline_commit) closes a group of the copies begun
+//! since the last one, possibly none; [`pipeline_wait_prior`](fn@pipeline_wait_prior) waits until at most the given number of
+//! the latest groups are in flight. Until its group has been waited for, a copy's source may not be written and its target may
+//! not be accessed: the simulator reports a slot that is read too early, and one that is overwritten while a copy to it is in
+//! flight. Other work-items see the copied data after a [`barrier`](fn@super::work_item::barrier) behind the wait.
 //!
 //! # What it becomes
 //! `cp.async` with its groups on NVIDIA's GPUs since Ampere, a load and a store elsewhere. As Rust (the reference on the CPU) a
@@ -65,15 +65,15 @@ pub fn pipeline_commit() {}
 /// most 63.
 pub fn pipeline_wait_prior(_groups: u32) {}
 
-/// What [`pipeline_memcpy_async`](fn@pipeline_memcpy_async) is for a device.
+/// The device form of [`pipeline_memcpy_async`](fn@pipeline_memcpy_async).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_memcpy_async {}
 
-/// What [`pipeline_commit`](fn@pipeline_commit) is for a device.
+/// The device form of [`pipeline_commit`](fn@pipeline_commit).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_commit {}
 
-/// What [`pipeline_wait_prior`](fn@pipeline_wait_prior) is for a device.
+/// The device form of [`pipeline_wait_prior`](fn@pipeline_wait_prior).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_wait_prior {}
 

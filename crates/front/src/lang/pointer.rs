@@ -1,4 +1,4 @@
-//! Pointers: an element and what lies behind it, in a memory that the type names.
+//! Pointers to an element and those behind it, in a memory that the type names.
 //!
 //! ```
 //! use headstart::prelude::*;
@@ -21,7 +21,7 @@
 //! may lead to any of the three. A prefetch takes the first and the last: that a generic one leads to global memory is
 //! checked when the kernel runs in the simulator.
 //!
-//! A pointer may stand anywhere; what it reads must be there.
+//! A pointer may point anywhere; the memory that it reads must exist.
 
 use std::marker::PhantomData;
 
@@ -73,7 +73,7 @@ impl MayBeGlobal for Generic {}
 /// A pointer to a `T` in the memory `S`. `Ptr<(), S>` points to bytes.
 #[derive(Debug)]
 pub struct Ptr<'a, T, S> {
-    /// What it was made from; nothing for bytes, which cannot be read.
+    /// The slice that it was made from; none for bytes, which cannot be read.
     memory: &'a [T],
     position: usize,
     space: PhantomData<fn() -> S>,
@@ -87,7 +87,7 @@ impl<T, S> Clone for Ptr<'_, T, S> {
 
 impl<T, S> Copy for Ptr<'_, T, S> {}
 
-/// So many elements behind a pointer; bytes behind one to bytes.
+/// So many elements behind a pointer; for a byte pointer, bytes.
 #[derive(Debug)]
 pub struct Span<'a, T, S> {
     /// The first.
@@ -164,7 +164,7 @@ macro_rules! pointers {
             Ptr::new(std::slice::from_ref(element), 0)
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 

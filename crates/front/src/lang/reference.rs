@@ -7,7 +7,7 @@ use super::work_item::{WorkItem, barrier_was_met, become_work_item};
 use crate::math::Function;
 use crate::{Error, Result};
 
-/// Work-items of a sub-group where nobody says how many.
+/// Work-items of a sub-group without a stated size.
 const SUB_GROUP_SIZE: u32 = 32;
 
 /// The sizes that a kernel requires.
@@ -87,7 +87,7 @@ fn positions([width, height, depth]: [u32; 3]) -> impl Iterator<Item = [u32; 3]>
 
 macro_rules! functions {
     ($($name:ident($first:ident $(, $second:ident)?): $function:ident;)+) => {$(
-        #[doc = concat!("`", stringify!($first), ".", stringify!($name), "(", $(stringify!($second),)? ")`, to the bit what a kernel computes; the platform's has other bits.")]
+        #[doc = concat!("`", stringify!($first), ".", stringify!($name), "(", $(stringify!($second),)? ")`, with exactly a kernel's bits; the platform's function has others.")]
         pub fn $name<T: Float>($first: T $(, $second: T)?) -> T {
             T::apply(Function::$function, &[$first $(, $second)?])
         }

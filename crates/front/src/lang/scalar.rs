@@ -82,7 +82,7 @@ pub trait Float: Signed + FloatMethods {}
 #[diagnostic::on_unimplemented(message = "`{Self}` has no sign, so no negation and no absolute value")]
 pub trait Signed: Number + Neg<Output = Self> {}
 
-/// What has the operators `!`, `&`, `|`, `^`: integers and `bool`.
+/// Types with the operators `!`, `&`, `|`, `^`: integers and `bool`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no bit operations",
     note = "accepted: integers and `bool`; a generic type needs the bound `Integer`"
@@ -105,7 +105,7 @@ pub trait NumberMethods: Sized {
 
 /// Methods of a generic integer, apart for the same reason.
 pub trait IntegerMethods: Sized {
-    /// Shifted right by less than the width, filled with zeros whatever the sign.
+    /// Shifted right by less than the width, filled with zeros regardless of the sign.
     fn logical_shr(self, count: u32) -> Self;
 }
 
@@ -126,8 +126,8 @@ pub trait FloatMethods: Sized {
     /// The least integer that is not less.
     fn ceil(self) -> Self;
 
-    /// A function that is expanded into basic operations, to the bit what a kernel computes.
-    /// It takes as many arguments as the function has.
+    /// A function that is expanded into basic operations, with exactly the bits that a kernel computes. It takes as many
+    /// arguments as the function has.
     fn apply(function: Function, arguments: &[Self]) -> Self;
 }
 

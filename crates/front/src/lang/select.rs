@@ -5,8 +5,7 @@ use super::scalar::Scalar;
 
 /// `a` where the condition holds, else `b`; both are computed, and nothing branches.
 ///
-/// `if c { a } else { b }` means the same and computes one of them only; where both sides are cheap it becomes
-/// this by itself.
+/// `if c { a } else { b }` means the same and computes only one of them; if both sides are cheap it becomes this automatically.
 ///
 /// ```
 /// use headstart::prelude::*;
@@ -26,7 +25,7 @@ pub fn select<T: Scalar>(condition: bool, a: T, b: T) -> T {
     if condition { a } else { b }
 }
 
-/// What [`select`](fn@select) is for a device.
+/// The device form of [`select`](fn@select).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct select {}
 

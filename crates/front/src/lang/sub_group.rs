@@ -1,4 +1,4 @@
-//! What the work-items of a sub-group, or of a work-group, compute together.
+//! Collective functions of the work-items of a sub-group, or of a work-group.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -23,9 +23,9 @@
 //! assert_eq!(result.read(&*queue)?, [16.0, 16.0]);
 //! # Ok::<(), headstart::Error>(())
 //! ```
-//! All work-items of the sub-group (or work-group) must call such a function together: none may be in another
-//! branch, or have returned. The simulator reports it where one is missing; on a GPU anything can happen. The
-//! last sub-group of a work-group may be smaller than the others; only those who are there count.
+//! All work-items of the sub-group (or work-group) must call such a function together: none may be in another branch, or have
+//! returned. The simulator reports a missing work-item; on a GPU the behaviour is undefined. The last sub-group of a work-group
+//! may be smaller than the others; only its existing work-items count.
 //!
 //! Reductions and scans are made of shuffles, in an order that depends on the sizes alone, so sums of floats
 //! have the same bits on every device with sub-groups of the same size.
@@ -50,7 +50,7 @@ macro_rules! together {
             $own
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 
@@ -148,14 +148,14 @@ together! {
     |at| collective::group_scan(at, value, false);
 }
 
-/// All work-items of the sub-group wait here for each other; what they wrote before, all of them can read after.
+/// All work-items of the sub-group wait here for each other; afterwards each can read what the others wrote before.
 ///
-/// They run together anyway; what this adds is that their accesses to shared and global memory are ordered.
+/// They run together anyway; this additionally orders their accesses to shared and global memory.
 pub fn sub_group_barrier() {
     meet_others();
 }
 
-/// What [`sub_group_barrier`](fn@sub_group_barrier) is for a device.
+/// The device form of [`sub_group_barrier`](fn@sub_group_barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_barrier {}
 

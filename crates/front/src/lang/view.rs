@@ -1,4 +1,4 @@
-//! Views: memory of one, two or three dimensions, with what may be done to it in its type.
+//! Views: memory of one, two or three dimensions, with the permitted accesses in its type.
 //!
 //! ```
 //! use headstart::device::sim::Simulator;
@@ -28,15 +28,15 @@
 //! ```
 //! `&view[first..]` is a part of its elements as a slice, in memory's order.
 //!
-//! The last dimension varies fastest, as in C. A `ReadOnly` view has what `&[T]` promises, so its loads may be
-//! fetched early; of a `WriteOnly` one nothing can be read. Device functions take views by value if they are
-//! `ReadOnly`, and as `&View2<…>` or `&mut View2<…>`.
+//! The last dimension varies fastest, as in C. A `ReadOnly` view has the guarantees of `&[T]`, so its loads may be fetched
+//! early; a `WriteOnly` one cannot be read. Device functions take views by value if they are `ReadOnly`, and as `&View2<…>` or
+//! `&mut View2<…>`.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut, Range, RangeFrom, RangeInclusive, RangeTo};
 
-/// What may be done to a view's memory: [`ReadOnly`], [`WriteOnly`], [`ReadWrite`].
+/// The permitted accesses to a view's memory: [`ReadOnly`], [`WriteOnly`], [`ReadWrite`].
 pub trait Access: Copy + 'static {
     /// Whether it may be read.
     const READS: bool;
@@ -112,7 +112,7 @@ pub struct View<'a, T: 'a, const D: usize, A: Access> {
     size: [usize; D],
 }
 
-/// What names an element of a view of `D` dimensions, or a size in it.
+/// An index of an element of a view of `D` dimensions, or a size in it.
 pub trait Position<const D: usize>: Copy {}
 
 impl Position<1> for usize {}

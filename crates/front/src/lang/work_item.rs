@@ -74,7 +74,7 @@ macro_rules! questions {
             answer as usize
         }
 
-        #[doc = concat!("What [`", stringify!($name), "`](fn@", stringify!($name), ") is for a device.")]
+        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
         #[allow(non_camel_case_types, reason = "it bears the function's name")]
         pub struct $name {}
 
@@ -150,14 +150,14 @@ fn global_id_of(b: &mut Builder<'_>, dimension: u8) -> Value {
     b.no_wrap(NoWrapOp::Add, Wrap::NotUnsigned, first, local)
 }
 
-/// All work-items of the work-group wait here for each other; what they wrote before, all can read after.
+/// All work-items of the work-group wait here for each other; afterwards each can read what the others wrote before.
 ///
 /// The CPU reference runs one work-item after the other, and so refuses a kernel that meets one.
 pub fn barrier() {
     meet_others();
 }
 
-/// What [`barrier`](fn@barrier) is for a device.
+/// The device form of [`barrier`](fn@barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct barrier {}
 
@@ -168,9 +168,9 @@ impl barrier {
     }
 }
 
-/// What a `for` loop over the work of a work-group runs over: `for i in work_items(count) { … }` divides the numbers below `count`
-/// among the work-items, the first of which takes 0, and again as many further. All work-items wait for each other before the
-/// loop and after it.
+/// The iterator of a `for` loop over the work of a work-group: `for i in work_items(count) { … }` divides the numbers below
+/// `count` among the work-items, the first of which takes 0, the number of work-items, and so on. All work-items wait for each
+/// other before the loop and after it.
 ///
 /// So a kernel can be written as a work-group sees it, with no barrier of its own, as SYCL's hierarchical dispatch has it
 /// (`parallel_for_work_group`, `parallel_for_work_item`):
@@ -223,7 +223,7 @@ pub fn work_items(count: usize) -> impl Iterator<Item = usize> {
 }
 
 /// `SUB_GROUPS` sub-groups of the work-group wait here for each other, at one of 15 barriers with the numbers 1 to 15;
-/// what they wrote before, they can read after. The others go on.
+/// afterwards each can read what the others wrote before. The other sub-groups continue.
 ///
 /// ```
 /// use headstart::device::sim::Simulator;
@@ -255,7 +255,7 @@ pub fn named_barrier<const NUMBER: u32, const SUB_GROUPS: u32>() {
     meet_others();
 }
 
-/// What [`named_barrier`](fn@named_barrier) is for a device.
+/// The device form of [`named_barrier`](fn@named_barrier).
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct named_barrier {}
 

@@ -1,7 +1,7 @@
 //! Addresses as a base and a scaled index.
 //!
-//! They are kept so as long as additions build them, so that an access reads `base + index × scale + offset` in one
-//! operation, whatever a compiler made of it.
+//! Addresses keep this form through additions, so an access reads `base + index × scale + offset` in one operation, however the
+//! compiler wrote it.
 
 use std::collections::HashMap;
 

@@ -9,11 +9,10 @@
 //! loop (%i += 1) { %e = load …, @p.5 }       loop (%i += 1) { %e = load …, @p }
 //! ```
 //!
-//! Where the module says which line of the source an instruction comes from, the line and column decide. Elsewhere the
-//! counter does: in a loop that goes N steps at once, loads of one memory of which there are N, or a multiple, are
-//! copies, in turns; and the loop behind or before it that does what is left over has the same loads again. Steps that
-//! only the run tells count as often as they are added. Names are all that this changes, and that nothing writes what a
-//! load reads is said of all copies or of none.
+//! If the module has source locations, line and column identify copies. Otherwise the loop counter does: in a loop that
+//! advances N steps at once, groups of N loads from one buffer (or a multiple) are copies, in turn; the remainder loop behind
+//! or before it has the same loads again. Steps that are known only at run time count as often as they are added. This changes
+//! only names, and the fact that nothing writes the loaded memory applies to all copies or none.
 
 use std::collections::HashMap;
 
@@ -24,7 +23,8 @@ use crate::ir::{BinaryOp, Kernel, Label, LoadData, LoadId, Op, OpKind, PlaceData
 /// Most iterations that a compiler is expected to unroll.
 const MOST_COPIES: u64 = 64;
 
-/// What copies of a load have in common: the memory, whether the program says that nothing writes it, and what is read.
+/// Common properties of a load's copies: the memory, whether the program states that nothing writes it, and the type that is
+/// read.
 type Kind = (String, bool, Type, usize);
 
 /// A loop without loops inside, and its loads in order.
@@ -46,7 +46,7 @@ pub(crate) fn merge(kernel: &mut Kernel, file: &str) {
         return;
     }
     for (copy, first) in &same {
-        // Nothing writes what they read only where that is said of each.
+        // The combined source is read-only only if each one is.
         kernel.loads[*first].constant &= kernel.loads[*copy].constant;
     }
     let mut body = std::mem::take(&mut kernel.body);
@@ -86,7 +86,7 @@ fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
         }
         // The loads of one iteration of the source.
         let (originals, copies) = turns(inner);
-        // nvcc does what is left over behind the loop, clang before it.
+        // nvcc puts the remainder behind the loop, clang before it.
         let neighbours = [Some(position + 1), position.checked_sub(1)];
         let mut rest = neighbours
             .into_iter()
@@ -140,7 +140,7 @@ fn turns(inner: &Inner) -> (Vec<Turn>, Vec<(LoadId, LoadId)>) {
         }
     }
     let steps = inner.steps as usize;
-    // What no iteration makes as often as the others was not unrolled.
+    // Loads that no iteration makes as often as the others were not unrolled.
     turns.retain(|turn| turn.ids.len() >= steps);
     for turn in &mut turns {
         turn.is_uneven = !turn.ids.len().is_multiple_of(steps);
@@ -162,7 +162,7 @@ fn paired(originals: &[Turn], rest: &Inner) -> Option<Vec<(LoadId, LoadId)>> {
         .map(|(id, kind)| {
             let which = originals.iter().position(|turn| is_alike(&turn.kind, kind))?;
             let turn = &originals[which];
-            // What the copies hand on to each other the rest loads again.
+            // The remainder reloads the values that the copies pass to each other.
             let own = taken[which] % turn.ids.len();
             taken[which] += 1;
             Some((*id, turn.ids[own]))
@@ -190,7 +190,7 @@ fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into
                         Some((param, Step::Constant(step))) if kernel.ty(param).is_integer() => {
                             step.unsigned_abs()
                         }
-                        // So many times what one iteration of the source adds.
+                        // As many times the step of one source iteration.
                         Some((_, Step::Value { value, scale })) => scale
                             .unsigned_abs()
                             .saturating_mul(factor(kernel, definitions, value)),

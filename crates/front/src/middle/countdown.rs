@@ -15,10 +15,10 @@
 //! }                                             }
 //! ```
 //!
-//! A number that was counted down m times while it was positive is above k, where k is not negative, if and only if it was
-//! above k + m: so tests of such numbers become tests of where they started. Where the loop goes on, its last test held,
-//! and with it every test of the same number against less: what is passed to the next iteration is written for that case.
-//! Both are exact; what comes out counts in steps, as [`counters`](super::counters) and the analyses look for.
+//! A number that was counted down m times while it was positive is above k (k not negative) if and only if it was above k + m.
+//! So tests of such numbers become tests of their initial values. If the loop continues, its last test held, and so does every
+//! test of the same number against less: the values passed to the next iteration are simplified for that case. Both rewrites
+//! are exact. The result counts in steps, the form that [`counters`](super::counters) and the analyses recognise.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ use crate::ir::{BinaryOp, Builder, CompareOp, Kernel, Op, OpKind, Region, Type, 
 /// Longest chain of operations that is written again for the case that the loop goes on.
 const MOST_DEPTH: u32 = 64;
 
-/// Rewrites tests of counters that stop at zero, and what loops with such tests pass on. Says whether there are any.
+/// Rewrites tests of counters that stop at zero, and the values that loops with such tests pass on. Says whether there are any.
 pub(crate) fn unwind(kernel: &mut Kernel) -> bool {
     let mut body = std::mem::take(&mut kernel.body);
     let mut found = Found::default();
@@ -132,7 +132,7 @@ impl Found {
         }
     }
 
-    /// Writes what a loop passes on for the case that its last test, behind which there is nothing but that, held.
+    /// Writes the values that a loop passes on, for the case that its last test, with nothing behind it, held.
     fn passed_on(&self, kernel: &mut Kernel, body: &mut Region) {
         let Some(test) = body
             .ops

@@ -273,8 +273,8 @@ fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, b
     });
 }
 
-/// The sums on the way from a counter to its next value, where a compiler that unrolled made a step of each copy of the
-/// body, and one of them is bounded: each is what the counter of the loop in the source was.
+/// The sums between a counter and its next value, if an unrolling compiler made a step for each copy of the body and one of
+/// them is bounded: each equals the counter of the source's loop at that copy.
 fn chained_steps(
     params: &[Value],
     inside: &EntitySet<Value>,

@@ -1,4 +1,4 @@
-//! What a caller knows of an entry's parameters beyond what the PTX says.
+//! The caller's facts about an entry's parameters, beyond those in the module.
 
 use std::collections::BTreeMap;
 

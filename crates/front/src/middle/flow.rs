@@ -98,7 +98,7 @@ impl End {
 }
 
 impl<'t, I> Flow<'t, I> {
-    /// The flow graph of blocks, of which the first is where a work-item starts; `unit` says what [`Block::line`] counts.
+    /// The flow graph of blocks, the first of which is the entry; `unit` is the unit of [`Block::line`].
     ///
     /// # Errors
     /// A jump leads into a loop beside its header, or loops are nested too deeply.

@@ -7,8 +7,8 @@
 //!        ─ countdown, counters, copies ─►  loops as the passes look for them
 //! ```
 //!
-//! A front cuts its code into blocks ([`flow`]), says what its instructions read and write ([`ssa::Registers`]), and
-//! writes each of them ([`regions::Front`]). Any reducible flow graph is taken.
+//! A front divides its code into blocks ([`flow`]), states the reads and writes of its instructions ([`ssa::Registers`]), and
+//! translates each of them ([`regions::Front`]). Any reducible flow graph is accepted.
 
 pub(crate) mod address;
 pub(crate) mod copies;

@@ -7,10 +7,9 @@
 //! B2(%x): …
 //! ```
 //!
-//! A block's region holds the blocks that it dominates. Those that are reached in several ways, and those that
-//! follow a loop, are labels to break to: they stand behind the operation that everything which jumps to them lies
-//! in, in reverse postorder, and take their parameters as its results (Ramsey: "Beyond Relooper", for
-//! regions with values). A block that is reached in one way stands where it is jumped to.
+//! A block's region holds the blocks that it dominates. Blocks with several predecessors, and those that follow a loop, are
+//! break targets: they follow the operation that contains all jumps to them, in reverse postorder, and take their parameters as
+//! its results (Ramsey: "Beyond Relooper", for regions with values). A block with one predecessor stands in place of the jump.
 
 use super::flow::{Block, BlockId, End, Flow};
 use super::ssa::{Registers, left_loop, parameters};
@@ -40,7 +39,7 @@ pub(crate) trait Front<I> {
 pub(crate) struct Regions<'f, 't, I> {
     flow: &'f Flow<'t, I>,
     parameters: Vec<Vec<Register>>,
-    /// What stands behind a block's own code, or behind the loop that it is the header of.
+    /// The code behind a block's own, or behind the loop of which it is the header.
     followers: Vec<Followers>,
     /// What to break to for a block.
     label_of: Vec<Option<Label>>,
@@ -69,7 +68,7 @@ enum Edge {
 /// Writes the body of a kernel: the regions of a flow graph whose registers have numbers below `registers`.
 ///
 /// # Errors
-/// What the front refuses, and what is nested too deeply.
+/// An error of the front, or nesting that is too deep.
 pub(crate) fn write<I: Registers>(
     front: &mut impl Front<I>,
     flow: &Flow<'_, I>,
@@ -123,7 +122,7 @@ impl<I> Regions<'_, '_, I> {
         Ok(())
     }
 
-    /// Writes a loop; what follows it is given back, to be written behind it.
+    /// Writes a loop; the code that follows is returned, to be written behind it.
     fn loop_(
         &mut self,
         front: &mut impl Front<I>,
@@ -434,7 +433,7 @@ impl<I> Regions<'_, '_, I> {
         Ok(None)
     }
 
-    /// What registers hold where a block starts.
+    /// The values of registers at the start of a block.
     fn bound(&self, block: BlockId, results: &[Value], values: &Values) -> Values {
         let mut values = values.clone();
         for (&register, &result) in self.parameters[block].iter().zip(results) {

@@ -7,8 +7,8 @@
 //!      st.f32 [%rd1], %f1;
 //! ```
 //!
-//! A block takes a register where several definitions of it meet, as always, and where a loop is left: values
-//! of a region are not visible behind it, so what a loop computes is handed out by those who leave it.
+//! A block takes a register as a parameter where several definitions of it meet, as usual, and where a loop is left: values of
+//! a region are not visible behind it, so a loop's values leave it as arguments of its exits.
 
 use std::collections::HashMap;
 
@@ -100,7 +100,7 @@ fn frontiers<I>(flow: &Flow<'_, I>) -> Vec<Vec<BlockId>> {
     frontiers
 }
 
-/// What is known of registers that are used in another block than where they are defined.
+/// Information about registers that are used in another block than where they are defined.
 struct Facts {
     /// Such registers, numbered.
     crossing: HashMap<Register, u32>,
@@ -166,7 +166,7 @@ impl Facts {
         Ok(facts)
     }
 
-    /// What is used at the start of a block is used at the end of those before it.
+    /// A register live at the start of a block is live at the end of its predecessors.
     fn spread<I>(&mut self, flow: &Flow<'_, I>, killed: &[u64]) {
         let words = self.words;
         let mut work: Vec<BlockId> = (0..flow.blocks.len()).collect();

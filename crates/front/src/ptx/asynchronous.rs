@@ -8,9 +8,8 @@
 //! cp.async.wait_all;                          wait current;
 //! ```
 //!
-//! PTX waits until at most so many of the latest groups are in flight. Whatever way led there, the last group that must
-//! be complete is the one that was closed that many groups ago: registers hand it on, and become values of the IR like
-//! all others.
+//! A PTX wait allows a number of the latest groups to be in flight. On every path, the last group that must be complete is the
+//! one closed that many groups ago: registers pass it on, and become IR values like all others.
 
 use super::structure::Translator;
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
@@ -210,7 +209,7 @@ impl<'t> Translator<'_, 't> {
         let Some(size) = size else {
             return Ok(b.copy(to, from_pointer, bytes as u32, id));
         };
-        // What is not copied is zero.
+        // Bytes that are not copied are zero.
         let size = self.value(b, values, size, Type::I32)?;
         let whole = b.i32(bytes as i32);
         let all = b.compare(crate::ir::CompareOp::Eq, size, whole);

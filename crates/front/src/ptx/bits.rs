@@ -70,7 +70,7 @@ impl<'t> Translator<'_, 't> {
         let [to, x, count] = operands::<3>(instruction)?;
         let numeric = last_type(instruction)?;
         let x = self.value(b, values, x, numeric.ty)?;
-        // The count has 32 bits, whatever is shifted.
+        // The count has 32 bits, whatever the shifted type.
         let count = self.value(b, values, count, Type::I32)?;
         let count = match numeric.ty {
             Type::I64 => b.convert(ConvertOp::ExtendU, Type::I64, count),

@@ -353,7 +353,7 @@ impl<'t> Reader<'t> {
             modifiers.remove(at);
             operands.pop();
         }
-        // What an asynchronous product adds to is read as well as written.
+        // The accumulator of an asynchronous product is read as well as written.
         if opcode == "wgmma" && modifiers.contains(&"mma_async") {
             operands.extend(operands.first().cloned());
         }

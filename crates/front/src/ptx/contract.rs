@@ -5,14 +5,13 @@
 //! sub.f32 %f5, %f4, %f3;                        %f5 = fma %n, %f2, %f4
 //! ```
 //!
-//! Without `.rn` PTX allows that, and ptxas always does it where the product has no other use. Here it is done the same
-//! way, so that the simulator has the bits that the GPU has, and what is written again leaves no choice. Where there is
-//! one, these products and sums keep the permission ([`FloatRule::contract`]). Of two products that are nothing but the
-//! operands of one sum ptxas fuses the same one wherever they stand (57 entries of the corpus have the original's bits on an
-//! H200). Else (a product is used twice or in another block, its magnitude is taken, one flushes and the other does not) what
-//! it makes of them hangs on the code around. Such a sum is *open*: a rewritten entry need not have the original's bits, so
-//! none is written, unless somebody found out what the original does with each of them ([`Facts::fused`]). A product in front
-//! of a loop is not fused with a sum inside.
+//! Without `.rn`, PTX allows fusion, and ptxas always fuses a product that has no other use. The reader does the same, so that
+//! the simulator computes the GPU's bits, and the rewritten text leaves no choice. Such products and sums keep the permission
+//! ([`FloatRule::contract`]). If both operands of a sum are products without another use, ptxas fuses the same one wherever
+//! they stand (57 entries of the corpus have the original's bits on an H200). In other cases (a product used twice or in
+//! another block, a product whose magnitude is taken, only one of the two flushes) its choice depends on the surrounding code.
+//! Such a sum is *open*: a rewritten entry could have other bits than the original, so none is written unless the original's
+//! choice for each is known ([`Facts::fused`]). A product in front of a loop is not fused with a sum inside.
 //!
 //! [`Facts::fused`]: crate::middle::facts::Facts::fused
 
@@ -38,7 +37,7 @@ pub(super) struct Contracted {
 
 /// Fuses what was written without `.rn`: the products and sums in `open`. Halves stay undecided.
 ///
-/// `decided` says what becomes of each sum that would be left to the assembler.
+/// `decided` gives the choice for each sum that would be left to the assembler.
 pub(super) fn contract(
     kernel: &mut Kernel,
     open: &HashSet<Value>,
@@ -117,11 +116,11 @@ struct Fuser<'k> {
     uses: HashMap<Value, u32>,
     /// Products that may be fused, of every region so far.
     products: HashMap<Value, (u32, Value)>,
-    /// The factors of each of those, and of what its sign was changed in.
+    /// The factors of each of those, and of their negations.
     factors: HashMap<Value, Factors>,
-    /// What becomes of each open sum, where that is known.
+    /// The choice for each open sum, if known.
     decided: Option<&'k [Fused]>,
-    /// What may become of each, as far as they were seen.
+    /// The possible choices for each, as far as they were seen.
     open_sums: Vec<Vec<Fused>>,
     /// The loop that is looked at, by number; with each product stands its own. A product from in front of it is not computed again in it.
     inside: u32,
@@ -483,7 +482,7 @@ mod tests {
         let magnitude = format!("{product}\nabs.f32 %f5, %f4;\nsub.f32 %f6, %f3, %f5;");
         let other_sign =
             format!("{product}\nneg.f32 %f5, %f4;\nsub.f32 %f6, %f3, %f5;\nst.global.f32 [%rd1+16], %f5;");
-        // What may become of each sum; what does; fused operations, products, sums, changed signs and magnitudes after that.
+        // The possible choices for each sum; the choice; then fused operations, products, sums, changed signs and magnitudes.
         for (text, open, chosen, counts) in [
             (
                 &twice,
@@ -539,7 +538,7 @@ mod tests {
             let found = [fused, products, added + subtracted, negated, magnitudes];
             assert_eq!(found, counts, "{chosen:?}\n{kernel}");
         }
-        // What cannot be said of a sum leaves it open.
+        // A sum that cannot be decided stays open.
         assert!(decided(&magnitude, Some(&[Left])).original.undecided.is_some());
         assert!(decided(&twice, Some(&[Right])).original.undecided.is_some());
     }

@@ -112,7 +112,7 @@ fn integer_to_integer(
 
 /// The nearest number that the target has too, still in the source's type.
 fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value) -> Value {
-    // In the source's type: what both have.
+    // In the source's type: the common range.
     let highest = |numeric: Numeric| numeric.ty.mask() >> u32::from(numeric.signed);
     let mut value = value;
     if highest(target) < highest(source) {
@@ -135,8 +135,8 @@ fn saturated(b: &mut Builder<'_>, source: Numeric, target: Numeric, value: Value
     value
 }
 
-/// The value rounded to a whole number, where the instruction says how, and the rule of what is left to do: what was
-/// flushed once need not be flushed again.
+/// The value rounded to a whole number, if the instruction requests it, and the rule for the remaining rounding: a value that
+/// was flushed once need not be flushed again.
 fn whole(
     b: &mut Builder<'_>,
     instruction: &Instruction<'_>,
@@ -148,7 +148,7 @@ fn whole(
         Some(&"rni") => UnaryOp::RoundEven,
         Some(&"rmi") => UnaryOp::Floor,
         Some(&"rpi") => UnaryOp::Ceil,
-        // Towards zero is what the conversion to an integer does itself.
+        // The conversion to an integer itself rounds towards zero.
         Some(&"rzi") if !to_integer => UnaryOp::Trunc,
         _ => return Ok((value, rule)),
     };
@@ -174,7 +174,7 @@ fn float_to_float(
 ) -> Result<Value> {
     let (value, mut rule) = whole(b, instruction, value, false)?;
     let source = b.kernel.ty(value);
-    // To a wider type nothing is lost, whatever the direction.
+    // A conversion to a wider type is exact in any direction.
     if target == source || target.bits() > source.bits() {
         rule.rounding = Rounding::Nearest;
     }

@@ -110,7 +110,7 @@ impl<'b, 't> Splitter<'b, 't> {
     fn instruction(&mut self, instruction: &'b Instruction<'t>, position: usize) -> Result<()> {
         let line = instruction.line;
         let at = |error: Error| error.at(format!("line {line}"));
-        // Where it leads to if its guard holds; nothing for what only computes.
+        // Its target if its guard holds; none for an instruction that only computes.
         let target = match instruction.opcode {
             "bra" => match &instruction.operands[..] {
                 [Operand::Label(label)] => Some(LABELS + *label as usize),

@@ -11,7 +11,7 @@ use headstart_tune::tune::LaunchFile;
 
 const ITEMS: u32 = 32;
 
-/// An entry with random jumps; a counter ends what would not end by itself.
+/// An entry with random jumps; a counter ends those that would run for ever.
 fn random_entry(numbers: &mut Random) -> String {
     let mut text = String::from(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 k_out)\n{\n.reg .pred %p<3>;\n\

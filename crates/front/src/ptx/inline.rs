@@ -387,8 +387,7 @@ impl<'t> Expander<'_, 't> {
         Ok(())
     }
 
-    /// What is passed for a parameter of this type: the register in place of a parameter of the call, or the operand
-    /// itself.
+    /// The argument for a parameter of this type: the register that replaces a parameter of the call, or the operand itself.
     fn passed(&mut self, frame: &mut Frame<'t>, operand: &Operand<'t>, ty: &'t str) -> Result<Operand<'t>> {
         match operand {
             Operand::Symbol(name) => self.parameter(frame, name, 0, ty).map(Operand::Register),

@@ -1,13 +1,13 @@
-//! What registers hold: PTX says how wide a register is, the IR wants to know whether it is a number, a float
-//! or a pointer, and into which space.
+//! The kind of value in each register: PTX states only its width; the IR needs to know whether it is an integer, a float or a
+//! pointer, and into which space.
 //!
 //! Floats and integers are told by the instructions that touch a register; a `mov` or a load of plain bits says
 //! nothing and follows its neighbours. Pointers start at parameters, variables and `cvta`, and go through
 //! additions. A 64-bit parameter is a pointer if it says so, or if an address or a `cvta` is made of it and of no
 //! other candidate.
 //!
-//! None of this can make a result wrong: where a value is needed as something else its bits are
-//! reinterpreted. It decides what the passes can see.
+//! A wrong choice cannot change a result: a value that is needed as another kind has its bits reinterpreted. It only limits the
+//! passes' view.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -241,7 +241,7 @@ impl<'t> Finder<'_, 't> {
         while changed {
             changed = false;
             for &instruction in &self.instructions {
-                // What the host passes points into global memory.
+                // Pointers passed by the host point into global memory.
                 for (to, slot) in self.loaded(instruction) {
                     if self.pointers[slot] && self.spaces[to as usize].is_none() {
                         self.spaces[to as usize] = Some(Space::Global);
@@ -386,7 +386,7 @@ impl<'t> Finder<'_, 't> {
             .iter()
             .map(|&(floats, integers, _)| floats + integers > 0)
             .collect();
-        // Copies of bits are what they are copied from, or to.
+        // Bit copies have the kind of their source, or of their target.
         for _ in 0..4 {
             for &(a, b) in copies.iter().chain(copies.iter().rev()) {
                 for (from, to) in [(a as usize, b as usize), (b as usize, a as usize)] {

@@ -1,7 +1,6 @@
 //! Text to tokens, without copying: a token borrows its spelling from the module's text.
 //!
-//! A module may have many megabytes, so a token is looked at once and nothing is kept of it but what the
-//! parser stores.
+//! A module may have many megabytes, so each token is read once, and only the parser's output is stored.
 
 use crate::error::{Error, Result};
 use crate::suggest::quoted;

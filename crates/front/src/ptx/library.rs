@@ -1,5 +1,5 @@
-//! The function that an instruction came from, where the module says so: the one that the user called, not what a library
-//! made of it.
+//! The source function of an instruction, if the module has it: the function that the user called, not one inlined from a
+//! library.
 //!
 //! ```text
 //! .loc 2 45 3, function_name $L__info_string0, inlined_at 1 10 3

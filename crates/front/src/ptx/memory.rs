@@ -245,7 +245,7 @@ impl<'t> Translator<'_, 't> {
             other => self.value(b, values, other, Type::Ptr(space))?,
         };
         let value = match (b.kernel.ty(value), instruction.has("to")) {
-            // What is known to point into a space stays so: a generic pointer would say less.
+            // A pointer with a known space keeps it: a generic pointer would say less.
             (Type::Ptr(known), _) if known == space => value,
             (_, true) => {
                 let generic = self.retyped(b, value, Type::Ptr(Space::Generic))?;
@@ -308,7 +308,7 @@ impl<'t> Translator<'_, 't> {
                     _ => false,
                 };
                 let value = match symbol {
-                    // An address stays one, whatever width its register has.
+                    // An address stays one, whatever the width of its register.
                     true => {
                         let (base, offset) = match from {
                             Operand::Address(base, offset) => (&**base, *offset),
@@ -317,7 +317,7 @@ impl<'t> Translator<'_, 't> {
                         let pointer = self.symbol(b, base)?;
                         self.offset(b, pointer, offset)
                     }
-                    // The constant's own notation says what it is; the bits are the same.
+                    // The constant's own notation states its kind; the bits are the same.
                     false => {
                         let value = self.value(b, values, from, ty)?;
                         match wanted {

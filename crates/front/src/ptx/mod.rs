@@ -13,12 +13,12 @@
 //! a root and an index wherever the text lets one see it. An instruction that the IR cannot express is only an
 //! error if the entry needs it.
 //!
-//! What PTX does not say comes from the caller, as [`Facts`]: how long buffers are, which of them nothing writes,
-//! which share no memory with others. `ld.global.nc` itself says that what it reads is not written.
+//! Facts that PTX does not state come from the caller, as [`Facts`]: the lengths of buffers, which of them nothing writes,
+//! which overlap no others. `ld.global.nc` itself states that its source is not written.
 //!
-//! Where PTX leaves room the IR's meaning is taken: quotients by zero. Approximations of `f32`
-//! (`ex2.approx`, `div.full`, …) stay what they are; those of other types become the correctly rounded operation or one
-//! of [`math`](crate::math). The bits of NaNs are left to the device.
+//! Behaviour that PTX leaves undefined gets the IR's meaning: division by zero. Approximations of `f32` (`ex2.approx`,
+//! `div.full`, …) are kept; those of other types become the correctly rounded operation or one of [`math`](crate::math). NaN
+//! bits are left to the device.
 
 mod arithmetic;
 mod asynchronous;
@@ -68,8 +68,8 @@ use tree::{Body, Function, Operand, Statement, Variable};
 const MOST_TRIED: usize = 16;
 const MOST_BYTES_TRIED: usize = 1 << 20;
 
-/// A module whose entries are known, and nothing else yet: what is between their braces was passed over, and is parsed when
-/// an entry is asked for.
+/// A module of which only the entries are known: the text between their braces is skipped, and parsed when an entry is
+/// requested.
 #[derive(Debug)]
 pub struct Module<'t> {
     text: &'t str,
@@ -144,7 +144,7 @@ impl<'t> Module<'t> {
     /// Reads an entry, as [`import`] does, and tries no other one if it cannot be read.
     ///
     /// # Errors
-    /// There is no such entry, or it needs what the IR does not have: which instruction, in which line.
+    /// There is no such entry, or it needs an instruction that the IR lacks: which one, in which line.
     pub fn import_alone(&self, entry: &str, facts: &Facts) -> Result<Imported> {
         match entries_of(&self.tree).any(|other| other.name == entry) {
             true => self.translate(entry, facts),
@@ -152,7 +152,7 @@ impl<'t> Module<'t> {
         }
     }
 
-    /// What is between the braces of an entry; nothing if there is none of this name.
+    /// The text between the braces of an entry; none if there is no entry of this name.
     pub fn body_of(&self, entry: &str) -> Option<&'t str> {
         let entry = entries_of(&self.tree).find(|other| other.name == entry)?;
         self.text.get(entry.body.0..entry.body_end)
@@ -187,12 +187,12 @@ pub fn entries(text: &str) -> Result<Vec<String>> {
     Ok(module.entries().into_iter().map(str::to_owned).collect())
 }
 
-/// Reads an entry of a PTX module; `file` is what messages and source places call the text, `entry` may be left out
-/// where the module has only one.
+/// Reads an entry of a PTX module. `file` is the name of the text in messages and source places; `entry` may be omitted if the
+/// module has only one.
 ///
 /// # Errors
-/// The text is no PTX module, has no such entry, or the entry needs what the IR does not have: which instruction, in
-/// which line, and which other entries could be read.
+/// The text is no PTX module, has no such entry, or the entry needs an instruction that the IR lacks: which one, in which line,
+/// and which other entries could be read.
 pub fn read(text: &str, file: &str, entry: Option<&str>, facts: &Facts) -> Result<Kernel> {
     import(text, file, entry, facts).map(|imported| imported.kernel)
 }

@@ -1,12 +1,12 @@
-//! Instructions that the IR has no words for: carried as text, with what is known of them.
+//! Instructions that the IR cannot express: carried as text, with their known properties.
 //!
 //! ```text
 //! before    mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f5, …}, {%r1, …}, {%r5, %r6}, {%f1, …};
 //! after     %a, … = opaque "mma.sync… {=0, …}, {@0, …}, …" nothing unordered settled (f32, …) (%r1, …)
 //! ```
 //!
-//! What is not known of an instruction is taken to be the worst. An instruction that is none of these is carried, too, if the
-//! caller wants it so ([`Facts::as_opaque`](super::Facts)): then nothing is known of it.
+//! Unknown properties are assumed to be the worst. Other instructions are carried, too, if the caller requests it
+//! ([`Facts::as_opaque`](super::Facts)), with nothing known about them.
 
 use super::kinds::space_of;
 use super::structure::Translator;
@@ -296,7 +296,7 @@ impl<'t> Translator<'_, 't> {
                     matches!(b.kernel.ty(value), Type::Ptr(Space::Shared | Space::Private));
                 let value = match (self.width(*register)?, b.kernel.ty(value).is_pointer()) {
                     (32, true) if is_narrow_pointer => value,
-                    // What names no space takes generic addresses.
+                    // An instruction that names no space takes generic addresses.
                     (64, true) if is_narrow_pointer && !carried.names_space => {
                         self.retyped(b, value, Type::Ptr(Space::Generic))?
                     }

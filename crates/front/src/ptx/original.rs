@@ -22,7 +22,7 @@ pub struct Original {
     pub entry: String,
     /// Where the entry's declaration starts in the text.
     pub start: usize,
-    /// Where the entry's body stands in the text: what is between its braces.
+    /// The position of the entry's body in the text: between its braces.
     pub body: Range<usize>,
     /// Where each of the kernel's parameters comes from.
     pub parameters: Vec<Origin>,
@@ -42,7 +42,7 @@ pub struct Original {
     pub target: String,
     /// Bytes of dynamic shared memory that the launch asks for.
     pub dynamic_shared_bytes: u32,
-    /// The entry asks how many those are (`%dynamic_smem_size`): what was made of it holds for launches with as many.
+    /// The entry reads the number of those bytes (`%dynamic_smem_size`): the result is valid only for launches with as many.
     pub reads_dynamic_shared_size: bool,
     /// Why no kernel can be put in the entry's place, if none can.
     pub undecided: Option<Error>,
@@ -91,7 +91,7 @@ pub enum Origin {
         name: String,
         /// Whether it lies in constant memory.
         is_constant: bool,
-        /// What it holds at first; nothing if the text does not say.
+        /// Its initial contents; none if the text has none.
         bytes: Option<Arc<[u8]>>,
         /// Its size as it is declared here, in bytes; nothing for `[]`.
         declared: Option<u64>,
@@ -235,7 +235,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
     })
 }
 
-/// Where each parameter starts in what the launch passes, by name, and with its size: each at its alignment, one after the
+/// The offset of each parameter in the launch's argument buffer, by name, and its size: each at its alignment, one after the
 /// other.
 fn positions<'t>(function: &Function<'t>) -> (HashMap<&'t str, u64>, Vec<(u64, u64)>) {
     let mut end = 0u64;

@@ -14,7 +14,7 @@ use crate::ir::{ArrayData, BinaryOp, Builder, Kernel, Param, PointerFacts, Space
 use crate::middle::Values;
 use crate::suggest::quoted;
 
-/// The type of what a copy moves: what loads of shared memory say, or else plain bits.
+/// The element type of a copy: the type of the loads from shared memory, or else plain bits.
 fn copied(translator: &Translator<'_, '_>, copy: &Instruction<'_>) -> Option<Type> {
     let bytes = copy.operands.iter().find_map(|operand| match operand {
         Operand::Integer(bytes) => u32::try_from(*bytes).ok(),
@@ -114,7 +114,7 @@ fn scalar_kind(translator: &Translator<'_, '_>, number: usize) -> Option<Type> {
     found.filter(|kind| Some(kind.bits()) == type_of(slot.ty).map(Type::bits))
 }
 
-/// What is known of the memory behind a pointer: by how it is read, and by what the caller says.
+/// The known facts about the memory behind a pointer: from its loads, and from the caller.
 fn pointer_facts(
     translator: &Translator<'_, '_>,
     kernel: &mut Kernel,
@@ -127,7 +127,7 @@ fn pointer_facts(
         From::Parameter(..) | From::Structure(..) | From::Workspace => None,
     };
     let mut elements: HashMap<Type, usize> = HashMap::new();
-    // One such load says nothing of what others read or write.
+    // One such load says nothing about other reads and writes.
     let (mut constant, mut other) = (false, false);
     for statement in &source.body.statements {
         let Statement::Instruction(instruction) = statement else {
@@ -139,7 +139,7 @@ fn pointer_facts(
             };
             let reached = match **base {
                 Operand::Register(base) => reaches(translator, base, number),
-                // What is read at a place that the text names is a member.
+                // A read at a place that the text names is a member.
                 Operand::Symbol(name) => {
                     source.slots.variable(name) == Some(number) && !instruction.has("param")
                 }

@@ -7,10 +7,10 @@
 //! cp.async.ca.shared.global [r], [a], 4;          prefetch.global.L1 [a];
 //! ```
 //!
-//! A hint for L1 fills only L2 on the GPUs that we know; an asynchronous copy fills both. Programs, and modules that we
-//! wrote, copy to shared memory for that alone. Such copies overlap in flight, which is a race for all memory that
-//! somebody reads. Memory that only such copies touch has no reader, so that what is left of them is the hint. A copy
-//! faults out of bounds and a hint does not: a check does not find that in these copies.
+//! A hint for L1 fills only L2 on the GPUs that we know; an asynchronous copy fills both. Programs, and modules that we wrote,
+//! copy to shared memory for that purpose alone. Such copies overlap in flight, which would be a race in memory that anyone
+//! reads. Memory touched only by such copies has no reader, so only their effect as hints remains. A copy faults out of bounds
+//! and a hint does not: the checks do not find that for these copies.
 
 use std::collections::{HashMap, HashSet};
 

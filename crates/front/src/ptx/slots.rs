@@ -7,8 +7,8 @@
 //! { ld.param.u64 %rd1, [k_s]; ld.param.v2.f32 {%f1, %f2}, [k_s+8]; … }         (s_8 and s_12 in truth)
 //! ```
 //!
-//! A member is what the entry reads of a structure at one place; reads that overlap read one member, in parts. A
-//! variable is passed as a hidden pointer: the kernel of the IR has no memory of its own.
+//! A member is the part of a structure that the entry reads at one place; overlapping reads share one member, in parts. A
+//! variable is passed as a hidden pointer: an IR kernel has no memory of its own.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) struct Slot<'t> {
     pub ty: &'t str,
     /// Where it comes from.
     pub from: From<'t>,
-    /// The space and alignment of what it points to, where the text says that it is a pointer.
+    /// The space and alignment of its target, if the text declares it a pointer.
     pub pointer: Option<(&'t str, u64)>,
 }
 

@@ -25,7 +25,7 @@ use crate::suggest::quoted;
 pub(super) struct Source<'a, 't> {
     /// The module's text.
     pub text: &'a str,
-    /// What places call the text, where it names no source of its own.
+    /// The name of the text in places, if it names no source of its own.
     pub file: &'a str,
     /// The source files, by number.
     pub files: &'a [(u64, &'t str)],
@@ -87,7 +87,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let mut kernel = Kernel::new(source.function.name);
     kernel.group_size = source.function.required_group;
     kernel.float_mode = FloatMode {
-        // PTX says nothing of them, and what comes back as PTX is not to pay for more.
+        // PTX does not define them, and rewritten PTX should not pay for more.
         any_nan: true,
     };
     let mut translator = Translator {

@@ -1,7 +1,7 @@
 //! What work-items do together: `atom`, `red`, fences, shuffles, votes; and launches: `griddepcontrol`.
 //!
-//! Masks are kept as they are, constants and values of the run: they become the masks of the IR's operations. What PTX
-//! has and the IR has not (`match`, `elect`, `vote.uni`) is made of votes among those that the same mask names.
+//! Masks are kept as they are, constant or computed: they become the masks of the IR's operations. PTX instructions that the IR
+//! lacks (`match`, `elect`, `vote.uni`) are built from votes with the same mask.
 
 use super::float::half_of;
 use super::memory::parts;
@@ -56,7 +56,7 @@ fn order(instruction: &Instruction<'_>, otherwise: MemoryOrder) -> MemoryOrder {
 }
 
 fn scope(instruction: &Instruction<'_>) -> MemoryScope {
-    // What a cluster is promised, a device has, too.
+    // Guarantees for a cluster hold for a device, too.
     match (instruction.has("cta"), instruction.has("sys")) {
         (true, _) => MemoryScope::WorkGroup,
         (_, true) => MemoryScope::System,
@@ -348,7 +348,7 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<Value> {
         if !instruction.has("sync") {
             return Err(Error::input(format!(
-                "`{}` does not say who takes part",
+                "`{}` does not name the participating work-items",
                 instruction.spelling()
             ))
             .accepted("`.sync` with a mask"));
@@ -469,9 +469,9 @@ impl<'t> Translator<'_, 't> {
         b.vote_among(VoteOp::Ballot, yes, Some(party))
     }
 
-    /// `match.sync.any.b32 d, a, mask`: who of the party has the same value. Everybody in it is asked in turn; instead of
-    /// those that are not in it a work-item asks itself. (Votes on each bit would do, but ptxas 13.0 runs out of predicate
-    /// registers where there are a hundred.)
+    /// `match.sync.any.b32 d, a, mask`: the work-items of the mask with the same value. Each work-item in the mask is queried
+    /// in turn; for those outside, a work-item queries itself. (Votes on each bit would do, but ptxas 13.0 runs out of
+    /// predicate registers if there are a hundred.)
     fn match_(
         &mut self,
         b: &mut Builder<'_>,

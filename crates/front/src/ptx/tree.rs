@@ -56,7 +56,7 @@ pub(super) struct Param<'t> {
     pub array: Option<u64>,
     /// Its own alignment in bytes, where the text says; 0 where its type does.
     pub align: u64,
-    /// The space and alignment of what it points to, where it says that it is a pointer.
+    /// The space and alignment of its target, if it is declared a pointer.
     pub pointer: Option<(&'t str, u64)>,
 }
 
@@ -183,7 +183,7 @@ pub(super) struct Location<'t> {
 pub(super) struct Instruction<'t> {
     /// What comes before the first dot.
     pub opcode: &'t str,
-    /// What comes behind the dots.
+    /// The text behind the dots.
     pub modifiers: Vec<&'t str>,
     /// The predicate, and whether it is negated.
     pub guard: Option<(Register, bool)>,

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use super::tree::{Body, Instruction, Operand, Register, Statement};
 
-/// What the address is called where it was put together. No variable of PTX has such a name.
+/// The name of an assembled address. No variable of PTX has such a name.
 pub(super) const WORKSPACE: &str = "%grid_workspace";
 /// The special registers with the upper and the lower half.
 const UPPER: &str = "envreg1";
@@ -117,7 +117,7 @@ mod tests {
     use super::super::{Facts, Origin, import};
     use crate::ir::OpKind;
 
-    /// A kernel that puts the address together and adds to what is there, with more before.
+    /// A kernel that assembles the address and adds to the memory there, with more code before.
     fn kernel(together: &str) -> crate::ptx::Imported {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.reg .b32 %r<9>;\n\

@@ -76,7 +76,7 @@ impl Translator<'_, '_> {
         at: &At<'_, '_>,
         op: Op,
     ) -> Result<()> {
-        // What has a result has its type and id in front.
+        // An operation with a result has its type and id in front.
         let first = match op {
             Op::AtomicStore | Op::AtomicFlagClear => 0,
             _ => 2,

@@ -1,4 +1,4 @@
-//! The body of an entry: its blocks with those of the functions that it calls, and what each id holds.
+//! The body of an entry: its blocks with those of the functions that it calls, and the registers of each id.
 //!
 //! ```text
 //! before                              after
@@ -7,9 +7,9 @@
 //! OpSwitch %n %default 1 %one         c ← (n = 1); branch c → one, default
 //! ```
 //!
-//! An id becomes as many registers as its type has numbers and pointers. Each call has ids of its own. A phi has its
-//! registers twice: those that who jumps there writes, and those that are read, so that neither the order of several phis
-//! nor another way out of the block before matters.
+//! An id becomes as many registers as its type has numbers and pointers. Each call has ids of its own. A phi has two sets of
+//! registers, one written by the jumps and one read by the block, so that neither the order of several phis nor another exit of
+//! the preceding block matters.
 
 mod ends;
 
@@ -48,7 +48,7 @@ pub(super) fn body<'w>(module: &Module<'w>, entry: u32) -> Result<Body<'w>> {
     Ok(expander.body)
 }
 
-/// Where a call goes on, and what takes the result.
+/// Where execution continues after a call, and the register of its result.
 #[derive(Clone, Copy)]
 struct Continuation {
     block: BlockId,
@@ -188,7 +188,7 @@ impl<'w> Expander<'_, 'w> {
         let mut copies = Vec::new();
         for ((id, held), &argument) in given.into_iter().zip(arguments) {
             copies.extend(self.copies(held, argument)?);
-            // A wrapper's parameters have no names; those of what it wraps may.
+            // A wrapper's parameters have no names; those of the wrapped function may.
             let passed = (argument.frame == 0)
                 .then(|| self.body.parameters.iter_mut().find(|own| own.id == argument.id))
                 .flatten();
@@ -250,7 +250,7 @@ impl<'w> Expander<'_, 'w> {
         self.steps += 1;
         if self.steps > limits::OPERATIONS {
             return Err(
-                Error::input("the entry and what it calls have too many instructions")
+                Error::input("the entry and its callees have too many instructions")
                     .accepted(format!("at most {}", limits::OPERATIONS)),
             );
         }
@@ -366,7 +366,7 @@ impl<'w> Expander<'_, 'w> {
                     self.close(call, End::Return, instruction);
                 }
             }
-            // What is never reached may end as it likes.
+            // Unreachable code may end in any way.
             Some(Op::Unreachable) => self.close(call, End::Return, instruction),
             Some(Op::FunctionCall) => {
                 let callee = instruction.word(2)?;
@@ -456,6 +456,6 @@ impl<'w> Expander<'_, 'w> {
 }
 
 fn too_many_values() -> Error {
-    Error::input("the entry and what it calls have too many values")
+    Error::input("the entry and its callees have too many values")
         .accepted(format!("at most {MOST_REGISTERS} numbers and pointers"))
 }

@@ -22,7 +22,7 @@ impl Translator<'_, '_> {
         let (set, number) = (at.instruction.word(2)?, at.instruction.word(3)?);
         let set = self.module.sets.get(&set).map(String::as_str).unwrap_or_default();
         if set != "OpenCL.std" {
-            // What debuggers and tools are told changes no result.
+            // Instructions for debuggers and tools change no result.
             let is_said = set.starts_with("OpenCL.DebugInfo") || set.starts_with("NonSemantic.");
             return match is_said {
                 true => Ok(()),
@@ -102,7 +102,7 @@ impl Translator<'_, '_> {
         let [x, y, z] = [0, 1, 2].map(|number| own.get(number).copied());
         let x = x.ok_or_else(few)?;
         check_type(std, b.kernel.ty(x))?;
-        // What the IR has of `f32` alone is rounded once more.
+        // Functions that the IR has for `f32` alone are rounded once more.
         if b.kernel.ty(x) == Type::F16 && is_of_singles(std) {
             let mut wide = Vec::with_capacity(own.len());
             for &one in own {
@@ -281,7 +281,7 @@ impl Translator<'_, '_> {
             }
             Std::s_add_sat | Std::s_sub_sat => saturated(b, std == Std::s_add_sat, x, y),
             Std::u_hadd | Std::s_hadd | Std::u_rhadd | Std::s_rhadd => {
-                // Without the carry: what both have, and half of what one has.
+                // Without the carry: the common bits, and half of the differing ones.
                 let one = b.constant(ty, 1);
                 let differ = b.binary(BinaryOp::Xor, x, y);
                 let down = match std {

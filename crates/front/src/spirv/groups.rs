@@ -531,7 +531,7 @@ fn neutral_of(b: &mut Builder<'_>, ty: Type, neutral: Neutral) -> Value {
     b.constant(ty, bits)
 }
 
-/// What an instruction makes of two values, and what changes nothing.
+/// The combination of two values by an instruction, and its neutral element.
 fn combination(op: Op) -> Option<(BinaryOp, Neutral)> {
     Some(match op {
         Op::GroupIAdd | Op::GroupNonUniformIAdd => (BinaryOp::Add, Neutral::Zero),

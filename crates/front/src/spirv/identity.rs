@@ -1,4 +1,4 @@
-//! What the device says of a work-item: variables that it fills, and Intel's functions that are known by name.
+//! A work-item's ids and sizes: the built-in variables, and Intel's functions that are known by name.
 
 use rspirv::spirv::BuiltIn;
 

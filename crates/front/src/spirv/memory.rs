@@ -151,7 +151,9 @@ impl Translator<'_, '_> {
                 id: initial,
             };
             if self.body.held(initial).is_some() {
-                return Err(Error::input("a variable starts with what only the run tells"));
+                return Err(Error::input(
+                    "a variable has an initializer known only at run time",
+                ));
             }
             let held = self.values(b, &Vec::new(), initial)?;
             self.store_parts(b, address, pointee, &held, 1, CacheUse::Default)?;
@@ -200,7 +202,7 @@ impl Translator<'_, '_> {
 
     // Loads and stores.
 
-    /// How an access is made: alignment in bytes, and what the caches are asked.
+    /// The properties of an access: alignment in bytes, and cache controls.
     fn access(&self, at: &At<'_, '_>, from: usize, pointer: u32, ty: u32) -> Result<(u64, CacheUse)> {
         let natural = self.module.size(ty)?.1;
         let Some(&mask) = at.instruction.words.get(from) else {
@@ -224,7 +226,7 @@ impl Translator<'_, '_> {
 
     /// The cache control that a pointer is decorated with.
     pub fn controlled(&self, pointer: u32) -> Option<CacheUse> {
-        // Level of the cache, and what it is to do: 0 uncached, 1 cached, 2 streaming, 3 invalidate after read, 4 constant.
+        // The cache level, and its control: 0 uncached, 1 cached, 2 streaming, 3 invalidate after read, 4 constant.
         let (mut first, mut last) = (None, None);
         for words in self.module.decorated(pointer, Decoration::CacheControlLoadINTEL) {
             match words {
@@ -246,7 +248,7 @@ impl Translator<'_, '_> {
         Some(control.load())
     }
 
-    /// `OpLoad`: of memory, or of what the device says of a work-item.
+    /// `OpLoad`: from memory, or from a built-in variable of a work-item.
     pub fn load(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let ty = at.ty()?;

@@ -7,16 +7,15 @@
 //!         and the middle that all such fronts share ─► ir::Kernel
 //! ```
 //!
-//! [`import`] gives one entry of a module as a verified kernel. What is read is OpenCL's SPIR-V, of versions 1.0 to 1.6:
-//! physical addresses of 64 bits, flow that need not be structured, `OpenCL.std`, sub-groups and work-groups, atomic
-//! operations with scopes and orders, generic pointers, vectors, structures, calls, variables of the work-group and of
-//! constants, and what Intel's extensions say of caches. Images and samplers are refused by name. An instruction that the
-//! IR cannot express is only an error if the entry needs it.
+//! [`import`] gives one entry of a module as a verified kernel. It reads OpenCL's SPIR-V, of versions 1.0 to 1.6: physical
+//! addresses of 64 bits, control flow that need not be structured, `OpenCL.std`, sub-groups and work-groups, atomic operations
+//! with scopes and orders, generic pointers, vectors, structures, calls, work-group variables and constants, and Intel's cache
+//! extensions. Images and samplers are refused by name. An instruction that the IR cannot express is only an error if the entry
+//! needs it.
 //!
-//! Where the module leaves room the IR's meaning is taken: quotients by zero, numbers beyond the range of what they are
-//! converted to. Products and sums are not fused here; where the module lets devices fuse them, what is written back lets them,
-//! too. Functions of OpenCL's library stay what they are; an entry that could not be written back with its bits is tuned
-//! all the same.
+//! Behaviour that SPIR-V leaves undefined gets the IR's meaning: division by zero, out-of-range conversions. Products and sums
+//! are not fused here; if the module lets devices fuse them, the rewritten one does, too. OpenCL's library functions are kept;
+//! an entry that could not be written back with its bits is still tuned.
 
 mod arithmetic;
 mod atomics;
@@ -148,7 +147,7 @@ impl Module {
     /// Reads an entry, which may be left out where the module has only one.
     ///
     /// # Errors
-    /// The module has no such entry, or the entry needs what the IR does not have: which instruction, at which byte.
+    /// The module has no such entry, or the entry needs an instruction that the IR lacks: which one, at which byte.
     pub fn import(&self, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
         let names = self.entries();
         let name = match (entry, &names[..]) {
@@ -235,7 +234,7 @@ impl Module {
     }
 }
 
-/// What an entry says of how it is launched.
+/// An entry's launch requirements.
 fn modes(module: &module::Module<'_>, function: u32, kernel: &mut Kernel) -> Result<()> {
     for (own, words) in &module.modes {
         let (true, Some((&mode, rest))) = (*own == function, words.split_first()) else {
@@ -276,7 +275,7 @@ fn plain(name: &str) -> String {
     text
 }
 
-/// Reads an entry of a SPIR-V module; `file` is what messages and source places call it, `entry` may be left out where
+/// Reads an entry of a SPIR-V module. `file` is the name of the module in messages and source places; `entry` may be omitted if
 /// the module has only one.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
-//! What a module says outside of its functions: entry points, types, constants, variables, names, decorations.
+//! The parts of a module outside its functions: entry points, types, constants, variables, names, decorations.
 //!
-//! One pass over the words notes where each of these stands. Nothing is interpreted before an entry needs it, and what lies
-//! inside functions is passed over.
+//! One pass over the words notes where each of these stands. Nothing is interpreted before an entry needs it, and function
+//! bodies are skipped.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -247,7 +247,7 @@ impl<'w> Module<'w> {
             .map(|words| &words[1..])
     }
 
-    /// What another module calls the function or variable that an id stands for, if it comes from there.
+    /// The linkage name of the function or variable of an id, if it is imported.
     pub fn imported(&self, id: u32) -> Option<String> {
         self.linked(id, LinkageType::Import)
     }

@@ -26,7 +26,7 @@ pub enum Origin {
     Variable {
         /// Its id.
         id: u32,
-        /// What it holds at first; nothing if the module does not say.
+        /// Its initial contents; none if the module has none.
         bytes: Option<Arc<[u8]>>,
         /// Its size in bytes.
         declared: u64,
@@ -446,7 +446,7 @@ pub(super) fn arguments(
     Ok(arguments)
 }
 
-/// Names loads by what they read, and says of buffers of bytes what their elements are: what most accesses are of.
+/// Names loads by their sources, and chooses the element type of byte buffers: that of most accesses.
 pub(super) fn learn(kernel: &mut Kernel) {
     let mut names: Vec<(crate::ir::LoadId, String)> = Vec::new();
     let mut elements: HashMap<usize, HashMap<Type, usize>> = HashMap::new();

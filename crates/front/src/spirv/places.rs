@@ -171,7 +171,7 @@ impl Finder {
         }
     }
 
-    /// Finds what is done with addresses beside loads and stores of whole parts.
+    /// Finds the uses of addresses other than loads and stores of whole parts.
     fn check(&mut self, module: &Module<'_>, body: &Body<'_>) -> Result<()> {
         let mut bad: Vec<Register> = Vec::new();
         for step in body.steps() {
@@ -212,7 +212,7 @@ impl Finder {
                             && self.parts(root, start, module.parts(ty)?).is_some()
                     }
                     (Some(Op::LifetimeStart | Op::LifetimeStop), 0) => true,
-                    // What events hold is not looked at.
+                    // The contents of events are not followed.
                     (Some(Op::GroupWaitEvents), _) => true,
                     (Some(_), 0) => derived(module, body, instruction, *frame).is_some(),
                     _ => false,
@@ -266,7 +266,7 @@ impl Finder {
         registers: &HashMap<Register, Vec<(Part, Register)>>,
         step: Step<'w>,
     ) -> Result<Option<Step<'w>>> {
-        // Addresses of what is in no memory are nothing.
+        // Objects outside memory have no addresses.
         let into = |register: Register| {
             let (root, start) = *self.leads.get(&register)?;
             Some((registers.get(&root)?, root, start))

@@ -7,7 +7,7 @@
 //! %next = OpInBoundsPtrAccessChain %generic %q %one   %next: global
 //! ```
 //!
-//! A register stays generic where what it is given leads into several spaces, or comes from memory.
+//! A register stays generic if its pointers lead into several spaces, or come from memory.
 
 use rspirv::spirv::Op;
 

@@ -63,7 +63,7 @@ pub(super) fn take_texts(module: &Module<'_>, body: &mut Body<'_>) {
             texts.insert(*to, address);
         }
     }
-    // Whoever else reads such an address needs the variable in memory, and so does what the address is made of.
+    // Any other use of such an address needs the variable in memory, and so do the values that the address is made of.
     let mut needed: HashSet<Register> = HashSet::new();
     let mut before = usize::MAX;
     while before != needed.len() {

@@ -25,7 +25,7 @@ pub(super) struct Translator<'a, 'w> {
     pub module: &'a Module<'w>,
     /// The entry, with what it calls.
     pub body: &'a Body<'w>,
-    /// What places call the module, where it names no source.
+    /// The name of the module in places, if it names no source.
     pub file: &'a str,
     /// What the caller knows.
     pub facts: &'a Facts,
@@ -46,7 +46,7 @@ pub(super) struct Translator<'a, 'w> {
     places: HashMap<(Option<(u32, u32, u32)>, usize), Place>,
 }
 
-/// A step that is translated: where it stands, and what its operands are.
+/// An instruction being translated: its position and operands.
 #[derive(Clone, Copy)]
 pub(super) struct At<'s, 'w> {
     /// The instruction.
@@ -132,7 +132,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     pub fn number(&self, operand: Operand) -> Result<u64> {
         self.module
             .number(operand.id)
-            .map_err(|error| error.accepted("a constant: what only the run tells is not supported here"))
+            .map_err(|error| error.accepted("a constant: run-time values are not supported here"))
     }
 
     /// What an id of the module holds.
@@ -243,7 +243,7 @@ impl<'a, 'w> Translator<'a, 'w> {
         let from = b.kernel.ty(value);
         Ok(match (from, to) {
             _ if from == to => value,
-            // What is known to point into a space stays so: a generic pointer would say less.
+            // A pointer with a known space keeps it: a generic pointer would say less.
             (Type::Ptr(_), Type::Ptr(crate::ir::Space::Generic)) => value,
             _ => self.exactly(b, value, to)?,
         })

@@ -173,7 +173,7 @@ impl Module<'_> {
         visited: &mut usize,
         parts: &mut Vec<Part>,
     ) -> Result<()> {
-        // What is made of nothing has no parts, and is visited all the same.
+        // A type without components has no parts, and is visited all the same.
         *visited += 1;
         if depth > DEEPEST || parts.len() > MOST_PARTS || *visited > 8 * MOST_PARTS {
             return Err(Error::input("a value is made of too many parts")

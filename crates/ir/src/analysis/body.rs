@@ -1,4 +1,4 @@
-//! What a loop's body contains: definitions, loads with their conditions, effects, ways out.
+//! The contents of a loop's body: definitions, loads with their conditions, effects, exits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ pub(super) struct FoundLoad {
     pub site: LoadSite,
 }
 
-/// Collects what a body contains.
+/// Collects the contents of a body.
 pub(super) struct Reader<'k> {
     kernel: &'k Kernel,
     /// Everything that the body defines.
@@ -28,7 +28,7 @@ pub(super) struct Reader<'k> {
     pub loads: Vec<FoundLoad>,
     /// Writes, barriers and the like.
     pub effects: Vec<Effect>,
-    /// What each `continue` of the loop passes on.
+    /// The values that each `continue` of the loop passes on.
     pub continues: Vec<Vec<Value>>,
     /// Where the loop can be left.
     pub exits: Vec<Exit>,

@@ -30,7 +30,7 @@ pub enum Definition {
         index: usize,
         /// Its value in the first iteration.
         initial: Value,
-        /// What each `continue` makes of it.
+        /// The new value at each `continue`.
         next: Vec<Value>,
     },
 }
@@ -118,7 +118,7 @@ impl Definitions {
         }
     }
 
-    /// Whatever in the kernel a load may not be moved across without a reason.
+    /// Every operation in the kernel that a load may not be moved across without a reason.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
     }

@@ -3,8 +3,8 @@
 //! ```text
 //! loop 'j (%at = %a, %next = %b) { …; continue (add %next, 3), (add %next, 4) }
 //! ```
-//! Wherever `at` starts, one iteration later it is `next + 3`. What it will be four iterations ahead is therefore what
-//! `next + 3` will be three ahead.
+//! For any `at`, its value one iteration later is `next + 3`. So its value four iterations ahead is the value of `next + 3`
+//! three iterations ahead.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,16 +16,16 @@ const MOST_VALUES: usize = 16;
 
 /// A loop whose parameters' own steps are known.
 pub(super) struct Derived<'a> {
-    /// What the body defines.
+    /// The body's definitions.
     pub inside: &'a HashMap<Value, Inside>,
     /// The loop's parameters.
     pub params: &'a [Value],
-    /// What each `continue` makes of them.
+    /// The new values at each `continue`.
     pub continues: &'a [Vec<Value>],
 }
 
 impl Derived<'_> {
-    /// What a parameter without a step of its own is made of, if the others' steps tell.
+    /// The derivation of a parameter without a step of its own, if the others' steps imply it.
     pub fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
         let next = *self.continues.first()?.get(index)?;
         let agree = self

@@ -1,7 +1,7 @@
 //! Whether a kernel may be launched with another work-group size: its work-items use only their global ids.
 //!
-//! Where every number of a work-item in its group occurs only as `group × size + number`, which is its number in the launch, and
-//! nothing is shared, waited for or exchanged in a work-group, the same global range computes the same however it is divided.
+//! If a work-item's local ids occur only as `group × size + number`, which is its global id, and nothing is shared, waited for
+//! or exchanged in a work-group, then the same global range gives the same results with any work-group size.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ enum Part {
     Count(u8),
     /// The work-items before those of its work-group.
     Before(u8),
-    /// What does not change with how the launch is divided: the number in the launch, or the global range.
+    /// Values independent of the division of the launch: the global id, or the global range.
     Whole,
 }
 
@@ -70,7 +70,7 @@ pub fn may_be_divided_otherwise(kernel: &Kernel) -> bool {
     fits
 }
 
-/// What two parts make, if it is one that is known.
+/// The combination of two parts, if it is a known one.
 fn joined(binary: BinaryOp, x: Option<&Part>, y: Option<&Part>) -> Option<Part> {
     let (one, other) = (*x?, *y?);
     let of = |one, other| match (binary, one, other) {
@@ -109,7 +109,7 @@ mod tests {
             "",
             &format!("{GLOBAL}\n  store %a, %i")
         )));
-        // What is stored tells the work-groups apart.
+        // The stored values distinguish the work-groups.
         for told in ["%l", "%g", "%s", "%b"] {
             let body = format!("{GLOBAL}\n  store %a, {told}");
             assert!(!may_be_divided_otherwise(&kernel("", &body)), "{told}");

@@ -11,13 +11,13 @@ pub enum Effect {
     Write(Value, Place),
     /// A barrier.
     Barrier(Place),
-    /// A fence or atomic operation that acquires: what others released before is seen from here on.
+    /// A fence or atomic operation that acquires: others' earlier releases are visible from here on.
     Acquire(Place),
-    /// A volatile or relaxed read of what others write: programs wait for a flag so, and then read what it guards.
+    /// A volatile or relaxed read of others' writes: programs wait for a flag this way, and then read the data that it guards.
     Observation(Place),
-    /// A wait for the launch before: what it wrote is seen from here on, even in memory that this launch only reads.
+    /// A wait for the previous launch: its writes are visible from here on, even in memory that this launch only reads.
     LaunchBefore(Place),
-    /// An instruction that is carried as text, and may write anything or order what others write.
+    /// A carried instruction, which may write anything or order others' writes.
     Carried(Place),
 }
 
@@ -32,8 +32,8 @@ pub(super) fn operands(region: &Region) -> HashSet<Value> {
     used
 }
 
-/// Adds the effects of an operation itself, regions inside aside. `is_used` says whether somebody looks at a value: only results
-/// of atomic operations are asked for.
+/// Adds the effects of an operation itself, without its regions. `is_used` says whether a value is used; only results of atomic
+/// operations are queried.
 pub(super) fn add(op: &Op, is_used: impl Fn(Value) -> bool, into: &mut Vec<Effect>) {
     match &op.kind {
         OpKind::Load {

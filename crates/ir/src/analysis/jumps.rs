@@ -6,8 +6,8 @@
 //!   break 'at 0
 //! } else { break 'at 0 }
 //! ```
-//! C's `&&` and `||` and inlined functions with several returns have this shape. Everything that asks what a region
-//! yields, or whether it leaves a loop, asks here.
+//! C's `&&` and `||` and inlined functions with several returns have this shape. All queries about a region's results, or
+//! whether it leaves a loop, go through here.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -51,8 +51,8 @@ impl Yielded {
     }
 }
 
-/// What an `if` or block yields, if conditions alone choose it. Paths that go elsewhere do not count: on them nobody
-/// sees the results.
+/// The results of an `if` or block, if conditions alone choose them. Paths that go elsewhere do not count: on them nobody sees
+/// the results.
 ///
 /// Nothing if a loop inside decides, if no path arrives, or if too many conditions do.
 pub(super) fn yielded(op: &Op) -> Option<Rc<Yielded>> {
@@ -91,7 +91,7 @@ impl Path {
 /// Follows the jumps to one label.
 struct Paths {
     wanted: Label,
-    /// What follows the operation of each label that is open.
+    /// The operation behind each open label.
     behind: HashMap<Label, Path>,
     decisions: usize,
 }

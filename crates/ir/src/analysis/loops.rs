@@ -17,14 +17,14 @@ use super::steps::common_step;
 use super::trailing::Trailing;
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Place, Value};
 
-/// What a loop does.
+/// The behaviour of a loop.
 #[derive(Clone, Debug)]
 pub struct LoopSummary {
     /// Its label.
     pub label: Label,
     /// Its parameters.
     pub params: Vec<Value>,
-    /// What each parameter does.
+    /// The behaviour of each parameter.
     pub steps: Vec<Step>,
     /// Everything that the body defines.
     pub inside: HashMap<Value, Inside>,
@@ -40,7 +40,7 @@ pub struct LoopSummary {
     pub effects: Vec<Effect>,
 }
 
-/// What a loop's parameter does from one iteration to the next.
+/// The change of a loop's parameter from one iteration to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It keeps its value.
@@ -138,8 +138,8 @@ pub struct CountedExit {
     pub continues_on: bool,
     /// Nothing but pure operations comes before the test.
     pub leading: bool,
-    /// The counter's first value plus one step does not wrap. Matters where the next value is tested: if the sum may
-    /// wrap, what is counted from is the sum.
+    /// The counter's first value plus one step does not wrap. Matters if the next value is tested: if the sum may wrap,
+    /// counting starts from the sum.
     pub first_step_fits: bool,
 }
 

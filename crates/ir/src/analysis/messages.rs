@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::ir::{Kernel, OpKind, PRINTING, Value};
 
-/// Whether a pointer, in whatever form, goes to nothing but the driver's functions that print.
+/// Whether a pointer, in any form, is only passed to the driver's printing functions.
 pub fn is_message(kernel: &Kernel, pointer: Value) -> bool {
     let mut forms = HashSet::from([pointer]);
     let mut only_printed = true;

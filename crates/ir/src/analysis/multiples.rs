@@ -8,7 +8,7 @@ use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, UnaryOp, Value};
 /// Values looked at before nothing is known: expressions that share parts would take exponential time.
 const VISITS: u32 = 200;
 
-/// At least so many low bits of the value are zero, whatever the kernel is called with.
+/// At least so many low bits of the value are zero, for all arguments of the kernel.
 pub fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
     bounded(kernel, definitions, value, &Cell::new(VISITS))
 }
@@ -43,7 +43,7 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
     zeros.min(width)
 }
 
-/// `a - (a & 2ᵏ-1)`: what compilers write for the part of a trip count that fills whole groups.
+/// `a - (a & 2ᵏ-1)`: compilers' code for the part of a trip count that fills whole groups.
 fn rest_removed(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> u32 {
     let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else {
         return 0;

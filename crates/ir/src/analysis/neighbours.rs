@@ -6,7 +6,7 @@
 //! %p = address %values + %at * 4       grows by 4: 32 work-items read 128 bytes side by side
 //! ```
 //!
-//! Among the work-items of a sub-group, or of a whole work-group. What is the same for all grows by 0.
+//! Among the work-items of a sub-group, or of a whole work-group. Uniform values grow by 0.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ enum Reading {
     Signed,
 }
 
-/// What is known of the neighbours of a work-item.
+/// The facts about the neighbours of a work-item.
 pub struct Neighbours<'k> {
     kernel: &'k Kernel,
     definitions: &'k Definitions,
@@ -145,7 +145,7 @@ impl<'k> Neighbours<'k> {
         }
     }
 
-    /// What numbers the sub-groups: the number of a work-item, divided by their size.
+    /// The number of a sub-group: a work-item's id, divided by the sub-group size.
     fn quotient(&mut self, op: BinaryOp, a: Value, b: Value) -> Option<i64> {
         let (slope_a, slope_b) = (
             self.slope(a, Reading::Unsigned)?,
@@ -182,7 +182,7 @@ impl<'k> Neighbours<'k> {
         }
     }
 
-    /// Low bits that are zero of what is the same for all; a required size of the work-group is known.
+    /// The zero low bits of uniform values; a required work-group size is known.
     fn zeros(&self, value: Value, depth: u32) -> u32 {
         match self.definitions.op(value) {
             Some(OpKind::Id(Id::GroupSize(axis))) => self

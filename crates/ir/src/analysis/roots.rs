@@ -3,10 +3,10 @@
 //! Address arithmetic stays in the object that it begins in, with one exception: an offset that the kernel makes of other
 //! addresses. `p + (q - p)` is `q`, and compilers write it.
 //!
-//! Numbers that the kernel is given or loads are no such offsets, nor are the low bits of an address: `p[i]` would reach
-//! everything, and nothing could move. This is no guess about programs, but what the facts say: that what is accessed
+//! Integers that the kernel gets or loads are not treated as such offsets, nor are the low bits of an address: otherwise `p[i]`
+//! could reach everything, and nothing could move. This is no guess about programs but follows from the facts: memory accessed
 //! through `p` is accessed through no other parameter, is not written, or lies below a length. A program in which a loaded
-//! distance leads from `p` to `q` breaks them, and where no fact is known of either, both may be the same anyhow.
+//! distance leads from `p` to `q` violates them; if no fact is known of either, both may alias anyway.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -15,12 +15,11 @@ use super::definitions::{Definition, Definitions};
 use super::ranges::range;
 use crate::ir::{Array, BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, PointerFacts, Space, Value};
 
-/// Numbers below this are no addresses, whatever they were computed from: the low bits of one, as code that aligns
-/// itself asks for them. What lies so near to another object is accessed through that one's pointer as well, by the
-/// facts of both.
+/// Numbers below this are no addresses, whatever they were computed from: for example the low bits of an address, used for
+/// alignment. Memory this close to another object is accessed through that object's pointer as well, by the facts of both.
 const SMALL: u64 = 4096;
-/// Pointers whose distances lead to further pointers: beyond so many in a row, or for a pointer that is made of its own
-/// distance to another, nothing is known.
+/// The most nested distances between pointers: beyond that, or for a pointer made of its own distance to another, nothing is
+/// known.
 const MOST_DISTANCES: u32 = 8;
 /// Values looked at before nothing is known: distances that share parts would take exponential time.
 const VISITS: u32 = 10_000;
@@ -116,7 +115,7 @@ impl Search<'_> {
         let mut seen = HashSet::new();
         let mut work = vec![value];
         while let Some(value) = work.pop() {
-            // What a comparison gives tells nothing but which side. A floating-point number may be the bits of an integer.
+            // A comparison's result only tells which side. A floating-point number may be the bits of an integer.
             let ty = kernel.ty(value);
             if !seen.insert(value) || !(ty.is_integer() || ty.is_float()) {
                 continue;
@@ -171,7 +170,7 @@ fn agree(found: &mut Option<Root>, root: Root) -> Option<()> {
 }
 
 impl Root {
-    /// What is known of the memory, if it is a parameter's.
+    /// The facts about the memory, if it is a parameter's.
     pub fn facts(self, kernel: &Kernel) -> Option<PointerFacts> {
         match self {
             Root::Param(index) => kernel.params[index].facts,
@@ -195,7 +194,7 @@ impl Root {
         }
     }
 
-    /// Whether writes through one root can change what is read through the other.
+    /// Whether writes through one root can change reads through the other.
     #[doc(hidden)]
     pub fn may_alias(self, other: Root, kernel: &Kernel) -> bool {
         // A pointer of which nothing is known may lead anywhere.

@@ -58,7 +58,7 @@ pub(super) fn step_of(
     }
 }
 
-/// What is added to a parameter: summands that the loop does not change, each so many times, and a constant.
+/// The amount added to a parameter: loop-invariant summands, each with a factor, and a constant.
 struct Sum {
     terms: Vec<(Value, i64)>,
     constant: i64,

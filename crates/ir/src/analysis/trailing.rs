@@ -3,8 +3,8 @@
 //! ```text
 //! loop 'j (%current = %first, %next = %first + 32) { …; continue %next, %next + 32 }
 //! ```
-//! `current` is what `next` was one iteration before. It starts one step behind `next`, so it stays there, and
-//! grows by the same step.
+//! `current` has the value that `next` had one iteration before. It starts one step behind `next`, so it stays there, and grows
+//! by the same step.
 
 use super::definitions::Definitions;
 use super::loops::Step;
@@ -20,7 +20,7 @@ pub(super) struct Trailing<'a> {
     pub params: &'a [Value],
     /// Their first values.
     pub initial: &'a [Value],
-    /// What each `continue` makes of them.
+    /// The new values at each `continue`.
     pub continues: &'a [Vec<Value>],
 }
 

@@ -1,8 +1,7 @@
 //! Which values are the same for all work-items of a sub-group, or work-group, that run together.
 //!
-//! Optimistic: everything is uniform until something makes it differ, until nothing changes. What a
-//! branch on a differing condition merges, differs; so does what leaves a loop that work-items leave
-//! at different times.
+//! Optimistic: everything is uniform until proved otherwise, iterated to a fixed point. Values merged after a branch on a
+//! divergent condition are divergent, and so are values that leave a loop which work-items leave at different times.
 
 use cranelift_entity::EntitySet;
 
@@ -56,8 +55,7 @@ struct Walk<'k> {
     /// Among the work-items of a work-group.
     work_group: bool,
     changed: bool,
-    /// The labels around, with what they define, and whether they were entered under a differing
-    /// condition.
+    /// The enclosing labels, with their results, and whether they were entered under a divergent condition.
     scopes: Vec<(&'k Op, Label, bool)>,
 }
 
@@ -157,7 +155,7 @@ impl<'k> Walk<'k> {
                     }
                 }
             }
-            // What all of them have said; who votes with another party has another result.
+            // The vote of all of them; another group of voters has another result.
             OpKind::GroupVote(..) => {}
             OpKind::Vote(_, _, mask) | OpKind::Reduce(_, _, mask) => {
                 if mask.is_some_and(|mask| self.found.differs(mask)) {

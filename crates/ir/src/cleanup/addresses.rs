@@ -8,9 +8,9 @@
 //! inwards, each where it is first known, so that the invariant part is computed once; those that are
 //! a loop's own counters become a pointer that is carried.
 //!
-//! The constant part of what a copy reads is split: instructions that copy into shared memory add a constant of twelve bits
-//! only (`LDGSTS`, by what ptxas 13.0 makes of others: two additions for each copy). The rest goes into the pointer before
-//! the loop, where copies that lie close to each other share it.
+//! The constant part of a copy's source address is split: copies into shared memory have an immediate offset of twelve bits
+//! only (`LDGSTS`; ptxas 13.0 uses two additions for each copy beyond that). The rest goes into the pointer before the loop,
+//! where neighbouring copies share it.
 
 use std::collections::HashMap;
 use std::mem;
@@ -47,7 +47,7 @@ pub fn reduce(kernel: &mut Kernel) {
 /// A loop that is being rewritten; the outermost frame is the kernel itself.
 #[derive(Default)]
 struct Frame {
-    /// What a parameter of the loop grows by, in each widening that stays exact.
+    /// The step of a loop parameter, in each widening that stays exact.
     steps: HashMap<Atom, Sum>,
     /// The parameters' initial values.
     initial: HashMap<Value, Value>,
@@ -55,7 +55,7 @@ struct Frame {
     before: Vec<Op>,
     /// Pointers to carry.
     carried: Vec<Carried>,
-    /// Pointers that are known everywhere in the loop, by what they are.
+    /// Pointers that are available everywhere in the loop, by their definition.
     known: HashMap<(Value, Vec<(Atom, u64)>), Value>,
     /// Pointers that lie some bytes behind others, for copies.
     moved: Vec<Moved>,
@@ -84,7 +84,7 @@ struct Reducer<'k> {
     sums: Sums,
     /// How many loops are around a value's definition.
     depth: SecondaryMap<Value, u32>,
-    /// What asynchronous copies read.
+    /// The sources of asynchronous copies.
     copied: EntitySet<Value>,
     /// The addresses that were rewritten, as they were.
     reduced: HashMap<Value, PointerSum>,
@@ -163,7 +163,7 @@ impl Reducer<'_> {
         }
     }
 
-    /// What each parameter of a loop grows by, where that is invariant and there is one way around.
+    /// The amount by which each parameter of a loop grows, if it is invariant and there is one back edge.
     fn steps(&self, label: Label, params: &[Value], body: &Region) -> HashMap<Atom, Sum> {
         let mut continues = Vec::new();
         let mut inside = Sums::default();
@@ -211,7 +211,7 @@ impl Reducer<'_> {
             pointer
         };
         let known = self.sums.pointer(self.kernel, base);
-        // What was rewritten already starts at a pointer inside the loop.
+        // An access that was already rewritten starts at a pointer inside the loop.
         let whole = further(self.reduced.get(&base).unwrap_or(&known).clone());
         let copied = self.copied.contains(op.results[0]);
         let pointer = if copied { whole.clone() } else { further(known) };
@@ -259,7 +259,7 @@ impl Reducer<'_> {
         {
             return Some((pointer, bytes.wrapping_sub(by)));
         }
-        // The first one is at the near end: those that follow lie behind it.
+        // The first one is at the near end: the others lie behind it.
         let by = bytes.wrapping_sub(NEAR.start);
         let mut before = mem::take(&mut self.frames[inner].before);
         let pointer = self.offset(root, by, place, &mut before);
@@ -438,7 +438,7 @@ impl Reducer<'_> {
     }
 }
 
-/// What a 32-bit counter grows by: a constant, in the readings in which it promises not to wrap.
+/// The step of a 32-bit counter: a constant, in the interpretations in which it promises not to wrap.
 fn narrow_steps(kernel: &Kernel, body: &Region, param: Value, next: Value) -> Vec<(Atom, Sum)> {
     let mut steps = Vec::new();
     body.walk(&mut |op| {

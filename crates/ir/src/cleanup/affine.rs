@@ -76,7 +76,7 @@ impl Sum {
 pub struct PointerSum {
     /// No `Address` made this one.
     pub root: Value,
-    /// What is added.
+    /// The summand.
     pub bytes: Sum,
 }
 
@@ -186,7 +186,7 @@ impl Sums {
     }
 }
 
-/// What was done to an operand on the way to 64 bits.
+/// The extension of an operand to 64 bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Widening {
     None,

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use crate::ir::{Kernel, Op, Value};
 
-/// Copies of operations that come one after the other, and what their results and operands are called in them. The
-/// operations hold no others.
+/// Consecutive copies of operations, and the names of their results and operands in them. The operations contain no others.
 #[derive(Default)]
 pub(super) struct Copied {
     /// The copies.
@@ -22,12 +21,12 @@ impl Copied {
         }
     }
 
-    /// What a value is in the copies.
+    /// A value's name in the copies.
     pub(super) fn of(&self, value: Value) -> Value {
         self.names.get(&value).copied().unwrap_or(value)
     }
 
-    /// What an operation is in the copies; its results are those of the original.
+    /// An operation in the copies; its results are those of the original.
     pub(super) fn renamed(&self, op: &Op) -> Op {
         let mut op = op.clone();
         op.kind.map_operands(|operand| self.of(operand));

@@ -1,8 +1,8 @@
 //! Dead code elimination.
 //!
-//! Before: operations, `if`s without effect, loop parameters and results that nothing needs, or that only need each
-//! other. After: none of them. What has an effect stays: stores, copies, waits, hints, barriers, jumps, and loops,
-//! which may not end.
+//! Before: operations, `if`s without effect, loop parameters and results that nothing needs, or that only need each other.
+//! After: none of them. Operations with an effect stay: stores, copies, waits, hints, barriers, jumps, and loops, which may not
+//! end.
 //!
 //! A loop parameter that every iteration passes on unchanged is replaced by its initial value.
 
@@ -13,7 +13,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 
 use crate::ir::{CacheUse, Kernel, Label, OpKind, Region, Value};
 
-/// Removes what is not used, in the whole kernel.
+/// Removes unused operations in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     forward_invariants(&mut body);
@@ -77,7 +77,7 @@ fn find_effects(region: &Region, own: Option<Label>, effects: &mut EntitySet<Lab
                 otherwise,
                 ..
             } => {
-                // Both sides are looked at, whatever the first one has.
+                // Both sides are visited, whatever the first one contains.
                 let sides = [then, otherwise].map(|side| find_effects(side, Some(*label), effects));
                 let has_effect = sides.contains(&true);
                 if has_effect {
@@ -99,7 +99,7 @@ fn find_effects(region: &Region, own: Option<Label>, effects: &mut EntitySet<Lab
 
 /// The values that something with an effect needs, directly or not.
 fn used(body: &Region, effects: &EntitySet<Label>) -> EntitySet<Value> {
-    // What each value is made of: operands, or what is passed to it.
+    // The definition of each value: operands, or the values passed to it.
     let mut sources: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
     let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
     let mut results: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();

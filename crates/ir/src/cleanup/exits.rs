@@ -28,7 +28,7 @@ fn in_region(kernel: &mut Kernel, region: &mut Region) {
             in_region(kernel, inner);
         }
     }
-    // What never ends by itself is followed by a terminator, which is never reached.
+    // An operation that never ends by itself is followed by a terminator, which is never reached.
     let [.., looped, terminator] = &mut region.ops[..] else {
         return;
     };

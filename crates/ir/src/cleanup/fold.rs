@@ -24,7 +24,7 @@ struct Sum {
 }
 
 struct Folder {
-    /// What a value has become.
+    /// A value's replacement.
     values: HashMap<Value, Value>,
     sums: HashMap<Value, Sum>,
 }

@@ -16,15 +16,15 @@
 //!   c4 = lt.u 4, left; x' = if c4 { … }; c5 = lt.u 5, left; y' = if c5 { … }; yield x', y', … }
 //! ```
 //!
-//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates. Where more guards
-//! than that are live, ptxas keeps the rest in registers (122 for `gather` under `unroll:16,values=rolling-async:16`, 64 with
-//! one test), and loads the indices only behind the wait for the copies, so that the two latencies follow each other. In the
-//! last iterations, what is left is compared with constants, so that the limits need no registers.
+//! A ring in an unrolled loop guards each of its loads and copies. NVIDIA's GPUs have seven predicates. If more guards are
+//! live, ptxas keeps the rest in registers (122 for `gather` under `unroll:16,values=rolling-async:16`, 64 with one test), and
+//! loads the indices only behind the wait for the copies, so that the two latencies add up. In the last iterations the
+//! remaining count is compared with constants, so that the limits need no registers.
 //!
-//! It costs work-items that are in their last iterations beside others that are not: their sub-group goes both ways, and the
-//! second way waits for what the first one loads into the same registers. On an H200 the fastest plan of eleven cases takes 0.71
-//! (`pagerank`) to 1.02 times (`article`) as long with one test, but rings of few guards in loops of different lengths up to 1.6
-//! times (`results/guards-apart-h200.json`).
+//! The cost falls on work-items in their last iterations whose neighbours are not: their sub-group takes both paths, and the
+//! second path waits for the first one's loads into the same registers. On an H200 the fastest plan of eleven cases takes 0.71
+//! (`pagerank`) to 1.02 times (`article`) as long with one test, but rings of few guards in loops of different lengths up to
+//! 1.6 times (`results/guards-apart-h200.json`).
 
 use std::mem;
 
@@ -50,14 +50,14 @@ pub fn unite(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// What a guard tests. Tests of the same kind hold one where the other does, or the other way round.
+/// A guard's test. For two tests of the same kind, one implies the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// That `value` is below `end` less a number that does not change.
     Before { value: Value, end: Value, signed: bool },
     /// That `value` is below a constant.
     Below { value: Value },
-    /// That a constant is below what is left.
+    /// That a constant is below the remaining count.
     Left { left: Value },
 }
 
@@ -92,7 +92,7 @@ impl Test {
         OpKind::Compare(op, a, b)
     }
 
-    /// What its condition reads.
+    /// The operands of its condition.
     fn operands(self) -> [Value; 2] {
         match self.kind {
             Kind::Before { value, .. } => [value, self.limit],
@@ -107,13 +107,13 @@ struct Guard {
     op: Op,
 }
 
-/// Guards of one kind, and what only computes between them, in order.
+/// Guards of one kind, and the pure operations between them, in order.
 #[derive(Default)]
 struct Group {
     ops: Vec<Op>,
     /// The tests of those that are guards.
     tests: Vec<Option<Test>>,
-    /// What the guards give, and what is computed of it.
+    /// The guards' results, and the values computed from them.
     given: EntitySet<Value>,
 }
 
@@ -132,7 +132,7 @@ impl Group {
         self.tests.push(test);
     }
 
-    /// The guards, what comes before them because they need it, and what comes behind.
+    /// The guards, the operations that they need before them, and those behind.
     fn sorted(self) -> (Vec<Op>, Vec<Guard>, Vec<Op>) {
         let (mut before, mut guards, mut behind) = (Vec::new(), Vec::new(), Vec::new());
         let mut needed: EntitySet<Value> = EntitySet::new();
@@ -216,7 +216,7 @@ impl Uniter<'_> {
         is_guard.then_some(test)
     }
 
-    /// What it means that `a` is below `b`.
+    /// The consequence of `a` being below `b`.
     fn kind_of(&self, op: CompareOp, a: Value, b: Value) -> Option<Test> {
         if !self.kernel.ty(a).is_integer() {
             return None;
@@ -225,7 +225,7 @@ impl Uniter<'_> {
         let limit = Saturated::find(self.kernel, self.definitions, b);
         let signed = op == CompareOp::LtS;
         let (kind, by) = match (constant(a), constant(b), limit) {
-            // What is left of `of` once `by` is taken is above `more` where `of` is above both.
+            // `of` minus `by` is above `more` if `of` is above both.
             (
                 Some(more),
                 None,
@@ -253,7 +253,7 @@ impl Uniter<'_> {
         Some(Test { kind, by, limit: b })
     }
 
-    /// Writes what was gathered: as it was, or with one test if the guards are enough.
+    /// Writes the collected operations: unchanged, or with one test if there are enough guards.
     fn close(&mut self, group: &mut Group, ops: &mut Vec<Op>) {
         let group = mem::take(group);
         let tests = group.tests.iter().flatten();
@@ -285,7 +285,7 @@ impl Uniter<'_> {
         ops.extend(behind);
     }
 
-    /// What the guards guard, without them.
+    /// The guarded operations without their guards.
     fn unguarded(&mut self, guards: &[Guard], label: Label, place: Place) -> Region {
         let mut ops = Vec::new();
         let mut results = Vec::new();

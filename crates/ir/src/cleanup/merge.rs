@@ -3,12 +3,11 @@
 //! Before: `a = add x, y` … `b = add y, x` … `if true { … }` … `if c { if c { … } }`.
 //! After: every use of `b` is one of `a`; the `if` is its first region, in place; so is the inner one.
 //!
-//! The last is more than tidiness: ptxas 13.0 ends with a segmentation fault where an atomic operation for sm_80
-//! stands behind two branches of which the second is never taken where the first is not, and the driver has the
-//! same compiler in our process.
+//! The last is more than tidiness: ptxas 13.0 crashes with a segmentation fault on an atomic operation for sm_80 behind two
+//! branches of which the second is never taken if the first is not, and the driver runs the same compiler in our process.
 //!
-//! A pure operation is replaced by an equal one that comes before it in the same region or in one
-//! around it. Loads are not merged: that would need to know what is written between them.
+//! A pure operation is replaced by an equal one that comes before it in the same region or in an enclosing one. Loads are not
+//! merged: that would require knowing the writes between them.
 
 use std::collections::HashMap;
 use std::mem;
@@ -21,7 +20,7 @@ use crate::ir::{
     Value, eval,
 };
 
-/// Merges what is equal, in the whole kernel.
+/// Merges equal operations in the whole kernel.
 pub fn merge(kernel: &mut Kernel) {
     let body = mem::take(&mut kernel.body);
     let mut merger = Merger {
@@ -37,7 +36,7 @@ pub fn merge(kernel: &mut Kernel) {
     kernel.body = body;
 }
 
-/// What makes two pure operations equal, besides their rule.
+/// The key by which two pure operations are equal, besides their rule.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Id(Id),
@@ -53,13 +52,13 @@ enum Key {
 
 struct Merger<'k> {
     kernel: &'k mut Kernel,
-    /// What stands for a value from now on.
+    /// A value's replacement from now on.
     replaced: SecondaryMap<Value, PackedOption<Value>>,
     /// The operations that can be seen from here.
     known: HashMap<(FloatRule, Key), Value>,
     /// The keys in `known`, in the order they came, to forget them at a region's end.
     undo: Vec<(FloatRule, Key)>,
-    /// What the conditions of the `if`s around this place are in it.
+    /// The known conditions of the enclosing `if`s.
     decided: HashMap<Value, bool>,
     constants: HashMap<(Type, u64), Value>,
     /// Values that are another value plus a constant.
@@ -72,7 +71,7 @@ impl Merger<'_> {
         let mut ops = Vec::with_capacity(region.ops.len());
         for op in region.ops {
             self.op(op, &mut ops);
-            // What follows a jump cannot be reached; splicing a block may have brought one here.
+            // Code behind a jump is unreachable; splicing a block may have put one here.
             if ops.last().is_some_and(|op: &Op| op.kind.is_terminator()) {
                 break;
             }
@@ -190,7 +189,7 @@ impl Merger<'_> {
         }
     }
 
-    /// What stands for a value: one constant for equal constants, the first of equal operations.
+    /// A value's representative: one constant for equal constants, the first of equal operations.
     fn current(&mut self, value: Value) -> Value {
         let value = self.replaced[value].expand().unwrap_or(value);
         if let Some(&is) = self.decided.get(&value) {
@@ -220,7 +219,7 @@ impl Merger<'_> {
         let ty = self.kernel.ty(op.results[0]);
         let bits = |value: Value| self.kernel.as_constant(value);
         match op.kind {
-            // What it is, the device says.
+            // Its value is up to the device.
             OpKind::Unary(unary, _) if unary.is_approximation() => None,
             OpKind::Unary(unary, a) => {
                 let a_bits = bits(a)?;
@@ -324,7 +323,7 @@ impl Merger<'_> {
     }
 }
 
-/// What an equal operation would have as its rule and key.
+/// The rule and key of an equal operation.
 fn key(kernel: &Kernel, op: &Op) -> Option<(FloatRule, Key)> {
     let key = match *op.kind.plain() {
         OpKind::Id(id) => Key::Id(id),

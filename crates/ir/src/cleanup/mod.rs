@@ -1,6 +1,6 @@
 //! Clean-up passes: the same semantics with less to read or to execute.
 //!
-//! [`tidy`] is for kernels that people read: what a front end or a prefetching pass wrote straightforwardly.
+//! [`tidy`] is for kernels that people read: it simplifies the straightforward output of a front end or a prefetching pass.
 //!
 //! ```text
 //! before                                        after
@@ -11,9 +11,9 @@
 //!   continue %unused2, … }                        continue … }
 //! ```
 //!
-//! [`clean`] is for back ends, and does what every vendor's compiler would: common subexpressions are merged,
-//! invariant code goes before its loop, loops are tested at the bottom, the guards of a loop get one test, counters
-//! take 32 bits where those are enough, addresses become a pointer and a constant offset. Back ends lower what comes out; nothing else reads it.
+//! [`clean`] is for back ends, and does what every vendor's compiler would: common subexpressions are merged, invariant code is
+//! hoisted, loops are tested at the bottom, a loop's guards share one test, counters are narrowed to 32 bits if those suffice,
+//! addresses become a pointer and a constant offset. Only back ends read its output.
 //!
 //! Both keep stores, copies, waits, hints, barriers and jumps. Loads whose result is unused go, so an access out of
 //! bounds must be looked for in the kernel that went in.
@@ -36,7 +36,7 @@ pub use exits::own_exits;
 
 use crate::ir::Kernel;
 
-/// Folds what is known, then removes what is unused.
+/// Folds constants, then removes unused operations.
 pub fn tidy(kernel: &mut Kernel) {
     fold::fold(kernel);
     dead::remove(kernel);
@@ -61,8 +61,8 @@ pub fn clean(kernel: &Kernel) -> Kernel {
     kernel
 }
 
-/// Merges what is equal, and removes what is never reached: a condition that merging decides may have held the only jump
-/// to what follows.
+/// Merges equal operations, and removes unreachable ones: a condition that merging decides may have guarded the only jump to
+/// the following code.
 fn merge(kernel: &mut Kernel) {
     merge::merge(kernel);
     unreachable::remove(kernel);

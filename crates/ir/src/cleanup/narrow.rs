@@ -13,10 +13,10 @@
 //!   i = extend k; …; more = k < m; l = add k, c; if more { } else { j = add i, c; break j }; continue l } }
 //! ```
 //!
-//! GPUs add and compare 64-bit integers in two instructions. `k < m` says whether `i + c` is below `n` without that sum,
-//! which may not fit 32 bits; behind the test in front, which [rotating](super::rotate) leaves, `i` itself always does.
-//! Addresses are then made from the counter in each iteration, by one instruction (`IMAD.WIDE` on NVIDIA's GPUs), where
-//! a pointer that is carried along takes two.
+//! GPUs add and compare 64-bit integers in two instructions. `k < m` says whether `i + c` is below `n` without that sum, which
+//! may not fit 32 bits; behind the test in front, which [rotating](super::rotate) leaves, `i` itself always does. Addresses are
+//! then computed from the counter in each iteration, by one instruction (`IMAD.WIDE` on NVIDIA's GPUs); a loop-carried pointer
+//! takes two.
 
 use std::collections::HashMap;
 use std::mem;
@@ -59,7 +59,7 @@ struct Counter {
     step: Value,
     /// Whether the loop goes on where its last condition holds.
     stays_if: bool,
-    /// What the loop defines.
+    /// The loop's definitions.
     inside: EntitySet<Value>,
 }
 
@@ -93,7 +93,7 @@ impl Narrower<'_> {
         region.ops = ops;
     }
 
-    /// What a condition says about two values, and whether it says so by holding.
+    /// The relation of two values that a condition states, and whether it holds if the condition does.
     fn below(&self, cond: Value) -> Option<(Below, bool)> {
         match *self.definitions.op(cond)? {
             OpKind::Compare(CompareOp::LtU, value, limit) => Some((Below { value, limit }, true)),
@@ -228,7 +228,7 @@ impl Narrower<'_> {
         } = &mut body.ops[at].kind
         {
             *cond = more;
-            // What is passed on leaving is summed up there.
+            // The values passed on leaving are summed up there.
             let leaves = if stays_if { otherwise } else { then };
             if let Some(old) = old {
                 let sum = kernel.value_like(old);
@@ -250,7 +250,7 @@ struct Narrow<'n, 'k> {
     narrower: &'n mut Narrower<'k>,
     place: Place,
     before: &'n mut Vec<Op>,
-    /// What was made of each value.
+    /// The new form of each value.
     of: HashMap<Value, Value>,
 }
 
@@ -282,7 +282,7 @@ impl Narrow<'_, '_> {
         result
     }
 
-    /// Compares the counter in 32 bits with what is invariant and fits.
+    /// Compares the counter in 32 bits with invariant values that fit.
     fn comparisons(&mut self, region: &mut Region, wide: Value, inside: &EntitySet<Value>) {
         region.walk_mut(&mut |op| {
             if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne | CompareOp::LtU | CompareOp::LeU, a, b) =

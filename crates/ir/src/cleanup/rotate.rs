@@ -3,8 +3,8 @@
 //! Before: `loop p = a { test(p); if done { break } …; continue n }`
 //! After:  `test(a); if done { } else { loop p = a { …; test(n); if done { break }; continue n } }`
 //!
-//! What is waited for on leaving is waited for on both ways out. One jump an iteration instead of two, and the test can be scheduled among the body's work. What the
-//! test computes and the body needs is carried along as a parameter.
+//! A wait on leaving the loop is done on both exits. An iteration has one jump instead of two, and the test can be scheduled
+//! among the body's work. Values that the test computes and the body needs are carried as parameters.
 
 use std::mem;
 
@@ -46,13 +46,13 @@ struct Test {
     cond: Value,
     /// Whether the loop is left where the condition holds.
     exits_if: bool,
-    /// What is waited for on leaving.
+    /// The tokens awaited on leaving.
     waits: Vec<Op>,
-    /// What is passed on leaving.
+    /// The values passed on leaving.
     results: Vec<Value>,
     /// Whether the rest of the body is the other region of the test's `if`.
     nested: bool,
-    /// What is passed to the next iteration.
+    /// The values passed to the next iteration.
     next: Vec<Value>,
 }
 
@@ -155,7 +155,7 @@ fn rotated(kernel: &mut Kernel, op: Op, test: &Test, outside: &mut Vec<Op>) {
     let first = copy(kernel, &ops, &params, &initial);
     let again = copy(kernel, &ops, &params, &test.next);
 
-    // What the body needs of the test: carried along, or computed again where that is cheaper.
+    // The values of the test that the body needs: carried along, or computed again if that is cheaper.
     let mut next = test.next.clone();
     let mut recomputed = Vec::new();
     for op in ops {
@@ -252,7 +252,7 @@ fn jump(kind: OpKind, place: Place) -> Region {
     }
 }
 
-/// The region that leaves by a break to `label`, with what the copies of a test's operations compute.
+/// The region that leaves by a break to `label`, with the copied operations of the test.
 fn leaving(copied: &Copied, test: &Test, label: Label, place: Place) -> Region {
     let mut ops: Vec<Op> = test.waits.iter().map(|wait| copied.renamed(wait)).collect();
     let results = test.results.iter().map(|&value| copied.of(value)).collect();

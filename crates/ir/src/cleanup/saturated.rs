@@ -7,9 +7,9 @@ use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, OpKind, Value};
 /// `of` less `by`, or the least number where that is below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Saturated {
-    /// What is taken from.
+    /// The minuend.
     pub of: Value,
-    /// What is taken, as an unsigned number, if it is a constant.
+    /// The subtrahend, as an unsigned number, if it is a constant.
     pub by: Option<u64>,
     /// Whether it is a signed number that is taken from.
     pub signed: bool,

@@ -7,19 +7,19 @@
 //! store %q, %x
 //! ```
 //!
-//! A loop, block or `if` that no jump leaves for its end is the last that its region runs. A back end has no register
-//! for what such an operation would give.
+//! A loop, block or `if` without a jump to its end is the last operation that its region runs. A back end has no register for
+//! the results of such an operation.
 
 use cranelift_entity::EntitySet;
 
 use crate::ir::{Kernel, Label, Op, OpKind, Region};
 
-/// Removes what is never reached, in the whole kernel.
+/// Removes unreachable operations in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
     prune(&mut kernel.body, &mut EntitySet::new());
 }
 
-/// Removes it from a region; `left` gets the labels that jumps in what remains leave for.
+/// Removes them from a region; `left` gets the target labels of the remaining jumps.
 fn prune(region: &mut Region, left: &mut EntitySet<Label>) {
     for at in 0..region.ops.len() {
         let op = &mut region.ops[at];

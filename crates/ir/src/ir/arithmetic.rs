@@ -1,8 +1,8 @@
 //! The pure operations on numbers: of one operand, of two, comparisons, conversions.
 //!
-//! What each computes is said here in words and in [`eval`](super::eval) in code. A row has everything that is known of an
-//! operation beside that: its spelling in the text form, which operands it takes, which rules of rounding it can have.
-//! Printer, parser and verifier read them from here; see [`table`](super::table).
+//! The meaning of each is stated here in words and in [`eval`](super::eval) in code. A row has everything else about an
+//! operation: its spelling in the text form, its operands, the rounding rules it can have. Printer, parser and verifier read
+//! them from here; see [`table`](super::table).
 
 use super::table::{family, words};
 
@@ -23,12 +23,11 @@ family! {
         /// of x for finite ones beyond, NaN for the rest: zeros, subnormals, infinities, NaN. A GPU has it without the
         /// way for rare operands that a division has; `FDiv` of 1 differs from it outside of that range only.
         NormalReciprocal = "normal.rcp": F32;
-        /// `F32`: √x rounded to nearest, where x is from 2⁻¹⁰¹ to the largest number; NaN for the rest. As
-        /// [`NormalReciprocal`](UnaryOp::NormalReciprocal). On NVIDIA's GPUs the steps from the approximation of 1/√x
-        /// are those that `sqrt.rn.f32` takes: of two significands the stated error of the approximation alone (2⁻²²·⁹)
-        /// would leave open the last bit, which a start within 2⁻²³·³ does not. That x is neither subnormal nor between
-        /// 2⁻¹²⁶ and 2⁻¹⁰¹ is a promise: a GPU may there give a root whose last bit is another, or an infinity for a
-        /// negative x.
+        /// `F32`: √x rounded to nearest, if x is from 2⁻¹⁰¹ to the largest number; NaN otherwise. As
+        /// [`NormalReciprocal`](UnaryOp::NormalReciprocal). On NVIDIA's GPUs the steps from the approximation of 1/√x are those
+        /// of `sqrt.rn.f32`. For two significands the stated error of the approximation alone (2⁻²²·⁹) would leave the last bit
+        /// open; a start within 2⁻²³·³ does not. That x is neither subnormal nor between 2⁻¹²⁶ and 2⁻¹⁰¹ is a promise:
+        /// otherwise a GPU may give a root with another last bit, or an infinity for a negative x.
         NormalSqrt = "normal.sqrt": F32;
         /// `F32`: 2ˣ as NVIDIA's GPUs have it in one instruction: the quadratics and roundings of
         /// [`eval::table`](super::eval::table), in integers, so that other devices and the host compute the same bits.
@@ -162,7 +161,7 @@ family! {
 }
 
 impl UnaryOp {
-    /// What the hardware or the device's library approximates: devices may differ in the bits.
+    /// Approximations of the hardware or the device's library: devices may differ in the bits.
     pub fn is_approximation(self) -> bool {
         self >= UnaryOp::ApproximateReciprocal
     }
@@ -260,7 +259,7 @@ family! {
 }
 
 impl BinaryOp {
-    /// What the hardware or the device's library approximates: devices may differ in the bits.
+    /// Approximations of the hardware or the device's library: devices may differ in the bits.
     pub fn is_approximation(self) -> bool {
         self >= BinaryOp::ApproximateDiv
     }

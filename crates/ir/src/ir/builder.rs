@@ -32,7 +32,7 @@ impl<'k> Builder<'k> {
         }
     }
 
-    /// What was appended.
+    /// The appended operations.
     pub fn finish(self) -> Region {
         Region { ops: self.ops }
     }
@@ -127,7 +127,7 @@ impl<'k> Builder<'k> {
     pub fn unary(&mut self, op: UnaryOp, a: Value) -> Value {
         let ty = self.ty(a);
         match self.kernel.as_constant(a) {
-            // What an approximation is, the device says.
+            // The result of an approximation is up to the device.
             Some(bits) if !op.is_approximation() => self.constant(ty, eval::unary(op, ty, bits)),
             _ => self.push_one(OpKind::Unary(op, a), ty),
         }
@@ -328,7 +328,7 @@ impl<'k> Builder<'k> {
         self.push(kind, &[]);
     }
 
-    /// An atomic operation; what was there before, if it gives that.
+    /// An atomic operation; the old value, if it returns that.
     pub fn atomic(
         &mut self,
         op: AtomicOp,
@@ -366,22 +366,22 @@ impl<'k> Builder<'k> {
         self.push_one(kind, ty)
     }
 
-    /// What a `Bool` is for the whole sub-group.
+    /// A vote on a `Bool` of the whole sub-group.
     pub fn vote(&mut self, op: VoteOp, value: Value) -> Value {
         self.vote_among(op, value, None)
     }
 
-    /// What a `Bool` is for those that `mask`, an `I32`, names; for the sub-group if there is none.
+    /// A vote on a `Bool` among the work-items that `mask`, an `I32`, names; among the sub-group if there is none.
     pub fn vote_among(&mut self, op: VoteOp, value: Value, mask: Option<Value>) -> Value {
         self.push_one(OpKind::Vote(op, value, mask), op.result())
     }
 
-    /// What the values of those are together that `mask`, an `I32`, names; of the sub-group if there is none.
+    /// A reduction of the values of the work-items that `mask`, an `I32`, names; of the sub-group if there is none.
     pub fn reduce_among(&mut self, op: ReduceOp, value: Value, mask: Option<Value>) -> Value {
         self.push_one(OpKind::Reduce(op, value, mask), Type::I32)
     }
 
-    /// What a `Bool` is for the work-items of the work-group, all of which wait here for each other.
+    /// A vote on a `Bool` of the work-items of the work-group, all of which wait here for each other.
     pub fn group_vote(&mut self, op: GroupVoteOp, value: Value) -> Value {
         self.push_one(OpKind::GroupVote(op, value), op.result())
     }
@@ -426,8 +426,8 @@ impl<'k> Builder<'k> {
         self.push(OpKind::Trap, &[]);
     }
 
-    /// Starts a region: what is appended from now on goes into it. Returns what was appended before, for
-    /// [`Builder::end_region`]. For writers that cannot pass closures; others use [`Builder::region`].
+    /// Starts a region: operations appended from now on go into it. Returns the operations appended before, for
+    /// [`Builder::end_region`]. For callers that cannot pass closures; others use [`Builder::region`].
     pub fn begin_region(&mut self) -> Vec<Op> {
         std::mem::take(&mut self.ops)
     }

@@ -22,7 +22,7 @@ pub fn first_difference(a: &Kernel, b: &Kernel) -> Option<String> {
 struct Comparison<'k> {
     a: &'k Kernel,
     b: &'k Kernel,
-    /// Values of `a` by what they are in `b`, and back.
+    /// Values of `a` by their counterparts in `b`, and back.
     values: HashMap<Value, Value>,
     taken: HashMap<Value, Value>,
     labels: HashMap<Label, Label>,
@@ -128,7 +128,7 @@ impl Comparison<'_> {
         same("the lengths of regions", &x.ops.len(), &y.ops.len())
     }
 
-    /// Everything but the regions and what the results are.
+    /// Everything except the regions and the results.
     fn heads(&mut self, x: &Op, y: &Op) -> Same {
         self.places(x.place, y.place)?;
         same("the numbers of results", &x.results.len(), &y.results.len())?;

@@ -8,7 +8,7 @@ use super::eval;
 /// Widest a value is shown, and most digits behind a point.
 const MOST: usize = 255;
 
-/// A conversion, without the length of what it shows: that follows from the value's type.
+/// A conversion, without the length of its argument, which follows from the value's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conversion {
     left: bool,
@@ -23,12 +23,12 @@ pub struct Conversion {
     letter: char,
 }
 
-/// What the letter between a conversion's percent sign and its letter says of the argument's length, in vectors and elsewhere.
+/// The length modifier between a conversion's percent sign and its letter, in vectors and elsewhere.
 const LENGTHS: [&str; 7] = ["hh", "hl", "h", "ll", "l", "j", "z"];
 
 impl Conversion {
-    /// Takes a conversion off the start of a text that begins behind the percent sign: it, its length, the number of elements of
-    /// a vector (`v4`), and what is left. None where there is no conversion of a number, or one that takes its width from an
+    /// Takes a conversion off the start of a text that begins behind the percent sign: the conversion, its length, the number
+    /// of elements of a vector (`v4`), and the rest. None if it is no conversion of a number, or takes its width from an
     /// argument.
     pub fn take(text: &str) -> Option<(Conversion, &str, Option<u32>, &str)> {
         let flags = text.len() - text.trim_start_matches(['-', '+', ' ', '#', '0']).len();
@@ -87,7 +87,7 @@ impl Conversion {
         }
     }
 
-    /// The same for values that are no wider than what is shown.
+    /// The same for values that are no wider than the conversion's length.
     #[must_use]
     pub fn of_whole_values(self) -> Conversion {
         Conversion { bits: None, ..self }
@@ -153,7 +153,7 @@ impl Conversion {
         }
     }
 
-    /// Sign, what stands between it and zeros that fill, the digits, and whether zeros may fill.
+    /// The sign, the prefix between it and the zero padding, the digits, and whether zeros may pad.
     fn integer(&self, ty: Type, bits: u64) -> (bool, &'static str, String, bool) {
         let narrow = match self.bits {
             Some(8) => Type::I8,
@@ -321,7 +321,7 @@ mod tests {
         own.shown(ty, bits)
     }
 
-    /// What glibc prints.
+    /// glibc's output.
     #[test]
     fn integers_are_shown_as_c_shows_them() {
         let minus = 0xffff_ffd6;
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(shown("%x", Type::I64, u64::MAX), "ffffffffffffffff");
     }
 
-    /// What glibc prints.
+    /// glibc's output.
     #[test]
     fn floats_are_shown_as_c_shows_them() {
         for (conversion, number, expected) in [

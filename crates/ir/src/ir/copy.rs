@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::kernel::{Kernel, Label, Region, Value};
 use super::op::{Op, OpKind};
 
-/// Copies operations: what they define and the labels they introduce become new, what is defined
-/// elsewhere stays, unless it is mapped.
+/// Copies operations: their definitions and labels become new; values defined elsewhere stay, unless they are mapped.
 #[derive(Clone, Debug, Default)]
 pub struct Copier {
     values: HashMap<Value, Value>,
@@ -25,7 +24,7 @@ impl Copier {
         self.left_out.insert(result);
     }
 
-    /// What a value has become.
+    /// A value's copy.
     pub fn value(&self, value: Value) -> Value {
         self.values.get(&value).copied().unwrap_or(value)
     }

@@ -1,4 +1,4 @@
-//! Rust's types as a kernel's memory holds them: what host programs and the kernel language share.
+//! Rust's types as a kernel's memory holds them, shared by host programs and the kernel language.
 
 use half::{bf16, f16};
 
@@ -84,7 +84,7 @@ impl Element for bool {
     }
 }
 
-/// What a `TypedBuffer` can hold: scalars, arrays of them, and structs (`#[derive(Data)]` makes one such).
+/// The elements of a `TypedBuffer`: scalars, arrays of them, and structs (`#[derive(Data)]` makes one such).
 ///
 /// On a device it lies as a sequence of scalars of one type, its unit, little-endian.
 #[diagnostic::on_unimplemented(
@@ -93,7 +93,7 @@ impl Element for bool {
             `#[derive(Clone, Copy, Data)]`"
 )]
 pub trait Item: Copy + Send + Sync + 'static {
-    /// What the buffer underneath counts.
+    /// The unit in which the buffer underneath is counted.
     const UNIT: Type;
 
     /// Its size on a device, a multiple of the unit's.

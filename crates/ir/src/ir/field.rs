@@ -72,7 +72,7 @@ impl Field for Box<OpKind> {
     }
 }
 
-/// Fields without operands; what is used in a region is no operand of the operation around it.
+/// Fields without operands; a value used in a region is not an operand of the operation around it.
 macro_rules! no_operands {
     ($($ty:ty),+ $(,)?) => { $(impl Field for $ty {})+ };
 }
@@ -96,10 +96,10 @@ no_operands!(
 
 /// A field with a text form of its own. `first` is whether no operand came before, so that no comma is wanted.
 pub(super) trait Spelled: Sized {
-    /// Writes it, with what separates it from what came before.
+    /// Writes it, with the separator from the text before.
     fn write(&self, out: &mut Printer<'_>, first: &mut bool);
 
-    /// Reads what [`write`](Spelled::write) writes.
+    /// Reads the output of [`write`](Spelled::write).
     ///
     /// # Errors
     /// Something else is there.
@@ -165,7 +165,7 @@ impl Spelled for LoadId {
     }
 }
 
-/// What the caches should do, unless that is what they do anyhow.
+/// The cache controls, unless they are the default.
 impl Spelled for CacheUse {
     fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
         if *self != CacheUse::Default {

@@ -16,7 +16,7 @@ words! {
     }
 }
 
-/// What a prefetch asks for.
+/// The target of a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheHint {
     /// Into which level; the report says which one was reached.
@@ -25,7 +25,7 @@ pub struct CacheHint {
     pub nontemporal: bool,
 }
 
-/// Who said where a prefetch goes.
+/// Who chose a prefetch's target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HintSource {
     /// Whoever wrote it.
@@ -59,11 +59,11 @@ words! {
     /// them (`LSC_LDCC` of the oneAPI optimization guide's page on prefetch). `uc` is uncached, `c` cached, `s` streaming,
     /// `iar` invalidated after it is read.
     pub enum LscControl {
-        /// What the device does without one.
+        /// The device's default.
         Default = "LSC_DEFAULT",
         /// Neither level.
         L1ucL3uc = "L1UC_L3UC",
-        /// L3 only: what the page's `prefetch(count)` is.
+        /// L3 only: the target of the page's `prefetch(count)`.
         L1ucL3c = "L1UC_L3C",
         /// L1 only.
         L1cL3uc = "L1C_L3UC",
@@ -78,10 +78,10 @@ words! {
     }
 }
 
-/// What a load or store asks of the memory system. It never changes a result.
+/// A load's or store's request to the memory system. It never changes a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheUse {
-    /// Whatever the device does.
+    /// The device's default.
     #[default]
     Default,
     /// Past L1.
@@ -90,7 +90,7 @@ pub enum CacheUse {
     Streaming,
     /// Every access reaches memory; never merged, moved or fetched early.
     Volatile,
-    /// One of Intel's cache controls; other devices do what is nearest. Loads only.
+    /// One of Intel's cache controls; other devices use the nearest equivalent. Loads only.
     Control(LscControl),
     /// The work-items of the sub-group, all of them and together, access elements of global memory that follow each
     /// other, from the first work-item's on: a device may make one request of it. That is a promise, which the
@@ -146,7 +146,7 @@ impl LscControl {
         self as u32
     }
 
-    /// What a load asks for with it.
+    /// The corresponding request of a load.
     pub const fn load(self) -> CacheUse {
         match self {
             LscControl::Default => CacheUse::Default,
@@ -173,8 +173,8 @@ impl PrefetchScope {
 }
 
 impl CacheUse {
-    /// What the address of a block's first element is a multiple of, in bytes: what `OpSubgroupBlockReadINTEL` and
-    /// `OpSubgroupBlockWriteINTEL` of SPV_INTEL_subgroups ask for.
+    /// The required alignment of a block's first element, in bytes, by `OpSubgroupBlockReadINTEL` and
+    /// `OpSubgroupBlockWriteINTEL` of SPV_INTEL_subgroups.
     pub const fn block_alignment(writes: bool) -> u64 {
         if writes { 16 } else { 4 }
     }

@@ -11,7 +11,7 @@ use super::types::{Space, Type};
 pub struct Value(u32);
 entity_impl!(Value, "v");
 
-/// What `Break` and `Continue` name: a block, `if` or loop.
+/// A target of `Break` and `Continue`: a block, `if` or loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label(u32);
 entity_impl!(Label, "label");
@@ -44,7 +44,7 @@ pub struct Kernel {
     pub group_size: Option<[u32; 3]>,
     /// The sub-group size that a launch must have, if it must.
     pub sub_group_size: Option<u32>,
-    /// What imported code allows; Rust kernels allow nothing.
+    /// Permissions of imported code; Rust kernels have none.
     pub float_mode: FloatMode,
     /// Every value, with its type.
     pub values: PrimaryMap<Value, ValueData>,
@@ -54,7 +54,7 @@ pub struct Kernel {
     pub places: PrimaryMap<Place, PlaceData>,
     /// Every load of the source.
     pub loads: PrimaryMap<LoadId, LoadData>,
-    /// What each work-item runs. Its terminator is `Return`.
+    /// The code of each work-item. Its terminator is `Return`.
     pub body: Region,
 }
 
@@ -72,11 +72,11 @@ pub struct Param {
     pub name: String,
     /// Its value inside the kernel.
     pub value: Value,
-    /// What is known of a pointer.
+    /// The facts about a pointer.
     pub facts: Option<PointerFacts>,
 }
 
-/// What is known of a pointer parameter.
+/// The facts about a pointer parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PointerFacts {
     /// Type of the elements.
@@ -85,14 +85,14 @@ pub struct PointerFacts {
     pub align: u32,
     /// The value (an `I64` parameter or constant) that says how many elements there are.
     pub length: Option<Value>,
-    /// Nothing writes, while the kernel runs, what is read through this pointer.
+    /// Nothing writes, while the kernel runs, the memory that is read through this pointer.
     pub read_only: bool,
-    /// What is accessed through this pointer is accessed through no other parameter (unless both only read).
+    /// Memory accessed through this pointer is accessed through no other parameter (unless both only read).
     pub unaliased: bool,
     /// It lies where only loads of a kind of their own read it, through a cache of their own: CUDA's constant memory, or a
     /// structure that is passed by value. Nothing can be prefetched there, or copied from there asynchronously.
     pub is_constant: bool,
-    /// Which races for what is reached through this pointer the program means.
+    /// The intended races on memory accessed through this pointer.
     pub races: Races,
 }
 
@@ -102,7 +102,7 @@ pub enum Races {
     /// None.
     #[default]
     None,
-    /// Who reads finds what was there before or what is written meanwhile: either is right.
+    /// A reader may see the old contents or concurrent writes: either is correct.
     Reads,
     /// Any, of different values, too: whichever is left is right.
     Any,
@@ -153,7 +153,7 @@ pub struct ValueData {
 pub struct LabelData {
     /// A name from the source; plans name loops by it.
     pub name: Option<String>,
-    /// The types of what `Break` passes.
+    /// The types of a `Break`'s values.
     pub results: Vec<Type>,
 }
 
@@ -177,8 +177,8 @@ pub struct LoadData {
     pub name: String,
     /// Where it is written.
     pub place: Place,
-    /// The program says that nothing writes what this load reads while the kernel runs, as `ld.global.nc` does. It says
-    /// nothing about other loads of the same memory.
+    /// The program states that nothing writes this load's source while the kernel runs, as `ld.global.nc` does. It says nothing
+    /// about other loads of the same memory.
     pub constant: bool,
 }
 
@@ -193,7 +193,7 @@ impl LoadData {
     }
 }
 
-/// What imported code allows in the whole kernel. Rounding and flushing belong to each operation
+/// Permissions of imported code for the whole kernel. Rounding and flushing belong to each operation
 /// ([`FloatRule`](super::FloatRule)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FloatMode {
@@ -291,7 +291,7 @@ impl Kernel {
         found
     }
 
-    /// The kernel for launches whose prefetches go to `level` where nobody named one.
+    /// The kernel for launches whose prefetches without a level go to `level`.
     #[must_use]
     pub fn with_default_level(&self, level: CacheLevel) -> Kernel {
         let mut kernel = self.clone();
@@ -412,7 +412,7 @@ impl Region {
         count
     }
 
-    /// Whether something in here leaves for what follows the operation of a label.
+    /// Whether a jump in here leaves for the code behind a label's operation.
     pub fn breaks_to(&self, label: Label) -> bool {
         let mut found = false;
         self.walk(&mut |op| found |= matches!(&op.kind, OpKind::Break(to, _) if *to == label));

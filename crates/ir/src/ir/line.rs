@@ -8,12 +8,12 @@ use super::Type;
 use super::conversion::Conversion;
 use super::eval;
 
-/// How much of what a launch prints is kept: the two numbers of SYCL's `stream(BufferSize, MaxStatementSize, …)`.
+/// The capacity for a launch's printed text: the two numbers of SYCL's `stream(BufferSize, MaxStatementSize, …)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrintLimits {
     /// Bytes of all lines, in the order of the work-items. Lines for which there is no room are left out.
     pub buffer_bytes: usize,
-    /// Bytes of one line. What is longer is cut off there.
+    /// Bytes of one line. Longer lines are truncated.
     pub line_bytes: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The operations: what a kernel can do.
+//! The operations of a kernel.
 //!
 //! Every operation is total: its result is specified for every input (see the [module](super) essay and
 //! [`eval`](super::eval), which is the specification in code).
@@ -17,10 +17,10 @@ use super::together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp,
 use super::types::Type;
 use crate::error::Result;
 
-/// One operation: what it does, the values it defines, where it was written.
+/// One operation: its kind, the values it defines, its place in the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Op {
-    /// What it does, with its operands.
+    /// Its kind, with its operands.
     pub kind: OpKind,
     /// The values it defines; how many depends on the kind.
     pub results: Vec<Value>,
@@ -29,7 +29,7 @@ pub struct Op {
 }
 
 operations! {
-    /// What an operation does.
+    /// The kind of an operation.
     ///
     /// Terminators ([`OpKind::is_terminator`]) end a region and stand nowhere else.
     pub enum OpKind {
@@ -76,16 +76,16 @@ operations! {
             ptr: Value,
             /// Which load of the source this is: unrolled copies share it.
             id: LoadId,
-            /// What the caches should do.
+            /// The request to the caches.
             cache: CacheUse,
         } = Memory [by_hand "load"];
         /// Writes 1, 2 or 4 consecutive values of one type, aligned to their total size. No result.
         Store {
             /// To here.
             ptr: Value,
-            /// What is written.
+            /// The values to write.
             values: Vec<Value>,
-            /// What the caches should do.
+            /// The request to the caches.
             cache: CacheUse,
         } = Memory ["store" ptr values cache];
         /// Starts an asynchronous copy of `bytes` (4, 8 or 16) from global to shared memory, both aligned to
@@ -115,7 +115,7 @@ operations! {
             count: Option<Value>,
             /// Where to.
             hint: CacheHint,
-            /// Who said where to.
+            /// Who chose the target.
             source: HintSource,
             /// Who asks together, with the same pointer and count.
             scope: PrefetchScope,
@@ -125,21 +125,21 @@ operations! {
         /// All work-items of the group wait here for each other; shared and global memory are ordered.
         /// Asynchronous copies may remain in flight. No result.
         Barrier = Order ["barrier"];
-        /// A [`Barrier`](OpKind::Barrier) at which all work-items of the group that have not ended say what a `Bool` is.
-        /// Result: a `Bool` or an `I32`, the same for all.
+        /// A [`Barrier`](OpKind::Barrier) at which all running work-items of the group vote on a `Bool`. Result: a `Bool` or an
+        /// `I32`, the same for all.
         GroupVote(op: GroupVoteOp, value: Value) = Order ["groupvote" op value];
 
-        // Structure, whose results are given by `Break`; what leaves it.
+        // Structured operations, whose results are given by `Break`; and the jumps out of them.
         /// Runs `body` once.
         Block {
-            /// What `Break` names to leave it.
+            /// The label by which `Break` leaves it.
             label: Label,
-            /// What runs.
+            /// Its code.
             body: Region,
         } = Structure [by_hand "block"];
         /// Runs one of two regions.
         If {
-            /// What `Break` names to leave it.
+            /// The label by which `Break` leaves it.
             label: Label,
             /// A `Bool`.
             cond: Value,
@@ -150,15 +150,15 @@ operations! {
         } = Structure [by_hand "if"];
         /// Runs `body` until something leaves it; `Continue` starts the next iteration with new values.
         Loop {
-            /// What `Break` and `Continue` name.
+            /// The label for `Break` and `Continue`.
             label: Label,
             /// Defined anew in each iteration; as many as `initial`.
             params: Vec<Value>,
             /// The params' values in the first iteration.
             initial: Vec<Value>,
-            /// What runs.
+            /// Its code.
             body: Region,
-            /// What the author asked for.
+            /// The author's requests.
             wishes: LoopWishes,
         } = Structure [by_hand "loop"];
         /// Leaves an enclosing block, `if` or loop, whose results become `values`.
@@ -169,17 +169,17 @@ operations! {
         Return = Terminator ["return"];
 
         // Among work-items.
-        /// Does something to the value at `ptr` with nobody between. Its order and scope are the only ones it
-        /// implies: a relaxed one orders nothing. Result: what was there before; a store has none.
+        /// Changes the value at `ptr` atomically. Its order and scope are the only ones it implies: a relaxed one orders
+        /// nothing. Result: the old value; a store has none.
         Atomic {
-            /// What it does.
+            /// The change.
             op: AtomicOp,
             /// A global, shared or generic pointer.
             ptr: Value,
             /// [`AtomicOp::operands`] values of one type, that of the result. [Some](AtomicOp::can_be_several) can be of 1, 2
             /// or 4 consecutive values, aligned to their total size; then each is an operation of its own.
             values: Vec<Value>,
-            /// What stays before and after.
+            /// The accesses that stay before and after.
             order: MemoryOrder,
             /// For whom.
             scope: MemoryScope,
@@ -196,16 +196,16 @@ operations! {
         Shuffle {
             /// From whom.
             op: ShuffleOp,
-            /// What each gives.
+            /// Each one's value.
             value: Value,
             /// A number, a distance, or bits.
             by: Value,
             /// Who takes part; the whole sub-group if there is none.
             mask: Option<Value>,
         } = Exchange ["shuffle" op value by mask];
-        /// What a `Bool` is for the party, whose mask comes last. Result: a `Bool` or an `I32`.
+        /// A vote on a `Bool` among the work-items of the mask, which comes last. Result: a `Bool` or an `I32`.
         Vote(op: VoteOp, value: Value, mask: Option<Value>) = Exchange ["vote" op value mask];
-        /// What the party's values, `I32`, are together. Result: an `I32`, the same for all of the party.
+        /// A reduction of the values, `I32`, of the mask's work-items. Result: an `I32`, the same for all of them.
         Reduce(op: ReduceOp, value: Value, mask: Option<Value>) = Exchange ["reduce" op value mask];
 
         /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
@@ -220,8 +220,8 @@ operations! {
         } = Output [by_hand "print"];
         /// Ends the launch with an error: the kernel found that something is wrong.
         Trap = Terminator ["trap"];
-        /// Launches that follow each other in a stream may overlap: says that the next may begin, or waits for the one before.
-        /// Nothing that touches global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
+        /// Consecutive launches in a stream may overlap: states that the next may begin, or waits for the one before. No access
+        /// to global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
         Depend(dependency: Dependency) = Order ["depend" dependency];
         /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
         /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
@@ -233,11 +233,11 @@ operations! {
 }
 
 words! {
-    /// What a launch says to those before and after it ([`Depend`](OpKind::Depend)).
+    /// A launch's relation to those before and after it ([`Depend`](OpKind::Depend)).
     pub enum Dependency: "`launch` or `wait`" {
         /// As far as this work-group is concerned the next launch may begin.
         Launch = "launch",
-        /// Waits until the launch before has ended and what it wrote is there.
+        /// Waits until the previous launch has ended and its writes are visible.
         Wait = "wait",
     }
 }
@@ -257,7 +257,7 @@ pub enum Meeting {
     },
 }
 
-/// What an author asked of a loop.
+/// An author's requests for a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopWishes {
     /// `#[unroll]`, `#[unroll(N)]`, `#[unroll(0)]`.
@@ -358,7 +358,7 @@ impl OpKind {
         }
     }
 
-    /// The bits that a float operation with this rule gives, if all its operands are constants. Nothing for what devices
+    /// The bits of a float operation's result with this rule, if all its operands are constants. None for results that devices
     /// decide: approximations, and products and sums that may be fused.
     pub fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
         let is_open = match self {

@@ -1,10 +1,10 @@
 //! Opaque instructions: carried through as text, not interpreted.
 //!
-//! A kernel may hold what the IR has no words for: tensor cores, barriers with phases, bulk copies, textures, clocks, calls of
-//! functions that the driver has. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with its operands and
-//! results, and says what others need to know before they move, repeat or leave out something around it. What it does not
-//! say is the worst: it may touch all memory, orders what others do, is for all work-items of a sub-group together, may
-//! not run where it would not have run, and goes on changing its results behind itself.
+//! A kernel may contain instructions that the IR cannot express: tensor cores, barriers with phases, bulk copies, textures,
+//! clocks, calls of driver functions. An [`Opaque`](super::OpKind::Opaque) operation keeps such an instruction as text, with
+//! its operands and results, and states the properties that matter for moving, repeating or removing code around it. Everything
+//! unstated is assumed to be the worst: it may touch all memory, orders other accesses, concerns all work-items of a sub-group
+//! together, may not be speculated, and changes its results after it has run.
 
 use super::field::Spelled;
 use super::kernel::Value;
@@ -19,7 +19,7 @@ words! {
     pub enum Touches: "`nothing`, `reads`, `shared` or `anything`" {
         /// None.
         Nothing = "nothing",
-        /// It reads, whatever it reads, and writes none.
+        /// It may read anything, and writes nothing.
         Reads = "reads",
         /// Shared memory.
         Shared = "shared",
@@ -71,7 +71,7 @@ impl Opaque {
         }
     }
 
-    /// What people call it: the instruction without its operands.
+    /// Its name for people: the instruction without its operands.
     pub fn name(&self) -> &str {
         let text = self.text.trim_start_matches(['{', ' ', '\n', '\t']);
         match text.split_once("call ") {
@@ -150,7 +150,7 @@ impl Spelled for Opaque {
     }
 }
 
-/// `(%a, %b)`, or `()`: what an opaque operation reads.
+/// `(%a, %b)`, or `()`: the operands of an opaque operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given(pub Vec<Value>);
 

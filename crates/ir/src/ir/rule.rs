@@ -1,4 +1,4 @@
-//! How one floating-point operation rounds and what it does with subnormal numbers.
+//! How one floating-point operation rounds and handles subnormal numbers.
 //!
 //! The rule belongs to the operation, not to the kernel: nvcc mixes all of them in one function (`expf` adds with
 //! `.rm`, multiplies with `.ftz`), and inline PTX does so anyhow.
@@ -44,7 +44,7 @@ impl Rounding {
     }
 }
 
-/// How a floating-point operation rounds, and what it does with subnormal numbers.
+/// How a floating-point operation rounds, and handles subnormal numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FloatRule {
     /// How the result is rounded.
@@ -57,7 +57,7 @@ pub struct FloatRule {
     pub contract: bool,
 }
 
-/// What an assembler makes of a sum of which an operand is a product, where the text leaves that to it.
+/// An assembler's treatment of a sum with a product as an operand, if the text leaves it a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fused {
     /// Product and sum are rounded each.
@@ -91,8 +91,8 @@ impl FloatRule {
         }
     }
 
-    /// Splits what the text form writes, such as `fma.ftz.rm`, into the operation and its rule. `None` if a suffix
-    /// stands twice or out of order.
+    /// Splits the text form's name, such as `fma.ftz.rm`, into the operation and its rule. `None` if a suffix is repeated or
+    /// out of order.
     pub(super) fn split(word: &str) -> Option<(&str, FloatRule)> {
         let mut rule = FloatRule::EXACT;
         let mut word = word;

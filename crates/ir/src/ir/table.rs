@@ -34,7 +34,7 @@
 //! }
 //! ```
 //!
-//! What is left to write for a new one is its meaning in [`eval`](super::eval), and what each back end makes of it.
+//! A new operation further needs its meaning in [`eval`](super::eval), and its lowering in each back end.
 //!
 //! # Operations
 //!
@@ -80,7 +80,7 @@
 use super::rule::{FloatRule, Rounding};
 use super::types::Type;
 
-/// What passes need to know of an operation that they do not know by name.
+/// The properties of an operation for passes that do not know it by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpClass {
     /// No effect, and the result depends on the operands and the work-item's identity alone: may be repeated, moved or
@@ -147,7 +147,7 @@ impl Operands {
         }
     }
 
-    /// What messages call one of them, and several.
+    /// The words for one of them, and several, in messages.
     pub fn words(self) -> [&'static str; 2] {
         match self {
             Operands::Integer => ["an integer", "integers"],
@@ -179,7 +179,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What a rule asks of an operation on this type that it cannot have; nothing if it can have the rule.
+    /// The part of a rule that an operation on this type cannot have; none if it can have the rule.
     pub fn refused(&self, rule: FloatRule, ty: Type) -> Option<&'static str> {
         let asked = [
             (
@@ -197,8 +197,8 @@ impl Rules {
     }
 }
 
-/// An enumeration whose variants have a spelling. Behind its name may stand what messages call one of them; then it can
-/// be a field of a row of [`operations!`].
+/// An enumeration whose variants have a spelling. The word for one of them in messages may follow its name; then it can be a
+/// field of a row of [`operations!`].
 macro_rules! words {
     (
         $(#[$meta:meta])*
@@ -306,7 +306,7 @@ macro_rules! operations {
             /// The words that operations start with, besides those of the families.
             pub(super) const WORDS: &'static [&'static [&'static str]] = &[$(text_form!(words $($piece)+)),+];
 
-            /// What passes need to know of it.
+            /// Its properties for passes.
             pub fn class(&self) -> OpClass {
                 match self { $($name::$variant { .. } => OpClass::$class),+ }
             }
@@ -352,7 +352,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Reads what follows `word`; nothing if that starts no operation of the table, or one that is read by hand.
+            /// Reads the text behind `word`; none if that starts no operation of the table, or one that is read by hand.
             pub(super) fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<$name>> {
                 $(
                     text_form!(

@@ -5,8 +5,8 @@ use super::table::words;
 use super::types::Type;
 
 words! {
-    /// What an [`Atomic`](super::OpKind::Atomic) operation does to the value in memory. All but `Store` give what
-    /// was there before.
+    /// The change that an [`Atomic`](super::OpKind::Atomic) operation makes to the value in memory. All but `Store` return the
+    /// old value.
     pub enum AtomicOp: "an atomic operation" {
         /// Leaves it. No operand; integers and floats.
         Load = "load",
@@ -49,7 +49,7 @@ words! {
 }
 
 words! {
-    /// What a [`Reduce`](super::OpKind::Reduce) of a sub-group makes of its values.
+    /// The combination of a sub-group's values in a [`Reduce`](super::OpKind::Reduce).
     pub enum ReduceOp: "a kind of reduction" {
         /// Their sum, wrapping.
         Add = "add",
@@ -71,7 +71,7 @@ words! {
 }
 
 words! {
-    /// What a [`GroupVote`](super::OpKind::GroupVote) of the work-group gives.
+    /// The result of a [`GroupVote`](super::OpKind::GroupVote) of the work-group.
     pub enum GroupVoteOp: "a kind of vote" {
         /// Whether it holds for one of them. A `Bool`.
         Any = "any",
@@ -87,9 +87,9 @@ words! {
     pub enum MemoryOrder: "a memory order" {
         /// Not at all.
         Relaxed = "relaxed",
-        /// What comes after stays after.
+        /// Later accesses stay after it.
         Acquire = "acquire",
-        /// What comes before stays before.
+        /// Earlier accesses stay before it.
         Release = "release",
         /// Both.
         AcquireRelease = "acq_rel",
@@ -128,7 +128,7 @@ words! {
 }
 
 words! {
-    /// What a [`Vote`](super::OpKind::Vote) of the sub-group gives.
+    /// The result of a [`Vote`](super::OpKind::Vote) of the sub-group.
     pub enum VoteOp: "a kind of vote" {
         /// Whether it holds for one of them. A `Bool`.
         Any = "any",
@@ -161,12 +161,12 @@ impl AtomicOp {
         )
     }
 
-    /// Whether it may change what is in memory.
+    /// Whether it may change memory.
     pub fn writes(self) -> bool {
         self != AtomicOp::Load
     }
 
-    /// Whether it gives what was there before.
+    /// Whether it returns the old value.
     pub fn has_result(self) -> bool {
         self != AtomicOp::Store
     }
@@ -209,12 +209,12 @@ impl AtomicOp {
 }
 
 impl MemoryOrder {
-    /// Whether what comes after stays after.
+    /// Whether later accesses stay after it.
     pub fn acquires(self) -> bool {
         !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Release)
     }
 
-    /// Whether what comes before stays before.
+    /// Whether earlier accesses stay before it.
     pub fn releases(self) -> bool {
         !matches!(self, MemoryOrder::Relaxed | MemoryOrder::Acquire)
     }
@@ -226,7 +226,7 @@ impl MemoryScope {
         self >= MemoryScope::Device
     }
 
-    /// The same where there is nobody but the device.
+    /// The same if only the device takes part.
     #[must_use]
     pub fn on_device(self) -> MemoryScope {
         self.min(MemoryScope::Device)
@@ -234,8 +234,8 @@ impl MemoryScope {
 }
 
 impl ShuffleOp {
-    /// The number of the work-item that the value comes from, for work-item `lane` of a sub-group of `size`;
-    /// its own where there is none of that number.
+    /// The number of the work-item that provides the value for work-item `lane` of a sub-group of `size`; its own if there is
+    /// none of that number.
     pub fn source(self, lane: u32, by: u32, size: u32) -> u32 {
         let source = match self {
             ShuffleOp::Index => Some(by),
@@ -264,7 +264,7 @@ impl ReduceOp {
 }
 
 impl GroupVoteOp {
-    /// The type of what it gives.
+    /// Its result type.
     pub fn result(self) -> Type {
         match self {
             GroupVoteOp::Any | GroupVoteOp::All => Type::Bool,
@@ -272,7 +272,7 @@ impl GroupVoteOp {
         }
     }
 
-    /// What it gives where it holds for so many of so many.
+    /// Its result if it holds for so many of so many.
     pub fn of(self, holding: u32, all: u32) -> u64 {
         match self {
             GroupVoteOp::Any => u64::from(holding > 0),
@@ -283,7 +283,7 @@ impl GroupVoteOp {
 }
 
 impl VoteOp {
-    /// The type of what it gives.
+    /// Its result type.
     pub fn result(self) -> Type {
         match self {
             VoteOp::Any | VoteOp::All => Type::Bool,

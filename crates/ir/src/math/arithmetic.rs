@@ -1,8 +1,8 @@
 //! The arithmetic that expansions are written in, generic over how operations are performed.
 //!
-//! An expansion is one generic function, `exp<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64>`. With
-//! [`Host`](super::Host) it computes; with [`Emit`](super::Emit) it appends IR operations. Both take the
-//! operations' meaning from [`ir`](crate::ir), so what is tested on the host is what a kernel computes.
+//! An expansion is one generic function, `exp<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64>`. With [`Host`](super::Host)
+//! it computes; with [`Emit`](super::Emit) it appends IR operations. Both take the operations' meaning from [`ir`](crate::ir),
+//! so tests on the host hold for kernels.
 
 use std::fmt;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
@@ -14,28 +14,28 @@ pub trait Scalar: Copy + fmt::Debug + PartialEq + 'static {
     /// The IR type.
     const TYPE: Type;
 
-    /// What `+` means.
+    /// The meaning of `+`.
     const ADD: BinaryOp;
 
-    /// What `-` means.
+    /// The meaning of `-`.
     const SUBTRACT: BinaryOp;
 
-    /// What `*` means.
+    /// The meaning of `*`.
     const MULTIPLY: BinaryOp;
 
-    /// What `min` means.
+    /// The meaning of `min`.
     const MINIMUM: BinaryOp;
 
-    /// What `max` means.
+    /// The meaning of `max`.
     const MAXIMUM: BinaryOp;
 
-    /// What equality means.
+    /// The meaning of equality.
     const EQUAL: CompareOp;
 
-    /// What `<` means.
+    /// The meaning of `<`.
     const LESS: CompareOp;
 
-    /// What `<=` means.
+    /// The meaning of `<=`.
     const LESS_EQUAL: CompareOp;
 
     /// The value's bits, zero-filled.
@@ -113,7 +113,7 @@ impl<A: Arithmetic, T: Scalar> Clone for Number<A, T> {
 
 impl<A: Arithmetic, T: Scalar> Copy for Number<A, T> {}
 
-/// What may stand beside a [`Number`] in a formula: another one, or a constant.
+/// The other operand beside a [`Number`] in a formula: another one, or a constant.
 pub trait Operand<A: Arithmetic, T: Scalar> {
     /// As a number.
     fn number(self, arithmetic: A) -> Number<A, T>;
@@ -318,7 +318,7 @@ impl<A: Arithmetic> Number<A, f32> {
         self.unary(UnaryOp::NormalSqrt)
     }
 
-    /// 2ˣ to about 2⁻²³ of itself, 0 for what would be subnormal: see [`UnaryOp::TableExp2`].
+    /// 2ˣ to about 2⁻²³ of itself, 0 instead of subnormal results: see [`UnaryOp::TableExp2`].
     #[inline(always)]
     pub fn table_exp2(self) -> Self {
         self.unary(UnaryOp::TableExp2)
@@ -330,7 +330,7 @@ impl<A: Arithmetic> Number<A, f32> {
         self.unary(UnaryOp::TableLog2)
     }
 
-    /// 1/x within 1 ulp, 0 for what would be subnormal: see [`UnaryOp::TableReciprocal`].
+    /// 1/x within 1 ulp, 0 instead of subnormal results: see [`UnaryOp::TableReciprocal`].
     #[inline(always)]
     pub fn table_reciprocal(self) -> Self {
         self.unary(UnaryOp::TableReciprocal)

@@ -25,7 +25,7 @@ impl<'e, 'b, 'k> Emit<'e, 'b, 'k> {
         Emit(builder)
     }
 
-    /// A region of what `write` appends, ended by the terminator that it returns.
+    /// A region of the operations that `write` appends, ended by the terminator that it returns.
     fn region(self, write: impl FnOnce() -> OpKind) -> Region {
         let before = self.0.borrow_mut().begin_region();
         let terminator = write();

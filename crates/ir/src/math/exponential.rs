@@ -19,7 +19,7 @@ const LOG2_E: f64 = 1.442_694_664_001_464_8;
 /// ln 2 to 21 bits: `x - k·LN_2_HIGH` is exact.
 const LN_2_HIGH: f64 = 0.693_146_705_627_441_4;
 
-/// What is missing from it.
+/// Its rounding error.
 const LN_2_LOW: f64 = 4.749_325_039_031_672_6e-7;
 
 /// `(eʳ - 1)/r`; relative error 2⁻⁵⁵·¹, in `eʳ` 2⁻⁵⁶·⁴. The last three
@@ -56,7 +56,7 @@ const EXP2_F64: [f64; 11] = [
 /// ln 2 to 24 bits: with `k` of 8 bits, `x - k·LN_2_HIGH_F32` is exact.
 const LN_2_HIGH_F32: f32 = std::f32::consts::LN_2;
 
-/// What is missing from it.
+/// Its rounding error.
 const LN_2_LOW_F32: f32 = -1.904_654_2e-9;
 
 /// `(eʳ - 1)/r`; relative error 2⁻²⁶, in `eʳ` 2⁻²⁷·³.
@@ -69,7 +69,7 @@ const EXP_F32: [f32; 6] = [
     0.001_386_452_8,
 ];
 
-/// log₂ e to 24 bits, and what is missing from it.
+/// log₂ e to 24 bits, and its rounding error.
 const LOG2_E_F32: f32 = std::f32::consts::LOG2_E;
 const LOG2_E_LOW_F32: f32 = 1.925_963e-8;
 
@@ -98,7 +98,7 @@ pub(super) fn reduce_f64<A: Arithmetic>(x: Number<A, f64>) -> (Exponent<A, f64>,
     (exponent, k.mul_add(-LN_2_LOW, k.mul_add(-LN_2_HIGH, x)))
 }
 
-/// `eˣ = 2ᵏ·(1 + m)` with `m = eʳ - 1` to full precision, for what subtracts 1 again.
+/// `eˣ = 2ᵏ·(1 + m)` with `m = eʳ - 1` to full precision, for functions that subtract 1 again.
 #[inline(always)]
 pub(super) fn less_one_f32<A: Arithmetic>(x: Number<A, f32>) -> (Exponent<A, f32>, Number<A, f32>) {
     let (exponent, r) = reduce_f32(x);
@@ -121,7 +121,7 @@ pub(super) fn quarter_exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32
 
 /// `eˣ` in single precision.
 pub(crate) fn exp_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
-    // Where log₂ eˣ - ½ is between -126 and 126, from 0 to 1; what lies beyond stays in the rest.
+    // If log₂ eˣ - ½ is between -126 and 126, from 0 to 1; the excess stays in the remainder.
     const RANGE: f32 = 252.0;
     let place = x.mul_add(LOG2_E_F32 / RANGE, 0.5 - 0.5 / RANGE).max(0.0).min(1.0);
     // In the lowest bits then the integer with an exponent's bias.

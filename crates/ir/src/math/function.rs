@@ -9,7 +9,7 @@ use super::{
     logarithm, power, remainder, roots, rounding, trigonometric,
 };
 
-/// Declares the functions: variant, name, what it is, arguments, and the expansions.
+/// Declares the functions: variant, name, description, arguments, and the expansions.
 macro_rules! functions {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal ($($index:literal),+) $single:path, $double:path;)+) => {
         /// A function that is expanded into basic operations.
@@ -86,7 +86,7 @@ functions! {
     Hypot "hypot" (0, 1) roots::hypot_f32, roots::hypot_f64;
     /// To the nearest integer, halves away from zero.
     Round "round" (0) rounding::round_f32, rounding::round_f64;
-    /// What is left of the first after taking away the second as often as it goes; the first one's sign.
+    /// The remainder of the first number by the second, with the first one's sign.
     Rem "rem" (0, 1) remainder::rem_f32, remainder::rem_f64;
 }
 
@@ -111,13 +111,13 @@ impl Function {
         }
     }
 
-    /// The value in single precision, to the bit what a kernel computes.
+    /// The value in single precision, to the bit as in a kernel.
     pub fn f32(self, arguments: &[f32]) -> f32 {
         self.expand_f32(|index| HostNumber::on_host(arguments[index]))
             .raw()
     }
 
-    /// The value in double precision, to the bit what a kernel computes.
+    /// The value in double precision, to the bit as in a kernel.
     pub fn f64(self, arguments: &[f64]) -> f64 {
         self.expand_f64(|index| HostNumber::on_host(arguments[index]))
             .raw()

@@ -1,8 +1,7 @@
 //! Expansions computed on the host, at the host's speed.
 //!
-//! The operations mean what [`ir::eval`](crate::ir::eval) specifies (a test compares the two), on native
-//! types, so that a function can be tested on every one of its 2³² arguments. Only the operations that
-//! expansions use are known here.
+//! The operations follow [`ir::eval`](crate::ir::eval) (a test compares the two), on native types, so that a function can be
+//! tested on every one of its 2³² arguments. Only the operations that expansions use exist here.
 
 use crate::ir::{BinaryOp, CompareOp, ConvertOp, Type, UnaryOp, eval};
 

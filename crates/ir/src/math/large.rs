@@ -1,9 +1,8 @@
 //! Range reduction of large trigonometric arguments, with as many digits of π as necessary.
 //!
-//! `x = m·2ᵉ` with an integer `m`. Of `x·2/π` only the value modulo 4 matters: digits of 2/π so high that
-//! they contribute multiples of 4 are left out, those far below the result's precision too, and the window
-//! between is multiplied by `m` exactly (Payne and Hanek, 1983). It is selected from constants by the bits of
-//! `e`. This is long, but runs only where an argument is large.
+//! `x = m·2ᵉ` with an integer `m`. Only the value of `x·2/π` modulo 4 matters. Digits of 2/π that contribute multiples of 4 are
+//! omitted, and so are those far below the result's precision; the window between is multiplied by `m` exactly (Payne and
+//! Hanek, 1983). The bits of `e` select it from constants. This is long, but runs only for large arguments.
 
 use super::arithmetic::{Arithmetic, Integer, Number};
 

@@ -1,8 +1,8 @@
 //! `log`, `log2` and `log10`.
 //!
-//! `x = 2ᵏ·m`, and `log x = k·log 2 + log m` with a minimax polynomial for `log(1 + f)`. Double precision
-//! first multiplies the upper half of the range of `m` by ¾, which halves the range of `f` and saves seven
-//! degrees for a few integer operations, which a GPU does beside the arithmetic on doubles.
+//! `x = 2ᵏ·m`, and `log x = k·log 2 + log m` with a minimax polynomial for `log(1 + f)`. Double precision first multiplies the
+//! upper half of the range of `m` by ¾, which halves the range of `f` and saves seven degrees for a few integer operations,
+//! which a GPU executes beside the arithmetic on doubles.
 //!
 //! Polynomials by Sollya's `fpminimax(log(1 + x), …, x - x²/2, relative)`, and with `x/ln 2` or `x/ln 10`
 //! for the other bases.
@@ -15,15 +15,15 @@ struct Base {
     /// log 2 to 21 bits, rounded down: its product with an exponent is exact, and its lower half is zero.
     /// Such doubles are immediate operands on a GPU; others take two instructions more each time.
     two_high: f64,
-    /// What is missing from it: positive or zero, so that an infinite exponent stays one.
+    /// Its rounding error: positive or zero, so that an infinite exponent stays one.
     two_low: f64,
     /// log 4/3 to 22 bits after the point: the lower half of the double is zero.
     offset_high: f64,
-    /// What is missing from it.
+    /// Its rounding error.
     offset_low: f64,
     /// 1/ln b.
     slope_high: f64,
-    /// What is missing from it.
+    /// Its rounding error.
     slope_low: f64,
     /// `(log(1 + f) - f/ln b)/f²` for `|f| ≤ 0.2`; relative error of `log(1 + f)` 2⁻⁵⁵·⁸. The
     /// last five have zero lower halves.
@@ -112,11 +112,11 @@ const DECIMAL: Base = Base {
 struct BaseF32 {
     /// log 2; of base 10 to 12 bits after the point, so that its product with an exponent is exact.
     two_high: f32,
-    /// What is missing from it, where that matters: positive or zero.
+    /// The rounding error, if it matters: positive or zero.
     two_low: f32,
     /// 1/ln b.
     slope_high: f32,
-    /// What is missing from it.
+    /// Its rounding error.
     slope_low: f32,
     /// `(log(1 + f) - f/ln b)/f²` over the range of `f`; relative error of `log(1 + f)` 2⁻²⁷·⁵.
     tail: [f32; 9],
@@ -187,32 +187,32 @@ const DECIMAL_F32: BaseF32 = BaseF32 {
     least: SQUARE_ROOT_HALF,
 };
 
-/// `ln x` in single precision. -∞ for zeros, NaN for what is below.
+/// `ln x` in single precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &NATURAL_F32)
 }
 
-/// `ln x` in double precision. -∞ for zeros, NaN for what is below.
+/// `ln x` in double precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &NATURAL)
 }
 
-/// `log₂ x` in single precision. -∞ for zeros, NaN for what is below.
+/// `log₂ x` in single precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log2_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &BINARY_F32)
 }
 
-/// `log₂ x` in double precision. -∞ for zeros, NaN for what is below.
+/// `log₂ x` in double precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log2_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &BINARY)
 }
 
-/// `log₁₀ x` in single precision. -∞ for zeros, NaN for what is below.
+/// `log₁₀ x` in single precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log10_f32<A: Arithmetic>(x: Number<A, f32>) -> Number<A, f32> {
     single(x, &DECIMAL_F32)
 }
 
-/// `log₁₀ x` in double precision. -∞ for zeros, NaN for what is below.
+/// `log₁₀ x` in double precision. -∞ for zeros, NaN for negative numbers.
 pub(crate) fn log10_f64<A: Arithmetic>(x: Number<A, f64>) -> Number<A, f64> {
     double(x, &DECIMAL)
 }

@@ -1,10 +1,9 @@
 //! Transcendental functions as expansions into IEEE basic operations.
 //!
-//! A kernel computes the same bits on every device because `exp`, `log` and the like are not left to the
-//! device: they are expanded in the IR, into additions, multiplications, fused multiply-adds, integer
-//! operations and selects, all of which the IR specifies to the last bit. Expansions are straight-line code, but
-//! for branches to what is rare (large arguments of trigonometric functions, what is no normal number of logarithms,
-//! unusual powers), and the loop of `rem`.
+//! A kernel computes the same bits on every device because `exp`, `log` and similar functions are not left to the device. They
+//! are expanded in the IR, into additions, multiplications, fused multiply-adds, integer operations and selects, all of which
+//! the IR specifies to the last bit. Expansions are straight-line code, except for branches to rare cases (large arguments of
+//! trigonometric functions, logarithms of numbers that are not normal, unusual powers), and the loop of `rem`.
 //!
 //! Each function is written once, generic over [`Arithmetic`]: [`Host`] computes it, for tests and for
 //! folding constants; [`Emit`] appends it to a kernel. Results that are NaN are the canonical quiet NaN;
@@ -42,25 +41,25 @@
 //! | round | 0.00 | 3 | 0.00 | 3 (3) |
 //! | rem | 0.00 | 16 | 0.00 | 16 (6) |
 //!
-//! Against CUDA 13.0's own functions, on an H200 with all work-items busy in a loop of calls, the time in
-//! double precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89; only `asin` and `acos`, where
-//! CUDA branches, take 1.5 and 1.3.
+//! Compared with CUDA 13.0's own functions, on an H200 with all work-items busy in a loop of calls, the time in double
+//! precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89. Only `asin` and `acos`, for which CUDA branches, take
+//! 1.5 and 1.3.
 //!
 //! In single precision `headstart bench --suite functions` times both; `results/math-instructions.json` has the machine
-//! instructions of both, on the usual way and all. What is rare is behind a branch where that shortens the usual way: large
-//! angles, logarithms of what is no normal number, powers that are not normal or not of positive numbers. Comparisons,
-//! selections and most integer operations have half the throughput of additions on floats (64 results a clock and core, CUDA
-//! C++ Programming Guide): sine and cosine evaluate two polynomials and do not select coefficients. Reciprocals and roots
-//! that are rounded to nearest are those of normal numbers ([`NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal)): the hardware's approximation
-//! and the step that rounds it to nearest, without the way for rare operands.
+//! instructions of both, on the common path and in total. Rare cases are behind a branch if that shortens the common path:
+//! large angles, logarithms of numbers that are not normal, powers that are not normal or have a negative base. Comparisons,
+//! selections and most integer operations have half the throughput of float additions (64 results per clock and core, CUDA C++
+//! Programming Guide): sine and cosine therefore evaluate two polynomials instead of selecting coefficients. Reciprocals and
+//! roots rounded to nearest are those of normal numbers ([`NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal)): the
+//! hardware's approximation and the step that rounds it to nearest, without the path for rare operands.
 //!
-//! Powers and logarithms of two and reciprocals that need not be rounded to nearest are those that NVIDIA's GPUs have as one
-//! instruction each, in `exp`, `exp2`, `sinh`, `cosh`, `tanh`, `cbrt` and `atan`: [`ir::eval::table`](crate::ir::eval::table)
-//! says in integers what it computes, so that the host and other devices have the same bits. There each is
-//! written out, in 60 to 80 operations: an `exp` that takes 8 instructions on an H200 takes ten times as many on an
-//! Intel GPU, or on an A100, whose instruction nobody has compared.
+//! Powers and logarithms of two, and reciprocals that need not be rounded to nearest, use NVIDIA's single instructions for
+//! them, in `exp`, `exp2`, `sinh`, `cosh`, `tanh`, `cbrt` and `atan`. [`ir::eval::table`](crate::ir::eval::table) specifies
+//! their results in integers, so that the host and other devices compute the same bits. There each is expanded into 60 to 80
+//! operations: an `exp` that takes 8 instructions on an H200 takes ten times as many on an Intel GPU, or on an A100, whose
+//! instruction nobody has compared.
 //!
-//! What remains above CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
+//! The remaining difference to CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
 
 mod arithmetic;
 mod emit;

@@ -14,7 +14,7 @@ use super::scale::split_f64;
 /// log₂ 4/3.
 const LOG2_4_3: f64 = 0.415_037_499_278_843_8;
 
-/// `(log₂(1 + f) - f/ln 2)/f²` and what comes before; relative error 2⁻³⁵·⁴.
+/// `(log₂(1 + f) - f/ln 2)/f²` and the terms before it; relative error 2⁻³⁵·⁴.
 const LOG2: [f64; 10] = [
     std::f64::consts::LOG2_E,
     -0.721_347_520_531_648_2,
@@ -70,7 +70,7 @@ const LN_4_3: [f64; 2] = [0.287_682_056_427_001_95, 1.602_477_897_431_421_7e-8];
 
 /// `xʸ` in single precision.
 pub(crate) fn pow_f32<A: Arithmetic>(x: Number<A, f32>, y: Number<A, f32>) -> Number<A, f32> {
-    // Of a NaN the largest number, so that what follows is none.
+    // For a NaN the largest number, so that the following steps produce no NaN.
     let Reduced { k, f, upper } = reduce(x.abs().min(f32::MAX).widen());
     let offset = upper.select(f.same(LOG2_4_3), 0.0);
     let logarithm = polynomial(f, &LOG2).mul_add(f, k + offset);
@@ -202,7 +202,7 @@ fn ordered_sum<A: Arithmetic>(a: Number<A, f64>, b: Number<A, f64>) -> (Number<A
     (high, b - (high - a))
 }
 
-/// What the sign of `x`, the kind of `y`, and NaN make of `|x|ʸ`.
+/// The result from `|x|ʸ`, the sign of `x`, the kind of `y`, and NaN.
 macro_rules! complete {
     ($name:ident, $float:ident) => {
         #[inline(always)]

@@ -1,9 +1,9 @@
 //! `cbrt` and `hypot`.
 //!
-//! `cbrt`: in single precision `x^-⅔` comes from a logarithm and a power of two, and `x·x^-⅔` is the root but for a step of
-//! Newton's. In double precision `r` near `x^-⅓` comes from the bits of `x` by a division by 3 and a step or two of
-//! Halley's kind; then `x^⅓ = x·r²·(1 - e)^-⅔` with `e = 1 - x·r³`, where rounding `x·r²` costs only a third of itself.
-//! No division. Double precision takes `m` in `[1, 8)` with `x = 2³ᵏ·m`, and `r` needs only single precision.
+//! `cbrt`: in single precision `x^-⅔` comes from a logarithm and a power of two, and `x·x^-⅔` is the root up to a Newton step.
+//! In double precision `r` near `x^-⅓` comes from the bits of `x` by a division by 3 and one or two Halley steps; then
+//! `x^⅓ = x·r²·(1 - e)^-⅔` with `e = 1 - x·r³`, where rounding `x·r²` costs only a third of itself. No division. Double
+//! precision takes `m` in `[1, 8)` with `x = 2³ᵏ·m`, and `r` needs only single precision.
 //!
 //! `hypot`: both lengths are scaled by the exponent of the longer.
 

@@ -59,8 +59,8 @@ impl<A: Arithmetic> Exponent<A, f64> {
 
     /// With `2^±1500` and no rest instead of `2ᵏ` and `rest` where `|x|` is above `limit`; a NaN stays.
     ///
-    /// Limiting what `x` became, and not `x`, takes the comparison off the critical path. The rest's lower half keeps its
-    /// bits, which saves a select: what is left of it is below 2⁻¹⁰²².
+    /// Clamping the result for `x`, and not `x`, takes the comparison off the critical path. The remainder's lower half keeps
+    /// its bits, which saves a select: its contribution is below 2⁻¹⁰²².
     #[inline(always)]
     pub fn limited(self, rest: Number<A, f64>, x: Number<A, f64>, limit: f64) -> (Self, Number<A, f64>) {
         let beyond = x.abs().greater(limit);

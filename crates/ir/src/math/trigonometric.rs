@@ -1,10 +1,9 @@
 //! `sin`, `cos` and `tan`, of radians.
 //!
-//! `x = k·π/2 + r` with `|r| ≤ π/4`: subtracting three parts of `k·π/2`, each in one rounding, is exact
-//! enough up to the limit below, beyond which a branch leads to `large`. `k` says which
-//! function of `r` is wanted, and its sign. In double precision sine and cosine share one evaluation: the coefficients
-//! are selected, by operations on integers that a GPU does beside those on doubles. In single precision both are
-//! evaluated: a GPU selects at half the rate at which it multiplies and adds.
+//! `x = k·π/2 + r` with `|r| ≤ π/4`: subtracting three parts of `k·π/2`, each in one rounding, is exact enough up to the limit
+//! below, beyond which a branch leads to `large`. `k` selects the function of `r` and its sign. In double precision sine and
+//! cosine share one evaluation: the coefficients are selected, by integer operations that a GPU executes beside those on
+//! doubles. In single precision both are evaluated: a GPU selects at half the rate at which it multiplies and adds.
 //!
 //! Polynomials by Sollya's `fpminimax(sin(x), …, x, relative)` and `cos(x)` with 1, on `[0, π/4]`.
 

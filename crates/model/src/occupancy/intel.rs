@@ -10,8 +10,8 @@
 //!   of others go to any free thread context. It launches work-groups of up to 56 threads on Gen11
 //!   (448 work-items in sub-groups of 8), where the calculator stops at 256 work-items.
 //!
-//! Registers do not limit residency: each thread has its own file of a fixed size. What does not
-//! fit is spilled ([`IntelCore::registers_per_work_item`]).
+//! Registers do not limit residency: each thread has its own file of a fixed size. Values that do not fit are spilled
+//! ([`IntelCore::registers_per_work_item`]).
 
 use std::ops::RangeInclusive;
 
@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::{Footprint, Limit, Occupancy, least};
 
-/// What a core (subslice, Xe-core) has, and how it is shared out.
+/// The resources of a core (subslice, Xe-core), and how they are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntelCore {
     /// Vector engines.

@@ -11,7 +11,7 @@ use serde::Serialize;
 pub mod intel;
 pub mod nvidia;
 
-/// What one work-group of a launch occupies.
+/// The resources of one work-group of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Footprint {
     /// Work-items of a work-group, all dimensions multiplied.

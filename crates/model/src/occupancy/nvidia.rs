@@ -7,7 +7,7 @@
 
 use super::{Footprint, Limit, Occupancy, least};
 
-/// What a core (SM) has, and how it is shared out.
+/// The resources of a core (SM), and how they are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NvidiaCore {
     /// Work-items of a warp.

@@ -1,4 +1,4 @@
-//! Reading a plan. Every message names the part at fault, its column, and what would be accepted.
+//! Reading a plan. Every message names the faulty part, its column, and what would be accepted.
 //!
 //! ```text
 //! plan     = "none" | unroll | [ unroll "," ] load { "," load }

@@ -82,7 +82,7 @@ impl Unroll {
         }
     }
 
-    /// The part of a message that says what unrolling there is.
+    /// The part of a message that names the accepted forms of unrolling.
     pub(super) fn accepted() -> String {
         format!("`unroll:N` with N from 2 to {}, or `unroll:full`", Unroll::MAX)
     }
@@ -126,8 +126,8 @@ impl Layout {
 
     /// Elements of shared memory that one work-item takes for this many slots.
     ///
-    /// Padded: the least 2ᵏ+1 not below the slots, the rule of NVIDIA's article "Boosting Application Performance
-    /// with GPU Memory Prefetching". k is at least 1, because an even stride is what the padding is to avoid.
+    /// Padded: the least 2ᵏ+1 not below the slots, the rule of NVIDIA's article "Boosting Application Performance with GPU
+    /// Memory Prefetching". k is at least 1, because padding has to avoid an even stride.
     pub fn depth(self, slots: Distance) -> u32 {
         match self {
             Layout::Plain | Layout::Interleaved => slots.get(),
@@ -152,8 +152,8 @@ pub enum Scope {
     WorkGroup,
 }
 
-/// How the data of a load is brought nearer before its use: which strategy, and what it is told. What it is not told (a
-/// layout of one that has none, as its [`Descriptor`] says) is never set.
+/// How the data of a load is fetched before its use: the strategy and its parameters. Parameters that a strategy does not have
+/// (a layout, as its [`Descriptor`] says) are never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strategy {
     kind: Kind,
@@ -229,7 +229,7 @@ impl Strategy {
         self.kind
     }
 
-    /// What there is to know of it.
+    /// Its descriptor.
     pub fn descriptor(self) -> &'static Descriptor {
         self.kind.descriptor()
     }

@@ -11,10 +11,10 @@ use super::{Evidence, LoopLoad, Profile};
 /// Lines of one access from which on device memory sees scattered pieces instead of a stream.
 const SCATTERED_LINES: f64 = 8.0;
 
-/// What bounds a kernel's time from below.
+/// The lower bounds of a kernel's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// What would still take as long if everything else took no time, the longest first.
+    /// The time of each resource if everything else took none, the longest first.
     pub roofs: Vec<Roof>,
     /// The plain kernel's time divided by the longest of them: no plan is faster.
     pub best_speedup: f64,
@@ -32,7 +32,7 @@ pub struct Bounds {
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Roof {
-    /// What is limited.
+    /// The limited resource.
     pub name: String,
     /// The least time that the kernel takes because of it, in nanoseconds.
     pub least_ns: f64,
@@ -43,7 +43,7 @@ pub struct Roof {
 pub struct Roofline {
     /// Operations of the kernel: instructions, each counted for every work-item that it acts on.
     pub operations: f64,
-    /// What device memory delivers at best, in bytes a nanosecond (GB/s).
+    /// Device memory's best rate, in bytes per nanosecond (GB/s).
     pub bandwidth: f64,
     /// The same where each access is to another place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ impl Bounds {
                 least_ns: unit.busy_ns,
             });
         }
-        // A profiler tells of all units only how many issue slots were used: beside what memory takes it bounds the rest.
+        // A profiler reports only the used issue slots for all units together: beside memory's time this bounds the rest.
         let has_units = profile.is_some_and(|profile| !profile.units.is_empty());
         if let (false, false, Some(issued)) = (has_units, roofs.is_empty(), evidence.issued) {
             roofs.push(Roof {
@@ -140,7 +140,7 @@ impl Bounds {
     }
 }
 
-/// What device memory takes for the bytes that the kernel moves: scattered ones at the rate of scattered ones.
+/// Device memory's time for the bytes that the kernel moves: scattered ones at the rate of scattered ones.
 fn memory_ns(evidence: &Evidence, profile: Option<&Profile>) -> Option<f64> {
     let (bytes, bandwidth) = (evidence.memory_bytes?, evidence.bandwidth?);
     let loads = profile.iter().flat_map(|profile| &profile.loads);

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::analysis::uniform::Divergence;
 use crate::ir::{Kernel, OpKind, Place, Region};
 
-/// What parting costs.
+/// The cost of divergence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diverging {
     /// Work-items that an instruction acts on, of those of its sub-group, on average, 0 to 1.
@@ -18,7 +18,7 @@ pub struct Diverging {
 }
 
 impl Diverging {
-    /// Of a kernel whose instructions acted on so many of their work-items; none where no condition can part them.
+    /// For a kernel with this fraction of active work-items per instruction; none if no condition can diverge.
     pub fn of(kernel: &Kernel, active: f64) -> Option<Diverging> {
         let divergence = Divergence::of(kernel);
         let mut found = Found::default();

@@ -10,8 +10,8 @@ use crate::prefetch;
 
 use super::structure::loop_loads;
 
-/// Sentences about the loads from global memory in a kernel's loops: what is read, how far apart neighbours read, through
-/// which other loads, and what cannot be fetched early. One sentence where there are none.
+/// Sentences about the loads from global memory in a kernel's loops: their sources, the stride between neighbours, the loads on
+/// which their addresses depend, and those that cannot be fetched early. One sentence if there are none.
 pub fn overview(kernel: &Kernel) -> Vec<String> {
     let apart = apart(kernel);
     let ids = prefetch::candidates(kernel);
@@ -27,7 +27,7 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
         .filter(|(_, candidate)| !candidate.is_rest)
         .map(|(load, candidate)| {
             let mut text = format!(
-                "in the loop at {}, `{}` reads {} bytes a work-item",
+                "in the loop at {}, `{}` reads {} bytes per work-item",
                 load.loop_place,
                 load.whole_chain(),
                 load.bytes
@@ -36,16 +36,16 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
                 text.push_str(&format!(" in each of {} copies", candidate.copies));
             }
             text.push_str(&match apart.get(&(candidate.looped, candidate.id)) {
-                Some(Some(0)) => ", neighbours the same".to_owned(),
+                Some(Some(0)) => ", the same for neighbours".to_owned(),
                 Some(Some(bytes)) if bytes.unsigned_abs() == u64::from(load.bytes) => {
-                    ", neighbours side by side".to_owned()
+                    ", adjacent for neighbours".to_owned()
                 }
-                Some(Some(bytes)) => format!(", neighbours {} bytes apart", bytes.unsigned_abs()),
+                Some(Some(bytes)) => format!(", {} bytes apart for neighbours", bytes.unsigned_abs()),
                 _ if load.chain.is_empty() => String::new(),
-                _ => ", neighbours wherever that leads".to_owned(),
+                _ => ", at scattered addresses".to_owned(),
             });
             if let Some(rest) = rest_of(candidate.id) {
-                text.push_str(&format!("; what is left over is done at {rest}"));
+                text.push_str(&format!("; the remainder runs at {rest}"));
             }
             if let Some(refusal) = &load.refusal {
                 text.push_str(&format!("; it cannot be fetched early: {refusal}"));
@@ -54,7 +54,7 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
         })
         .collect();
     match sentences.is_empty() {
-        true => vec!["no load from global memory lies in a loop".to_owned()],
+        true => vec!["no loop has a load from global memory".to_owned()],
         false => sentences,
     }
 }
@@ -91,11 +91,11 @@ mod tests {
         let told = overview(&kernel);
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(
-            told[0].ends_with("`indices` reads 4 bytes a work-item"),
+            told[0].ends_with("`indices` reads 4 bytes per work-item"),
             "{told:?}"
         );
         assert!(
-            told[1].contains("`indices → values`") && told[1].ends_with("wherever that leads"),
+            told[1].contains("`indices → values`") && told[1].ends_with("at scattered addresses"),
             "{told:?}"
         );
     }
@@ -124,14 +124,14 @@ mod tests {
             }";
         let kernel = read(text, "sum.hsir").unwrap_or_else(|error| panic!("{error}"));
         let told = overview(&kernel);
-        assert!(told[0].contains("neighbours side by side"), "{told:?}");
-        assert!(told[1].contains("neighbours the same"), "{told:?}");
+        assert!(told[0].contains("adjacent for neighbours"), "{told:?}");
+        assert!(told[1].contains("the same for neighbours"), "{told:?}");
     }
 
     #[test]
     fn a_kernel_without_loads_in_loops_is_told_so() {
         let text = "hsir 1\nkernel @nothing() { return }";
         let kernel = read(text, "nothing.hsir").expect("a kernel");
-        assert_eq!(overview(&kernel), ["no load from global memory lies in a loop"]);
+        assert_eq!(overview(&kernel), ["no loop has a load from global memory"]);
     }
 }

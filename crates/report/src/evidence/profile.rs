@@ -7,7 +7,7 @@ use crate::device::sim::timer::{Code, LaunchTime, StallReason};
 use crate::model::DeviceModel;
 use crate::model::occupancy::{Footprint, Occupancy};
 
-/// What is known of where a run of the plain kernel spends its time.
+/// Where a run of the plain kernel spends its time, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Profile {
     /// Why resident sub-groups did not issue, the commonest reason first.
@@ -18,18 +18,18 @@ pub struct Profile {
     pub loads: Vec<LoadTime>,
     /// Units of a core, the busiest first.
     pub units: Vec<UnitTime>,
-    /// What a work-item and a work-group take of a core, and could take.
+    /// The resources of a core that a work-item and a work-group take, and could take.
     pub resources: Option<Resources>,
     /// Instructions, each counted for every work-item that it acted on.
     pub operations: Option<f64>,
-    /// What the caches are, and what they found.
+    /// The caches, and their hit rates.
     pub cache: Option<Cache>,
-    /// How long L2 would be busy with what was asked of it, in nanoseconds.
+    /// How long L2 would be busy with all its requests, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l2_busy_ns: Option<f64>,
     /// Passes over the banks of shared memory that conflicts added, for each access to it.
     pub bank_conflicts: Option<f64>,
-    /// Where work-items of a sub-group part, and what that costs.
+    /// Where work-items of a sub-group diverge, and the cost of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverging: Option<Diverging>,
     /// Work-items of a sub-group, and of the largest one that the device has.
@@ -87,13 +87,13 @@ pub struct LoadTime {
 /// One kind of unit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UnitTime {
-    /// What it executes.
+    /// Its instructions.
     pub name: String,
     /// How long it would be busy if all cores of the device shared the work evenly, in nanoseconds.
     pub busy_ns: f64,
 }
 
-/// What a launch takes of a core, and what it could take with as many work-groups resident.
+/// A launch's use of a core's resources, and the amounts that leave the same number of work-groups resident.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Resources {
     /// 32-bit registers of a work-item.
@@ -109,7 +109,7 @@ pub struct Resources {
 /// The cache in front of device memory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cache {
-    /// What its maker calls it.
+    /// The vendor's name for it.
     pub name: String,
     /// Its size, in bytes.
     pub bytes: u64,
@@ -134,7 +134,7 @@ impl Profile {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
         let loops = time.loops.iter().map(|own| {
             let others: f64 = own.stalls.iter().sum::<f64>() - own.stalls[long];
-            // What is issued takes a cycle each.
+            // Each issued instruction takes a cycle.
             let issued = own.issued;
             LoopTime {
                 place: kernel.describe_place(own.place),
@@ -197,7 +197,7 @@ impl Profile {
         }
     }
 
-    /// The same, with what is not known of it taken from another one of the same kernel.
+    /// The same, with missing facts taken from another profile of the same kernel.
     pub fn with_gaps_from(&self, other: Option<&Profile>) -> Profile {
         let Some(other) = other else {
             return self.clone();
@@ -247,7 +247,7 @@ fn unavoidable_passes(model: &DeviceModel, sub_group: u32) -> f64 {
 }
 
 impl Resources {
-    /// What a footprint takes, and could take with as many work-groups resident as the launch has for a core.
+    /// A footprint, and the amounts that leave as many work-groups resident as the launch has for a core.
     pub fn of(model: &DeviceModel, footprint: &Footprint, fits: &Occupancy, groups: u64) -> Resources {
         let for_a_core = groups.div_ceil(u64::from(*model.core.count));
         let resident = u64::from(fits.groups_per_core).min(for_a_core);

@@ -2,7 +2,7 @@
 
 use crate::model::occupancy::Occupancy;
 
-/// What is known of one run of the plain kernel. What a device does not tell is none.
+/// The facts about one run of the plain kernel. Numbers that a device does not report are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// Cores of the device.
@@ -13,20 +13,20 @@ pub struct Evidence {
     pub groups: u64,
     /// Work-items of a work-group.
     pub group: u32,
-    /// How many work-groups fit into a core, and what limits it.
+    /// How many work-groups fit into a core, and the limit.
     pub fits: Option<Occupancy>,
     /// Time of the run, in nanoseconds.
     pub time_ns: f64,
     /// Bytes moved between device memory and the caches.
     pub memory_bytes: Option<f64>,
-    /// What device memory delivers at best, in bytes a nanosecond (GB/s).
+    /// Device memory's best rate, in bytes per nanosecond (GB/s).
     pub bandwidth: Option<f64>,
-    /// What it delivers at best where each access is to another place, in bytes a nanosecond.
+    /// Its best rate if each access is to another place, in bytes per nanosecond.
     pub scattered_bandwidth: Option<f64>,
     /// How long a load from idle device memory takes, in nanoseconds.
     pub latency_ns: Option<f64>,
-    /// Bytes on their way from memory to all cores, on average; where the device does not count them, they follow from
-    /// what memory delivers.
+    /// Bytes in flight from memory to all cores, on average; if the device does not count them, they follow from the memory's
+    /// throughput.
     pub bytes_in_flight: Option<f64>,
     /// Share of the time in which resident sub-groups wait for loads from global memory, 0 to 1.
     pub waiting_for_loads: Option<f64>,
@@ -60,7 +60,7 @@ impl Evidence {
         more_would_fit && self.occupancy().is_some_and(|occupancy| occupancy <= 0.5)
     }
 
-    /// What device memory delivers in this run, in bytes a nanosecond (GB/s).
+    /// Device memory's rate in this run, in bytes per nanosecond (GB/s).
     pub fn delivered(&self) -> Option<f64> {
         self.memory_bytes
             .filter(|_| self.time_ns > 0.0)

@@ -43,8 +43,8 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
     all.iter().map(found).collect()
 }
 
-/// Why a load cannot be fetched even one iteration early, if it cannot: what a ring of registers says, which asks for
-/// nothing but an address.
+/// Why a load cannot be fetched even one iteration early, if it cannot: the refusal of a register ring, which needs nothing but
+/// an address.
 fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     let distance = Distance::new(1).ok()?;
     let plan = Plan::none().with(

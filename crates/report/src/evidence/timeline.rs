@@ -8,7 +8,7 @@ use crate::model::DeviceModel;
 /// Moments that are kept: more cannot be told apart in a picture.
 const MOMENTS: usize = 2000;
 
-/// What a sub-group does.
+/// A sub-group's activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Doing {
@@ -47,7 +47,7 @@ impl Doing {
 /// A stretch of time in which a sub-group does one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// What.
+    /// The activity.
     pub doing: Doing,
     /// From when, in nanoseconds from the start of the window.
     pub from_ns: f64,
@@ -55,7 +55,7 @@ pub struct Moment {
     pub to_ns: f64,
 }
 
-/// What one sub-group does in the window.
+/// One sub-group's activity in the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Strip {
     /// Without gaps, in order.
@@ -64,7 +64,7 @@ pub struct Strip {
     pub iterations: Vec<f64>,
 }
 
-/// What some sub-groups of a core do in a window of the launch.
+/// The activity of some sub-groups of a core in a window of the launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// When the window begins, in nanoseconds from the start of the launch.
@@ -111,7 +111,7 @@ impl Timeline {
 
 impl Strip {
     fn of(model: &DeviceModel, watch: &Watch, issues: &[Issue]) -> Strip {
-        // What begins before the window or ends behind it is cut off.
+        // Intervals are clipped to the window.
         let nanoseconds =
             |cycle: u64| model.nanoseconds((cycle.clamp(watch.from, watch.to) - watch.from) as f64);
         let mut strip = Strip::default();

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::number;
 
-/// On what the plans of a report were checked, besides [perturbed launches](super::Perturbed).
+/// How the plans of a report were checked, besides [perturbed launches](super::Perturbed).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// Small launches on the simulator: the numbers of iterations of their loops.
@@ -15,7 +15,7 @@ pub struct Checked {
     /// Work-groups of the launch at hand that ran on the simulator; none where the first ones did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
-    /// What outputs at full size were compared with.
+    /// The reference for outputs at full size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_full_size: Option<AtFullSize>,
 }
@@ -25,30 +25,30 @@ pub struct Checked {
 pub struct Sample {
     /// How many ran, under each plan.
     pub groups: u64,
-    /// How many of them read nothing that others may write: what they wrote was compared with what the device left.
+    /// How many of them read no memory that others may write: their writes were compared with the device's results.
     pub alone: u64,
     /// How many the launch has.
     pub of: u64,
 }
 
-/// What the outputs of a whole launch were compared with.
+/// The reference for the outputs of a whole launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AtFullSize {
     /// The device, by its product's name.
     pub device: String,
-    /// What was right is what the simulator computed for all of the launch; else what the kernel as it is left on the device.
+    /// The reference is the simulator's result for all of the launch; otherwise the unmodified kernel's on the device.
     pub is_simulated: bool,
     /// The kernel as it is was launched in the module that it came in.
     pub is_its_module: bool,
     /// Each buffer ended where nothing is mapped, so that an access beyond it faults.
     pub guarded: bool,
-    /// Outputs were put back before each launch that was timed: the kernel leaves something else on what it left before.
+    /// Outputs were restored before each timed launch: the kernel's results differ on its own earlier outputs.
     #[serde(default)]
     pub restored: bool,
 }
 
 impl Checked {
-    /// What there is to say of it, in a sentence.
+    /// The description of it, in a sentence.
     pub fn sentence(&self) -> String {
         let mut parts = Vec::new();
         if !self.sizes.is_empty() {

@@ -73,8 +73,8 @@ impl Columns {
         lines
     }
 
-    /// A text whose lines that are too long are broken at spaces. What follows is indented to where the line's second part
-    /// begins, which stands behind two spaces or more, or else by two more than the line.
+    /// Wraps lines that are too long at spaces. Continuation lines are indented to the start of the line's second column, which
+    /// follows two spaces or more, or else by two more than the line.
     pub fn fitted(self, text: &str) -> String {
         let text = self.said(text);
         if text.lines().all(|line| length(line) <= self.width) {

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::{Profile, Timeline};
 
-/// What a page shows beyond the search's own numbers.
+/// A page's data beyond the search's own numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detail {
-    /// What was simulated, in words.
+    /// The simulated part, in words.
     pub note: String,
     /// Why sub-groups did not issue, the commonest reason of the plain kernel first.
     pub stalls: Vec<Stalled>,
     /// The loads of the source, those of the plain kernel with the most waiting first.
     pub loads: Vec<Load>,
-    /// What some sub-groups of each do in the middle of the launch, by the plan's name: windows of the same length.
+    /// The activity of some sub-groups of each in the middle of the launch, by the plan's name: windows of the same length.
     pub timelines: Vec<(String, Timeline)>,
-    /// What became of the plan's hints.
+    /// The effect of the plan's hints.
     pub hints: Vec<Hint>,
     /// The code of the plain kernel, of the plan, and of the next best few, in this order.
     pub codes: Vec<Code>,
@@ -37,8 +37,8 @@ pub struct Code {
 
 /// A kernel's code in one form.
 ///
-/// Each line says where it comes from as its form does: the IR by `#1:46:17` at its end, PTX by `.loc 1 46 17` before it, machine
-/// code as the IR does. Machine code has the share of waiting before each line, and behind ` ! ` what it is for.
+/// Each line states its source in its format: the IR by `#1:46:17` at its end, PTX by `.loc 1 46 17` before it, machine code as
+/// the IR does. Machine code has the share of waiting before each line, and behind ` ! ` the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
     /// `IR`, `PTX` or `machine code`.
@@ -63,7 +63,7 @@ pub struct Source {
 /// A reason to wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stalled {
-    /// What sub-groups do meanwhile.
+    /// The sub-groups' activity meanwhile.
     pub reason: String,
     /// As NVIDIA's profilers call it, or much like it.
     pub profiler: String,
@@ -95,7 +95,7 @@ pub struct Load {
 pub struct Hint {
     /// Where it is in the source.
     pub place: String,
-    /// What was asked for.
+    /// The request.
     pub asked: String,
     /// The level that was reached, or `nothing`.
     pub reached: String,

@@ -4,7 +4,7 @@ use crate::prefetch::plan::{Layout, Plan, Scope, Strategy, Unroll};
 
 /// One sentence a part of the plan: the unrolling, then each load.
 ///
-/// Every part is the piece of the plan as it is written, and what it does.
+/// Every part is the piece of the plan as written, and its effect.
 pub fn plan(plan: &Plan) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     if plan.is_none() {

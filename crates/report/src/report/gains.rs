@@ -1,5 +1,5 @@
-//! Upper bounds of the gain, in sentences, so that a reader knows when to stop. The limits are as exact as the device's
-//! model: what scattered accesses can get is within some per cent.
+//! Upper bounds of the gain, in sentences, so that a reader knows when to stop. The limits are as exact as the device's model:
+//! the limit of scattered accesses is within some per cent.
 
 use super::number::{duration, figures, percent, speedup};
 use crate::evidence::Bounds;
@@ -7,7 +7,7 @@ use crate::evidence::Bounds;
 /// Limits that are listed.
 const ROOFS: usize = 4;
 
-/// The bounds in sentences. `reached` is the speedup of what is advised.
+/// The bounds in sentences. `reached` is the speedup of the advised plan.
 pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(roof) = bounds.roofs.first() {
@@ -37,7 +37,7 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
             "If no sub-group waited for a load and nothing else changed: {} (Amdahl){}.",
             speedup(factor),
             match reached.is_some_and(|reached| reached > factor) {
-                true => "; what is advised changes more than that",
+                true => "; the advised change goes beyond that",
                 false => "",
             }
         )

@@ -1,7 +1,7 @@
 //! Reports: the findings, and their forms as data, as a table on a terminal, as a page.
 //!
-//! [`Report`] is what `headstart tune` writes with `--json`. [`table`] and [`page`] show it; neither knows how the
-//! numbers were made.
+//! [`Report`] is the output of `headstart tune --json`. [`table`] and [`page`] show it; neither knows how the numbers were
+//! made.
 
 mod checked;
 pub mod columns;
@@ -33,7 +33,7 @@ pub use ways::{InAWay, Way, Ways};
 use crate::evidence::{Bounds, Roofline};
 use crate::prefetch::Plan;
 
-/// What tuning one kernel on one device found.
+/// The result of tuning one kernel on one device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The kernel's name.
@@ -49,7 +49,7 @@ pub struct Report {
     /// Why the launch shows little of the kernel, a sentence each: its loops never run, or it changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,10 +68,10 @@ pub struct Report {
     /// The fastest plan in that geometry, where one is worth it there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_elsewhere: Option<Elsewhere>,
-    /// What the sub-group size, the register file and the work-group size give beside the plan, where that was tried.
+    /// The gains of the sub-group size, the register file and the work-group size beside the plan, if they were tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ways: Option<Ways>,
-    /// What the device counted, for the plain kernel and for the best plan.
+    /// The device's counters, for the plain kernel and for the best plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<Counter>,
     /// How fast the kernel can get at most.
@@ -86,13 +86,13 @@ pub struct Report {
     /// On how many launches, derived from the one that was timed, the best plan agreed with the plain kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
-    /// On what the plans were checked besides, where they ran on a device.
+    /// Further checks of the plans, if they ran on a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<Checked>,
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// What every launch of the rewritten entry must fulfil beyond what its module says, a sentence each.
+    /// The requirements of every launch of the rewritten entry beyond those of its module, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_for_granted: Vec<String>,
     /// How far the search came, where it was stopped.
@@ -107,7 +107,7 @@ pub struct Partial {
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
-    /// What the device said when it was lost, where nobody stopped the search.
+    /// The device's message when it was lost, if nobody stopped the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -131,12 +131,12 @@ impl fmt::Display for Partial {
 pub struct Trial {
     /// The plan, the parents that it carries included.
     pub plan: Plan,
-    /// What came of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Outcome {
@@ -163,7 +163,7 @@ pub enum Outcome {
     },
     /// It was accepted and then went wrong.
     Failed {
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -199,7 +199,7 @@ pub struct Best {
     pub speedup: f64,
 }
 
-/// What to do about a kernel, the cheapest answer first.
+/// The recommendations for a kernel, the cheapest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// Launch the same work as more work-groups.
@@ -222,9 +222,9 @@ pub struct Perturbed {
     /// A hash of the planned kernel's text: the check counts for no other kernel. Empty in reports of earlier versions.
     #[serde(default)]
     pub kernel: String,
-    /// What the launches follow from: the same seed gives the same command the same launches.
+    /// The seed of the launches: the same seed gives the same command the same launches.
     pub seed: u64,
-    /// A hash of what was changed in the launches, which says whether they are the same.
+    /// A hash of the changes in the launches; equal hashes mean equal launches.
     #[serde(default)]
     pub digest: String,
     /// Launches in which the plain kernel is right.
@@ -235,13 +235,13 @@ pub struct Perturbed {
     pub agreed: u64,
     /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
     pub not_for: u64,
-    /// Why these launches say little; empty where they reached what they should.
+    /// Why these launches prove little; empty if they covered everything.
     #[serde(default)]
     pub weakly_checked: Vec<String>,
 }
 
 impl Perturbed {
-    /// What there is to say of them, in sentences.
+    /// The description of them, in sentences.
     pub fn sentences(&self) -> Vec<String> {
         let Perturbed {
             seed,
@@ -309,7 +309,7 @@ pub struct Elsewhere {
     pub time_ns: f64,
     /// The baseline's time divided by its time.
     pub speedup: f64,
-    /// On what launches it was checked besides.
+    /// The further launches on which it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
 }
@@ -317,7 +317,7 @@ pub struct Elsewhere {
 /// One thing that the device counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
-    /// What was counted, in words.
+    /// The counter, in words.
     pub name: String,
     /// Its unit: `%`, `bytes`, `GB/s`, or empty for a plain count.
     pub unit: String,
@@ -384,12 +384,11 @@ impl Trial {
 }
 
 impl Report {
-    /// What stands at the end of every output: on what the advised plan was checked, how the numbers were made, and what
-    /// the plan takes for granted.
+    /// The end of every output: how the advised plan was checked, how the numbers were made, and the plan's assumptions.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         let granted = self.taken_for_granted.iter();
         let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
-        // What is advised in another geometry was checked there.
+        // A plan advised for another geometry was checked there.
         let elsewhere = self
             .best_elsewhere
             .as_ref()
@@ -418,7 +417,7 @@ impl Report {
         ran
     }
 
-    /// The speedup of what the verdict advises.
+    /// The speedup of the verdict's recommendation.
     pub(crate) fn advised_speedup(&self) -> f64 {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
@@ -427,7 +426,7 @@ impl Report {
         }
     }
 
-    /// The same with what was tried beside the plans, which is one of the reasons.
+    /// The same with the settings tried beside the plans, which are one of the reasons.
     #[must_use]
     pub fn with_ways(mut self, ways: Ways) -> Report {
         self.reasons.extend(ways.reason(&self.best.plan));
@@ -435,7 +434,7 @@ impl Report {
         self
     }
 
-    /// The bounds that follow from the plain kernel, beside what the plans took.
+    /// The bounds that follow from the plain kernel, beside the plans' times.
     #[doc(hidden)]
     pub fn beside_the_plans(&self, bounds: Bounds) -> Bounds {
         let fastest = self.fastest_first().first().and_then(|trial| trial.measured());
@@ -464,7 +463,7 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
-    /// What the verdict means here, in one sentence with its numbers.
+    /// The meaning of the verdict here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
         let plain = number::duration(self.baseline_ns);
         let gain = |speedup: f64, time_ns: f64| {

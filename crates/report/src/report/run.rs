@@ -38,7 +38,7 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
     })
 }
 
-/// What device memory delivers, of what it could, without a full stop.
+/// Device memory's throughput and its share of the peak, without a full stop.
 #[doc(hidden)]
 pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     let delivered = evidence.delivered()?;
@@ -58,7 +58,7 @@ fn scattered_limit(evidence: &Evidence, delivered: f64) -> String {
             if delivered < 0.9 * most && (0.8..1.1).contains(&(delivered / scattered)) =>
         {
             format!(
-                ", about what scattered accesses can get ({} GB/s)",
+                ", about the limit for scattered accesses ({} GB/s)",
                 figures(scattered)
             )
         }
@@ -66,7 +66,7 @@ fn scattered_limit(evidence: &Evidence, delivered: f64) -> String {
     }
 }
 
-/// Less in flight than this share of what saturates memory is nothing.
+/// Less in flight than this share of the saturating amount counts as nothing.
 const NOTHING: f64 = 0.01;
 
 /// How many bytes are in flight from device memory, and how many would saturate it.

@@ -12,7 +12,7 @@ pub struct Series {
     pub strategy: Option<Strategy>,
     /// Whether each of its plans also unrolls the loop, so that the fetches go in groups.
     pub grouped: bool,
-    /// What the line is called.
+    /// The name of the line.
     pub label: String,
     /// One point a distance, the fastest trial where several plans have the same.
     pub points: Vec<Point>,
@@ -49,7 +49,7 @@ impl Series {
         self.label.split_once(": ").map_or("", |(load, _)| load)
     }
 
-    /// What the series is without its layout: two series of the same family differ in layout only.
+    /// The series without its layout: two series of the same family differ in layout only.
     pub fn family(&self) -> String {
         let strategy = self
             .strategy
@@ -71,12 +71,12 @@ pub fn of(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.measured().map(|(_, speedup)| speedup))
 }
 
-/// The same of the plans that were dropped, with what they reach at most.
+/// The same for the dropped plans, with their upper bounds.
 pub fn dropped(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.dropped().map(|(_, at_most)| at_most))
 }
 
-/// The same of all plans that have either, for what the lines are called and their order.
+/// The same for all plans that have either, for the names and order of the lines.
 pub fn all(report: &Report) -> Vec<Series> {
     let either = |trial: &Trial| trial.measured().or(trial.dropped());
     by(report, |trial| either(trial).map(|(_, speedup)| speedup))
@@ -117,7 +117,7 @@ fn by(report: &Report, speedup: impl Fn(&Trial) -> Option<f64>) -> Vec<Series> {
     series
 }
 
-/// For each family the series with the fastest point: what the main figure shows.
+/// For each family the series with the fastest point: the lines of the main figure.
 pub fn best_layouts(series: &[Series]) -> Vec<&Series> {
     let mut best: Vec<&Series> = Vec::new();
     for line in series {

@@ -53,7 +53,7 @@ impl Short {
         broken(&parts.join(","), width, &[','])
     }
 
-    /// What the letters stand for: `A is param_3@L__BB1_4, B is …`; none where there are none.
+    /// The legend of the letters: `A is param_3@L__BB1_4, B is …`; none if there are none.
     pub fn legend(&self) -> Option<String> {
         let loads = self.loads.iter().enumerate();
         let said: Vec<String> = loads

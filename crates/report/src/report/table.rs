@@ -94,8 +94,8 @@ pub fn plan_line(plan: &Plan, columns: Columns) -> String {
     format!("{LEAD}{}\n", spelled.replace('\n', "\n        "))
 }
 
-/// The figure as numbers: a row a strategy, a column a distance; what was dropped with `<` in front of what it is at most. None
-/// where no plan has a distance.
+/// The figure as numbers: a row per strategy, a column per distance; dropped plans with `<` in front of their upper bound. None
+/// if no plan has a distance.
 pub fn speedups(report: &Report, columns: Columns) -> Option<String> {
     let (all, timed, dropped) = (series::all(report), series::of(report), series::dropped(report));
     let distances: BTreeSet<u32> = all
@@ -174,7 +174,7 @@ pub fn matrix(corner: &str, header: &[String], rows: &[(String, Vec<String>)], c
     tables.collect::<Vec<_>>().join("\n\n")
 }
 
-/// What a table has at its left, and between its columns.
+/// The left margin of a table, and the gap between its columns.
 const LEFT: usize = 2;
 const BETWEEN: usize = 3;
 

@@ -12,7 +12,7 @@ pub enum Terms {
     Sycl,
 }
 
-/// What the project says, and what CUDA's users say. Longer phrases come first.
+/// The project's terms, and CUDA's. Longer phrases come first.
 const CUDA: &[(&str, &str)] = &[
     ("a core", "an SM"),
     ("A core", "An SM"),
@@ -43,7 +43,7 @@ const SYCL: &[(&str, &str)] = &[
 ];
 
 impl Terms {
-    /// A text in these words. What stands between backquotes (names, plans, sources) stays.
+    /// A text in these terms. Text between backquotes (names, plans, sources) stays.
     pub fn said(self, text: &str) -> String {
         let words = match self {
             Terms::Cuda => CUDA,
@@ -61,7 +61,8 @@ impl Terms {
         text.split_inclusive('\n').map(line).collect()
     }
 
-    /// A page in these words: what stands between its tags, but for its style, code and plans, and what is read aloud of them.
+    /// A page in these terms: the text between its tags, except for its style, code and plans, and the text that is read aloud
+    /// for them.
     pub fn in_page(self, page: &str) -> String {
         let mut said = String::with_capacity(page.len());
         let mut kept: Option<&str> = None;
@@ -99,7 +100,7 @@ impl Terms {
     }
 }
 
-/// The attribute that is read aloud in the place of what a tag has.
+/// The attribute that is read aloud instead of a tag's content.
 const LABEL: &str = " aria-label=\"";
 
 impl Terms {
@@ -117,7 +118,7 @@ impl Terms {
     }
 }
 
-/// A text with whole words replaced. A word goes on through letters, digits and what paths and names have in them.
+/// A text with whole words replaced. A word includes letters, digits and the punctuation of paths and names.
 fn translated(text: &str, words: &[(&str, &str)]) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | ':' | '=' | '@');
     let mut said = String::with_capacity(text.len());

@@ -12,7 +12,7 @@ use super::number::{duration, speedup};
 use super::table::matrix;
 use crate::prefetch::Plan;
 
-/// A way to compile and launch a kernel: what differs from the usual one.
+/// A way to compile and launch a kernel: its differences from the usual one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Way {
     /// Work-items of a sub-group.
@@ -46,7 +46,7 @@ pub struct InAWay {
     pub speedup: f64,
 }
 
-/// What was tried beside the plans, and what it gave.
+/// The settings tried beside the plans, and their results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ways {
     /// Every way with the plans that were timed in it, the usual one first.
@@ -54,7 +54,7 @@ pub struct Ways {
     /// The way and the plan to use, where a way gains by enough over the plan alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<InAWay>,
-    /// What was not tried, and why.
+    /// The settings not tried, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
@@ -72,7 +72,7 @@ impl Way {
             + usize::from(self.group.is_some())
     }
 
-    /// Both changes at once; what both change is as `other` has it.
+    /// Both changes at once; where both change the same, `other` wins.
     #[must_use]
     pub fn and(self, other: Way) -> Way {
         Way {
@@ -154,8 +154,8 @@ impl Ways {
         plans
     }
 
-    /// What each way gives alone, what it gives with the plan that was chosen for the usual one, and what is best: a sentence or
-    /// more; none where no way was tried.
+    /// The gain of each setting alone and with the plan chosen for the usual one, and the best combination: a sentence or more;
+    /// none if no setting was tried.
     pub fn reason(&self, plan: &Plan) -> Option<String> {
         let list = |plan: &Plan, changes: &dyn Fn(usize) -> bool, word: &str| -> Vec<String> {
             let own = self.trials.iter().filter(|trial| trial.plan == *plan);
@@ -192,7 +192,7 @@ impl Ways {
         Some(reason)
     }
 
-    /// What the way that is best means, as a sentence with its numbers.
+    /// The meaning of the best setting, as a sentence with its numbers.
     pub fn conclusion(&self) -> Option<String> {
         let best = self.best.as_ref()?;
         let with = match best.plan.is_none() {
@@ -207,7 +207,7 @@ impl Ways {
         ))
     }
 
-    /// A table of the ways, what was left out and how the best one is asked for, for a terminal; empty where none was tried.
+    /// A table of the settings, those left out, and how to request the best one, for a terminal; empty if none was tried.
     #[cfg(feature = "page")]
     pub fn text(&self, columns: Columns) -> String {
         if self.trials.is_empty() && self.left_out.is_empty() {

@@ -105,7 +105,7 @@ impl WorkGroup<'_> {
         let size = u64::from(ty.bytes());
         let total = size * u64::from(to.length());
         let start = bound.start;
-        // What is outside the buffer, on either side, is beyond its end here.
+        // Addresses outside the buffer, on either side, are beyond its end here.
         let offset = |lane: usize| match mask.contains(lane) {
             true => addresses[lane].wrapping_sub(start),
             false => 0,

@@ -1,4 +1,4 @@
-//! Addresses of the simulator, and what lies where.
+//! The simulator's address space.
 //!
 //! An address names its buffer or array, so that one that leaves its own is caught even where another
 //! would begin:
@@ -58,7 +58,7 @@ pub(super) fn split(space: Space, address: u64) -> (Option<usize>, i64) {
     };
     let low = address & ((1 << bits) - 1);
     let number = (address >> bits) as usize;
-    // What is below 0 lies at the end of the number before.
+    // A negative offset lies at the end of the preceding number.
     if low >> (bits - 1) == 0 {
         (number.checked_sub(1), low as i64)
     } else {

@@ -1,7 +1,7 @@
 //! Atomic operations and fences.
 //!
-//! Lanes take their turn, the lowest first. A work-item that waits for one of its own sub-group waits for ever; others
-//! get their turn ([`super::schedule`]). What is ordered by all that is [`super::order`]'s.
+//! Lanes take their turn, the lowest first. A work-item that waits for one of its own sub-group waits for ever; others get
+//! their turn ([`super::schedule`]). The ordering effects are in [`super::order`].
 
 use std::sync::PoisonError;
 
@@ -135,7 +135,7 @@ impl WorkGroup<'_> {
         }
     }
 
-    /// Notes what a strong operation of a work-item orders.
+    /// Notes the order that a strong operation of a work-item establishes.
     fn operate(&mut self, strong: Strong, at: Location, item: u32) {
         let Some(checks) = &mut self.checks else {
             return;
@@ -150,7 +150,7 @@ impl WorkGroup<'_> {
                 None => return,
             },
             Space::Global | Space::Generic => match &mut checks.global {
-                // No work-group sees what others did here.
+                // No work-group sees others' writes here.
                 Global::Own(_) => return,
                 Global::Common(histories) => {
                     let histories = histories.get_or_insert_with(|| self.state.histories());
@@ -207,10 +207,10 @@ pub(super) fn scopes(kernel: &Kernel) -> Scopes {
     scopes
 }
 
-/// Whether what a kernel computes may depend on the order in which its work-groups run: it races as the program means it,
-/// uses what atomic operations on global memory find there, or does not only what commutes, or reads what others do so by volatile
-/// loads. Such kernels run their work-groups on one thread, so that results are the same on any number of them; in all
-/// others no work-group can see what another did.
+/// Whether a kernel's results may depend on the order in which its work-groups run: it has intended races, uses the results of
+/// atomic operations on global memory, has operations that do not commute, or reads others' writes by volatile loads. Such
+/// kernels run their work-groups on one thread, so that results are the same on any number of them; in all others no work-group
+/// can see another's writes.
 pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
     let mut used: Vec<Value> = Vec::new();
     let (mut found, mut writes, mut looks) = (false, false, false);
@@ -243,7 +243,7 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
     found || looks && writes || results.iter().any(|result| used.binary_search(result).is_ok())
 }
 
-/// Whether a work-item may wait in a loop for what others do.
+/// Whether a work-item may wait in a loop for others.
 pub(super) fn may_spin(kernel: &Kernel) -> bool {
     fn is_strong_read(kind: &OpKind) -> bool {
         match kind {

@@ -23,7 +23,7 @@ const BOOK: u64 = 64;
 /// Reads of a page that does not exist, until it does: about as many as evaluate all of it twice.
 const READS: u32 = PAGE as u32 / 2;
 
-/// What a byte holds that was never written, where nobody checks: wrong results rather than lucky ones.
+/// The content of a byte that was never written, if nothing checks for that: wrong results rather than lucky ones.
 pub(super) const POISON: u8 = 0xa5;
 
 /// The memory of one buffer.
@@ -295,8 +295,8 @@ impl BufferMemory {
             && self.touched_in_either(other, self.bytes).all(same)
     }
 
-    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have been filled
-    /// alike: what neither has touched is the same.
+    /// The first byte that differs from another buffer's, up to the end of the shorter one. Both must have the same fill:
+    /// untouched parts are equal.
     #[doc(hidden)]
     pub fn first_difference(&self, other: &BufferMemory) -> Option<u64> {
         let end = self.bytes.min(other.bytes);

@@ -27,7 +27,7 @@ pub(super) struct Checks {
     /// Bits of a work-item's number in its work-group.
     pub(super) group_bits: u32,
     pub(super) sub_group: u32,
-    /// What more than barriers orders; none where nothing does.
+    /// Orders beyond barriers; none if there are none.
     pub(super) order: Option<Order>,
     pub(super) shared: Vec<Cell>,
     /// Where strong operations meet in shared memory, by offset.
@@ -39,14 +39,13 @@ pub(super) struct Checks {
     pub(super) sources: FastMap<(u32, Item, Place)>,
     /// For each byte of private memory: it was written.
     pub(super) private: Vec<bool>,
-    /// What was prefetched together, and what to L1.
+    /// Joint prefetches, and prefetches to L1.
     pub(super) prefetches: Prefetches,
     /// Stores that race with others of the same bits.
     pub(super) same_bits: SameBits,
     /// Accesses that race as the program means it.
     pub(super) meant: SameBits,
-    /// Buffers that may be written in which the work-group read what it had not written itself; none where work-groups see
-    /// each other.
+    /// Writable buffers that the work-group read without having written the element itself; none if work-groups see each other.
     pub(super) looked: u64,
 }
 
@@ -72,13 +71,13 @@ impl Checks {
         }
     }
 
-    /// Time goes on: what comes is told from what was released.
+    /// Advances the time: later events are distinguished from released ones.
     pub(super) fn tick(&mut self) {
         self.time = self.time.saturating_add(1);
     }
 }
 
-/// An access with what its work-item knows.
+/// An access with its work-item's knowledge.
 #[inline]
 fn now(touch: Touch, checks: (u32, u32, u32), order: Option<&Order>, local: u32) -> Now<'_> {
     let (since, group_bits, sub_group) = checks;
@@ -91,7 +90,7 @@ fn now(touch: Touch, checks: (u32, u32, u32), order: Option<&Order>, local: u32)
     }
 }
 
-/// Whether a race that was found is none after all: its work-item has seen what the other wrote strongly.
+/// Whether a race is none after all: its work-item has strongly observed the other's write.
 fn has_seen(
     order: Option<&Order>,
     locations: &Locations,
@@ -112,7 +111,7 @@ fn start_of(byte: u64, touch: &Touch) -> u64 {
     byte & !((1 << touch.strength.size()) - 1)
 }
 
-/// What was strong there is so no longer.
+/// The cell no longer holds a strong write.
 fn forget_location(locations: &mut Locations, cell: u64, shift: u32, writer: Option<Touch>) {
     if let Some(writer) = writer.filter(|writer| !writer.strength.is_plain()) {
         locations.remove(&start_of(cell << shift, &writer));
@@ -201,7 +200,7 @@ impl WorkGroup<'_> {
             let conflict = match &mut checks.global {
                 Global::Own(cells_of_group) => {
                     let history = cells_of_group.entry(cell).or_default();
-                    // What other work-groups write to the memory meanwhile does not count.
+                    // Concurrent writes of other work-groups to the memory do not count.
                     let bits = written.map(|written| written.bits(from, bytes));
                     let conflict = history.conflict(&now, &mut |with| {
                         let found = are_plain_writes(with) && bits == Some(history.bits);

@@ -1,10 +1,9 @@
 //! Vector clocks of many work-items: for each of them the time up to which its accesses are known.
 //!
-//! A launch may have a hundred thousand work-items, and as many clocks. So a clock is a tree of 32 parts a level that
-//! shares what it has in common with others: a copy costs nothing, a time that is raised costs one path, and two clocks
-//! that came from one are joined along the paths in which they differ. Where a whole sub-group or work-group is known up
-//! to one time, as after a barrier, its part is that time; where one work-item alone is known, its part is that
-//! work-item.
+//! A launch may have a hundred thousand work-items, and as many clocks. So a clock is a tree with 32 children per node that
+//! shares common parts with others: a copy costs nothing, raising a time costs one path, and joining two clocks of common
+//! origin visits only the paths in which they differ. If a whole sub-group or work-group is known up to one time, as after a
+//! barrier, its node is that time; if a single work-item is known, its node is that work-item.
 
 use std::sync::Arc;
 
@@ -103,7 +102,7 @@ impl Clock {
         self.root.raise(item, bits, time, self.shift);
     }
 
-    /// Makes known what the other knows.
+    /// Adds the other's knowledge.
     pub fn join(&mut self, other: &Clock) {
         // An empty one may not know yet how many work-items there are.
         if self.is_empty() {
@@ -253,7 +252,7 @@ impl Part {
                 for (time, &there) in times.iter_mut().zip(theirs.iter()) {
                     *time = there.max(*time);
                 }
-                // What is equal is shared from now on.
+                // Equal parts are shared from now on.
                 if times == theirs {
                     self.clone_from(other);
                 }

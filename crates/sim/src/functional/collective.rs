@@ -1,7 +1,7 @@
 //! Shuffles, votes, block loads and stores: operations that a sub-group runs together.
 //!
-//! A mask names the party of a lane: those that it names and that are here. Who waits for whom is the affair of
-//! [`sub_group`](super::sub_group): when an operation with a mask runs, those that are not here have ended.
+//! A mask names the group of a lane: the named lanes that are here. [`sub_group`](super::sub_group) decides who waits for whom:
+//! when an operation with a mask runs, absent lanes have ended.
 
 use super::fault::Access;
 use super::lane_op::LaneOp;
@@ -16,7 +16,7 @@ pub fn sources(op: ShuffleOp, by: &Lanes, size: u32) -> [usize; LANES] {
     std::array::from_fn(|lane| op.source(lane as u32, by[lane] as u32, size) as usize)
 }
 
-/// What a truth value is for each lane's party, or for all lanes of `mask` where there are no parties.
+/// The vote of each lane's group, or of all lanes of `mask` if there are no groups.
 pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let votes = mask
         .lanes()
@@ -32,7 +32,7 @@ pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, 
     }
 }
 
-/// What the values of each lane's party are together, or of all lanes of `mask` where there are no parties.
+/// The reduction over each lane's group, or over all lanes of `mask` if there are no groups.
 pub(super) fn reduced(op: ReduceOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let result = |party: Mask| {
         let mut values = party.lanes().map(|lane| value[lane]);
@@ -97,7 +97,7 @@ impl WorkGroup<'_> {
         }
     }
 
-    /// What each lane gets from the others.
+    /// The value that each lane gets from the others.
     ///
     /// # Errors
     /// A number is that of no lane of the largest sub-group; in checking mode, the lane of that number has ended or is
@@ -171,7 +171,7 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Result<()> {
         match sub_group.mask().without(mask).lanes().next() {
-            // Nobody runs it at all: a machine program steps over what it need not jump over.
+            // Nobody runs it at all: a machine program steps over operations that it need not jump over.
             _ if mask.is_empty() => Ok(()),
             None => Ok(()),
             Some(missing) => Err(self.divergent_collective(what, sub_group, mask, missing, place)),

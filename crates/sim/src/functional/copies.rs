@@ -1,5 +1,5 @@
-//! Asynchronous copies: their data arrives when they are waited for, and poison lies there before, so
-//! that a missing wait shows even where nobody checks.
+//! Asynchronous copies: their data arrive when they are waited for, and the target holds poison before, so that a missing wait
+//! shows even without checks.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,11 @@
-//! What a run went through: sides of branches, exits of loops, numbers of iterations, the memory that was touched.
+//! A run's coverage: sides of branches, exits of loops, trip counts, touched memory.
 //!
-//! [`Sites`] are the places of a kernel that a run can go through; [`Covered`] says which of them one run did. A test
-//! that wants to reach all of a kernel runs it with [`CompiledKernel::run_covering`] and looks at what is left.
+//! [`Sites`] are the places of a kernel that a run can reach; [`Covered`] has those that one run reached. A test that aims to
+//! reach all of a kernel runs it with [`CompiledKernel::run_covering`] and checks the rest.
 //!
-//! A loop's *trip count* is the number of times that a work-item ran what the loop is for. Where the loop is left before
-//! its first access to memory (`while`), that is how often the work-item went back to the top; else (`do … while`) one
-//! more, and a work-item that never came to the loop has a trip count of 0.
+//! A loop's *trip count* is the number of times that a work-item ran its body. If the loop exits before its first access to
+//! memory (`while`), this is the number of jumps back to the top; otherwise (`do … while`) one more. A work-item that never
+//! reached the loop has a trip count of 0.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -30,7 +30,7 @@ pub struct Sites {
     pub ways: Vec<Way>,
     /// The loops, the outer ones first.
     pub loops: Vec<LoopSite>,
-    /// What each step of the tape is.
+    /// The kind of each step of the tape.
     steps: Vec<At>,
 }
 
@@ -45,7 +45,7 @@ pub struct Way {
     pub traps: bool,
 }
 
-/// What a way is.
+/// The kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum WayKind {
@@ -65,13 +65,13 @@ pub struct LoopSite {
     pub place: Place,
     /// It can be left before its first access to memory.
     pub tested_first: bool,
-    /// What it reads, other loops inside it aside.
+    /// Its reads, without those of inner loops.
     pub loads: BTreeSet<LoadId>,
     /// There is another loop inside.
     pub is_outer: bool,
 }
 
-/// What a step is to coverage.
+/// The kind of a step, for coverage.
 #[derive(Clone, Copy, Debug, Default)]
 enum At {
     #[default]
@@ -103,7 +103,7 @@ pub struct Extent {
     pub written: u64,
 }
 
-/// What a run went through.
+/// A run's coverage.
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
 pub struct Covered {
@@ -280,7 +280,7 @@ impl Covered {
         }
     }
 
-    /// Takes over what another run went through; extents are those of one launch, and stay.
+    /// Merges another run's coverage; extents belong to one launch, and stay.
     #[doc(hidden)]
     pub fn merge(&mut self, other: &Covered) {
         self.ways.resize(other.ways.len(), false);
@@ -302,8 +302,7 @@ impl CompiledKernel {
         Sites::new(self.tape())
     }
 
-    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and says what they went through: up to where it went
-    /// wrong, if it did.
+    /// Runs work-groups of a launch, as [`CompiledKernel::run`], and gives their coverage: up to the fault, if there was one.
     #[doc(hidden)]
     pub fn run_covering(
         &self,

@@ -1,4 +1,4 @@
-//! The words of what the engine reports: who did what to which element, and where.
+//! The wording of the engine's reports: which work-item did what to which element, and where.
 
 use super::shadow::Strength;
 use crate::Error;
@@ -12,7 +12,7 @@ pub(super) struct Item {
     pub local: u32,
 }
 
-/// What a memory access was to do.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
@@ -53,7 +53,7 @@ impl Access {
         )
     }
 
-    /// Whether it needs what is in memory.
+    /// Whether it reads memory.
     pub fn reads(self) -> bool {
         matches!(
             self,
@@ -61,7 +61,7 @@ impl Access {
         )
     }
 
-    /// What it holds against.
+    /// The limit that it violates.
     pub fn strength(self) -> Strength {
         match self {
             Access::Atomic { strength, .. }

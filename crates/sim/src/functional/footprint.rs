@@ -23,8 +23,8 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// Nothing was touched of buffers of these sizes. Lines have `line` bytes, a power of two; what is beyond `most` bytes is
-    /// not counted. None where there is too much to note.
+    /// Empty, for buffers of these sizes. Lines have `line` bytes, a power of two; lines beyond `most` bytes are not counted.
+    /// None if there is too much to note.
     pub fn new(sizes: &[u64], line: u64, most: u64) -> Option<Footprint> {
         let line_shift = line.trailing_zeros();
         let words = |bytes: &u64| vec_of(bytes.div_ceil(line).div_ceil(64) as usize);
@@ -65,7 +65,7 @@ fn vec_of(words: usize) -> Vec<AtomicU64> {
     std::iter::repeat_with(AtomicU64::default).take(words).collect()
 }
 
-/// Notes what is touched, if it is asked for.
+/// Notes the touched lines, if requested.
 #[derive(Clone, Copy)]
 pub(super) struct Touching<'f>(pub Option<&'f Footprint>);
 

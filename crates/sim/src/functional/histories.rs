@@ -1,8 +1,8 @@
-//! The accesses to global memory where work-groups may see what others did: one record for all of them.
+//! The accesses to global memory of launches whose work-groups may see each other's writes: one record for all of them.
 //!
-//! Nearly every cell is touched by one work-item at a time, and a launch may touch many millions. So each has 16 bytes,
-//! for one access that stands for all before it, in a page that exists once something in it is touched; what needs more
-//! is kept at length.
+//! Nearly every cell is touched by one work-item at a time, and a launch may touch many millions. So each has 16 bytes, for one
+//! access that implies all before it, in a page that is allocated on the first touch; cells that need more are stored
+//! separately.
 
 use super::address;
 use super::order::Locations;
@@ -12,7 +12,7 @@ use crate::ir::Space;
 /// Cells of a page.
 const PAGE: u64 = 1 << 12;
 
-/// What was done to global memory, by whom.
+/// The accesses to global memory, and their work-items.
 #[derive(Debug, Default)]
 pub(super) struct Histories {
     /// Of each buffer, its cells by pages.

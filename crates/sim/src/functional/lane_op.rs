@@ -1,4 +1,4 @@
-//! Operations on registers: what the IR's operations become when their values have places.
+//! Operations on registers: the IR's operations with places for their values.
 
 use super::lanes::Slot;
 use super::opaque::Carried;
@@ -12,7 +12,7 @@ use crate::ir::{
 /// knows where to go on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneOp {
-    /// What it does, to which registers.
+    /// Its operation and registers.
     pub kind: LaneOpKind,
     /// How it rounds and flushes, if it computes with floats.
     pub rule: FloatRule,
@@ -56,7 +56,7 @@ impl Slots for Box<[(Type, Slot)]> {
     }
 }
 
-/// What results go into.
+/// The destination of results.
 trait Written {
     /// Its slots.
     fn slots(&self) -> &[Slot];
@@ -169,7 +169,7 @@ macro_rules! written {
 }
 
 lane_operations! {
-    /// What a [`LaneOp`] does. `to` is the result's slot; types are those of the operands.
+    /// The operation of a [`LaneOp`]. `to` is the result's slot; types are those of the operands.
     #[expect(missing_docs, reason = "the fields are those of `OpKind`")]
     pub enum LaneOpKind {
         Id [to: Slot] { id: Id };
@@ -256,7 +256,7 @@ impl SlotList {
     }
 }
 
-/// What an operation touches in memory.
+/// The memory accesses of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touches {
     pub space: Space,
@@ -268,7 +268,7 @@ pub(super) struct Touches {
 }
 
 impl LaneOpKind {
-    /// What it reads or writes where all can see it; of an asynchronous copy the source.
+    /// The visible memory that it reads or writes; of an asynchronous copy the source.
     pub(super) fn touches(&self) -> Option<Touches> {
         let (space, ptr, bytes, writes) = match self {
             LaneOpKind::Load {
@@ -308,7 +308,7 @@ impl LaneOpKind {
         })
     }
 
-    /// What people call an operation that a sub-group, or a party of it, runs together.
+    /// The name of an operation that a sub-group, or a part of it, runs together.
     pub(super) fn of_sub_group(&self) -> &'static str {
         match self {
             LaneOpKind::Shuffle { .. } => "shuffle",
@@ -320,8 +320,8 @@ impl LaneOpKind {
 }
 
 impl LaneOp {
-    /// The operation on the slots that `slot` gives its operands and results. `None` for what is no lane
-    /// operation: blocks, `if`s, loops, terminators and barriers.
+    /// The operation on the slots that `slot` gives its operands and results. `None` for other operations: blocks, `if`s,
+    /// loops, terminators and barriers.
     ///
     /// The kernel must be verified.
     pub fn new(kernel: &Kernel, op: &Op, mut slot: impl FnMut(Value) -> Slot) -> Option<LaneOp> {

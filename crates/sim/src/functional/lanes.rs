@@ -103,7 +103,7 @@ impl Registers {
         self.0[slot.0 as usize] = [bits; LANES];
     }
 
-    /// Gives the lanes of `mask` what they held before.
+    /// Restores the old values of the lanes of `mask`.
     pub(super) fn restore(&mut self, slot: Slot, before: &Lanes, mask: Mask) {
         merge(self.get_mut(slot), before, mask);
     }
@@ -127,8 +127,7 @@ impl Registers {
         Mask(bits).and(within)
     }
 
-    /// Each first slot takes what each second one held before, on the lanes of `mask`; its other lanes
-    /// keep what they hold.
+    /// Each first slot takes the old value of each second one, on the lanes of `mask`; its other lanes keep theirs.
     pub fn assign(&mut self, moves: &[(Slot, Slot)], mask: Mask) {
         let overwritten = |index: usize| moves[..index].iter().any(|&(to, _)| to == moves[index].1);
         if (1..moves.len()).any(overwritten) {

@@ -1,13 +1,13 @@
-//! Which work-groups touched which piece of global memory: how races between them are found where none of them can see
-//! what another did.
+//! Which work-groups touched which piece of global memory: how races between them are found if none of them can see another's
+//! writes.
 //!
-//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes; unless both are
-//! atomic operations for the device, or both write the same bits. What is kept can be merged in any order and gives the
-//! same, so that reports do not depend on the number of threads. (Where work-groups see each other, there is one record
-//! for all: [`super::histories`].)
+//! Nothing orders such work-groups, so two that touch a cell in one launch race if one of them writes, unless both accesses are
+//! device-scope atomic operations, or both write the same bits. Records can be merged in any order with the same result, so
+//! reports do not depend on the number of threads. (If work-groups see each other, there is one record for all:
+//! [`super::histories`].)
 //!
 //! Nearly every cell is touched by one work-group alone, and a launch may touch many millions. So each has 24 bytes in a page
-//! that exists once something in it is touched; only what several touch is kept at length.
+//! that is allocated on the first touch; only cells touched by several are stored separately.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ use super::fault::Item;
 use super::shadow::{Cell, FastMap, did};
 use crate::ir::{Kernel, Place, Races, Space};
 
-/// What one work-group did to a cell, as other groups see it.
+/// One work-group's accesses to a cell, as other groups see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupTouch {
     pub item: Item,
@@ -66,7 +66,7 @@ struct Others {
 }
 
 impl Shared {
-    /// A writer and another group's access that race, beyond what is meant.
+    /// A writer and another group's access that race, without intended races.
     fn race(&self, meant: Races) -> Option<(GroupTouch, GroupTouch)> {
         if meant == Races::Any {
             return None;
@@ -108,12 +108,12 @@ impl Shared {
     }
 }
 
-/// What the one work-group did that has touched a cell so far, in 24 bytes.
+/// The accesses of the only work-group that has touched a cell so far, in 24 bytes.
 #[derive(Clone, Copy, Debug)]
 struct Lone {
-    /// The group's linear number, and what it did in the top bits; 0 if none was here.
+    /// The group's linear number, with its accesses in the top bits; 0 if there was none.
     group: u64,
-    /// What it wrote plainly.
+    /// Its plain write.
     bits: u64,
     local: u32,
     place: Place,
@@ -189,11 +189,11 @@ impl Shared {
     }
 }
 
-/// What all work-groups did to global memory that may be written.
+/// The accesses of all work-groups to writable global memory.
 #[derive(Debug)]
 pub(super) struct LaunchShadow {
     buffers: Vec<Pages>,
-    /// What several groups touched, in parts with a lock each.
+    /// Cells touched by several groups, in parts with a lock each.
     several: Vec<Mutex<FastMap<Shared>>>,
     /// Size of a cell, as a power of two.
     shift: u32,
@@ -253,7 +253,7 @@ impl LaunchShadow {
         }
     }
 
-    /// Adds what a work-group did.
+    /// Adds a work-group's accesses.
     pub fn merge(&self, group: u64, cells: &FastMap<Cell>) {
         for (&cell, history) in cells {
             let Some(now) = Lone::new(group, history) else {
@@ -292,8 +292,8 @@ impl LaunchShadow {
         }
     }
 
-    /// The lowest cell that two work-groups race for, beyond what is `meant` of its buffer: a writer, and another group's
-    /// access.
+    /// The lowest cell with a race of two work-groups, except for the races `meant` for its buffer: a writer, and another
+    /// group's access.
     pub fn race(&self, meant: impl Fn(usize) -> Races) -> Option<(u64, GroupTouch, GroupTouch)> {
         let mut lowest: Option<(u64, GroupTouch, GroupTouch)> = None;
         for part in &self.several {
@@ -369,7 +369,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    /// What a group did to a cell, and the bits that it wrote plainly.
+    /// A group's accesses to a cell, and the bits of its plain write.
     fn history(local: u32, what: u8, bits: u64) -> Cell {
         use crate::functional::shadow::{Strength, Touch};
         let mut cell = Cell::of(Touch {

@@ -1,4 +1,4 @@
-//! The functional engine: runs the IR, as fast as an interpreter can, and checks what it does.
+//! The functional engine: runs the IR, as fast as an interpreter can, and checks its behaviour.
 //!
 //! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
 //! 32 lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
@@ -8,19 +8,17 @@
 //!
 //! [`WorkGroup::execute`] is the meaning of one operation on one sub-group; the timer calls it, too.
 //!
-//! Work-groups of which none can see what another does run in parallel; others take turns on one thread, so that a barrier of the
+//! Work-groups that cannot see each other's writes run in parallel. Others take turns on one thread, so that a barrier of the
 //! whole grid ends and results are the same on any number of threads (`schedule`).
 //!
-//! In checking mode the engine reports, with source place and work-item: accesses out of bounds,
-//! misaligned, of memory that was never written; races in shared and global memory, by order and scope as PTX's memory
-//! model has it (`order` says what happens before what); touching the target
-//! of an asynchronous copy in flight, writing its source, not waiting for it; barriers that not all reach who have not
-//! ended; shuffles and votes that not all of a sub-group, or of those that a mask names, run together, or that take
-//! values from who is not there;
-//! prefetches of shared or private memory, out of bounds to L1, or of a group whose work-items do not all want the same;
-//! broken no-wrap promises; writes through read-only parameters; loops that wait for ever, and endless ones; too much
-//! memory. In fast mode only the bounds, alignment, waiting and endless loops. Writes of the same bits to one place
-//! that nothing orders are no error, but are noted.
+//! In checking mode the engine reports, with source place and work-item: accesses that are out of bounds, misaligned, or to
+//! memory that was never written; races in shared and global memory, by order and scope as in PTX's memory model (`order`
+//! defines happens-before); accesses to the target of an asynchronous copy in flight, writes to its source, copies that are
+//! never waited for; barriers that some running work-items do not reach; shuffles and votes that some of a sub-group, or of its
+//! mask, do not run together, or that read from absent work-items; prefetches of shared or private memory, out of bounds to L1,
+//! or of a group whose work-items disagree; broken no-wrap promises; writes through read-only parameters; loops that wait for
+//! ever, and endless ones; too much memory. Fast mode checks only the bounds, alignment, waiting and endless loops. Unordered
+//! writes of the same bits to one place are no error, but are noted.
 
 mod access;
 mod address;

@@ -15,7 +15,7 @@ use crate::ir::conversion::Conversion;
 use crate::ir::{Opaque, Place, Space, Type};
 use crate::{Error, Result};
 
-/// What of an instruction the engine needs.
+/// The parts of an instruction that the engine needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     /// Changes nothing that a program computes with; results are 0.
@@ -32,12 +32,12 @@ enum Known {
     Converts(ShortFloat),
 }
 
-/// An instruction that is carried, with what the engine knows of it.
+/// A carried instruction, with the engine's knowledge of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Carried {
     what: Opaque,
     known: Option<Known>,
-    /// What it is of the tensor cores' instructions.
+    /// The tensor-core instruction that it is.
     matrix: Option<Matrix>,
 }
 
@@ -154,7 +154,7 @@ impl WorkGroup<'_> {
                     return Err(fault::error(
                         self.state.kernel,
                         place,
-                        format!("{who} asserts `{text}`, which is false"),
+                        format!("{who} fails the assertion `{text}`"),
                     ));
                 }
             };
@@ -185,7 +185,7 @@ impl WorkGroup<'_> {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What C's `printf` makes of a format and of values in memory, each at a multiple of its size.
+    /// The output of C's `printf` for a format and values in memory, each at a multiple of its size.
     fn formatted(&mut self, format: u64, values: u64, item: u32, place: Place) -> Result<String> {
         let format = self.text(format, item, place)?;
         let mut line = String::new();

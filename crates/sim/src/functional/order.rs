@@ -1,4 +1,4 @@
-//! What happens before what: the relation that tells races from what is ordered.
+//! Happens-before: the relation that distinguishes races from ordered accesses.
 //!
 //! It is that of the PTX memory model (PTX ISA, "Memory Consistency Model"), as far as a run that takes one step after
 //! the other shows it. An access *happens before* another if
@@ -6,46 +6,46 @@
 //! - the same work-item makes it earlier; or
 //! - all work-items of the group, those that met at a named barrier, or those of the sub-group that met, were at that
 //!   barrier in between. A work-item that has ended counts as having reached every barrier of its group; or
-//! - a *release* synchronises with an *acquire* in between: the release is an atomic write with release order, or a
-//!   release fence and a strong write of the same work-item behind it; the acquire is an atomic read with acquire order,
-//!   or a strong read and an acquire fence of the same work-item behind it. The read sees what the write left, or what a
-//!   chain of atomic read-modify-write operations made of it; a store that is no part of the release breaks the chain,
-//!   unless the work-item of the release makes it. *Strong* are atomic operations, and volatile accesses, which count as
-//!   relaxed ones for the whole system. The fence, or else the operation, on either side must have a scope that reaches
-//!   the other's work-item: one for the work-group synchronises nobody of two work-groups; or
+//! - a *release* synchronises with an *acquire* in between: the release is an atomic write with release order, or a release
+//!   fence followed by a strong write of the same work-item; the acquire is an atomic read with acquire order, or a strong read
+//!   followed by an acquire fence of the same work-item. The read sees the release's write, or the result of a chain of atomic
+//!   read-modify-write operations on it; a store outside the release breaks the chain, unless the work-item of the release
+//!   makes it. *Strong* are atomic operations, and volatile accesses, which count as relaxed ones for the whole system. The
+//!   fence, or else the operation, on either side must have a scope that includes the other's work-item: one for the work-group
+//!   does not synchronise two work-groups; or
 //! - there is a chain of those.
 //!
-//! Two further rules follow from the model's axioms on causality. A sequentially consistent fence of the device
-//! synchronises with a later one if something strong that one of its followers wrote was seen by somebody who comes
-//! before the later one, in particular across barriers: all fence, a barrier, one draws a ticket, a barrier, all fence.
-//! And what was seen strongly happened, itself, before what comes behind: who draws the last ticket may put the counter
-//! back by a plain store. The order of such fences among each other orders nothing else here: no run shows it.
+//! Two further rules follow from the model's axioms on causality. A sequentially consistent device fence synchronises with a
+//! later one if a strong write by one of its followers was seen by a predecessor of the later one, in particular across
+//! barriers: all fence, a barrier, one draws a ticket, a barrier, all fence. And an event that was observed strongly happened,
+//! itself, before the observer's later events: the work-item that draws the last ticket may reset the counter with a plain
+//! store. The order of such fences among each other has no further effect here: no run shows it.
 //!
 //! Two accesses to the same memory *race* if one writes, neither happens before the other, and they are not *morally
 //! strong*: both strong, of one size, the scope of each reaching the other's work-item. It does not matter which of
 //! them ran first. Launches order everything: each begins with nothing to race with.
 //!
-//! Where no work-group can see what another did, since none uses what atomic operations find and none reads what others
-//! write volatilely ([`super::atomics::depends_on_order`]), nothing orders work-groups; they run in parallel, each with
-//! records of its own, and [`super::launch_shadow`] compares. Elsewhere one thread runs them, taking turns where one
-//! waits for another ([`super::schedule`]), with records that all have in common ([`super::histories`]).
+//! If no work-group can see another's writes, because none uses results of atomic operations and none reads volatilely what
+//! others write ([`super::atomics::depends_on_order`]), nothing orders work-groups. They run in parallel, each with records of
+//! its own, and [`super::launch_shadow`] compares. Otherwise one thread runs them, switching when one waits for another
+//! ([`super::schedule`]), with records that all share ([`super::histories`]).
 //!
-//! Each work-group counts its time in releases and barriers, so that an access is told by work-item and time. A work-item
-//! knows a time of each other one ([`Clock`]): what that one did until then happened before.
+//! Each work-group counts its time in releases and barriers, so that an access is identified by work-item and time. A work-item
+//! knows a time of each other one ([`Clock`]): that one's events until then happened before.
 
 use super::clock::{self, Clock};
 use super::lanes::Mask;
 use super::shadow::{FastMap, Strength};
 use crate::ir::{MemoryOrder, MemoryScope};
 
-/// Which orders and scopes a kernel uses: what need not be kept for it.
+/// The orders and scopes that a kernel uses: they decide which records are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Scopes {
     /// Something orders for less than the device.
     pub narrow: bool,
 }
 
-/// What the work-items of one work-group know, as far as more than barriers orders them.
+/// Happens-before knowledge of the work-items of one work-group, beyond barriers.
 #[derive(Debug)]
 pub(super) struct Order {
     /// Bits of a work-item's number in its work-group.
@@ -54,7 +54,7 @@ pub(super) struct Order {
     first: u32,
     sub_group: u32,
     scopes: Scopes,
-    /// What all know since the last barrier.
+    /// Knowledge shared since the last barrier.
     base: Knowledge,
     /// Of work-items that know more, or have fenced or seen something.
     own: Vec<Option<Box<Own>>>,
@@ -62,22 +62,22 @@ pub(super) struct Order {
 
 #[derive(Clone, Debug, Default)]
 struct Knowledge {
-    /// What happened before.
+    /// Earlier events.
     known: Clock,
-    /// What happened before sequentially consistent fences of the device whose followers were seen.
+    /// Events before sequentially consistent device fences whose followers were seen.
     fenced: Clock,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Own {
     knowledge: Knowledge,
-    /// What happened before its last release fence, by the fence's scope.
+    /// Events before its last release fence, by the fence's scope.
     fences: [Clock; 3],
-    /// What was released to it by what it has read, and becomes known by an acquire fence.
+    /// Releases that it has read, which an acquire fence makes known.
     seen: Released,
 }
 
-/// What comes with a value: what happened before its releases, by whom they reach.
+/// The knowledge that comes with a value: the events before its releases, by their scope.
 #[derive(Clone, Debug, Default)]
 struct Released {
     /// Everybody.
@@ -95,18 +95,18 @@ enum Part {
     SubGroup(u32),
 }
 
-/// What is known of the memory at which strong operations meet, by address.
+/// The knowledge attached to memory with strong operations, by address.
 pub(super) type Locations = FastMap<Location>;
 
 /// Such a piece of memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Location {
-    /// What comes with the value there.
+    /// The knowledge that comes with its value.
     released: Released,
     fenced: Clock,
     /// Who wrote it, how.
     writer: Option<(u32, Strength)>,
-    /// Who released here last, and what.
+    /// The last release here: by whom, and its knowledge.
     releaser: Option<(u32, Released)>,
     /// Who has seen the value there, and when.
     observers: Clock,
@@ -171,7 +171,7 @@ impl Order {
         self.own.fill(None);
     }
 
-    /// What a work-item, by its number in the work-group, knows.
+    /// The knowledge of a work-item, by its number in the work-group.
     #[inline]
     pub fn known(&self, local: u32) -> &Clock {
         let own = self.own[local as usize].as_ref();
@@ -188,7 +188,7 @@ impl Order {
         })
     }
 
-    /// What a work-item knows, and what it did until now.
+    /// The knowledge of a work-item, and its own events so far.
     fn snapshot(&mut self, local: u32, time: u32) -> Clock {
         let item = self.first + local;
         let mut clock = self.known(local).clone();
@@ -220,7 +220,7 @@ impl Order {
         }
     }
 
-    /// Makes known what was released and reaches the work-item, by an acquire of this scope.
+    /// Acquires the releases that reach the work-item, with this scope.
     fn acquire(&mut self, from: &Released, local: u32, scope: MemoryScope) {
         let parts: Vec<Part> = self.parts(local, MemoryScope::WorkGroup.min(scope)).collect();
         let known = &mut self.own(local).knowledge.known;
@@ -325,13 +325,13 @@ impl Order {
         strength.is_morally_strong(there, common)
     }
 
-    /// Whether a work-item has seen what was last written strongly at a place, itself or through others.
+    /// Whether a work-item has seen the last strong write to a place, itself or through others.
     pub fn has_seen(&self, at: &Location, local: u32) -> bool {
         let (item, known) = (self.first + local, self.known(local));
         at.observers.get(item) > 0 || at.observers.meets(known)
     }
 
-    /// All work-items of the group have met, and know what each knew and did until now.
+    /// All work-items of the group have met, and share their knowledge and their own events so far.
     pub fn barrier(&mut self, time: u32) {
         let mut base = std::mem::take(&mut self.base);
         for own in self.own.iter().flatten() {

@@ -1,9 +1,9 @@
-//! Lanes of a sub-group that are apart from those that run: who waits for whom, and who goes on next.
+//! Lanes of a sub-group that are separated from the running ones: who waits for whom, and who continues next.
 //!
-//! An operation with a mask, and a barrier, waits for lanes that may be in another branch, or behind. Those that came to
-//! it become a [`Part`] that waits there; the rest goes on where the region ends. When nobody is left that can run, the
-//! parties that are complete do together what they waited for, though they may have come to different operations of a
-//! kind. Then those of the lowest step go on first, and parts that come to the end of the same region go on together.
+//! An operation with a mask, and a barrier, waits for lanes that may be in another branch, or behind. The lanes that reached it
+//! become a [`Part`] that waits there; the others continue at the end of the region. When no lane can run, the complete groups
+//! of waiting parts carry out the operation together, even if they reached different operations of one kind. Then the parts at
+//! the lowest step continue first, and parts that reach the end of the same region are merged.
 //!
 //! ```text
 //! if %low {                          lanes 0 to 15 wait here, and 16 to 31 take the other side;
@@ -97,8 +97,8 @@ impl Runner {
         complete
     }
 
-    /// At the end of a region: takes those along who wait here, and lets those go first who can run and are behind. The
-    /// step that they are at.
+    /// At the end of a region: merges the parts that wait here, and lets runnable parts that are behind continue first. Gives
+    /// their step.
     pub(super) fn gather(&mut self, step: usize) -> Option<usize> {
         loop {
             let ready = self.parts.iter().enumerate().filter(|(_, part)| !part.waits);
@@ -156,7 +156,7 @@ impl Runner {
     /// Nobody is left that can run: how the sub-group goes on.
     ///
     /// # Errors
-    /// It does not: those that wait are waited for elsewhere. Or what a party does together is not allowed.
+    /// It cannot: the awaited lanes wait elsewhere. Or the group's operation is illegal.
     pub(super) fn next(
         &mut self,
         tape: &Tape,
@@ -229,8 +229,8 @@ impl Runner {
         }
     }
 
-    /// What a party does together, though its lanes may have come to different operations of a kind: their operands go
-    /// to registers that no operation has, and its results from there to each one's.
+    /// The collective operation of a group whose lanes may have reached different operations of one kind: their operands are
+    /// copied to separate registers, and the results from there to each one's.
     fn do_together(
         &mut self,
         tape: &Tape,
@@ -302,7 +302,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Lanes whose parties were complete go on with what comes behind.
+    /// Lanes whose groups were complete continue behind the operation.
     fn let_go(&mut self, complete: Mask) {
         for mut part in std::mem::take(&mut self.parts) {
             let going = part.active.and(complete);

@@ -1,7 +1,7 @@
 //! Buffers at addresses of a program's choosing: which address lies in which of them.
 //!
 //! Inside the engine an address names its buffer, see [`address`](super::address). A captured launch, or one that a driver
-//! makes, has pointers of its own in memory: what the kernel computes with are those, and an access finds its buffer here.
+//! makes, has its own pointers in memory: the kernel computes with those, and an access looks up its buffer here.
 
 use super::address;
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ const ELSEWHERE: u64 = 1 << 58;
 const ROOM: u64 = 1 << 41;
 /// An address this far from all buffers is meant for none.
 const NEAR: u64 = 1 << 30;
-/// What marks an address that is meant for no buffer.
+/// The mark of an address outside all buffers.
 const NOWHERE: u64 = 1 << 59;
 
 /// Where the buffers of a launch lie, in the order of their addresses.
@@ -79,7 +79,7 @@ impl Places {
     }
 }
 
-/// Half of what lies between a buffer and the next one.
+/// Half of the gap between a buffer and the next one.
 fn next_half(place: &Place, next: Option<&Place>) -> u64 {
     next.map_or(u64::MAX, |next| (next.start - place.end).div_ceil(2))
 }

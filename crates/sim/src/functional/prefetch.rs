@@ -37,7 +37,7 @@ pub(super) struct Prefetch {
     pub scope: PrefetchScope,
 }
 
-/// What a work-group has prefetched.
+/// A work-group's prefetches.
 #[derive(Debug, Default)]
 pub(super) struct Prefetches {
     /// Prefetches of the whole work-group, by place.
@@ -48,7 +48,7 @@ pub(super) struct Prefetches {
     fences: Vec<(u32, Place)>,
 }
 
-/// What the sub-groups have asked for at one place.
+/// The requests of the sub-groups at one place.
 #[derive(Debug, Default)]
 struct Calls {
     /// From call number `first` on.
@@ -76,7 +76,7 @@ pub(super) struct CutOff {
 }
 
 impl WorkGroup<'_> {
-    /// Checks a prefetch of the lanes of `mask`, and follows what it brings nearer.
+    /// Checks a prefetch of the lanes of `mask`, and records the prefetched lines.
     ///
     /// # Errors
     /// A rule is broken: which, and the values that break it.
@@ -280,7 +280,7 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    /// Remembers what a prefetch to L1 brought there.
+    /// Records the lines that a prefetch to L1 brought.
     fn follow(&mut self, address: u64, bytes: u64, sub_group: &SubGroup, place: Place) {
         let Some(checks) = &mut self.checks else { return };
         let own = sub_group.number();

@@ -1,14 +1,14 @@
-//! What kernels print: kept in the order of the work-items, up to a limit.
+//! Kernels' printed lines: kept in the order of the work-items, up to a limit.
 //!
-//! Work-groups run in any order, and what they print is the same: a line is kept if those of the work-items before it
-//! leave room for it, whenever they come.
+//! Work-groups run in any order, but the output is always the same: a line is kept if the lines of lower-numbered work-items
+//! leave room for it, whenever they are printed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::ir::line::PrintLimits;
 
-/// What a work-group has printed.
+/// A work-group's lines.
 #[derive(Debug, Default)]
 pub(super) struct Prints {
     /// For each line, whose it is.
@@ -32,7 +32,7 @@ impl Prints {
     }
 }
 
-/// What a launch has printed.
+/// A launch's lines.
 #[derive(Debug)]
 pub(super) struct Printed {
     kept: Mutex<Kept>,
@@ -55,7 +55,7 @@ impl Printed {
         }
     }
 
-    /// Adds what a work-group has printed, at its end.
+    /// Adds a work-group's lines, at its end.
     pub fn add(&self, group: u64, mut prints: Prints) {
         if prints.lines.is_empty() {
             return;
@@ -67,7 +67,7 @@ impl Printed {
         kept.bytes += prints.bytes;
         let lines = prints.lines.into_iter().map(|(_, line)| line).collect();
         kept.groups.insert(group, lines);
-        // What lies behind the limit stays there, whatever comes.
+        // Lines beyond the limit stay there, whatever comes.
         while let Some((&last, lines)) = kept.groups.last_key_value() {
             let bytes: usize = lines.iter().map(String::len).sum();
             if kept.bytes - bytes < self.most_bytes {

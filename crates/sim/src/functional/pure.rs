@@ -1,8 +1,8 @@
 //! Pure operations on all lanes at once.
 //!
-//! [`eval`] says what they compute. The frequent ones have loops of their own, which the compiler turns
-//! into vector code; the others call [`eval`] for each lane. Every lane is computed, active or not: the
-//! operations are total, and a value is only ever used where it was defined.
+//! [`eval`] defines their results. The frequent ones have loops of their own, which the compiler vectorises; the others call
+//! [`eval`] for each lane. Every lane is computed, active or not: the operations are total, and a value is only used where it
+//! was defined.
 
 use super::lane_op::LaneOpKind;
 use super::lanes::{LANES, Lanes, Registers, Slot};

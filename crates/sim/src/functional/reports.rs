@@ -1,4 +1,4 @@
-//! What a work-group says when a check fails.
+//! The reports of failed checks.
 
 use super::address;
 use super::copies::CopyInFlight;
@@ -20,7 +20,7 @@ pub(super) struct PartyMember {
     pub mask: Option<u32>,
 }
 
-/// What is said of a sub-group that has run its limit of operations.
+/// The message for a sub-group that has reached its limit of operations.
 const NOT_ENDED: &str = "has not ended";
 
 /// Whether an error of a run is that of a sub-group that has run its limit of operations, and may end later.
@@ -245,11 +245,11 @@ impl WorkGroup<'_> {
         )
     }
 
-    /// A work-item waits in a loop for what nobody will do.
+    /// A work-item waits in a loop for an event that cannot happen.
     #[cold]
     pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
         let who = self.describe(item);
-        let what = format!("{who} waits in a loop for ever: what it reads there stays as it is");
+        let what = format!("{who} waits in a loop for ever: the values that it reads there do not change");
         match others {
             None => {
                 fault::error(self.state.kernel, place, format!("{what}, whatever the other work-items do")).accepted(
@@ -336,7 +336,7 @@ impl WorkGroup<'_> {
             "{} runs a {what} with the mask {mask:#010x}, which does not name it",
             self.describe(sub_group.work_item(lane))
         );
-        fault::error(self.state.kernel, place, what).accepted("who runs it must be in its mask")
+        fault::error(self.state.kernel, place, what).accepted("a work-item that runs it must be in its mask")
     }
 
     /// A lane takes a value from one that gives none.
@@ -356,8 +356,7 @@ impl WorkGroup<'_> {
             .accepted("the number of one that its mask names and that runs the shuffle with it")
     }
 
-    /// Who waits for whom, when nobody of a sub-group can go on: `waiting` runs an operation with a mask that names
-    /// `missing`, who waits elsewhere.
+    /// A deadlock inside a sub-group: `waiting` runs an operation with a mask that names `missing`, which waits elsewhere.
     #[cold]
     pub(super) fn party_incomplete(&self, what: &str, waiting: PartyMember, missing: PartyMember) -> Error {
         let mask = waiting.mask.unwrap_or_default();
@@ -462,7 +461,8 @@ impl WorkGroup<'_> {
             "{} and work-item {other} wait at barrier {number} for different numbers of sub-groups",
             self.describe(item)
         );
-        fault::error(self.state.kernel, place, what).accepted("the same number for all who meet there")
+        fault::error(self.state.kernel, place, what)
+            .accepted("the same number for all work-items that meet there")
     }
 
     /// Two sub-groups wait at different barriers.

@@ -1,4 +1,4 @@
-//! Running a launch: its work-groups in parallel, or in turns where one may see what another did.
+//! Running a launch: its work-groups in parallel, or in turns if one may see another's writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,12 +24,12 @@ pub struct CompiledKernel {
     tape: Tape,
 }
 
-/// What there is to say of a run, beside its results.
+/// Notes about a run, beside its results.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
-    /// What was printed: in the order of the work-items, each one's lines in its own.
+    /// The printed lines: in the order of the work-items, each one's lines in its own.
     pub printed: String,
-    /// What the kernel's author should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub notes: Vec<String>,
 }
 
@@ -66,9 +66,8 @@ impl CompiledKernel {
         atomics::may_spin(&self.kernel) && atomics::depends_on_order(&self.kernel)
     }
 
-    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread where one may see
-    /// what another did; result, counters and error are the same on any number of threads (in fast mode, for kernels
-    /// without races).
+    /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread if one may see another's
+    /// writes; result, counters and error are the same on any number of threads (in fast mode, for kernels without races).
     ///
     /// # Errors
     /// That of the first work-group, by number, in which a check failed; then a race between groups. Where they run on
@@ -91,7 +90,7 @@ impl CompiledKernel {
         Ok(ran.0)
     }
 
-    /// As [`CompiledKernel::run`], with what there is to say of the run.
+    /// As [`CompiledKernel::run`], with notes about the run.
     ///
     /// # Errors
     /// As [`CompiledKernel::run`].
@@ -169,7 +168,7 @@ impl CompiledKernel {
     }
 }
 
-/// Runs a work-group, in a new worker if there is none yet; what went wrong, if anything did.
+/// Runs a work-group, in a new worker if there is none yet; gives its error, if any.
 pub(super) fn run_group<'l>(
     worker: &mut Option<Worker<'l>>,
     state: &'l LaunchState<'l>,
@@ -188,7 +187,7 @@ pub(super) fn run_group<'l>(
     worker.run(number, observer, totals).err()
 }
 
-/// What all work-groups did together.
+/// The combined results of all work-groups.
 #[derive(Default)]
 pub(super) struct Totals {
     steps: AtomicU64,
@@ -198,7 +197,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds what a work-group did that has ended.
+    /// Adds the results of a work-group that has ended.
     pub fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
         self.steps.fetch_add(steps, Ordering::Relaxed);
         self.operations.fetch_add(operations, Ordering::Relaxed);

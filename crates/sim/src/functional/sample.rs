@@ -1,9 +1,8 @@
-//! Some work-groups of a launch, and which of what they wrote the whole launch leaves, too.
+//! Some work-groups of a launch, and those of their writes that equal the whole launch's.
 //!
-//! A work-group that reads only what no work-group writes, or what it has written itself, computes the same alone as among
-//! all others. What it writes is then what a launch of all leaves there, unless another writes the same place, which is a
-//! race. A work-group that reads a buffer in which others may write is told apart: what it found there is what was there
-//! before the launch.
+//! A work-group that reads only memory that no work-group writes, or its own writes, computes the same alone as among all
+//! others. Its writes are then those of the whole launch, unless another work-group writes the same place, which is a race. A
+//! work-group that reads a buffer that others may write is reported separately: it read the contents from before the launch.
 
 use std::ops::Range;
 use std::sync::PoisonError;
@@ -19,10 +18,10 @@ use crate::device::{Counters, Launch};
 use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
 
-/// What came of some work-groups.
+/// The results of some work-groups.
 #[derive(Clone, Debug, Default)]
 pub struct Sampled {
-    /// What was counted.
+    /// The counters.
     pub counters: Counters,
     /// Work-groups that read nothing that others may write, in order.
     pub alone: Vec<u64>,
@@ -31,7 +30,7 @@ pub struct Sampled {
     pub written: Vec<(usize, Range<u64>)>,
 }
 
-/// Whether work-groups of a kernel can be run without the others: none can wait for another, or see what it did.
+/// Whether work-groups of a kernel can be run without the others: none can wait for another, or see its writes.
 #[doc(hidden)]
 pub fn runs_apart(kernel: &Kernel) -> bool {
     let mut meets = false;
@@ -46,13 +45,12 @@ pub fn runs_apart(kernel: &Kernel) -> bool {
 }
 
 impl CompiledKernel {
-    /// Runs these work-groups of a launch that has passed [`Launch::check`]: how many steps the sub-groups of each took,
-    /// in the order given. What they touch is noted in `footprint`. Where work-groups see each other, they run one after the
-    /// other.
+    /// Runs these work-groups of a launch that has passed [`Launch::check`]: the number of steps of each group's sub-groups, in
+    /// the given order. Their accesses are noted in `footprint`. If work-groups see each other, they run one after the other.
     ///
     /// # Errors
-    /// That of the first of them that fails; that there is no such work-group. One that waits for a work-group that does not
-    /// run fails, too.
+    /// The first failing group's error; or that there is no such work-group. One that waits for a work-group that does not run
+    /// fails, too.
     pub fn steps_of(
         &self,
         launch: &Launch,

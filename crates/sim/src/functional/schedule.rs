@@ -1,13 +1,12 @@
-//! Turns for work-groups that may see what others do.
+//! Turns for work-groups that may see each other's writes.
 //!
-//! They run on one thread, so that results are the same on any number of them: one after the other, each from its
-//! beginning to its end, as long as none waits in a loop for what another is to do. One that does is put aside, and goes
-//! on when something has changed. As many may be put aside as a device has resident together; that further ones begin
-//! only when one has ended is as on the device, where a barrier of all work-groups of a larger launch never ends, either.
+//! They run on one thread, so that results are the same on any number of them: one after the other, each to its end, as long as
+//! none waits in a loop for another. A waiting one is suspended, and resumes when memory has changed. At most as many are
+//! suspended as a device has resident together; further ones begin only when one has ended, as on the device, where a barrier
+//! of all work-groups of a larger launch never ends, either.
 //!
-//! When all wait and nothing has changed, they are asked whether they move at all: if every one of them is where it was
-//! before, in a memory that nobody changes, they wait for ever. One that counts its turns may give up; it has until the
-//! limit on operations.
+//! When all wait and nothing has changed, their progress is checked: if every one of them is in the same state as before, in
+//! unchanged memory, they wait for ever. A loop that counts its turns may give up; it has until the limit on operations.
 
 use super::histories::Histories;
 use super::run::Totals;
@@ -33,7 +32,7 @@ pub(super) struct Turns<'l, O, B, E> {
     spare: Option<Worker<'l>>,
     /// The record of global memory, while nobody runs.
     histories: Option<Box<Histories>>,
-    /// Counts what those who wait may have waited for.
+    /// Counts the events that waiting work-items may have waited for.
     events: u64,
     /// Bytes that the largest work-group takes.
     largest: u64,
@@ -164,7 +163,7 @@ impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
         Ok(())
     }
 
-    /// Gives turns to those who wait until one of them has ended.
+    /// Gives turns to the waiting groups until one of them has ended.
     fn wait_for_one(&mut self, to_come: u64) -> Result<()> {
         let there = self.aside.len();
         while self.aside.len() == there {

@@ -1,10 +1,10 @@
 //! Who touched which piece of memory, as far as it still matters: how races are found.
 //!
-//! Memory is watched in cells, as large as the smallest access of the kernel. A cell remembers its accesses until later
-//! ones stand for them: whoever comes after the later one comes after the earlier one, too ([`Now::stands_for`]). Nearly
-//! always one write and one read are left; two of each have places of their own, and further ones, where many read or
-//! many atomic operations meet, are kept in sets by the operation they come from. Which access comes before which is
-//! [`super::order`]'s; what lies between work-groups of which none can see another is [`super::launch_shadow`]'s.
+//! Memory is watched in cells, as large as the smallest access of the kernel. A cell remembers its accesses until later ones
+//! imply them: whatever follows the later one follows the earlier one, too ([`Now::stands_for`]). Nearly always one write and
+//! one read are left. Two of each are stored inline; further ones, where many reads or atomic operations meet, are kept in sets
+//! by their operation. The order of accesses is defined in [`super::order`]; accesses of work-groups that cannot see each other
+//! are in [`super::launch_shadow`].
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -44,8 +44,8 @@ impl Strength {
         self.0 >> 4 & 3 >= scope as u8
     }
 
-    /// Whether accesses of this strength and that one, by work-items who have this scope in common, do not race
-    /// whatever their order: both are strong, of one size, and the scope of each has the other in it.
+    /// Whether accesses of these two strengths, by work-items with this common scope, do not race in any order: both are
+    /// strong, of one size, and each scope includes the other work-item.
     pub fn is_morally_strong(self, other: Strength, common: MemoryScope) -> bool {
         !self.is_plain()
             && !other.is_plain()
@@ -67,13 +67,13 @@ pub(super) struct Touch {
     pub wrote: bool,
 }
 
-/// An access now, with what its work-item knows.
+/// An access now, with its work-item's knowledge.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now<'c> {
     pub touch: Touch,
-    /// The time of the last barrier of its work-group: what its work-items did until then is known.
+    /// The time of the last barrier of its work-group: its work-items' events until then are known.
     pub since: u32,
-    /// What else is known; none where barriers alone order anything.
+    /// Further knowledge; none if barriers alone order accesses.
     pub known: Option<&'c Clock>,
     /// Bits of work-items' numbers that tell those of one work-group apart.
     pub group_bits: u32,
@@ -122,27 +122,27 @@ impl Now<'_> {
         if !self.sees(with) {
             return false;
         }
-        // What is strong does not race with what a plain access races with. After a barrier, nothing of the
-        // work-group does where nobody else comes into it.
+        // A strong access does not race where a plain access races. After a barrier, no access of the work-group does if no
+        // other work-group is involved.
         let is_weaker = with.strength.is_plain() && !self.touch.strength.is_plain();
         !is_weaker || self.known.is_none() && with.time <= self.since
     }
 }
 
-/// What is remembered of a cell.
+/// The record of a cell.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     writers: [Option<Touch>; 2],
     readers: [Option<Touch>; 2],
     /// Further ones.
     more: Option<Box<Sets>>,
-    /// What the work-group did with it so far: see [`did`].
+    /// The work-group's accesses to it so far: see [`did`].
     pub did: u8,
-    /// What its last plain write left there.
+    /// The value of its last plain write.
     pub bits: u64,
 }
 
-/// What a work-group did with a cell, in bits: what other work-groups have to know.
+/// A work-group's accesses to a cell, as bits for other work-groups.
 pub(super) mod did {
     use super::Touch;
 
@@ -279,9 +279,9 @@ impl Cell {
         sets.find_map(|set| set.conflict(now, is_allowed))
     }
 
-    /// Remembers an access. Gives about how many bytes more that takes beside the cell itself, 0 nearly always; where
-    /// `may_grow` is false, it takes none, and accesses may be forgotten. `same` says that it is a write which others of
-    /// the same bits are not ordered with.
+    /// Records an access. Gives the additional bytes that takes beside the cell itself, nearly always 0; if `may_grow` is
+    /// false, it takes none, and accesses may be forgotten. `same` says that it is a write with the same bits as unordered
+    /// others.
     #[inline]
     pub fn record(&mut self, now: &Now<'_>, same: bool, may_grow: bool) -> u64 {
         let touch = now.touch;
@@ -340,7 +340,7 @@ impl Cell {
     }
 }
 
-/// Remembers a read in one of two places. Gives what has none.
+/// Records a read in one of two places. Gives a read without a place.
 #[inline]
 fn put(places: &mut [Option<Touch>; 2], now: &Now<'_>) -> Option<Touch> {
     let touch = now.touch;

@@ -18,7 +18,7 @@ pub(super) struct Assignment {
     slots: Vec<Slot>,
     /// How many slots there are.
     pub count: u32,
-    /// What some slots hold from the start.
+    /// The initial contents of some slots.
     pub constants: Vec<(Slot, u64)>,
 }
 

@@ -1,4 +1,4 @@
-//! What all work-groups of a launch share: the kernel, the geometry, global memory.
+//! The common state of a launch's work-groups: the kernel, the geometry, global memory.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ use crate::{Error, Result};
 /// Locks for atomic operations; more make it rarer that different elements meet at one.
 const ATOMIC_LOCKS: usize = 64;
 
-/// What the engine looks out for.
+/// The engine's checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// Everything.
@@ -50,7 +50,7 @@ pub enum PrefetchBounds {
 /// How a kernel is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What to look out for.
+    /// The checks.
     pub mode: Mode,
     /// Which prefetches that leave their buffer are errors, too.
     pub prefetch_bounds: PrefetchBounds,
@@ -76,13 +76,13 @@ impl Options {
         ended_may_miss_barriers: true,
     };
 
-    /// Looks out for what is wrong on a device of OpenCL, whoever made it.
+    /// Checks for errors on an OpenCL device of any vendor.
     pub const CHECKING_OPENCL: Options = Options {
         ended_may_miss_barriers: false,
         ..Options::CHECKING
     };
 
-    /// Looks out for what is wrong on a device: on NVIDIA's a prefetch out of bounds has no effect, and a barrier does without
+    /// Checks for errors on a device: on NVIDIA's a prefetch out of bounds has no effect, and a barrier does not wait for
     /// work-items that have ended.
     pub fn checking(model: &DeviceModel) -> Options {
         match model.vendor {
@@ -123,14 +123,14 @@ pub struct LaunchState<'l> {
     /// More than barriers orders the work-items of a work-group.
     pub(super) is_ordered: bool,
     pub(super) scopes: Scopes,
-    /// Work-groups may see what others do: they run on one thread.
+    /// Work-groups may see each other's writes: they run on one thread.
     pub(super) in_order: bool,
-    /// A work-item may wait in a loop for what others do.
+    /// A work-item may wait in a loop for others.
     pub(super) may_spin: bool,
     /// Bits of a work-item's number in its work-group.
     pub(super) group_bits: u32,
-    /// Of each work-group the buffers in which it read what it had not written itself, where it did: those that may be
-    /// written, as [`bit_of`](super::sample::bit_of) has them.
+    /// For each work-group the writable buffers that it read without having written the element itself, as bits by
+    /// [`bit_of`](super::sample::bit_of).
     pub(super) looked: Mutex<FastMap<u64>>,
     /// Stores that race with others of the same bits.
     same_bits: Mutex<SameBits>,
@@ -138,9 +138,9 @@ pub struct LaunchState<'l> {
     meant: Mutex<SameBits>,
     /// Not all accesses could be remembered.
     is_incomplete: AtomicBool,
-    /// What atomic operations on global memory hold meanwhile, by address.
+    /// The current values of atomic operations on global memory, by address.
     pub(super) atomics: Vec<Mutex<()>>,
-    /// What the work-items print.
+    /// The work-items' printed lines.
     pub(super) printed: Printed,
     arguments: Vec<u64>,
     groups: u64,
@@ -242,7 +242,7 @@ impl<'l> LaunchState<'l> {
             });
         }
         for (start, memory) in &placed {
-            // What no parameter names may be reached through other memory, and written.
+            // Memory that no parameter names may be reached through other memory, and written.
             let known = buffers
                 .iter_mut()
                 .find(|known| Arc::ptr_eq(&known.memory, memory));
@@ -284,8 +284,7 @@ impl<'l> LaunchState<'l> {
         if in_order && options.mode == Mode::Checking && groups > 1 << (u32::BITS - group_bits.min(u32::BITS))
         {
             return Err(Error::device(format!(
-                "`{}` is launched in {groups} work-groups that may see what others do, which the simulator runs one by \
-                 one",
+                "`{}` is launched in {groups} work-groups that may see each other's writes, which the simulator runs one by one",
                 kernel.name
             ))
             .accepted(format!("at most {}", 1u64 << (u32::BITS - group_bits.min(u32::BITS)))));
@@ -409,7 +408,7 @@ impl<'l> LaunchState<'l> {
         (self.launch.group_items() as u32).div_ceil(self.sub_group_size)
     }
 
-    /// The record that work-groups have in common which may see what others do.
+    /// The common record of work-groups that may see each other's writes.
     pub(super) fn histories(&self) -> Box<Histories> {
         let written = self.buffers.iter().map(|buffer| match buffer.read_only {
             true => 0,
@@ -422,7 +421,7 @@ impl<'l> LaunchState<'l> {
         ))
     }
 
-    /// Bits of a work-item's number in the launch, where work-groups may see what others do; else in its work-group.
+    /// Bits of a work-item's number in the launch, if work-groups may see others' writes; else in its work-group.
     pub(super) fn item_bits(&self) -> u32 {
         match self.in_order {
             true => self.group_bits + clock::bits_for(self.launch.group_count()),
@@ -442,7 +441,7 @@ impl<'l> LaunchState<'l> {
         self.is_incomplete.store(true, Ordering::Relaxed);
     }
 
-    /// Notes in which buffers a work-group read what it had not written itself.
+    /// Notes the buffers that a work-group read without having written the element itself.
     pub(super) fn add_looked(&self, group: u64, buffers: u64) {
         if buffers != 0 {
             let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
@@ -472,7 +471,7 @@ impl<'l> LaunchState<'l> {
             .insert(cut_off);
     }
 
-    /// What the author of the kernel should know, though it is no error.
+    /// Warnings for the kernel's author.
     pub(super) fn notes(&self) -> Vec<String> {
         let cut_off = self.cut_off.lock().unwrap_or_else(PoisonError::into_inner);
         let place = |place| self.kernel.describe_place(place);
@@ -587,7 +586,8 @@ impl<'l> LaunchState<'l> {
     }
 }
 
-/// A race, with what a launch file may say of it: where one side reads, that it is meant; else that any outcome is right.
+/// A race, with the statement that a launch file may make about it: if one side reads, that it is intended; else that any
+/// outcome is right.
 pub(super) fn meant_by(error: Error, buffer: &str, one_reads: bool) -> Error {
     let known = error
         .accepts()

@@ -1,8 +1,8 @@
 //! Running a tape: one sub-group, its lanes together as long as they go the same way.
 //!
-//! A stack of scopes holds the lanes that wait. A `break` sends the active lanes to the end of a scope,
-//! a `continue` to the next iteration of a loop; then none is active, and what follows is always the
-//! close of a region, which brings back those that wait for it:
+//! A stack of scopes holds the waiting lanes. A `break` sends the active lanes to the end of a scope, a `continue` to the next
+//! iteration of a loop. Then none is active, and the end of a region always follows, which reactivates the lanes that wait for
+//! it:
 //!
 //! | step | active lanes afterwards |
 //! |---|---|
@@ -52,7 +52,7 @@ pub trait Observer {
     /// No lane is left in the loop that ends at this step.
     fn end_loop(&mut self, _step: usize, _sub_group: &SubGroup) {}
 
-    /// Each first slot is about to take what each second one holds, on the lanes of `mask`.
+    /// Each first slot is about to take the value of each second one, on the lanes of `mask`.
     fn assign(
         &mut self,
         _moves: &[(Slot, Slot)],
@@ -102,7 +102,7 @@ struct Waits {
 const IDLE: u32 = 2;
 /// Iterations that they wait longer at most.
 const PATIENCE: u32 = 255;
-/// Iterations with strong reads after which they do, whatever these find.
+/// Iterations with strong reads after which they do, whatever the values.
 const TURNS: u32 = 1 << 12;
 
 /// All that a sub-group's further way depends on, but memory.
@@ -221,7 +221,7 @@ impl Runner {
         self.registers.bytes()
     }
 
-    /// What it reads in a loop is the same again and again. The iteration has just ended.
+    /// Its reads in a loop have not changed. The iteration has just ended.
     fn is_waiting(&mut self, group: &mut WorkGroup<'_>) -> bool {
         let polls = std::mem::take(&mut group.polls);
         if polls.count == 0 {

@@ -29,13 +29,12 @@ pub(super) struct Tape {
     pub steps: Vec<Step>,
     /// How many slots the registers need.
     pub slots: u32,
-    /// What some slots hold from the start.
+    /// The initial contents of some slots.
     pub constants: Vec<(Slot, u64)>,
     /// Where each parameter's value is wanted.
     pub params: Vec<Slot>,
     pub has_barriers: bool,
-    /// Registers that no step names: a result and three operands of what lanes do together that have come to different
-    /// steps.
+    /// Unnamed registers: a result and three operands of a collective operation of lanes that have come to different steps.
     pub between: [Slot; 4],
 }
 
@@ -70,7 +69,7 @@ pub(super) enum Step {
         outside: usize,
         place: Place,
     },
-    /// Each first slot takes what each second one held, on active lanes.
+    /// Each first slot takes the old value of each second one, on active lanes.
     Assign(Box<[(Slot, Slot)]>),
     Break {
         depth: usize,
@@ -87,7 +86,7 @@ pub(super) enum Step {
         place: Place,
         /// For a named one: its number, and how many sub-groups meet there.
         named: Option<(u32, u32)>,
-        /// What all that meet here are asked: a `Bool`.
+        /// The vote of all work-items that meet here: a `Bool`.
         asks: Option<Slot>,
         /// Closes the region around: there the others may be.
         outside: usize,
@@ -311,10 +310,10 @@ impl<'k> Writer<'k> {
         self.steps.push(step);
     }
 
-    /// Lanes that leave a scope behind which there is nothing but the way to a return, return: nobody need wait for
-    /// them. That is what a jump to the last instruction of a program does.
+    /// Lanes that leave a scope behind which only the way to a return is left return: nobody need wait for them. A jump to the
+    /// last instruction of a program does the same.
     fn return_at_once(&mut self) {
-        // The last ones first: what is behind a scope comes after it.
+        // The last ones first: code behind a scope comes after it.
         let mut breaks = std::mem::take(&mut self.breaks);
         breaks.sort_unstable();
         for (at, range) in breaks.into_iter().rev() {
@@ -400,7 +399,7 @@ impl Step {
         }
     }
 
-    /// What those who meet at a barrier are asked, if they are.
+    /// The vote at a barrier, if there is one.
     pub fn asks(&self) -> Option<Slot> {
         match self {
             Step::Barrier { asks, .. } => *asks,

@@ -10,8 +10,8 @@ use crate::Result;
 use crate::ir::{Place, Space};
 
 impl WorkGroup<'_> {
-    /// Makes the accesses of a load, store or asynchronous copy on the lanes of `mask`, but moves no data:
-    /// what a load gives and what lies in memory is not defined afterwards. A copy gives its tokens.
+    /// Makes the accesses of a load, store or asynchronous copy on the lanes of `mask`, but moves no data: a load's result and
+    /// the memory's contents are undefined afterwards. A copy gives its tokens.
     ///
     /// # Errors
     /// An access is out of bounds or misaligned: which, where, and for which work-item.

@@ -1,4 +1,4 @@
-//! A work-group: its memory, its copies in flight, its checks; and what memory operations do to them.
+//! A work-group: its memory, its copies in flight, its checks, and the effects of memory operations on them.
 
 use super::address::{array_address, from_generic, to_generic};
 use super::atomics::Atomic;
@@ -32,9 +32,9 @@ pub struct WorkGroup<'l> {
     pub(super) copies: Vec<Copies>,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
-    /// Counts writes that changed what was there, where somebody may wait for one.
+    /// Counts writes that changed memory, if somebody may wait for one.
     pub(super) changes: u64,
-    /// What strong reads have found, where somebody may wait: how many, and a number for where and what.
+    /// The values found by strong reads, if somebody may wait: their number, and a hash of places and values.
     pub(super) polls: Polls,
     pub(super) prints: Prints,
     /// How often clocks were read.
@@ -43,7 +43,7 @@ pub struct WorkGroup<'l> {
     pub(super) asked: Option<(u32, u32)>,
 }
 
-/// What strong reads have found.
+/// The values found by strong reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Polls {
     pub count: u64,
@@ -226,7 +226,7 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
-    /// These lanes of these sub-groups have met: each of their work-items sees what ran before.
+    /// These lanes of these sub-groups have met: each of their work-items sees the earlier accesses.
     pub(super) fn met(&mut self, who: &[(&SubGroup, Mask)]) {
         if let Some(checks) = &mut self.checks {
             if let Some(order) = &mut checks.order {
@@ -247,7 +247,7 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
-    /// What all work-groups have in common goes to the one that runs next.
+    /// The common state of all work-groups goes to the one that runs next.
     pub(super) fn take_histories(&mut self) -> Option<Box<Histories>> {
         match &mut self.checks.as_mut()?.global {
             Global::Common(histories) => histories.take(),

@@ -23,7 +23,7 @@ pub(super) struct Worker<'l> {
     runners: Vec<Runner>,
     /// Where each stands; none can run.
     stops: Vec<Option<Stop>>,
-    /// Where those who waited stood the last time, if somebody wants to know whether they move.
+    /// The previous states of waiting work-items, if progress is checked.
     positions: Vec<Option<Position>>,
     limit: u64,
 }
@@ -108,8 +108,8 @@ impl<'l> Worker<'l> {
         Ok(())
     }
 
-    /// Runs every sub-group that can run, again and again, until all have ended or wait. If somebody `asks`, it tells
-    /// whether those who wait are where they were the last time.
+    /// Runs every runnable sub-group, repeatedly, until all have ended or wait. If `asks`, it says whether the waiting ones are
+    /// in the same state as the last time.
     pub fn advance(&mut self, observer: &mut impl Observer, asks: bool) -> Result<Progress> {
         if !self.tape.has_barriers && !self.state.may_spin {
             return self.run_one_by_one(observer);
@@ -132,7 +132,7 @@ impl<'l> Worker<'l> {
                 .stops
                 .iter()
                 .any(|stop| matches!(stop, Some(Stop::Waits { .. })));
-            // What those who wait change themselves may help the others, but not for ever.
+            // Changes by waiting work-items may help the others, but not for ever.
             rounds = if has_moved { 0 } else { rounds + 1 };
             if waits && (has_moved || rounds < ROUNDS && changes != self.group.changes) {
                 continue;
@@ -198,7 +198,7 @@ impl<'l> Worker<'l> {
         Ok(Progress::Ended)
     }
 
-    /// Whether those who wait are where they were the last time; then nothing but others can help them.
+    /// Whether the waiting ones are in the same state as the last time; then only others can help them.
     fn is_stuck(&mut self) -> bool {
         let mut is_stuck = true;
         for ((runner, stop), known) in self.runners.iter().zip(&self.stops).zip(&mut self.positions) {
@@ -211,7 +211,7 @@ impl<'l> Worker<'l> {
         is_stuck
     }
 
-    /// What is to be said of one that waits and that nobody will help. `others` says why the others do not.
+    /// The message for a work-item that waits for ever. `others` says why the others do not help.
     pub fn waits_for_ever(&self, others: Option<String>) -> Error {
         let waiting = self
             .runners

@@ -1,4 +1,4 @@
-//! What a store writes, as the checks see it; and the stores that race with others of the same bits.
+//! A store's bytes, for the checks; and the stores that race with others of the same bits.
 //!
 //! Work-items that write the same bits to a place without an order leave the same there in any order: `found = 1`. That
 //! is no error, but is told. Whoever reads there without an order may find it or not, and races.

@@ -8,11 +8,11 @@ use super::port::{Cycles, pick, spread};
 /// Lines that are remembered.
 const LINES: usize = 1 << 10;
 
-/// How far lines are behind with what was asked of them.
+/// How far lines are behind with their requests.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     lines: Vec<Line>,
-    /// What one request takes.
+    /// The time of one request.
     interval: Cycles,
     /// Simulated cores for each busy one.
     share: f64,

@@ -15,7 +15,7 @@ const TOGETHER: usize = 2;
 pub(super) struct Changed {
     /// Line and time, by the line's hash.
     free: Vec<(u64, Cycles)>,
-    /// What one operation takes.
+    /// The time of one operation.
     interval: Cycles,
 }
 
@@ -33,7 +33,7 @@ impl Changed {
         let place = &mut self.free[pick(spread(line), LINES)];
         let before = if place.0 == line { place.1 } else { 0.0 };
         let took = self.interval * words.div_ceil(TOGETHER) as f64;
-        // The first one is done at once: what it takes is part of the latency of L2.
+        // The first one is served at once: its time is part of the latency of L2.
         *place = (line, before.max(now - self.interval) + took);
         place.1
     }

@@ -21,10 +21,9 @@ impl Banks {
         }
     }
 
-    /// How often the banks must be asked for an access: once if no two words of one bank are
-    /// wanted. Reading one word several times is free. As much as all banks give at once is one pass at
-    /// best, so wide accesses are split by work-items: 8 bytes each take the halves of a sub-group one
-    /// after the other, 16 bytes its quarters.
+    /// The number of passes over the banks for an access: one if no two different words are in one bank. Reading one word
+    /// several times is free. A pass transfers at most one word per bank, so wide accesses are split by work-items: 8 bytes
+    /// each take the halves of a sub-group one after the other, 16 bytes its quarters.
     pub(super) fn passes(&mut self, access: &Access) -> u32 {
         let words = (access.bytes >> self.width_shift).max(1);
         let lanes = (self.count / words).max(1) as usize;

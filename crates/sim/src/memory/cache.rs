@@ -13,7 +13,7 @@ pub(super) enum Replaces {
     Any,
 }
 
-/// A cache. What a look-up reads lies in one line of the host's memory: a set's tags, the order of its ways.
+/// A cache. A look-up reads one line of the host's memory: a set's tags, the order of its ways.
 #[derive(Clone, Debug)]
 pub(super) struct Cache {
     sets: Vec<Set>,
@@ -44,14 +44,14 @@ struct Set {
     dirty: u16,
 }
 
-/// What is asked of a line that was found.
+/// The state of a line that was found.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     /// Its number; `EMPTY` if there is none.
     number: u64,
     dirty: u8,
     partial: u8,
-    /// The first core that asked for it, as far as anybody wants to know; `NOBODY` if none did.
+    /// The first core that requested it, if that is recorded; `NOBODY` if none did.
     first_asker: u32,
 }
 
@@ -109,11 +109,11 @@ impl Set {
         dirty: 0,
     };
 
-    /// A bit for each way whose tag is this one, and for some others behind such a one.
+    /// A bit for each way with this tag, and for some others behind such a one.
     fn like(&self, tag: u8) -> u16 {
         let half = |tags: &[u8]| {
             let tags = tags.iter().rev().fold(0, |all, &tag| all << 8 | u64::from(tag));
-            // The lowest byte that is zero is found, whatever borrows do to those above it.
+            // The lowest zero byte is found, despite borrows into those above it.
             let other = tags ^ (u64::from(tag) * BYTES);
             let zero = other.wrapping_sub(BYTES) & !other & BYTES << 7;
             // The top bits of eight bytes side by side.
@@ -184,7 +184,7 @@ impl Cache {
         }
     }
 
-    /// Reads what looking for a line reads, and putting it here, and changes nothing: see [`MemorySystem::at_hand`].
+    /// Touches the data of a look-up or an insertion, without changing anything: see [`MemorySystem::at_hand`].
     ///
     /// [`MemorySystem::at_hand`]: super::MemorySystem::at_hand
     pub(super) fn glance(&self, key: Key) -> u64 {

@@ -1,8 +1,8 @@
 //! Compression of device memory: adjacent lines that are alike enough are kept as one, and lines of a surface that was cleared as none.
 //!
-//! What is kept smaller takes less of the memory's bus and fewer of its banks; finding out how it is kept takes time. Memory is
-//! compressed where an allocation asked for it; a model says so by `dram.compression`. The timing knows no data: it is told what
-//! part of each buffer's pairs of lines is alike enough, and takes pairs by a hash.
+//! Compressed data take less of the memory's bus and fewer of its banks; reading their metadata takes time. Memory is
+//! compressed if an allocation requested it and the model has `dram.compression`. The timing knows no data: it is given the
+//! compressible fraction of each buffer's pairs of lines, and selects pairs by a hash.
 
 use std::ops::Range;
 
@@ -26,11 +26,11 @@ pub(super) enum Kept {
     Whole,
     /// With its neighbours in the place of one.
     Compressed,
-    /// Not at all: what it was cleared to is kept elsewhere.
+    /// Not at all: its clear value is stored elsewhere.
     Clear,
 }
 
-/// What is known of a launch's buffers.
+/// The facts about a launch's buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compression {
     buffers: Vec<Compressible>,

@@ -1,4 +1,4 @@
-//! What the memory hierarchy counts.
+//! The counters of the memory hierarchy.
 
 use super::port::Cycles;
 

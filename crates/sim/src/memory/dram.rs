@@ -14,9 +14,9 @@ pub(super) struct Dram {
     /// The bank of each line: another order than the caches', for lines of one set must not meet in one bank.
     turns: Turns,
     busy: Cycles,
-    /// What a read for a hint takes of a bank, of what one for a load does.
+    /// A hint's read occupies a bank for this multiple of a load's.
     hint_busy: f64,
-    /// What a write takes, of what a read does: of the bus, and of a bank.
+    /// A write occupies the bus, and a bank, for these multiples of a read.
     write_bytes: f64,
     write_busy: f64,
     refresh: Cycles,

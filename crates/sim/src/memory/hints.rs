@@ -1,9 +1,9 @@
 //! Cache hints: lines that L2 is asked for and that nobody waits for.
 //!
-//! They take little of L2, since no data come back, but a rate of their own; and their reads keep the banks of device memory busy
-//! for longer than those of loads. (On an H200 a stream from L2 that was asked for comes nearly as fast as another, 4,352 and 4,688
-//! bytes a cycle, one from device memory a tenth more slowly, 1,989 and 2,198, single words from random places at 48 and 83:
-//! `micro/bandwidth ahead=2`.)
+//! They take little of L2's bandwidth, since no data come back, but have a rate of their own; and their reads keep the banks of
+//! device memory busy for longer than those of loads. (On an H200 a prefetched stream from L2 comes nearly as fast as another,
+//! 4,352 and 4,688 bytes a cycle, one from device memory a tenth more slowly, 1,989 and 2,198, single words from random places
+//! at 48 and 83: `micro/bandwidth ahead=2`.)
 
 use super::{Access, Cycles, Lines, MemorySystem, Purpose, Replaces};
 use crate::model::Reached;

@@ -1,5 +1,5 @@
-//! The link to the host, where a kernel reaches what lies behind it: memory of the host, over and over, and pages of shared allocations,
-//! each of which moves when it is touched first.
+//! The link to the host, for kernels that access memory behind it: host memory, which crosses the link on every access, and
+//! pages of shared allocations, each of which migrates when it is touched first.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::port::{Cycles, Port};
 use crate::model::DeviceModel;
 
-/// What of a launch's buffers lies with the host.
+/// The parts of a launch's buffers that lie with the host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WithHost {
     /// Memory of the host.
@@ -49,7 +49,7 @@ impl HostLink {
         })
     }
 
-    /// What bytes that a core asks for at `now` take longer.
+    /// The additional time for bytes that a core requests at `now`.
     pub(super) fn reach(&mut self, now: Cycles, address: u64, bytes: f64) -> Cycles {
         let among = |ranges: &[Range<u64>]| ranges.iter().any(|range| range.contains(&address));
         if among(&self.with_host.pinned) {

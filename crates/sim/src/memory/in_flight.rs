@@ -7,7 +7,7 @@ use super::port::Cycles;
 /// Cycles that count as one moment.
 const MOMENT: f64 = 8.0;
 
-/// Moments ahead that are told apart; what arrives later counts as arriving then.
+/// Distinct moments ahead; later arrivals count as arriving at the last one.
 const MOMENTS: usize = 8192;
 
 /// The sectors on their way.

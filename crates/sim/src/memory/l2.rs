@@ -1,21 +1,20 @@
 //! L2 as a sample of the cores sees it.
 //!
-//! It has one or two halves. Each line has its home in one. What a core of the other half loads is copied to that half, where
-//! the copy takes the room of a line; a hint brings a line to its home alone, where it stays until it is loaded, if it can.
-//! (On an H200 single words that were asked for come at 48 bytes a cycle from random places of 2 GiB, where hints are so far ahead that
-//! they take more lines than L2 has: `micro/bandwidth segment=1 ahead=2`. With lines that go by age alone it would be 35.)
+//! It has one or two halves. Each line has its home in one. A load from a core of the other half copies the line to that half,
+//! where the copy occupies a line; a hint brings a line to its home alone, where it stays until it is loaded, if it can. (On an
+//! H200 prefetched single words come at 48 bytes a cycle from random places of 2 GiB, with hints so far ahead that they take
+//! more lines than L2 has: `micro/bandwidth segment=1 ahead=2`. With replacement by age alone it would be 35.)
 //!
-//! Memory that is large, or of which each core reads a part of its own, is simple: the sample gets its
-//! share of the cache. A buffer that fits into L2 is different: what one core brings in, others find.
-//! Such buffers take their part of L2 at full size and stay. Where scattered accesses read them, as
-//! indices into a table do, what the sampled cores bring in stands for what the others do: the same
-//! lines, moved on within the buffer. Accesses to consecutive addresses are taken to be of data that
-//! belong to one core, or that the sampled cores share as the others would.
+//! Memory that is large, or of which each core reads a part of its own, is simple: the sample gets its share of the cache. A
+//! buffer that fits into L2 is different: each core finds the lines that others brought. Such buffers take their part of L2 at
+//! full size and stay. If scattered accesses read them, as indices into a table do, lines brought by the sampled cores stand
+//! for those of the other cores: the same lines, shifted within the buffer. Accesses to consecutive addresses are assumed to
+//! concern data of one core, or data that the sampled cores share as the others would.
 //!
-//! Where all buffers of a launch are small, L2 has them already if it is not flushed: a launch finds what the same launch
-//! before it left, as it does on a GPU where one is timed after the other. Where they are large, but all that the launch touches
-//! of them is not, it finds that. (`article` with one part of 800 kB for all work-groups,
-//! 132×128: 187 µs on an H200, as on its model; 347 µs from device memory.)
+//! If all buffers of a launch are small, L2 has them already unless it is flushed: a launch finds the lines left by the same
+//! launch before it, as it does on a GPU where one is timed after the other. If they are large, but the part that the launch
+//! touches is not, it finds that part. (`article` with one part of 800 kB for all work-groups, 132×128: 187 µs on an H200, as
+//! on its model; 347 µs from device memory.)
 
 use std::ops::Range;
 
@@ -24,14 +23,14 @@ use super::lines::LineShape;
 use super::port::{Cycles, spread};
 use crate::model::DeviceModel;
 
-/// What L2 holds when a launch starts.
+/// The contents of L2 when a launch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Nothing of what the launch touches.
+    /// None of the launch's data.
     Nothing,
     /// All buffers, where they fit together.
     Buffers,
-    /// Whatever the launch touches, which fits.
+    /// All of the launch's data, which fit.
     Touched,
 }
 
@@ -104,13 +103,13 @@ pub(super) enum Place {
     },
 }
 
-/// Buffers of more than this many times L2 gain little from it: what was brought is gone when another core asks for it.
+/// Buffers of more than this many times L2 gain little from it: lines are evicted before another core requests them.
 pub(super) const PARTLY: u64 = 8;
 
 /// A buffer of which more is read than this many times its size is read again by others.
 const AGAIN: f64 = 1.25;
 
-/// What is brought for scattered accesses is a good part of all where it is more than this.
+/// Lines brought for scattered accesses are a good part of all above this share.
 const SCATTERED: f64 = 0.25;
 
 /// At most this part of L2 is set aside for small buffers, and lines that fill no more of it stay there.
@@ -216,7 +215,7 @@ impl L2 {
         }
     }
 
-    /// Reads what looking for a line reads: see [`Cache::glance`].
+    /// Touches the data of a look-up: see [`Cache::glance`].
     pub(super) fn glance(&self, key: &Key) -> u64 {
         match key.at {
             At::Half(at) => self.halves.iter().fold(0, |all, half| all ^ half.glance(at)),
@@ -241,13 +240,13 @@ impl L2 {
         matches!(key.at, At::Half(_)) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
     }
 
-    /// Whether a good part of what was brought was for scattered accesses.
+    /// Whether a good part of the fetched lines was for scattered accesses.
     pub(super) fn is_scattered(&self) -> bool {
         let [all, for_scattered] = self.brought;
         for_scattered as f64 > SCATTERED * all as f64
     }
 
-    /// Whether what was brought, so many times over, is more than there is of a buffer.
+    /// Whether the bytes brought, times this factor, exceed the size of a buffer.
     pub(super) fn is_shared(&self, times: f64) -> bool {
         let again = |(buffer, brought): &(Range<u64>, u64)| {
             *brought as f64 * times > AGAIN * (buffer.end - buffer.start) as f64
@@ -260,7 +259,7 @@ impl L2 {
         core & 1 & (self.halves.len() - 1)
     }
 
-    /// The line's place in its home; one is made if it has none, and what had to go for it is given, too.
+    /// The line's place in its home; one is made if it has none, and the evicted line is given, too.
     pub(super) fn place(&mut self, key: &Key) -> (Place, Option<Victim>) {
         let half = key.home;
         match key.at {
@@ -317,7 +316,7 @@ impl L2 {
         (present == sectors).then_some(ready)
     }
 
-    /// Copies sectors of a line to a half that is not its home, where they are at a time; what had to go for it is given.
+    /// Copies sectors of a line to a half that is not its home, at a time; gives the evicted line.
     pub(super) fn copy(&mut self, key: &Key, half: usize, sectors: u8, ready: Cycles) -> Option<Victim> {
         match key.at {
             At::Small { buffer, line } => {
@@ -464,7 +463,7 @@ mod tests {
             Contents::Nothing,
         );
         let near = l2.near(0);
-        // One core reads 1.5 MiB: what is at home near it and the copies of the rest do not fit into one half.
+        // One core reads 1.5 MiB: the lines whose home is near and the copies of the rest do not fit into one half.
         let lines = 3 * MIB / 2 / 128;
         let (mut at_home, mut copies, mut there) = (0, 0, 0);
         for round in 0..4 {

@@ -4,10 +4,9 @@
 //! its way is reserved, and the answer is when its data are there. So nothing here runs by itself, and
 //! the same accesses in the same order give the same times.
 //!
-//! What is modelled: coalescing into lines and sectors; a limited number of lines an access and cycle;
-//! sectored caches with merging of what is on its way already; a limited number of sectors on their way
-//! to a core; L2 with a limited rate and a near and a far half; device memory with bandwidth, banks and
-//! granule; address translation; conflicts of shared-memory banks.
+//! The model covers: coalescing into lines and sectors; a limited number of lines per access and cycle; sectored caches that
+//! merge misses in flight; a limited number of sectors in flight to a core; L2 with a limited rate and a near and a far half;
+//! device memory with bandwidth, banks and granule; address translation; conflicts of shared-memory banks.
 //!
 //! The simulated cores can be a sample of those that a launch keeps busy. Then L2 and device memory
 //! are scaled to the sample's share of the work.
@@ -36,6 +35,7 @@ mod port;
 mod recent;
 mod regions;
 mod slices;
+mod spilled;
 mod stacks;
 mod tlb;
 mod walk;
@@ -90,7 +90,7 @@ const SMALL: usize = 16;
 /// Copies of so many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
 
-/// How many cores are simulated, of how many that are busy, and what they can touch.
+/// The simulated cores, the busy ones, and the data that they can touch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     /// Cores that are simulated.
@@ -105,7 +105,7 @@ pub struct Extent {
     pub l1_bytes: u64,
     /// The addresses of each buffer.
     pub buffers: Vec<Range<u64>>,
-    /// What L2 holds of them at first.
+    /// L2's initial contents.
     pub contents: Contents,
     /// In which stacks they lie.
     pub placement: Placement,
@@ -123,9 +123,9 @@ pub struct MemorySystem {
     l2_port: Port,
     /// Each takes the requests for its lines, where the model has them.
     slices: Option<Slices>,
-    /// Between stacks, where what is asked for may lie in another one.
+    /// Between stacks, if the data may lie in another one.
     link: Option<Link>,
-    /// To the host, where what is asked for may lie there.
+    /// To the host, if the data may lie there.
     host: Option<HostLink>,
     compression: Compression,
     /// Takes hints, a line each.
@@ -138,7 +138,7 @@ pub struct MemorySystem {
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
     asked: Asked,
-    /// What cores that are not simulated have brought.
+    /// Lines brought by cores outside the simulation.
     others: Others,
     /// By buffer, where the simulated cores stand for all.
     regions: Vec<Regions>,
@@ -146,12 +146,12 @@ pub struct MemorySystem {
     fences: Fences,
     /// Where the lines of an access are looked for: kept for its room.
     looked_up: Vec<(Option<cache::Key>, Key)>,
-    /// Who asks for what; then nothing takes any time beyond L1.
+    /// Which core requests which lines; then nothing takes any time beyond L1.
     walk: Option<Walk>,
     counters: MemoryCounters,
 }
 
-/// What memory answers to a load.
+/// Memory's answer to a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Answer {
     /// When the last value is there.
@@ -165,7 +165,7 @@ pub struct Answer {
 struct Timing {
     l1_latency: Option<Cycles>,
     l1_bytes_per_cycle: f64,
-    /// What finding a line in L1 takes, and asking L2 for one.
+    /// The time of finding a line in L1, and of requesting one from L2.
     l1_hit: Cycles,
     l1_miss: Cycles,
     near: Cycles,
@@ -176,11 +176,11 @@ struct Timing {
     request: u64,
     /// Requests' bytes that L2 gives while it takes a request.
     request_bytes: f64,
-    /// What an atomic operation takes of a core's port.
+    /// The time of an atomic operation on a core's port.
     atomic: Cycles,
     /// The requests that L2 could serve while it changes words of a sector.
     atomic_sector: f64,
-    /// What a line that is written takes of a core's port, and the bytes that go in a cycle.
+    /// The time of a written line on a core's port, and the bytes per cycle.
     store: Cycles,
     store_bytes: f64,
     /// Requests that take L2 as long as a write.
@@ -193,20 +193,20 @@ struct Timing {
     /// Bytes of an entry of a page table; 0 where walks are no accesses.
     walk_entry: u64,
     page: u64,
-    /// What finding out how memory is kept takes.
+    /// The time of reading compression metadata.
     unpacking: Cycles,
     shared: Cycles,
     conflict: Cycles,
 }
 
-/// What each core has of its own.
+/// The parts that each core has of its own.
 #[derive(Clone, Debug)]
 struct CoreMemory {
     /// Takes some cycles for a line, and one for a pass over the banks of shared memory.
     port: Port,
     /// Takes a cycle for each work-item that copies the same as another one.
     again: Port,
-    /// Carries what L2 sends.
+    /// Carries L2's data.
     link: Port,
     l1: Option<Cache>,
     in_flight: InFlight,
@@ -228,9 +228,9 @@ struct Purpose {
 pub struct Way {
     /// Whether the slice lies in the far half.
     is_far: bool,
-    /// What it takes more, or less, than the mean of its half.
+    /// Its difference from the mean of its half.
     detour: Cycles,
-    /// The same for what comes from device memory, against its mean.
+    /// The same for data from device memory, against its mean.
     beyond: Cycles,
 }
 
@@ -246,7 +246,7 @@ impl Purpose {
 }
 
 impl MemorySystem {
-    /// Empty caches, but for what L2 may hold; idle resources.
+    /// Empty caches, except for L2's initial contents; idle resources.
     pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
         let simulated = extent.simulated.max(1);
         let ratio = extent.ratio.max(1.0);
@@ -344,7 +344,7 @@ impl MemorySystem {
         }
     }
 
-    /// The same for a walk without time: what L1 does not have is there at once, and who asks for it is noted.
+    /// The same for a walk without time: L1 misses are served at once, and the requesting core is noted.
     #[must_use]
     pub fn walked(mut self) -> MemorySystem {
         self.walk = Some(Walk::new(self.shape, self.timing.granule));
@@ -356,24 +356,24 @@ impl MemorySystem {
         self.cores[core].port.free()
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     pub fn counters(&self) -> &MemoryCounters {
         &self.counters
     }
 
-    /// Whether what was simulated, so many times over, reads a buffer again that L2 can keep a good part of: then cores
-    /// find there what others have brought, which a sample of them does not see.
+    /// Whether the simulated accesses, times this factor, read a buffer again of which L2 can keep a good part: then cores find
+    /// lines there that others have brought, which a sample of them does not see.
     pub fn is_shared(&self, times: f64) -> bool {
         self.l2.is_shared(times)
     }
 
-    /// Whether a good part of what came from memory that L2 keeps little of was for scattered accesses. Other cores may ask
-    /// for what lies beside that.
+    /// Whether a good part of the data from memory that L2 hardly keeps was for scattered accesses. Other cores may request the
+    /// neighbouring data.
     pub fn is_scattered(&self) -> bool {
         self.l2.is_scattered()
     }
 
-    /// On a walk, the part of what cores asked L2 for, for scattered accesses, that another core had asked for before.
+    /// On a walk, the fraction of the L2 requests for scattered accesses that another core had made before.
     pub fn found(&self) -> f64 {
         self.walk.as_ref().map_or(0.0, Walk::found)
     }
@@ -407,8 +407,8 @@ impl MemorySystem {
         done + (passes - 1.0) * self.timing.conflict
     }
 
-    /// Work-items that copy the same do not share what comes: each asks L2 for it, which gives one line no faster than its
-    /// slice does. When the last one has it.
+    /// Work-items that copy the same line do not share the data: each requests it from L2, which serves one line no faster than
+    /// its slice does. When the last one has it.
     fn ask_again(&mut self, core: usize, now: Cycles, from: &Access, again: u32) -> Cycles {
         let Some(address) = from.active().next().filter(|_| again > 0) else {
             return now;
@@ -449,7 +449,7 @@ impl MemorySystem {
         std::hint::black_box(read);
     }
 
-    /// Reads from L2 what L1 has no part in.
+    /// Reads from L2, bypassing L1.
     fn fetch_all(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape);
@@ -493,8 +493,7 @@ impl MemorySystem {
         f64::from(passes)
     }
 
-    /// Reads through L1. What a load brings takes the place of the oldest line, what a copy or a hint brings that of any
-    /// (assumed).
+    /// Reads through L1. A load's line replaces the oldest one, a copy's or hint's a random one (assumed).
     fn read(&mut self, core: usize, now: Cycles, access: &Access, replaces: Replaces) -> Answer {
         let mut done = now;
         let mut is_near = true;
@@ -563,7 +562,7 @@ impl MemorySystem {
         arrives
     }
 
-    /// Asks L2, and device memory for what L2 does not have: when the core has the data.
+    /// Requests data from L2, and from device memory if L2 misses: when the core has the data.
     fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
         if self.is_walked(core, line, sectors, purpose) {
             return now;
@@ -576,7 +575,7 @@ impl MemorySystem {
         self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
     }
 
-    /// Whether this is a walk without time; then that is all that is found out of what a core asks for.
+    /// Whether this is a walk without time; then only the requests are recorded.
     fn is_walked(&mut self, core: usize, line: u64, sectors: u8, purpose: Purpose) -> bool {
         let Some(walk) = &mut self.walk else {
             return false;
@@ -586,14 +585,13 @@ impl MemorySystem {
         true
     }
 
-    /// Nothing waits for what is on its way until a time but what comes behind it: a core's queue does not hold more than is
-    /// on its way.
+    /// Only later requests wait for those in flight until a time: a core's queue holds no more than is in flight.
     fn queue(&mut self, core: usize, until: Cycles) {
         self.cores[core].port.block(until - 2.0 * self.timing.near);
     }
 
-    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data. What comes from
-    /// the far half leaves a copy in the near one.
+    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data. Data from the
+    /// far half leave a copy in the near one.
     fn look_up(
         &mut self,
         core: usize,
@@ -639,7 +637,7 @@ impl MemorySystem {
         done
     }
 
-    /// What is missing of a line where what the cores that are not simulated have brought counts, too.
+    /// The missing sectors of a line, if lines brought by cores outside the simulation count, too.
     fn missing_of_all(
         &mut self,
         core: usize,
@@ -661,7 +659,7 @@ impl MemorySystem {
         0
     }
 
-    /// Whether other cores have what is missing, by what those of a sample of the first cores find.
+    /// Whether other cores have the missing sectors, by the hit rate among the first cores.
     fn others_have(&mut self, core: usize, key: &Key, place: Place, missing: u8, purpose: Purpose) -> bool {
         if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
             return false;
@@ -670,9 +668,9 @@ impl MemorySystem {
         self.others.have(missing == 0 && first != core)
     }
 
-    /// The same by what the sample has of the region around.
+    /// The same by the sample's share of the region around.
     fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
-        // What is set aside at full size is filled for all.
+        // Buffers set aside at full size are filled for all.
         if matches!(place, Place::Small { .. }) {
             return false;
         }
@@ -706,15 +704,15 @@ impl MemorySystem {
         (0, ready)
     }
 
-    /// The sectors that come with what is missing of a line: whole granules, without what is there.
+    /// The sectors fetched for the missing ones of a line: whole granules, without those present.
     fn brought_with(&self, place: Place, missing: u8) -> u8 {
         let whole = self.shape.widen(missing, self.timing.granule);
         let (there, _) = self.l2.present(place, whole);
         whole & !there
     }
 
-    /// Brings what is missing of a line to L2 from device memory, which gives whole granules: when it is there, and
-    /// how many bytes it is.
+    /// Fetches the missing sectors of a line to L2 from device memory, which delivers whole granules: when they arrive, and how
+    /// many bytes they are.
     fn bring(
         &mut self,
         now: Cycles,
@@ -726,7 +724,7 @@ impl MemorySystem {
     ) -> (Cycles, u64) {
         let fetched = self.brought_with(place, missing);
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-        // What is compressed comes with its neighbours, in the place of one line.
+        // Compressed lines come with their neighbours, in the space of one line.
         let kept = self
             .compression
             .of(key.line << self.shape.line_shift(), self.shape.line_bytes());
@@ -771,14 +769,14 @@ impl MemorySystem {
         }
     }
 
-    /// The line's place in L2, and when there is room: what had to go for it is written back, and read before that where
-    /// only a part of a sector was written.
+    /// The line's place in L2, and when there is room: the evicted line is written back, and read before that if only a part of
+    /// a sector was written.
     fn place_in_l2(&mut self, now: Cycles, key: &Key) -> (Place, Cycles) {
         let (place, victim) = self.l2.place(key);
         (place, self.write_back(now, victim))
     }
 
-    /// Writes back what had to go from L2: when that is done.
+    /// Writes back an evicted line: when that is done.
     fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
         if let Some(Victim {
@@ -815,7 +813,7 @@ impl MemorySystem {
         }
     }
 
-    /// What bytes of a line that lies in another stack, or with the host, take longer.
+    /// The additional time for bytes of a line that lies in another stack, or with the host.
     fn cross(&mut self, core: usize, now: Cycles, line: u64, bytes: u64) -> Cycles {
         let address = line << self.shape.line_shift();
         let host = self.host.as_mut();

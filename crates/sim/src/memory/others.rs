@@ -1,8 +1,8 @@
-//! What the cores that are not simulated have brought to L2, where the first few cores are.
+//! Lines that cores outside the simulation have brought to L2, if the first few cores are simulated.
 //!
-//! A sample has its share of L2. What is in the rest of it is no loss where each core reads memory of its own. Scattered loads of a
-//! large buffer, such as a table's, now and then find there what another core has brought: as often as they
-//! find what another core of the sample has, times the number of cores. That often, they find it here, too.
+//! A sample has its share of L2. Ignoring the rest is harmless if each core reads memory of its own. Scattered loads of a large
+//! buffer, such as a table's, sometimes hit a line in the rest that another core brought: as often as they hit one of another
+//! core of the sample, times the number of cores. That often, they hit here, too.
 
 use super::l2::PARTLY;
 use super::port::spread;
@@ -13,20 +13,20 @@ const LEAST: u64 = 8;
 /// At most so often: a buffer of which L2 keeps more is none of those.
 const MOST: f64 = 1.0 / PARTLY as f64;
 
-/// Says how often the others have what a core asks for.
+/// Estimates how often the others have a requested line.
 #[derive(Clone, Debug)]
 pub(super) struct Others {
     /// Cores that are not simulated, for each other one that is.
     for_each: f64,
     so_far: Counted,
-    /// When as many as these had been asked, and half as many: L2 fills, so that what was found at first says little.
+    /// When this many requests had been made, and half as many: L2 fills, so the first results mean little.
     marks: [Counted; 2],
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     asked: u64,
-    /// What another core of the sample had brought.
+    /// Lines that another core of the sample had brought.
     found: u64,
 }
 
@@ -60,7 +60,7 @@ impl Others {
         !is_found && chance < self.how_often()
     }
 
-    /// Of what was asked for lately: the latter half of it at least.
+    /// Of the recent requests: at least the latter half.
     fn how_often(&self) -> f64 {
         let since = self.marks[1];
         let found = self.so_far.found - since.found;

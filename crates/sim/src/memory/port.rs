@@ -8,7 +8,7 @@ pub type Cycles = f64;
 pub(super) struct Port {
     /// When it is free again.
     free: Cycles,
-    /// What one unit of work takes.
+    /// The time of one unit of work.
     interval: Cycles,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn pick(hash: u64, below: usize) -> usize {
     ((u128::from(hash) * below as u128) >> 64) as usize
 }
 
-/// Gives each number one of several places. As many consecutive numbers as there are places lie in all of them, in an
-/// order that a hash, which a seed chooses, changes from one round to the next.
+/// Gives each number one of several places. Any run of as many consecutive numbers as there are places covers all of them, in
+/// an order that a seeded hash changes from one round to the next.
 #[derive(Clone, Debug)]
 pub(super) struct Turns {
     places: u64,

@@ -20,7 +20,7 @@ pub(super) struct Recent {
 }
 
 impl Recent {
-    /// Nothing was written; what was is remembered for so long.
+    /// Nothing was written; writes are remembered for so long.
     pub(super) fn new(span: Cycles) -> Recent {
         Recent {
             written: vec![(u64::MAX, 0.0); LINES],

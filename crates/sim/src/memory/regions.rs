@@ -1,14 +1,14 @@
-//! What the cores that are not simulated have brought to L2, where those that are simulated stand for all.
+//! Lines that cores outside the simulation have brought to L2, if the simulated ones stand for all.
 //!
-//! Such a sample has its share of L2, in which a line stays as long as it does in the whole. What is in the rest of L2 is no loss
-//! where each core reads memory of its own. Scattered loads find there what another core has brought, the more of it the more the
-//! cores read the same memory at about the same time: tables, rows of a matrix, blocks of keys.
+//! Such a sample has its share of L2, in which a line stays as long as it does in the whole. Ignoring the rest of L2 is
+//! harmless if each core reads memory of its own. Scattered loads hit lines there that another core brought, the more often the
+//! more the cores read the same memory at about the same time: tables, rows of a matrix, blocks of keys.
 //!
-//! How much the others have of the memory around a line follows from how much the other cores of the sample have there:
-//! where these have a part `d` of a region, so has each number of others as large, so that all others together have
-//! `1 - (1 - d)^k` of it, where there are `k` times as many. That supposes that cores ask for any line of a region alike. Where
-//! less than that is found in the sample itself, down to nothing where each core has lines of its own, so much less is taken to
-//! be there. (Lines that all ask for again and again the sample has itself.)
+//! How much the others hold of the memory around a line follows from how much the other cores of the sample hold there: if
+//! these hold a part `d` of a region, every set of others of the same size does, too, and all others together hold
+//! `1 - (1 - d)^k` of it, if there are `k` times as many. This assumes that cores request the lines of a region with equal
+//! probability. If the sample itself finds less than that, down to nothing where each core has lines of its own, the estimate
+//! is reduced by the same factor. (The sample holds lines that all cores request again and again itself.)
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const LEAST: f64 = 8.0;
 const REGIONS: u64 = 4096;
 const REGION: u64 = 128;
 
-/// Says how often the others have what a core asks for of one buffer.
+/// Estimates how often the others have a requested line of one buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Regions {
     lines: Range<u64>,
@@ -37,21 +37,21 @@ pub(super) struct Regions {
     /// The same of all of these cores.
     of_all: Vec<u32>,
     so_far: Counted,
-    /// When as much as that was expected, and half as much: L2 fills, so that what was found at first says little.
+    /// When this many hits were expected, and half as many: L2 fills, so the first results mean little.
     marks: [Counted; 2],
     asked: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
-    /// Of what was asked for, what should be found if any line of a region is as good as any other.
+    /// The expected hits among the requests, if the lines of a region are requested with equal probability.
     expected: f64,
-    /// What another core of the sample had brought.
+    /// Lines that another core of the sample had brought.
     found: f64,
 }
 
 impl Regions {
-    /// For a buffer's lines, of so many sectors each, and so many simulated cores, of so many that are busy.
+    /// For a buffer's lines, of so many sectors each, with so many simulated and busy cores.
     pub(super) fn new(lines: Range<u64>, sectors: usize, simulated: u32, busy: u32) -> Regions {
         let for_each = match simulated {
             0 | 1 => 0.0,
@@ -111,7 +111,7 @@ impl Regions {
         !is_found && chance < self.how_often(part)
     }
 
-    /// With what was asked for lately, the latter half of it at least.
+    /// By the recent requests, at least the latter half.
     fn how_often(&self, part: f64) -> f64 {
         let since = self.marks[1];
         let found = self.so_far.found - since.found;
@@ -127,7 +127,7 @@ impl Regions {
 mod tests {
     use super::*;
 
-    /// How often others have what two cores ask for, of so many lines, if every line of them is asked for alike.
+    /// The overlap of two cores' requests for so many lines, if all lines are requested with equal probability.
     fn found(lines: u64, cores: u32, busy: u32, own: bool) -> f64 {
         let mut others = Regions::new(0..lines, 1, cores, busy);
         let mut there = vec![None; lines as usize];

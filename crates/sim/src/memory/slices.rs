@@ -1,7 +1,7 @@
 //! The slices of L2, where a model has them: each address belongs to one, which serves a request a cycle.
 //!
-//! A hash spreads addresses over them, whatever the stride; so what is asked for evenly comes at the rate of all, less what requests
-//! wait where several happen to meet, and a line that all cores want at once comes at the rate of one.
+//! A hash spreads addresses over them, whatever the stride. Evenly spread requests are served at the rate of all slices, less
+//! the waiting where several requests collide; a line that all cores request at once is served at the rate of one.
 
 use super::port::{Cycles, Port, pick, spread};
 

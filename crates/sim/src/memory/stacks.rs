@@ -1,8 +1,8 @@
 //! The link between the stacks of a card, where memory lies in another one's.
 //!
-//! A stack reaches the memory of the other over a link of its own, whose bandwidth is about that of one stack's memory. The program
-//! divides the work itself and says in which stack a buffer is (explicit scaling), or one device has both stacks, the first half of
-//! the work-groups and the first half of each buffer belong to the first one, and so on (implicit scaling).
+//! A stack reaches the other's memory over a link of its own, whose bandwidth is about that of one stack's memory. Either the
+//! program divides the work itself and places each buffer in a stack (explicit scaling), or one device has both stacks, and the
+//! first half of the work-groups and of each buffer belong to the first one (implicit scaling).
 
 use std::ops::Range;
 
@@ -56,7 +56,7 @@ impl Link {
         self.of_core[core] = stack;
     }
 
-    /// What bytes that a core asks for at `now` take longer on their way.
+    /// The additional time for bytes that a core requests at `now`.
     pub(super) fn cross(&mut self, core: usize, now: Cycles, address: u64, bytes: f64) -> Cycles {
         let holds = |buffer: &&Range<u64>| buffer.contains(&address);
         let is_elsewhere = self

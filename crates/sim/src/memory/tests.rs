@@ -51,7 +51,7 @@ impl Scatter {
         };
         let mut memory = MemorySystem::new(&model, &extent);
         if self.footprint <= 32 << 20 {
-            // What fits into L2 was there before.
+            // Data that fit into L2 were there before.
             warm(&mut memory, self.footprint);
         }
         let batches = 512usize.div_ceil(self.warps * self.batch).max(12);

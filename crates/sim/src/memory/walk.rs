@@ -1,7 +1,7 @@
-//! Who else asks for what a core brings, whenever that is.
+//! Which other cores request the lines that a core brings, at any time.
 //!
-//! A sample of the cores has its share of L2, but not the lines that the others bring there. Where loads are scattered, each
-//! uses a word of what device memory gives at least, and the words beside it may be another core's.
+//! A sample of the cores has its share of L2, but not the lines that the others bring there. Each scattered load uses one word
+//! of device memory's smallest transfer, and the words beside it may be another core's.
 
 use super::lines::LineShape;
 use super::port::spread;
@@ -35,8 +35,8 @@ impl Walk {
         }
     }
 
-    /// A core asks for sectors of a line; whether it does so for a scattered access. What cores read side by side is left to
-    /// the sample, which sees as much of it as the others.
+    /// A core requests sectors of a line; `scattered` says whether for a scattered access. Sequential reads are left to the
+    /// sample, which sees as much of them as the others.
     pub(super) fn ask(&mut self, line: u64, sectors: u8, core: usize, scattered: bool) {
         for piece in 0..self.pieces {
             let within = self.sectors << (self.sectors.count_ones() * piece as u32);
@@ -51,7 +51,7 @@ impl Walk {
         }
     }
 
-    /// The part of what cores asked for that another one had asked for before.
+    /// The fraction of the requests that another core had made before.
     pub(super) fn found(&self) -> f64 {
         self.found as f64 / self.asked.max(1) as f64
     }

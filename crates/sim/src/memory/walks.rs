@@ -1,7 +1,7 @@
 //! Page walks: a translation that is not at hand is read from memory, as other data are.
 //!
-//! The entries of a page table lie side by side, so a line of them serves as many pages. L2 keeps such lines, and makes room for
-//! them; what it does not have comes from device memory. The levels above are taken to be at hand.
+//! The entries of a page table are adjacent, so a line of them serves many pages. L2 caches such lines, and evicts others for
+//! them; misses go to device memory. The upper levels of the table are assumed to be cached.
 
 use super::port::Cycles;
 use super::{MemorySystem, Purpose};
@@ -10,7 +10,7 @@ use super::{MemorySystem, Purpose};
 const TABLE: u64 = 1 << 52;
 
 impl MemorySystem {
-    /// What finding out where a line lies takes.
+    /// The time of translating a line's address.
     pub(super) fn translate(&mut self, core: usize, now: Cycles, line: u64) -> Cycles {
         let address = line << self.shape.line_shift();
         let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
@@ -21,7 +21,7 @@ impl MemorySystem {
         }
     }
 
-    /// Reads an entry of a page table: what that takes longer than finding it at hand.
+    /// Reads an entry of a page table: the additional time over a TLB hit.
     fn walk(&mut self, core: usize, now: Cycles, address: u64) -> Cycles {
         let entry = self.timing.walk_entry;
         if entry == 0 || self.walk.is_some() {

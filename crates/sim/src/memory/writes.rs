@@ -1,4 +1,4 @@
-//! What changes memory: stores, atomic operations, and fences, which order them.
+//! Writes to memory: stores, atomic operations, and the fences that order them.
 
 use super::{Access, Cycles, Lines, MemorySystem, Purpose};
 
@@ -33,12 +33,12 @@ impl Fences {
 }
 
 impl MemorySystem {
-    /// What came before is seen by all cores: when that is known to begin.
+    /// Earlier accesses are visible to all cores: when the fence begins.
     pub fn order(&mut self, now: Cycles) -> Cycles {
         self.fences.take(now)
     }
 
-    /// A fence of the device empties a core's L1: what others wrote is in L2. Nothing is lost, for stores went through.
+    /// A device-wide fence empties a core's L1: others' writes are in L2. Nothing is lost, because stores are written through.
     pub fn fence(&mut self, core: usize) {
         if let Some(l1) = &mut self.cores[core].l1 {
             l1.empty();
@@ -49,6 +49,12 @@ impl MemorySystem {
     /// and device memory does not keep up.
     pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
         self.counters.stores += 1;
+        self.write_through(core, now, access);
+    }
+
+    /// Writes lines to L2: when the first one leaves the core.
+    pub(super) fn write_through(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+        let mut left = Cycles::INFINITY;
         let lines = Lines::of(access, self.shape);
         let sectors: u32 = lines.iter().map(|(_, sectors)| sectors.count_ones()).sum();
         let whole =
@@ -57,6 +63,7 @@ impl MemorySystem {
             let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
             let cycles = self.timing.store.max(bytes as f64 / self.timing.store_bytes);
             let start = self.cores[core].port.take(now, cycles);
+            left = left.min(start);
             let start = self.serve(start, line, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let key = self.l2.key(line);
@@ -70,16 +77,17 @@ impl MemorySystem {
             let address = line << self.shape.line_shift();
             let host = self.host.as_mut();
             let room = room.max(start) + host.map_or(0.0, |host| host.write(start, address, bytes as f64));
-            // L2 holds much that waits for its bank: only what all banks do not keep up with holds up a core.
+            // L2 buffers many writes that wait for their banks: a core is blocked only if all banks fall behind.
             self.cores[core]
                 .port
                 .block(room.max(start) - WAITING * self.timing.dram);
         }
+        left
     }
 
-    /// An atomic operation on global memory: when what was there is back. It takes place in L2, and is counted as a
-    /// store. Those that meet in one line are served one after the other, two words at a time; where a whole sub-group adds to
-    /// one, its compiler has added up before. What comes back, if anything, is little.
+    /// An atomic operation on global memory: when the old value is back. It is carried out in L2, and counted as a store.
+    /// Operations that meet in one line are served one after the other, two words at a time; if a whole sub-group adds to one
+    /// word, its compiler has combined them. The returned data are small.
     pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.stores += 1;
         let mut addresses = access.active();

@@ -1,4 +1,4 @@
-//! What an instruction touches in memory, and what memory answers.
+//! The memory accesses of an instruction, and their completion times.
 
 use super::stalls::StallReason;
 use crate::functional::{LANES, Lanes, Mask, from_generic};
@@ -28,11 +28,11 @@ pub(super) enum Direction {
     AtomicLoad,
 }
 
-/// What memory answers to a load or store.
+/// Memory's answer to a load or store.
 pub(super) struct Answer {
     /// When the values are there.
     pub done: u64,
-    /// What waits for them waits for.
+    /// The stall reason of instructions that wait for it.
     pub cause: StallReason,
     /// Whether they come from behind L1, in the order of the sub-group's copies.
     pub is_behind_copies: bool,

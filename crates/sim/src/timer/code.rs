@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::access::Direction;
 use super::cost::{Costs, Pipe};
 use super::needed::{Need, Needed};
-use crate::back::machine::{Class, Control, MachineProgram, RegisterList, Step};
+use crate::back::machine::{Class, Control, Instruction, MachineProgram, RegisterList, Step};
 use crate::functional::{LaneOp, LaneOpKind, Registers, Slot};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
@@ -22,7 +22,7 @@ pub struct Code {
     sub_group_size: u32,
     /// Whether it was made for the large register file.
     pub(super) large_registers: bool,
-    /// What a result takes longer to another arithmetic unit, in cycles.
+    /// The additional latency of a result to another arithmetic unit, in cycles.
     pub(super) crossing: u64,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Coded {
     reading_kept: f64,
     /// See `reading_kept`.
     kept_since: u8,
-    /// Cycles until what it defines can be used, or the sub-group can go on; see [`Action`].
+    /// Cycles until its results can be used, or the sub-group can continue; see [`Action`].
     pub latency: u32,
     pub guard: Option<(Slot, bool)>,
     pub uses: [u16; RegisterList::CAPACITY],
@@ -65,7 +65,7 @@ impl Coded {
     }
 }
 
-/// What the timer does for an instruction, beyond its steps.
+/// The timer's action for an instruction, beyond its steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     /// Nothing, in no time.
@@ -80,11 +80,11 @@ pub(super) enum Action {
     Load { space: Space, step: u32 },
     /// To memory.
     Store { space: Space, step: u32 },
-    /// A value that did not fit the registers is loaded from private memory, so many bytes of each work-item.
-    Fill { bytes: u8 },
+    /// A spilled value is loaded from the frame of each work-item: so many bytes, at this offset.
+    Fill { at: u32, bytes: u8 },
     /// It is stored there.
-    Spill { bytes: u8 },
-    /// To memory and back: the result is there when memory answers. What `acquires` goes on only then.
+    Spill { at: u32, bytes: u8 },
+    /// To memory and back: the result is there when memory answers. If it `acquires`, the sub-group continues only then.
     Atomic {
         space: Space,
         step: u32,
@@ -122,7 +122,7 @@ pub(super) enum CodedControl {
     Return,
 }
 
-/// What an instruction computes.
+/// The computation of an instruction.
 #[derive(Clone, Debug)]
 pub(super) enum CodedStep {
     /// An operation, and how much of it.
@@ -186,7 +186,7 @@ impl Code {
         let mut arrives = Vec::with_capacity(program.instructions.len());
         for instruction in &program.instructions {
             let range = instruction.steps.start..instruction.steps.end;
-            let action = action(&program, &steps, instruction.class, range.clone(), model);
+            let action = action(&program, &steps, instruction, range.clone(), model);
             let cost = costs.of(instruction.class, instruction.share, action);
             let guard = instruction
                 .guard
@@ -263,14 +263,13 @@ impl Code {
     }
 }
 
-/// The scoreboard of what is first used behind a jump; see [`scoreboards`].
+/// The scoreboard of a value that is first used behind a jump; see [`scoreboards`].
 pub(super) const ACROSS_JUMPS: u8 = 0;
 
 /// Which scoreboard each instruction's result arrives on, if it takes no fixed time.
 ///
-/// As ptxas assigns them: what is used before the next jump has scoreboards in turn, two of them for
-/// what arrives soon, the others for memory; all else shares one, and whoever waits for one of those
-/// waits for all that are on their way.
+/// As ptxas assigns them: values used before the next jump get scoreboards in turn, two of them for short latencies, the others
+/// for memory. All else shares one, and waiting for one of those waits for all that are in flight.
 fn scoreboards(program: &MachineProgram, arrives: &[bool], count: u32) -> Vec<Option<u8>> {
     let count = count.clamp(4, 16) as u8;
     let first_soon = count - 2;
@@ -371,7 +370,7 @@ fn control(control: Control, slots: &mut Slots) -> CodedControl {
     }
 }
 
-/// What an atomic instruction does.
+/// The action of an atomic instruction.
 fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     let (mut direction, mut acquires) = (Direction::Atomic, false);
     if let CodedStep::Op(op, _) = &steps[step as usize]
@@ -392,14 +391,15 @@ fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     }
 }
 
-/// What an instruction does. One without the step of its kind only takes its time.
+/// The action of an instruction. One without the step of its kind only takes its time.
 fn action(
     program: &MachineProgram,
     steps: &[CodedStep],
-    class: Class,
+    instruction: &Instruction,
     range: std::ops::Range<u32>,
     model: &DeviceModel,
 ) -> Action {
+    let class = instruction.class;
     let find = |wanted: fn(&LaneOpKind) -> bool| {
         range.clone().rev().find(|&step| match &steps[step as usize] {
             CodedStep::Op(op, _) => wanted(&op.kind),
@@ -413,7 +413,7 @@ fn action(
             match loads {
                 Some(step) => Some(Action::Load { space, step }),
                 // No operation of the kernel: its own registers.
-                None => (space == Space::Private).then_some(Action::Fill { bytes }),
+                None => instruction.spilled_at.map(|at| Action::Fill { at, bytes }),
             }
         }
         Class::Store { space, bytes } => {
@@ -421,7 +421,7 @@ fn action(
             match stores {
                 Some(step) => Some(Action::Store { space, step }),
                 // No operation of the kernel: its own registers.
-                None => (space == Space::Private).then_some(Action::Spill { bytes }),
+                None => instruction.spilled_at.map(|at| Action::Spill { at, bytes }),
             }
         }
         Class::Atomic { space, .. } => {
@@ -459,7 +459,7 @@ fn action(
         }),
         Class::Barrier => Some(Action::Barrier),
         Class::Exit => Some(Action::Exit),
-        // Within a work-group L1 is the same for all. What has no operation of its own comes before an atomic one.
+        // Within a work-group L1 is the same for all. Instructions without an operation of their own come before an atomic one.
         Class::Fence => {
             let is_narrow = |kind: &LaneOpKind| match kind {
                 LaneOpKind::Fence { scope, .. } => *scope != MemoryScope::Device,

@@ -1,4 +1,4 @@
-//! What each class of instructions costs on a device: its pipe, how long it keeps it, its latency.
+//! The cost of each class of instructions on a device: its pipe, how long it occupies it, its latency.
 
 use super::code::Action;
 use crate::back::machine::{Class, Share};
@@ -36,7 +36,7 @@ impl Pipe {
     }
 }
 
-/// What an instruction costs.
+/// The cost of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     pub pipe: Pipe,
@@ -132,7 +132,7 @@ impl<'m> Costs<'m> {
         }
     }
 
-    /// A product of matrices keeps the tensor core of its scheduler, whatever share of the sub-group it is for.
+    /// A matrix product occupies the tensor core of its scheduler, whatever share of the sub-group it is for.
     fn product(&self, bytes: f64, is_double: bool) -> Cost {
         let all = &self.model.matrix;
         let (start, rate, least) = match is_double {

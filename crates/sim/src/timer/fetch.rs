@@ -1,7 +1,7 @@
 //! Instruction caches: when a line of code is there.
 //!
-//! Lines come one after the other, and the next line is asked for with each one: straight code runs at
-//! the rate of the level that it lies in.
+//! Lines come one after the other, and each one requests the next: straight-line code runs at the rate of the level that holds
+//! it.
 
 use crate::memory::CodeCache;
 use crate::model::DeviceModel;

@@ -1,25 +1,24 @@
 //! The timer: how long a launch takes on a device model, and why.
 //!
-//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and
-//! branches and the values that lead to them, on the cores of a [`DeviceModel`]. Modelled are: several schedulers a core, which issue an
-//! instruction a cycle each, greedily and then the oldest; registers that are ready after an
-//! instruction's latency, with few scoreboards for what takes no fixed time; units that take an
-//! instruction every few cycles; instruction caches; work-groups resident as the occupancy rules allow,
-//! the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous
-//! copies; copies and waits by token; lanes that part and meet; and the memory
-//! hierarchy.
+//! It runs the machine program of a kernel ([`crate::back::machine`]), with real addresses and branches and the values that
+//! lead to them, on the cores of a [`DeviceModel`]. It models: several schedulers per core, each of which issues an instruction
+//! per cycle, greedy-then-oldest; registers that are ready after an instruction's latency, with few scoreboards for variable
+//! latencies; units that take an instruction every few cycles; instruction caches; work-groups resident as the occupancy rules
+//! allow, the next one starting when one ends; barriers, which wait for plain loads but not for asynchronous copies; copies and
+//! waits by token; lanes that diverge and reconverge; and the memory hierarchy.
 //!
-//! Of a launch whose work-groups are alike, some cores are simulated, with their share of L2 and device
-//! memory ([`Cores`]); of one whose work-groups differ, some that stand for all, if a [`Survey`] says how;
-//! [`LaunchTime::sample`] says how many. A walk without time through more of a short
-//! launch's cores shows whether they use what others bring, of which a sample sees little. Where all work-groups are resident at
-//! once, what the slowest of all is later than the slowest of a sample is added. A run is a function of its inputs alone.
+//! If a launch's work-groups are homogeneous, some cores are simulated, with their share of L2 and device memory ([`Cores`]).
+//! Otherwise some work-groups stand for all, if a [`Survey`] chooses them; [`LaunchTime::sample`] has their number. A walk
+//! without time through more of a short launch's cores shows whether they use lines that others bring, of which a sample sees
+//! few. If all work-groups are resident at once, the time by which the slowest of all exceeds the slowest of a sample is added.
+//! A run is a function of its inputs alone.
 
 mod access;
 mod code;
 mod core;
 mod cost;
 mod fetch;
+mod frames;
 mod needed;
 mod pace;
 pub(crate) mod profile;
@@ -58,13 +57,13 @@ pub enum Cores {
     /// A few, if the work-groups turn out to be alike; else more, or all.
     #[default]
     Sampled,
-    /// This many, whatever they turn out to be.
+    /// This many in any case.
     Exactly(u32),
     /// All.
     All,
 }
 
-/// What came of a run that was compared with others.
+/// The outcome of a run that was compared with others.
 #[derive(Clone, Debug)]
 pub enum Raced {
     /// It was simulated to its end.
@@ -147,18 +146,18 @@ impl Timer {
         self
     }
 
-    /// The same where each sub-group has the large register file, and a core half as many of them (Intel).
+    /// The same with the large register file for each sub-group, and half as many of them per core (Intel).
     #[must_use]
     pub fn with_large_registers(mut self) -> Timer {
         self.large_registers = true;
         self
     }
 
-    /// Counts what each work-group of a launch that has been checked has to do, and writes to its buffers what that depends
-    /// on; none where it takes too long.
+    /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
+    /// it takes too long.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
         let sub_group = launch.sub_group_size(kernel, &self.model.description());
-        // So few are all simulated, whatever they do; what they leave in L2 matters all the same.
+        // So few are all simulated in any case; but the lines that they leave in L2 matter.
         let kept = (self.cache == CacheState::Kept).then_some(&*self.model);
         let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept.is_some();
         is_worth_it
@@ -171,7 +170,7 @@ impl Timer {
         &self.model
     }
 
-    /// Lowers a verified kernel for a launch and looks up what its instructions cost.
+    /// Lowers a verified kernel for a launch and looks up the costs of its instructions.
     ///
     /// # Errors
     /// The kernel is too large for the timer.
@@ -188,8 +187,8 @@ impl Timer {
         Ok(code.with_large_registers(self.large_registers))
     }
 
-    /// Times a launch, which has been checked. Of what the simulated work-groups write to the launch's
-    /// buffers, it writes what the time may depend on, or all ([`Timer::with_results`]).
+    /// Times a checked launch. Of the simulated work-groups' writes to the launch's buffers, it carries out those on which the
+    /// time may depend, or all ([`Timer::with_results`]).
     ///
     /// # Errors
     /// The launch does not fit the device, or the kernel faults.
@@ -209,7 +208,7 @@ impl Timer {
     }
 }
 
-/// What the code of a kernel depends on, of a launch.
+/// The properties of a launch on which the code of a kernel depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     sub_group_size: u32,
@@ -232,7 +231,7 @@ impl Key {
 type Codes = Mutex<HashMap<Key, Arc<Code>>>;
 
 impl Timer {
-    /// The code that a launch of a kernel runs, which is kept with what [`Clock::compile`] gave.
+    /// The code of a kernel's launch, which is stored with the result of [`Clock::compile`].
     fn code(
         &self,
         kernel: &Arc<Kernel>,
@@ -294,7 +293,7 @@ impl Clock for Timer {
         compiled: &Arc<dyn Any + Send + Sync>,
         launch: &Launch,
     ) -> Option<u64> {
-        // What keeps the launch from running is told when it is timed.
+        // The reason why a launch cannot run is reported when it is timed.
         let code = self.code(kernel, compiled, launch).ok()?;
         run::resident_groups(&self.model, &code, launch).ok()
     }

@@ -1,8 +1,8 @@
 //! Which values a program's time depends on.
 //!
-//! Time depends on addresses, on conditions, on the tokens that are waited for, and on what these are
-//! computed from, through memory too. The rest of what a kernel computes, most of its arithmetic, need
-//! not be computed to time it: the functional engine has done that.
+//! Time depends on addresses, on conditions, on the awaited tokens, and on the values from which these are computed, through
+//! memory too. The rest of a kernel's computation, most of its arithmetic, need not be carried out to time it: the functional
+//! engine has done that.
 
 use cranelift_entity::SecondaryMap;
 
@@ -20,7 +20,7 @@ pub(super) enum Need {
     Nothing,
 }
 
-/// The values that are needed, and whether what is written to memory is.
+/// The needed values, and whether writes to memory are needed.
 #[derive(Debug)]
 pub(super) struct Needed {
     values: SecondaryMap<Value, bool>,
@@ -29,7 +29,7 @@ pub(super) struct Needed {
 }
 
 impl Needed {
-    /// Follows what the program's time depends on back to where it comes from.
+    /// Follows the values that the program's time depends on back to their definitions.
     pub(super) fn of(program: &MachineProgram) -> Needed {
         let mut search = Search {
             kernel: &program.kernel,
@@ -121,7 +121,7 @@ impl Needed {
         if data { Need::All } else { Need::Access }
     }
 
-    /// Whether what is written to a memory is needed.
+    /// Whether writes to a memory are needed.
     fn holds(&self, space: Option<Space>) -> bool {
         match space.and_then(index) {
             Some(index) => self.memory[index],
@@ -202,7 +202,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// What is at a pointer is needed, so whatever may be written there.
+    /// The memory at a pointer is needed, and so is every write to it.
     fn need_memory(&mut self, ptr: Value) {
         if self.is_read_only(ptr, &mut Vec::new()) {
             return;

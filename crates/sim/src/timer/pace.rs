@@ -59,7 +59,7 @@ pub struct Behind {
     pub after: f64,
     /// About the speedup that it would have reached.
     pub estimate: f64,
-    /// What that is at most.
+    /// Its upper bound.
     pub at_most: f64,
 }
 
@@ -257,7 +257,7 @@ impl<'p> Follower<'p> {
         }
     }
 
-    /// Looks at what the cores have done, `lanes` of an instruction all together, if it is time to.
+    /// Checks the cores' progress, `lanes` of an instruction all together, if it is time to.
     pub(super) fn look(&mut self, now: u64, lanes: impl Fn(usize) -> u64) -> Option<Behind> {
         let pace = self.pace.filter(|_| now >= self.next)?;
         self.next = now + LOOK;

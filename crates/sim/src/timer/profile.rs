@@ -1,7 +1,7 @@
 //! Where a launch spends its time: by load of the source, by loop, by unit of a core.
 //!
-//! Cycles are counted where a sub-group waits, which is where a value is used; [`LoadProfile::waited`] says which load it waited
-//! for, by the register that was not ready.
+//! Cycles are counted where a sub-group waits, which is where a value is used; [`LoadProfile::waited`] gives the load that it
+//! waited for, by the register that was not ready.
 
 use super::code::{Code, Coded};
 use super::cost::Pipe;
@@ -11,7 +11,7 @@ use crate::ir::{LoadId, OpKind, Place, Space};
 use crate::memory::MemoryCounters;
 use crate::model::DeviceModel;
 
-/// What loads and copies asked of the memory hierarchy.
+/// The requests of loads and copies to the memory hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Lines that were looked up in L1.
@@ -24,7 +24,7 @@ pub struct Traffic {
     pub memory_bytes: u64,
 }
 
-/// What happened to one load of the source, its copies all together.
+/// The counters of one load of the source, its copies all together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadProfile {
     /// Which load, in the kernel of [`Code::program`].
@@ -47,7 +47,7 @@ pub struct LoadProfile {
     pub waited: f64,
 }
 
-/// What happened in one loop, the loops inside it included.
+/// The counters of one loop, with its inner loops.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopProfile {
     /// The source place of the loop, in the kernel of [`Code::program`].
@@ -71,7 +71,7 @@ pub struct LoopProfile {
 /// How busy one kind of unit was.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitProfile {
-    /// What it executes.
+    /// Its instructions.
     pub name: &'static str,
     /// Cycles that a core's units of this kind were busy, if all cores of the device shared the work evenly.
     pub cycles: f64,
@@ -88,7 +88,7 @@ impl Traffic {
         }
     }
 
-    /// Adds what was counted since `before`.
+    /// Adds the counts since `before`.
     pub(super) fn add_since(&mut self, before: Traffic, counters: &MemoryCounters) {
         let now = Traffic::so_far(counters);
         self.add(Traffic {
@@ -198,9 +198,9 @@ fn blamed(program: &MachineProgram, at: usize) -> Vec<LoadId> {
     blamed
 }
 
-/// The load that defines a register for an instruction: the nearest one before it, or, where there is none in front, the
-/// last one of the program, which a loop brings back. What else defines the register (a loop's first value) takes no
-/// time that is blamed on loads.
+/// The load that defines a register for an instruction: the nearest one before it or, if there is none, the last one of the
+/// program, which a loop brings back. Other definitions of the register (a loop's initial value) take no time that is
+/// attributed to loads.
 fn definer(program: &MachineProgram, at: usize, register: Register) -> Option<LoadId> {
     let instructions = &program.instructions;
     let load = |position: usize| {

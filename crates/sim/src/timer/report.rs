@@ -1,4 +1,4 @@
-//! What a timed launch tells: time, counters, where sub-groups waited and why.
+//! The result of a timed launch: time, counters, where sub-groups waited and why.
 
 use std::collections::BTreeMap;
 
@@ -22,13 +22,13 @@ pub struct LaunchTime {
     pub cycles: f64,
     /// The same in nanoseconds, as a profiler tells it.
     pub nanoseconds: f64,
-    /// From an event in front of the launch to one behind it, in nanoseconds: with what a launch takes besides.
+    /// From an event in front of the launch to one behind it, in nanoseconds: including the launch overhead.
     pub between_events_ns: f64,
-    /// What was simulated.
+    /// The simulated part.
     pub sample: Sample,
-    /// What a work-group takes of a core.
+    /// The resources of a work-group on a core.
     pub footprint: Footprint,
-    /// Work-groups that a core holds, and what limits them.
+    /// Work-groups that a core holds, and their limit.
     pub occupancy: Occupancy,
     /// Sub-groups resident in a busy core, on average.
     pub resident_sub_groups: f64,
@@ -41,15 +41,15 @@ pub struct LaunchTime {
     /// The part of the resident sub-groups' cycles that each reason took, 0 to 1, in the order of
     /// [`StallReason::ALL`].
     pub stalled: [f64; StallReason::ALL.len()],
-    /// What the memory hierarchy counted.
+    /// The counters of the memory hierarchy.
     pub memory: MemoryCounters,
     /// Bytes on their way to a busy core, on average, from L2 or from beyond.
     pub bytes_in_flight: f64,
-    /// Those of them that come from device memory.
+    /// Those of them from device memory.
     pub bytes_from_memory: f64,
-    /// Cycles that L2 would take for what was asked of it if it were always busy.
+    /// Cycles that L2 would take for its requests if it were always busy.
     pub l2_busy: f64,
-    /// What device memory delivered and took, in bytes a nanosecond (GB/s).
+    /// Device memory's reads and writes, in bytes per nanosecond (GB/s).
     pub bandwidth: f64,
     /// Source places, those with the most waiting first.
     pub places: Vec<PlaceProfile>,
@@ -68,7 +68,7 @@ pub struct LaunchTime {
     scale: f64,
 }
 
-/// What was simulated of a launch.
+/// The simulated part of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Cores that were simulated.
@@ -83,7 +83,7 @@ pub struct Sample {
     pub is_stratified: bool,
 }
 
-/// What happened at one place of the source.
+/// The counters of one place of the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlaceProfile {
     /// The place, in the kernel of [`Code::program`].
@@ -100,8 +100,8 @@ impl Sample {
         self.groups == self.of_groups
     }
 
-    /// How far the time may be from that of the whole, as a part of it, where work-groups differ: what it was at most for 17 of
-    /// 20 samples of launches whose work-groups differ much (`gallery/tests/sampling.rs`).
+    /// The relative uncertainty of the time, if work-groups differ: the largest error of 17 of 20 samples of launches with very
+    /// different work-groups (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
         self.is_stratified.then_some(WITHIN)
     }
@@ -114,7 +114,7 @@ impl PlaceProfile {
     }
 }
 
-/// Scales what was simulated to the whole launch.
+/// Scales the simulated part to the whole launch.
 pub(super) fn launch_time(
     model: &DeviceModel,
     code: &Code,

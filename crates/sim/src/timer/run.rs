@@ -1,4 +1,4 @@
-//! Running a launch: which cores are simulated, and what follows for all of them.
+//! Running a launch: which cores are simulated, and how their results extend to all of them.
 
 use super::code::Code;
 use super::core::{Core, Groups};
@@ -39,9 +39,8 @@ const LEAST_CORES: u32 = 2;
 /// Cores of a sample whose times differ by more than this part are not alike.
 const ALIKE: f64 = 0.05;
 
-/// Cores of a sample that have as much work as each other, to this part, but not as much time: chance, in
-/// the order in which sub-groups find code and data in the caches, makes the difference. As many cores as
-/// [`CORES_TO_AVERAGE`] show that, too.
+/// If cores of a sample have equal work up to this fraction, but not equal times, the difference is chance: the order in which
+/// sub-groups find code and data in the caches. [`CORES_TO_AVERAGE`] cores show that, too.
 const SAME_WORK: f64 = 0.01;
 
 /// Cores of a sample that averages over chance.
@@ -51,8 +50,8 @@ const CORES_TO_AVERAGE: u32 = 16;
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
 const ALIKE_WORK: f64 = 0.05;
 
-/// Where more than this part of what cores ask L2 for is there because another core brought it, all are simulated. (Of
-/// `micro/bandwidth group=512 footprint=2^31 segment=1 steps=8` 12 % are; 2 cores, and 32, take 6 % longer than all.)
+/// If more than this fraction of the cores' L2 requests hit because another core brought the line, all are simulated. (Of
+/// `micro/bandwidth group=512 footprint=2^31 segment=1 steps=8` 12 % do; 2 cores, and 32, take 6 % longer than all.)
 const SHARED: f64 = 0.05;
 
 /// Cores of a sample whose work-groups stand for others that differ. (Of 15 launches, each with three choices of work-groups, 16
@@ -81,7 +80,7 @@ const LOOKED_AT: u64 = 256;
 /// Instructions that a core issues at most.
 const INSTRUCTION_LIMIT: u64 = 1 << 36;
 
-/// What the simulated cores did.
+/// The results of the simulated cores.
 pub(super) struct Simulated {
     pub cycles: f64,
     pub profile: Vec<InstructionProfile>,
@@ -98,7 +97,7 @@ pub(super) struct Simulated {
     alike: bool,
     /// Whether the cores had as much work as each other.
     same_work: bool,
-    /// Whether other cores may bring what lies beside what these ones read.
+    /// Whether other cores may bring the lines next to those that these read.
     scattered: bool,
 }
 
@@ -110,7 +109,7 @@ impl Simulated {
     }
 }
 
-/// A launch on a model, and what was found out about it.
+/// A launch on a model, and the facts found about it.
 struct Job<'l> {
     model: &'l DeviceModel,
     code: &'l Code,
@@ -121,7 +120,7 @@ struct Job<'l> {
     busy: u32,
     /// Work-groups that such a core holds at once.
     places: u32,
-    /// What L2 holds at first.
+    /// L2's initial contents.
     contents: Contents,
     /// What it is compared with.
     pace: Option<&'l Pace>,
@@ -275,7 +274,7 @@ pub(super) fn resident_groups(model: &DeviceModel, code: &Code, launch: &Launch)
     Ok(u64::from(occupancy.groups_per_core) * u64::from(*model.core.count))
 }
 
-/// What a work-group of the launch takes, and how many of them a core holds.
+/// The resources of a work-group, and the number of them that a core holds.
 fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
     let program = code.program();
     let mut barrier = false;
@@ -312,7 +311,7 @@ struct Queue {
     busy: u64,
     count: u64,
     left: Vec<u64>,
-    /// Those that stand for all, where they are chosen: what is counted are places in this list.
+    /// The chosen representatives, if there are any: the counters are indices into this list.
     list: Option<Vec<u64>>,
     /// Work-groups of each core that the list leaves out.
     left_out: u64,
@@ -335,8 +334,8 @@ impl Groups for Queue {
 }
 
 impl Job<'_> {
-    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the work-groups
-    /// that stand for all.
+    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the
+    /// representative work-groups.
     fn simulate(
         &self,
         simulated: u32,
@@ -396,7 +395,7 @@ impl Job<'_> {
         }
         let walking = CORES_TO_WALK.min(self.busy);
         let mut memory = self.memory(walking, self.ratio(walking), false).walked();
-        // One core out of each of as many parts of them, at random: what is shared may be so at one distance only.
+        // One core out of each of as many parts of them, at random: data may be shared at one distance only.
         let part = f64::from(self.busy) / f64::from(walking);
         let chosen = |number: u32| {
             let within = (spread(u64::from(number)) >> 32) as f64 / f64::powi(2.0, 32);
@@ -447,7 +446,7 @@ impl Job<'_> {
         }
     }
 
-    /// What of the launch's buffers lies with the host.
+    /// The parts of the launch's buffers that lie with the host.
     fn with_host(&self) -> WithHost {
         let mut found = WithHost::default();
         for (buffer, memory) in self.state.extents().into_iter().zip(self.state.memories()) {
@@ -465,7 +464,7 @@ impl Job<'_> {
         found
     }
 
-    /// What part of each buffer can be compressed, by some of its lines, where the device does that.
+    /// The compressible fraction of each buffer, from some of its lines, if the device compresses.
     fn compressible(&self) -> Vec<Compressible> {
         let together = u64::from(*self.model.dram.compression);
         if together < 2 {
@@ -501,10 +500,10 @@ impl Job<'_> {
             .collect()
     }
 
-    /// The launch's work over that of so many cores, the first ones. Where work-groups do not divide evenly, these have one more
-    /// than others, and ask memory for as much more. (`gather groups=200 group=96 items=700 table=2^26 work=20` has two in 68
-    /// cores and one in 64: its rings take 483 µs on an H100, and 585 where a core with two had no more of the memory than one
-    /// with one.) Where only the first rounds are simulated, all cores are full in these.
+    /// The launch's work over that of so many cores, the first ones. If work-groups do not divide evenly, these have one more
+    /// than others, and request as much more from memory. (`gather groups=200 group=96 items=700 table=2^26 work=20` has two in
+    /// 68 cores and one in 64: its rings take 483 µs on an H100, and 585 if a core with two had no more of the memory than one
+    /// with one.) If only the first rounds are simulated, all cores are full in these.
     fn ratio(&self, simulated: u32) -> f64 {
         let (all, busy) = (self.launch.group_count(), u64::from(self.busy));
         if all > busy * u64::from(self.places) * ROUNDS {
@@ -605,8 +604,8 @@ fn left_over(queue: &Queue, core: usize) -> u64 {
     }
 }
 
-/// How much later than these cores' last sub-group the last one of the whole launch ends, where all work-groups are
-/// resident at once and all sub-groups have as much to do.
+/// By how much the launch's last sub-group ends later than the last one of these cores, if all work-groups are resident at once
+/// and all sub-groups have the same work.
 fn unseen(cores: &[Core], queue: &Queue, places: u32) -> f64 {
     let mut work = Moments::default();
     for &(_, issued) in cores.iter().flat_map(|core| &core.last) {

@@ -1,7 +1,7 @@
-//! What a sample does not see of the end of a launch: the slowest of many is later than the slowest of few.
+//! The end of a launch, which a sample does not show: the slowest of many is later than the slowest of few.
 //!
-//! Where all work-groups of a launch are resident at once, it ends with its slowest sub-group. Sub-groups that issue as many
-//! instructions end at different times by chance, and the more of them there are, the later the last one.
+//! If all work-groups of a launch are resident at once, it ends with its slowest sub-group. Sub-groups with equal numbers of
+//! instructions end at different times by chance, and the more there are, the later the last one.
 
 use std::f64::consts::PI;
 
@@ -42,9 +42,8 @@ impl Moments {
     }
 }
 
-/// How much later the last of so many times as many sub-groups is to be expected than the last of these, whose ends are given
-/// by core and place. What sub-groups of one place differ by is taken for chance: which one is served first within a core is
-/// not.
+/// The expected delay of the last of so many times as many sub-groups behind the last of these, whose ends are given by core
+/// and place. Differences between sub-groups of one place are treated as random; the order of service within a core is not.
 pub(super) fn later(ends: &[Vec<u64>], times: f64) -> f64 {
     let places = ends.iter().map(Vec::len).max().unwrap_or(0);
     let (mut count, mut squares, mut free) = (0.0, 0.0, 0.0);

@@ -58,7 +58,7 @@ impl StallReason {
         }
     }
 
-    /// What a sub-group does meanwhile, in the words of reports and pages: its one name there.
+    /// A sub-group's activity meanwhile, in the words of reports and pages: its one name there.
     pub fn words(self) -> &'static str {
         match self {
             StallReason::LongScoreboard => "waiting for loads from global memory",
@@ -131,6 +131,6 @@ pub(super) struct InstructionProfile {
     pub lanes: u64,
     /// Cycles that sub-groups waited before it, by reason.
     pub stalls: [u64; StallReason::ALL.len()],
-    /// What its loads and copies asked of the memory hierarchy.
+    /// The requests of its loads and copies to the memory hierarchy.
     pub traffic: Traffic,
 }

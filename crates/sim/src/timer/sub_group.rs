@@ -1,4 +1,4 @@
-//! A resident sub-group: where it is in the program, what it waits for.
+//! A resident sub-group: its position in the program, and its dependences.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub(super) enum State {
     Ended,
 }
 
-/// A sub-group in one of a core's places. What every instruction reads comes first and lies together: a core has many.
+/// A sub-group in one of a core's places. The fields that every instruction reads come first and are adjacent: a core has many.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Resident {
@@ -60,7 +60,7 @@ pub(super) struct Resident {
 #[derive(Clone, Copy, Debug)]
 struct Register {
     ready: u64,
-    /// What waits for it waits for.
+    /// The stall reason of instructions that wait for it.
     cause: StallReason,
     /// The scoreboard that it arrives on, if it takes no fixed time and nobody has waited for it yet.
     board: Option<u8>,
@@ -209,8 +209,8 @@ impl Resident {
         }
     }
 
-    /// Works out when the next instruction can issue. `fetched` is when its code is there; what comes from another
-    /// arithmetic unit takes `crossing` cycles longer.
+    /// Computes when the next instruction can issue. `fetched` is when its code is there; results of another arithmetic unit
+    /// take `crossing` cycles longer.
     pub(super) fn wait_for(&mut self, instruction: &Coded, fetched: u64, crossing: u64) {
         let (mut earliest, mut reason) = (self.free, self.free_reason);
         if fetched > earliest {
@@ -248,7 +248,7 @@ impl Resident {
         (self.free, self.free_reason) = (until, reason);
     }
 
-    /// What an instruction defines is there at a time.
+    /// An instruction's results are available at a time.
     pub(super) fn define(&mut self, instruction: &Coded, ready: u64, cause: StallReason) {
         let board = instruction.scoreboard;
         let waits = board.map_or(0, |board| self.scoreboards[usize::from(board)].1);

@@ -1,13 +1,13 @@
-//! What each work-group of a launch has to do, counted without time, and which of them stand for all.
+//! The work of each work-group of a launch, counted without time, and the choice of those that stand for all.
 //!
-//! Where work-groups differ, the first few cores say little of the others. What a work-group has to do is the number of
-//! steps that its sub-groups take; counting them takes a fraction of timing them, and is done once for all plans of a kernel,
-//! which change how long a work-group takes and hardly how the work is shared out.
+//! If work-groups differ, the first few cores tell little about the others. The work of a work-group is the number of steps
+//! that its sub-groups take; counting them takes a fraction of timing them, and is done once for all plans of a kernel, which
+//! change how long a work-group takes but hardly how the work is distributed.
 //!
-//! A sample takes from each window of neighbours as many work-groups as its share: the window is put in order of work and cut
-//! into strata of as many, and each stratum is stood for by the work-group whose work is nearest to the stratum's mean. So
-//! the sample has the work of the launch, in its order and with its spread. The longest work-group of all is always there, for
-//! the launch may wait for it.
+//! A sample takes its share of work-groups from each window of neighbours: the window is sorted by work and cut into strata of
+//! equal size, and each stratum is represented by the work-group whose work is nearest to the stratum's mean. So the sample has
+//! the work of the launch, in its order and with its spread. The longest work-group of all is always included, because the
+//! launch may wait for it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ const MOST: u64 = 60_000_000;
 /// Strata of a window.
 const STRATA: usize = 8;
 
-/// What the work-groups of a launch have to do.
+/// The work of a launch's work-groups.
 #[derive(Clone, Debug)]
 pub struct Survey {
     /// Work-groups that were counted, in order, and the instructions that each issues.
@@ -54,8 +54,8 @@ pub(super) struct Chosen {
 }
 
 impl Survey {
-    /// Counts what the work-groups of a launch that has been checked have to do, and the lines that they touch, as long as
-    /// the L2 of `kept` could keep them, if there is one. They write to the launch's buffers. None where that takes too long, or work-groups wait for others.
+    /// Counts the work of a checked launch's work-groups, and the lines that they touch, as long as the L2 of `kept` could keep
+    /// them, if there is one. They write to the launch's buffers. None if that takes too long, or work-groups wait for others.
     pub(super) fn of(
         kernel: &Arc<Kernel>,
         launch: &Launch,
@@ -95,7 +95,7 @@ impl Survey {
             }
         }
         counted.sort_unstable();
-        // No work-group is taken to touch what another one does, among those that are not counted.
+        // Work-groups outside the counted ones are assumed to touch no common memory.
         let touched = |counted: usize| {
             let bytes = footprint.as_ref()?.bytes();
             Some((bytes as f64 * of as f64 / counted.max(1) as f64) as u64)

@@ -155,8 +155,8 @@ fn units_limit_many_sub_groups() {
     assert!((15.0..17.0).contains(&each), "{each}");
 }
 
-/// Cycles that each of 32 sub-groups' multiply-adds takes the core. Four chains take turns: `%x`, from which they start, and what
-/// they multiply with and add are made of the work-item's number.
+/// Cycles that each of 32 sub-groups' multiply-adds takes the core. Four chains take turns: `%x`, their start, and their
+/// factors and summands are computed from the work-item's id.
 fn multiply_adds(bench: &Bench, ty: &str, link: impl Fn(&str, usize) -> String) -> f64 {
     let cycles = |rounds: usize| {
         let mut body: Vec<String> = (0..4)
@@ -218,7 +218,7 @@ fn operands_are_read_from_registers() {
     assert!((15.5..17.0).contains(&fewer), "{fewer}");
     let floats = multiply_adds(&bench, "f32", three);
     assert!((11.8..13.2).contains(&floats), "{floats}");
-    // What the instruction before read is at hand: only the chain's own register is read.
+    // The previous instruction's operand is in the reuse cache: only the chain's own register is read.
     let together = multiply_adds(&bench, "f64", |from, _| format!("fma {from}, %by0, %to0"));
     assert!((15.5..17.0).contains(&together), "{together}");
     // Where nothing is said of it, operands cost nothing.
@@ -315,7 +315,7 @@ fn a_launch_finds_what_it_touches_of_a_large_buffer_in_l2_where_that_fits() {
     };
     let (short, long) = (5_000, 400_000);
     assert!(per_load(short, true) < 0.6 * per_load(short, false));
-    // 400,000 lines are 51 MB, and 30 MB are what stays of them.
+    // 400,000 lines are 51 MB, of which 30 MB stay.
     let (again, first) = (per_load(long, true), per_load(long, false));
     assert!((0.95..1.05).contains(&(again / first)), "{again} and {first}");
 }
@@ -441,7 +441,7 @@ fn sub_groups_meet_at_a_barrier_and_pass_values() {
     assert_eq!(u32::from_le_bytes(bytes), 5 + 3 * 127);
 }
 
-/// What 128 floats of a buffer are.
+/// The values of 128 floats of a buffer.
 fn floats(buffer: &Argument) -> impl Iterator<Item = f32> {
     let Argument::Buffer(buffer) = buffer else {
         panic!("a number is no buffer")
@@ -672,10 +672,7 @@ fn a_kernel_that_is_surely_behind_is_given_up() {
     let race = |kernel: &Kernel, pace: &Pace| {
         let launch = launch();
         let code = bench.timer.compile(kernel, &launch).expect("compiles");
-        bench
-            .timer
-            .race(&code, &launch, pace)
-            .expect("runs")
+        bench.timer.race(&code, &launch, pace).expect("runs")
     };
     let Raced::Ended(slow, course) = race(&plain, &pace) else {
         panic!("nobody leads yet");

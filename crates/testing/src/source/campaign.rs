@@ -32,9 +32,9 @@ const FEWEST: usize = 3;
 /// Plans tried for each kernel.
 const PLANS: usize = 8;
 
-/// What the checker says of a sum that must not overflow and does.
+/// The checker's report of an overflowing sum with a no-wrap promise.
 const OVERFLOW: &str = "which does not fit a signed";
-/// What the checker says of a race.
+/// The checker's report of a race.
 const RACES: [&str; 2] = ["with no barrier between", "nothing orders the two"];
 
 /// How a program became IR.
@@ -134,7 +134,7 @@ pub struct Difference {
     pub seed: u64,
     /// How it became IR.
     pub route: Route,
-    /// The plan; `none` where the plain kernel is not what the program means.
+    /// The plan; `none` if the plain kernel differs from the program.
     pub plan: String,
     /// What is wrong.
     pub why: String,
@@ -180,7 +180,7 @@ enum Outcome {
 }
 
 impl Subject {
-    /// Runs a kernel under a launch, and compares what it wrote with what the program means.
+    /// Runs a kernel under a launch, and compares its outputs with the program's meaning.
     fn outcome(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
         let options = match self.program.unordered {
             true => Options::FAST,
@@ -202,8 +202,8 @@ impl Subject {
         Outcome::Same
     }
 
-    /// As [`outcome`](Self::outcome), for a derived kernel. An early load of an iteration that never happens may read what
-    /// another work-item is writing: the checker calls it a race. Nothing uses what it reads, so the bits must be the
+    /// As [`outcome`](Self::outcome), for a derived kernel. An early load of an iteration that never happens may read an
+    /// element that another work-item is writing: the checker calls it a race. The value is unused, so the bits must be the
     /// same.
     fn outcome_of_derived(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
         match self.outcome(compiled, tried) {
@@ -407,7 +407,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
     }
 }
 
-/// The program of a seed with its launches, if enough of them mean something, and what is known of it.
+/// The program of a seed with its launches, if enough of them are valid, and its known properties.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     /// The program.

@@ -80,7 +80,7 @@ impl Compiler {
     /// The module that it makes of these programs, at the level of the file's number.
     ///
     /// # Errors
-    /// What it says against them.
+    /// Its messages about them.
     fn module(&self, programs: &[Prepared], file: u64, folder: &Path) -> Result<String, String> {
         let mut text = self.prelude.clone();
         for prepared in programs {

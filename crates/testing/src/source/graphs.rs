@@ -47,7 +47,7 @@ enum Address {
     Counter(usize),
 }
 
-/// What decides where a block goes on.
+/// The condition that decides where a block continues.
 #[derive(Clone, Copy, Debug)]
 enum Test {
     /// A bit of a register.

@@ -1,9 +1,9 @@
-//! What a program means, computed from its syntax tree alone: the third opinion beside nvcc's and the translators'.
+//! A program's meaning, computed from its syntax tree alone: the third opinion beside nvcc's and the translators'.
 //!
-//! Work-items run a statement together, those that take the same way; who leaves a loop waits behind it. What C leaves
-//! undefined (an access out of bounds, a signed overflow, a division by zero, a barrier that not all reach) and what
-//! takes too long makes a launch invalid: such launches are not tried. Work-groups that wait for each other take turns;
-//! what they read is settled by what they wait for, so any order gives the same.
+//! Work-items on the same path run a statement together; those that leave a loop wait behind it. Undefined behaviour of C (an
+//! access out of bounds, a signed overflow, a division by zero, a barrier that some work-items miss) and excessive run time
+//! make a launch invalid, and it is not tried. Work-groups that wait for each other take turns; the waits determine the values
+//! that they read, so any order gives the same.
 
 use super::launches::Launch;
 use super::tree::{
@@ -214,7 +214,7 @@ impl<'p> Machine<'p> {
                         Exchange::Xor => Some(lane ^ by),
                     };
                     let from = from.filter(|&from| from < WARP).unwrap_or(lane);
-                    // What those give who do not take part is not defined.
+                    // The values of absent work-items are undefined.
                     if by >= WARP || party >> from & 1 == 0 {
                         return Err(Invalid::Together);
                     }
@@ -487,7 +487,7 @@ fn computed(op: Arithmetic, ty: Scalar, left: u64, right: u64) -> Option<u64> {
             Arithmetic::Mul => left * right,
             _ => return None,
         };
-        // What overflows soon makes a NaN, and whose bits that has is the device's affair.
+        // Overflowing values soon make a NaN, and its bits depend on the device.
         return result.is_finite().then_some(u64::from(result.to_bits()));
     }
     let width = i128::from(ty.ir().bits());

@@ -29,7 +29,7 @@ pub struct Launch {
 pub struct Tried {
     /// What the program is given.
     pub launch: Launch,
-    /// What the interpreter says of each array.
+    /// The interpreter's result for each array.
     pub results: Vec<Vec<u64>>,
 }
 

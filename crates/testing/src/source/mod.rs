@@ -7,14 +7,13 @@
 //!                              └ translate ─► ir::Kernel ◄─────────────┘
 //! ```
 //!
-//! The programs have what the generator of [`random_kernel`](super::random_kernel) does not write: conditions that are cut
-//! short, loops with several ends and several `continue`s, tests anywhere, counters of every width that go up, down and by
-//! steps known at run time, `switch` that falls through, pointers that walk, parameters that may be the same memory,
-//! addresses that merge from several places, returns in front of barriers. `graphs` writes control flow without
-//! structure.
+//! The programs have features that the generator of [`random_kernel`](super::random_kernel) does not write: short-circuit
+//! conditions, loops with several exits and several `continue`s, tests anywhere, counters of every width that go up, down and
+//! by run-time steps, `switch` that falls through, pointers that walk, parameters that may alias, addresses that merge from
+//! several places, returns in front of barriers. `graphs` writes unstructured control flow.
 //!
-//! [`campaign`] tries plans: a plan is derived once, with what a launch file would say, and must give the plain kernel's
-//! bits under every launch that means something. [`compilers`] gives it what nvcc and clang make of the programs.
+//! [`campaign`] tries plans: a plan is derived once, with the facts that a launch file would state, and must give the plain
+//! kernel's bits under every valid launch. [`compilers`] gives it the output of nvcc and clang for the programs.
 
 pub mod campaign;
 pub mod compilers;

@@ -1,5 +1,5 @@
-//! A program as PTX, in the plainest way: every variable has a register, every statement its instructions, every way a
-//! branch. What the front end makes of it has the shapes that compilers' output has, and more of them.
+//! A program as PTX, translated without optimization: every variable has a register, every statement its instructions, every
+//! path a branch. The front end sees the shapes that compilers' output has, and more of them.
 //!
 //! Numbers of less than 32 bits stand in 32-bit registers, extended by their sign.
 

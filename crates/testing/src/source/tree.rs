@@ -1,8 +1,8 @@
 //! The syntax tree of a program: the C that people write in kernels, and no more of it.
 //!
-//! Every expression has a type of its own and every operation says in which type it computes, so that C's promotions
-//! need no rules here: the printer writes a cast wherever C would promote. Side effects (`i++`, `*p++`) stand where C
-//! orders them: nothing else in the same expression mentions what they change.
+//! Every expression has a type, and every operation states the type in which it computes, so that C's promotions need no rules
+//! here: the printer writes a cast wherever C would promote. Side effects (`i++`, `*p++`) stand where C orders them: nothing
+//! else in the same expression mentions their variables.
 
 use crate::ir::Type;
 
@@ -255,7 +255,7 @@ pub struct Loop {
     pub before: Option<Condition>,
     /// What each iteration does.
     pub body: Vec<Statement>,
-    /// What is done at the end of each iteration, after a `continue`, too. None where a test comes after.
+    /// The step at the end of each iteration, after a `continue`, too. None if a test comes after.
     pub step: Vec<Statement>,
     /// Tested after an iteration.
     pub after: Option<Condition>,
@@ -360,8 +360,8 @@ pub struct Program {
     pub partial: bool,
     /// Work-groups wait for each other.
     pub waits: bool,
-    /// What they wait for, and what they read then, no fence keeps apart: right on a device whose compiler leaves the
-    /// order as it is, a race by the letter.
+    /// No fence separates their wait from the reads after it: correct on a device whose compiler keeps the order, a race by the
+    /// memory model.
     pub unordered: bool,
 }
 

@@ -12,12 +12,12 @@ use crate::report::{Geometry, Report, Verdict};
 use crate::tune::space::{likely_plans_of, without_shared_copies};
 use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
 
-/// What to do about a kernel, and why.
+/// The recommendation for a kernel, with reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Advice {
     /// The kernel's name.
     pub kernel: String,
-    /// The device, as `--device` spells it, or what the profiler was run on.
+    /// The device, as `--device` spells it, or the device of the profiler's run.
     pub device: String,
     /// Work-groups and work-items in each.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,12 +29,12 @@ pub struct Advice {
     pub time_ns: f64,
     /// The procedure, question by question.
     pub steps: Vec<Step>,
-    /// What could be done, the cheapest first; empty where no plan could be tried.
+    /// The possible remedies, the cheapest first; empty if no plan could be tried.
     pub choices: Vec<Choice>,
     /// Why the launch shows little of the kernel, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// The verdict in a sentence with its numbers.
     pub conclusion: String,
@@ -44,12 +44,12 @@ pub struct Advice {
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
-    /// What would help instead, or besides.
+    /// Alternatives and additions.
     pub instead: Vec<Remedy>,
     /// How fast the kernel can get at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
-    /// What that means for the program that the kernel is a part of.
+    /// The consequence for the program that the kernel is a part of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
     /// How the numbers were made.
@@ -59,7 +59,7 @@ pub struct Advice {
 /// One thing that could be done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Choice {
-    /// What it is.
+    /// Its kind.
     pub what: Verdict,
     /// With which plan, where it takes one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct Choice {
     pub time_ns: f64,
     /// The plain kernel's time divided by it.
     pub speedup: f64,
-    /// What has to hold for it, where that is not known.
+    /// Its condition, if that is not known to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<&'static str>,
     /// Whether it is the one to do.
@@ -106,8 +106,8 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
-    // Where the simulator proposes what to measure, all plans are worth asking it for. A kernel without a load in a loop has no
-    // plans, but the report still says what limits it.
+    // If the simulator proposes the plans to measure, it can be asked about all of them. A kernel without a load in a loop has
+    // no plans, but the report still names its limits.
     let likely = match bench.predictor() {
         _ if loads.is_empty() => Some(Vec::new()),
         Some(_) => None,
@@ -206,8 +206,8 @@ impl Advice {
         }
     }
 
-    /// The advice on a kernel whose run a profiler has seen, with the plans tried on `bench`. What the profiler does not
-    /// tell is taken from the run on `bench`: where the waiting is, and how many registers are to spare.
+    /// The advice on a kernel whose run a profiler has seen, with the plans tried on `bench`. Facts that the profiler does not
+    /// report come from the run on `bench`: the stalls, and the spare registers.
     ///
     /// # Errors
     /// As for [`tune::tune`].
@@ -220,7 +220,7 @@ impl Advice {
         advise_with(subject, bench, Some(profiled), progress)
     }
 
-    /// Adds what the kernel's speedup means for a program of whose time it takes `share`.
+    /// Adds the effect of the kernel's speedup on a program of whose time it takes `share`.
     ///
     /// # Errors
     /// The share is not above 0 and at most 1.
@@ -246,7 +246,7 @@ impl Advice {
     }
 }
 
-/// What could be done, the cheapest first.
+/// The possible remedies, the cheapest first.
 fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     let mut choices = vec![Choice {
         what: Verdict::LeaveIt,
@@ -300,7 +300,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices
 }
 
-/// The verdict where no plan could be tried: what the documents say of such answers.
+/// The verdict if no plan could be tried: the documents' statement on such answers.
 fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
     // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
     let required = &steps[..2];

@@ -10,7 +10,7 @@ use crate::report::number::{figures, percent};
 /// One remedy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Remedy {
-    /// What was found and what would help, in sentences with numbers.
+    /// Findings and remedies, in sentences with numbers.
     pub finding: String,
     /// The source place that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ const MANY_CONDITIONS: u32 = 3;
 /// They matter where a unit is busy for this share of the time.
 const COMPUTES: f64 = 0.4;
 
-/// What would help, by what it is about.
+/// Remedies, by subject.
 pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
     let mut remedies: Vec<Remedy> = case
         .profile
@@ -210,12 +210,12 @@ fn bank_conflicts(case: &Case<'_>) -> Option<String> {
 /// The largest reason that is not a load, where it matters.
 fn waiting_elsewhere(case: &Case<'_>) -> Option<String> {
     let remedy = |reason| match reason {
-        StallReason::Barrier => Some("fewer barriers, or smaller work-groups of which more are resident"),
+        StallReason::Barrier => Some("fewer barriers, or more resident work-groups of a smaller size"),
         StallReason::NoInstruction => Some("less code in the loop, by less unrolling"),
         StallReason::ShortScoreboard => {
             Some("fewer special functions, conversions and accesses to shared memory")
         }
-        StallReason::MemoryThrottle => Some("wider loads, of which fewer are needed"),
+        StallReason::MemoryThrottle => Some("fewer, wider loads"),
         StallReason::BranchResolving => Some("fewer branches"),
         StallReason::Wait => Some("independent operations side by side, by unrolling"),
         StallReason::LongScoreboard
@@ -228,7 +228,7 @@ fn waiting_elsewhere(case: &Case<'_>) -> Option<String> {
         .filter(|stall| stall.share >= MATTERS)
         .find_map(|stall| remedy(stall.reason).map(|remedy| (stall, remedy)))?;
     Some(format!(
-        "Sub-groups spend {} of their time on `{}`: what helps there is {}.",
+        "Sub-groups spend {} of their time on `{}`; the remedy is {}.",
         percent(largest.0.share),
         largest.0.reason.name(),
         largest.1

@@ -1,8 +1,8 @@
-//! What limits a kernel and what would help: NVIDIA's and Intel's checklists, with numbers.
+//! The limits of a kernel and the remedies: NVIDIA's and Intel's checklists, with numbers.
 //!
-//! The question of Intel's and NVIDIA's guides is always the same: does the kernel wait for memory while memory has
-//! bandwidth to spare? Then too little is on its way at once. What helps, the cheapest first: more work-groups, more
-//! loads of each work-item at once (unrolling), loads that start earlier (prefetching).
+//! Intel's and NVIDIA's guides ask the same question: does the kernel wait for memory while memory has bandwidth to spare? Then
+//! too few bytes are in flight. The remedies, the cheapest first: more work-groups, more loads per work-item in flight
+//! (unrolling), loads that start earlier (prefetching).
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -18,7 +18,7 @@ pub struct Step {
     pub question: &'static str,
     /// Its answer.
     pub answer: Answer,
-    /// What was found, in sentences with numbers.
+    /// The findings, in sentences with numbers.
     pub finding: String,
     /// The source place that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,18 +43,18 @@ pub enum Answer {
 /// One number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measure {
-    /// What was measured.
+    /// The measured number.
     pub name: &'static str,
     /// How much.
     pub value: f64,
-    /// Of what: `%`, `bytes`, `GB/s`, or empty for a plain count.
+    /// Its unit: `%`, `bytes`, `GB/s`, or empty for a plain count.
     pub unit: &'static str,
 }
 
 /// Everything that the questions are answered from.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// What is known of the run as a whole.
+    /// The facts about the run as a whole.
     pub evidence: &'a Evidence,
     /// Where its time goes.
     pub profile: Option<&'a Profile>,
@@ -64,7 +64,7 @@ pub struct Case<'a> {
     pub footprint: Option<u64>,
 }
 
-/// Bandwidth counts as used up from this share of what memory can deliver on: memory answers late from there on.
+/// Bandwidth counts as saturated from this share of memory's limit on: memory answers late from there on.
 const USED_UP: f64 = 0.8;
 /// Waiting for loads matters from this share of the sub-groups' time on.
 const WAITS: f64 = 0.3;
@@ -137,7 +137,7 @@ fn bandwidth_to_spare(case: &Case<'_>) -> Step {
     .with("bandwidth of device memory", evidence.bandwidth, "GB/s")
 }
 
-/// Whether most of what device memory delivers is for loads that ask for scattered pieces.
+/// Whether most of device memory's traffic is for loads of scattered pieces.
 fn is_scattered(case: &Case<'_>) -> bool {
     let loads = || case.profile.into_iter().flat_map(|profile| &profile.loads);
     let all: f64 = loads().map(|load| load.memory_bytes).sum();
@@ -188,7 +188,7 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
     step(
         "Do sub-groups mostly wait for loads from device memory?",
         found,
-        "The profile does not say what sub-groups wait for.",
+        "The profile has no stall reasons.",
     )
     .at(load.map(|load| load.place.as_str()))
     .with(

@@ -122,7 +122,7 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
     table.trim_fmt()
 }
 
-/// How much there is to gain at most, and because of what.
+/// The largest possible gain, and the limit behind it.
 fn gains(bounds: &Bounds, advice: &Advice, columns: Columns) -> String {
     let chosen = advice.choices.iter().find(|choice| choice.chosen);
     let mut sentences = crate::report::gains::sentences(bounds, chosen.map(|choice| choice.speedup));

@@ -1,9 +1,8 @@
 //! PTX in the images that programs load: as text, or in a fat binary, plain or compressed.
 //!
-//! A fat binary is a header of 16 bytes (magic number, version, the header's size at byte 6, the size of what follows at byte 8)
-//! and entries, one after the other. An entry says its kind at byte 0 (1 is PTX, 2 machine code), its header's size at 4, its
-//! payload's at 8, what of that is used at 16 if it is compressed, the architecture at 28, flags at 40, and the size
-//! uncompressed at 56.
+//! A fat binary is a header of 16 bytes (magic number, version, the header's size at byte 6, the size of the rest at byte 8),
+//! followed by entries. An entry has its kind at byte 0 (1 is PTX, 2 machine code), its header's size at 4, its payload's at 8,
+//! the used size of a compressed payload at 16, the architecture at 28, flags at 40, and the uncompressed size at 56.
 
 use crate::error::{Error, Result};
 use crate::ir::limits;

@@ -50,15 +50,15 @@ pub struct Captured {
     pub memory: Vec<Allocation>,
     /// Variables of the module.
     pub variables: Vec<Variable>,
-    /// Whether it is known what the launch left in its memory; otherwise `after` is what was there before.
+    /// Whether the memory after the launch is known; otherwise `after` is the memory before it.
     pub has_run: bool,
     /// The module's text, for the device that it ran on; nothing if its image has only machine code.
     pub module: Option<String>,
-    /// What the program's machine code makes of the sums that the text leaves to the assembler.
+    /// The machine code's choice for the sums that the text leaves to the assembler.
     pub contraction: Contraction,
 }
 
-/// What is known of a launch's machine code where its text leaves it to the assembler whether products and sums are fused.
+/// The known facts about a launch's machine code, if its text leaves the fusion of products and sums to the assembler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Contraction {
     /// Nobody asked yet.
@@ -66,7 +66,7 @@ pub enum Contraction {
     Unknown,
     /// The text leaves nothing to the assembler.
     NothingOpen,
-    /// What is made of each sum that it leaves to it, in the order in which they stand.
+    /// The choice for each of these sums, in the order of the text.
     Decided(Vec<Fused>),
     /// The same bytes come of several choices for this sum, by its number, so that the launch does not tell.
     Untold(usize),
@@ -81,9 +81,9 @@ pub enum Contraction {
 pub struct Allocation {
     /// Address of its first byte.
     pub address: u64,
-    /// What it held before the launch.
+    /// Its contents before the launch.
     pub before: Arc<[u8]>,
-    /// What it held afterwards.
+    /// Its contents after the launch.
     pub after: Arc<[u8]>,
     /// Whether another process or device may have written it meanwhile.
     pub is_foreign: bool,
@@ -94,18 +94,18 @@ pub struct Allocation {
 pub struct Variable {
     /// Its name.
     pub name: String,
-    /// Where it was, and what it held.
+    /// Its address and contents.
     pub memory: Allocation,
 }
 
-/// The first byte at which memory differs from what it held after the captured launch.
+/// The first byte at which memory differs from its contents after the captured launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its address.
     pub address: u64,
-    /// What it held after the captured launch.
+    /// Its contents after the captured launch.
     pub captured: u8,
-    /// What it holds now.
+    /// Its present contents.
     pub found: u8,
     /// How many bytes of the same allocation differ.
     pub bytes: u64,
@@ -117,7 +117,7 @@ impl Allocation {
         self.address + self.before.len() as u64
     }
 
-    /// Where what it holds now first differs from what it held after the launch.
+    /// Where its present contents first differ from those after the launch.
     pub fn difference(&self, now: &[u8]) -> Option<Difference> {
         if now == &self.after[..] {
             return None;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What `launch.toml` says.
+/// The contents of `launch.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Manifest {

@@ -11,9 +11,9 @@
 //!   KERNEL/tuned.ptx       the better kernel, once it was tuned; tuned.toml what it rests on
 //! ```
 //!
-//! The library that is preloaded writes most of it (`headstart-driver`); it knows no PTX. Here it is read. A launch keeps the
-//! addresses that it had, so that a pointer inside a structure or a buffer means what it meant:
-//! [`Launch::memory`](crate::device::Launch::memory) puts the buffers there.
+//! The preloaded library writes most of it (`headstart-driver`); it does not parse PTX. It is read here. A launch keeps its
+//! addresses, so that a pointer inside a structure or a buffer stays valid: [`Launch::memory`](crate::device::Launch::memory)
+//! puts the buffers there.
 
 mod fat_binary;
 mod launch;
@@ -29,5 +29,5 @@ pub use process::{Class, Counts, Process, Seen};
 pub const LAUNCH: &str = "launch.toml";
 /// The module of a captured launch, in its folder.
 pub const MODULE: &str = "module.ptx";
-/// What a finished capture has, in its folder.
+/// The contents of a finished capture's folder.
 pub const WHOLE: &str = "capture.toml";

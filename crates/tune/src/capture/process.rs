@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 256 << 20;
 pub struct Process {
     /// Its number.
     pub number: u32,
-    /// What was run.
+    /// The command line.
     pub command: String,
     /// The driver's version; 0 if it is not known.
     pub driver: i64,
@@ -37,7 +37,7 @@ pub struct Process {
     pub captured: Vec<String>,
     /// Folders of launches that were chosen and not captured, and why.
     pub skipped: Vec<(String, String)>,
-    /// What went wrong beside that.
+    /// Further errors.
     pub troubles: Vec<String>,
 }
 
@@ -48,11 +48,11 @@ pub struct Seen {
     pub name: String,
     /// The image's hash; nothing if that is not known.
     pub image: Option<String>,
-    /// What was counted.
+    /// The counts.
     pub counts: Counts,
 }
 
-/// What was counted of a kernel.
+/// The counts of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Launches.
@@ -75,7 +75,7 @@ pub struct Counts {
     pub in_graphs: u32,
     /// Launches that took the kernel put in place.
     pub replaced: u64,
-    /// Launches that did not meet what that rests on.
+    /// Launches that did not meet the kernel's assumptions.
     pub refused: u64,
     /// Timed launches of it, and their times in nanoseconds.
     pub replaced_timed: (u64, u64),
@@ -107,8 +107,8 @@ impl Counts {
 
     /// The launch that says most of the kernel, and the share of its time that launches of about that length take.
     ///
-    /// Half of the time is in launches that take at least as long, half in those that take at most as long: what a better
-    /// kernel gains for it, it gains where the time is. The longest launch may be one of a kind.
+    /// Half of the time is in launches that take at least as long, half in those that take at most as long: so a better
+    /// kernel's gain for it is a gain where the time is. The longest launch may be an outlier.
     pub fn typical(&self) -> (u64, f64) {
         let total: u64 = self.classes.iter().map(|class| class.total_ns).sum();
         let mut before = 0;

@@ -22,26 +22,26 @@ use crate::report::{AtFullSize, Outputs};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
-    /// Where the data of checks lies, and what runs them: the simulator's functional engine.
+    /// The device for the data of checks, and for running them: the simulator's functional engine.
     fn device(&self) -> &dyn Device;
 
-    /// Everything that its times depend on, for the log: what it is, its driver or its model.
+    /// Everything that its times depend on, for the log: its name, its driver or its model.
     fn identity(&self) -> String {
         format!("{:?}", self.device().description())
     }
 
-    /// What the passes must know of the device.
+    /// The device's properties that the passes need.
     fn target(&self) -> prefetch::Target;
 
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;
 
-    /// What the functional engine looks out for.
+    /// The functional engine's checks.
     fn engine_options(&self) -> Options {
         Options::CHECKING
     }
 
-    /// What becomes of each prefetch of a kernel.
+    /// The effect of each prefetch of a kernel.
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
         let _ = kernel;
         Vec::new()
@@ -56,8 +56,7 @@ pub trait Bench: Sync {
         1
     }
 
-    /// Whether it is told in time what it predicts, where it is a [predictor](Bench::predictor) that is given up after a
-    /// while.
+    /// Whether it gets its predictions in time, if its [predictor](Bench::predictor) is abandoned after a while.
     fn predicts_in_time(&self) -> bool {
         true
     }
@@ -72,7 +71,7 @@ pub trait Bench: Sync {
         None
     }
 
-    /// What predicts its times: the model of a device of the same kind, where there is one.
+    /// The predictor of its times: the model of a device of the same kind, if there is one.
     fn predictor(&self) -> Option<&dyn Bench> {
         None
     }
@@ -103,8 +102,8 @@ pub trait Bench: Sync {
         Ok(Vec::new())
     }
 
-    /// As [`Bench::time`], for callers that need only the nanoseconds: what the time is explained with is left out where
-    /// that costs more than the time.
+    /// As [`Bench::time`], for callers that need only the nanoseconds: the explanation of the time is left out if it costs more
+    /// than the time.
     ///
     /// # Errors
     /// As those of [`Bench::time`].
@@ -112,7 +111,7 @@ pub trait Bench: Sync {
         Ok(self.time(bound, kernel)?.time_ns)
     }
 
-    /// What can be chosen on it beside the plan: see [`ways`](mod@super::ways); none where nothing can.
+    /// The settings that can be chosen on it beside the plan: see [`ways`](mod@super::ways); none if there are none.
     fn choices(&self) -> Option<Choices> {
         None
     }
@@ -125,7 +124,7 @@ pub trait Bench: Sync {
         Err(Error::device("the device has one size of register files"))
     }
 
-    /// What a kernel's code takes of a work-item's registers; none where that is not known.
+    /// The registers of a work-item that a kernel's code takes; none if unknown.
     ///
     /// # Errors
     /// The kernel is too large.
@@ -134,7 +133,7 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// What a kernel leaves in the outputs of a workload, where the bench runs kernels on a device of its own.
+    /// A kernel's outputs for a workload, if the bench runs kernels on a device of its own.
     ///
     /// # Errors
     /// The device cannot run the kernel, or running it went wrong.
@@ -143,19 +142,19 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// Whether it can tell itself what the plain kernel leaves at full size: a device that runs kernels, and is compared
-    /// with the simulator on a [sample](super::sample) of work-groups.
+    /// Whether it can compute the plain kernel's outputs at full size itself: a device that runs kernels, and is compared with
+    /// the simulator on a [sample](super::sample) of work-groups.
     fn checks_on_device(&self) -> bool {
         false
     }
 
-    /// What outputs at full size were compared with, once some were.
+    /// The reference for outputs at full size, once there were some.
     fn at_full_size(&self) -> Option<AtFullSize> {
         None
     }
 
-    /// Times kernels against each other, the plain one first, and compares the outputs of each with what is `right`. What
-    /// came of each, in order.
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with the reference `right`. The
+    /// outcome of each, in order.
     ///
     /// # Errors
     /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
@@ -171,13 +170,13 @@ pub trait Bench: Sync {
     }
 }
 
-/// What outputs at full size are compared with.
+/// The reference for outputs at full size.
 #[derive(Clone, Copy, Debug)]
 pub enum Right<'a> {
-    /// What the simulator computes for all of the launch.
+    /// The simulator's results for all of the launch.
     Simulated,
-    /// What the kernel as it is leaves on the device, where the bench [can tell](Bench::checks_on_device); and that with
-    /// what these work-groups leave on the simulator.
+    /// The unmodified kernel's outputs on the device, if the bench [can compare there](Bench::checks_on_device); and their
+    /// comparison with these work-groups' outputs on the simulator.
     OnDevice(Option<&'a Sample>),
 }
 
@@ -189,11 +188,11 @@ pub struct Timed {
     /// The quartiles of a measured time, in nanoseconds; of a simulated sample of work-groups, how far the time of all may lie
     /// from this. None where the model leaves nothing to chance.
     pub interval_ns: Option<(f64, f64)>,
-    /// What it tells about the kernel.
+    /// Its information about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.
     pub profile: Option<Profile>,
-    /// What the device counted, in words, with unit and value.
+    /// The device's counters, in words, with unit and value.
     pub counted: Vec<(&'static str, &'static str, f64)>,
     /// How the time was found, in a sentence.
     pub note: String,
@@ -206,18 +205,18 @@ pub struct Timed {
 pub struct Looked {
     /// Its time, and where that goes.
     pub timed: Timed,
-    /// What some of its sub-groups do in the middle of the launch, if they were watched.
+    /// The activity of some of its sub-groups in the middle of the launch, if they were watched.
     pub timeline: Option<Timeline>,
     /// Its instructions.
     pub program: Option<Arc<MachineProgram>>,
-    /// What is given to NVIDIA's compiler, where the device is one of NVIDIA's.
+    /// The text for NVIDIA's compiler, if the device is one of NVIDIA's.
     pub ptx: Option<String>,
     /// The part of the resident sub-groups' time that waiting at each instruction takes, in the order of
     /// [`StallReason::ALL`].
     pub waited: Vec<[f64; StallReason::ALL.len()]>,
 }
 
-/// What came of a run that was compared with others.
+/// The outcome of a run that was compared with others.
 #[derive(Clone, Debug)]
 pub enum Raced {
     /// It ran to its end, and how far it had come by then at each time, where that is known.
@@ -226,8 +225,8 @@ pub enum Raced {
     Behind(Behind),
 }
 
-/// What was found for the kernel that was asked for last: a search asks plan by plan, and its plain kernel stays the same.
-/// `K` is what the answer depends on besides.
+/// The answer for the last kernel: a search queries plan by plan, and its plain kernel stays the same. `K` is the rest of the
+/// key.
 pub(super) struct Last<T, K = ()> {
     found: Mutex<Option<(Arc<Kernel>, K, T)>>,
 }
@@ -241,7 +240,7 @@ impl<T, K> Default for Last<T, K> {
 }
 
 impl<T: Clone, K: PartialEq> Last<T, K> {
-    /// What is known of this kernel: of this very one, not of one that is equal.
+    /// The answer for exactly this kernel, not for an equal one.
     pub fn known(&self, kernel: &Arc<Kernel>, besides: &K) -> Option<T> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         known(found.as_ref(), kernel, besides)
@@ -253,7 +252,7 @@ impl<T: Clone, K: PartialEq> Last<T, K> {
         *found = Some((Arc::clone(kernel), besides, answer));
     }
 
-    /// What is known of this kernel, or else what `find` finds; whoever asks meanwhile waits for it.
+    /// The answer for this kernel if known, otherwise the result of `find`; concurrent queries wait for it.
     ///
     /// # Errors
     /// Those of `find`; then nothing is kept.

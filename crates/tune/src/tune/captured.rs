@@ -32,7 +32,7 @@ use crate::suggest::quoted;
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 const CLUSTER: u32 = 4;
 
-/// What the parameters of a captured launch get.
+/// The arguments of a captured launch.
 #[derive(Debug)]
 pub struct CapturedData {
     captured: Arc<Captured>,
@@ -59,7 +59,8 @@ enum Value {
     Workspace,
 }
 
-/// Where a cooperative launch's workspace is where the launch runs in its own address space. No allocation of a program's is there.
+/// The address of a cooperative launch's workspace if the launch runs in its own address space. No allocation of a program is
+/// there.
 const WORKSPACE: u64 = 0x0f_0000_0000;
 
 impl PartialEq for CapturedData {
@@ -69,7 +70,7 @@ impl PartialEq for CapturedData {
 }
 
 impl CapturedData {
-    /// What a parameter gets.
+    /// A parameter's argument.
     pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<Given> {
         let value = self.values.get(&param.name);
         let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
@@ -119,7 +120,7 @@ pub fn captured_subject(captured: Captured) -> Result<FileSubject> {
     read(Arc::new(captured), false)
 }
 
-/// The text of a captured launch's kernel, and what messages call it.
+/// The text of a captured launch's kernel, and its name in messages.
 fn text_of(captured: &Captured) -> Result<(&str, String)> {
     let file = captured.folder.join(crate::capture::MODULE);
     let text = captured.module.as_deref().ok_or_else(|| {
@@ -132,7 +133,7 @@ fn text_of(captured: &Captured) -> Result<(&str, String)> {
     Ok((text, file.to_string_lossy().into_owned()))
 }
 
-/// What is known of a captured launch's kernel whatever its parameters lead to.
+/// The facts about a captured launch's kernel that hold for any parameters.
 fn shared_facts(captured: &Captured) -> Facts {
     let fused = match &captured.contraction {
         Contraction::Decided(fused) => Some(fused.clone()),
@@ -145,7 +146,7 @@ fn shared_facts(captured: &Captured) -> Facts {
     }
 }
 
-/// A captured launch's kernel, whatever its parameters lead to.
+/// A captured launch's kernel, for any parameters.
 ///
 /// # Errors
 /// Its image has no PTX; the kernel cannot be read.
@@ -224,7 +225,7 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
     Ok(FileSubject::of_module(imported, launch))
 }
 
-/// What each parameter of the kernel is.
+/// The role of each parameter of the kernel.
 fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, Value>> {
     let mut values = BTreeMap::new();
     for (param, origin) in imported.kernel.params.iter().zip(&imported.original.parameters) {
@@ -337,7 +338,7 @@ fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>)
     }
 }
 
-/// What came of running a captured launch again.
+/// The outcome of running a captured launch again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// Bytes of memory that were compared.
@@ -348,7 +349,7 @@ pub struct Replay {
     pub differences: Vec<Difference>,
 }
 
-/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with what it held
+/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with the contents
 /// after the launch.
 ///
 /// # Errors
@@ -361,8 +362,8 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     compared(&captured, &workload, &outputs)
 }
 
-/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; nothing where the
-/// bench does not tell what a kernel leaves.
+/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; none if the bench
+/// does not return a kernel's outputs.
 ///
 /// # Errors
 /// As for [`replay`]; the memory cannot be where it was.
@@ -388,7 +389,7 @@ pub(super) fn replay_on(captured: &Captured, choice: &[Fused], bench: &dyn Bench
         .transpose()
 }
 
-/// Compares what a launch left in its own address space with what the captured one did.
+/// Compares a launch's memory, in its own address space, with the captured launch's.
 fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Result<Replay> {
     let placed = workload.placed.as_ref();
     let placed = placed.ok_or_else(|| Error::bug("a launch that is run again is not where it was"))?;
@@ -404,7 +405,7 @@ fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Re
         differences: Vec::new(),
     };
     for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
-        // What is left in the driver's own memory is nobody's business.
+        // The driver's own memory is not compared.
         if *address == WORKSPACE {
             continue;
         }
@@ -427,16 +428,16 @@ pub struct Exchange {
     pub module: String,
     /// Variables of it that must hold addresses of the program's: the variable here, and the program's.
     pub addresses: Vec<(String, String)>,
-    /// What every launch is looked at for, words with spaces between, as the preloaded library knows them.
+    /// The facts that every launch is checked for, as words separated by spaces, in the format of the preloaded library.
     pub facts: Vec<String>,
     /// The same for people.
     pub sentences: Vec<String>,
 }
 
-/// What a launch must meet so that a rewritten module's entry computes what the captured kernel does.
+/// The facts that a launch must meet so that a rewritten module's entry computes the same as the captured kernel.
 ///
 /// # Errors
-/// It rests on something that cannot be looked at when the program launches: what.
+/// It assumes a fact that cannot be checked when the program launches: which.
 pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModule) -> Result<Exchange> {
     let original = subject
         .original()

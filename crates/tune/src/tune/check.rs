@@ -1,6 +1,6 @@
-//! Whether a kernel that was derived computes what the plain one computes: functional runs at the numbers of iterations
-//! where derived loops go wrong, and of some work-groups at full size, the first ones or a [sample] of all;
-//! and symbolically, that it uses the values that the plain one loads, whatever the data are.
+//! Whether a derived kernel computes the same as the plain one: functional runs at the trip counts where derived loops go
+//! wrong, and of some work-groups at full size, the first ones or a [sample] of all; and symbolically, that it uses the values
+//! that the plain one loads, whatever the data are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct Checks<'d> {
     device: &'d dyn Device,
     /// By number of iterations; the one at full size has none.
     runs: BTreeMap<Option<u64>, Run>,
-    /// By number of iterations: what the symbolic checker compares with.
+    /// By trip count: the symbolic checker's reference.
     symbolic: BTreeMap<u64, Plain>,
     /// The work-groups that run at full size, where they are a sample.
     sample: Option<Arc<Sample>>,
@@ -36,7 +36,7 @@ pub struct Checks<'d> {
 pub enum AtFullSize {
     /// The first ones.
     First,
-    /// The first, the last, and others at random by this seed; the first ones where work-groups may see what others do.
+    /// The first, the last, and others at random by this seed; the first ones if work-groups may see each other's writes.
     Sample {
         /// The seed.
         seed: u64,
@@ -312,7 +312,7 @@ pub fn compare(workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Res
 /// few hundred times the largest error of most ([`approximate`](crate::front::lang::approximate)), and that of `tanh`.
 const APPROXIMATELY: f64 = 1e-3;
 
-/// Compares all outputs of a workload with those of another device: what hardware approximates differs between them.
+/// Compares all outputs of a workload with those of another device: hardware approximations differ between them.
 ///
 /// # Errors
 /// One differs: which, and where.
@@ -328,7 +328,7 @@ pub(crate) fn approximately(kernel: &Kernel) -> Compare {
     }
 }
 
-/// Whether a kernel uses what hardware approximates.
+/// Whether a kernel uses hardware approximations.
 pub fn approximates(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {
@@ -373,7 +373,7 @@ fn few_groups(mut workload: Workload) -> (Workload, RunOf) {
     (zeroed(workload), RunOf::All)
 }
 
-/// Whether a work-group may ask what another has done.
+/// Whether a work-group may observe another's results.
 fn may_wait(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {

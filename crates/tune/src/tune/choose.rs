@@ -13,9 +13,9 @@ pub const THRESHOLD: f64 = 1.03;
 /// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
 /// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
 ///
-/// Whether the work can be split is a matter of what its results are for. Where nobody has said that it can, more
-/// work-groups are named with their time and this condition, and are not chosen, however cheap they are. That holds for
-/// every verdict: of plans that were tried, of a profiler's numbers alone, and on the page.
+/// Whether the work can be split depends on the use of its results. Unless the subject states that it can, more work-groups are
+/// listed with their time and this condition, and are not chosen, however cheap they are. That holds for every verdict: from
+/// tried plans, from a profiler's numbers alone, and on the page.
 pub fn choose(
     baseline_ns: f64,
     trials: &[Trial],

@@ -14,7 +14,7 @@ pub enum Compare {
     BitsOrNan,
     /// The same elements in any order, as an atomic counter hands out places.
     Multiset,
-    /// Whatever is left is right, as where work-items race for a place with different values.
+    /// Any result is right, as when work-items race for a place with different values.
     Any,
     /// Numbers that differ by at most this share of the larger one, as the order of float atomics leaves them.
     Relative(f64),
@@ -43,11 +43,11 @@ impl Compare {
         self.check_part(element, 0, largest, right, found)
     }
 
-    /// The same of an output of this many bytes that is read piece by piece, so that not all of it is held at once: what
-    /// reads is given the first byte and how many. A [`Compare::Multiset`] is read as a whole.
+    /// The same for an output of this many bytes that is read piece by piece, so that it need not fit memory: the reader gets
+    /// the first byte and the length. A [`Compare::Multiset`] is read as a whole.
     ///
     /// # Errors
-    /// They differ: the first element that does, and both its values. Those of what reads.
+    /// They differ: the first differing element, and both its values, in the form of the output's type.
     pub(crate) fn check_in_parts(
         self,
         element: Type,
@@ -97,7 +97,7 @@ impl Compare {
         }
     }
 
-    /// The largest magnitude of what is right, where that counts.
+    /// The largest magnitude of the reference, if the comparison needs it.
     pub(super) fn largest(self, element: Type, right: &[u8]) -> f64 {
         match self {
             Compare::OfLargest(_) => bits(right, element.bytes().max(1) as usize)
@@ -201,7 +201,7 @@ fn close(element: Type, right: u64, found: u64, share: f64) -> bool {
     }
 }
 
-/// The larger of two magnitudes; what is not finite has none.
+/// The larger of two magnitudes; values that are not finite have none.
 fn magnitude(largest: f64, value: f64) -> f64 {
     if value.is_finite() {
         largest.max(value.abs())

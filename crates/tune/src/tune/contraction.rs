@@ -6,10 +6,11 @@
 //! sub.f32 %f6, %f7, %f1;
 //! ```
 //!
-//! A captured launch tells: it is run again with one choice for every open sum, on the device that plans are tried on or, if
-//! that is a simulated one, on the simulator, and its memory is compared byte by byte with what the program's own machine code
-//! left. (The simulator's `ex2.approx` and its like have other bits than a GPU's.) A choice counts as found out if it gives all bytes, and any other choice for any
-//! single sum gives others. Then the rewritten kernel states it, and leaves nothing to the assembler.
+//! A captured launch decides it: it is run again with one choice for every open sum, on the device that plans are tried on or,
+//! if that is simulated, on the simulator, and its memory is compared byte by byte with the memory left by the program's own
+//! machine code. (The simulator's `ex2.approx` and similar instructions have other bits than a GPU's.) A choice is accepted if
+//! it gives all bytes, and every other choice for any single sum gives others. Then the rewritten kernel states it, and leaves
+//! nothing to the assembler.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ const MOST_RUNS: usize = 64;
 /// How long that may take.
 const MOST_TIME: Duration = Duration::from_secs(40);
 
-/// What a captured launch's machine code makes of its open sums; `bench` has the device that the launch is run on again, if
+/// The choices of a captured launch's machine code for its open sums; `bench` has the device for running the launch again, if
 /// that is a real one.
 ///
 /// # Errors
@@ -140,7 +141,7 @@ mod tests {
         ld.global.f32 %f3, [%rd3+256];\nmul.f32 %f4, %f1, %f2;\nsub.f32 %f5, %f3, %f4;\nst.global.f32 [%rd3+384], %f5;\n\
         st.global.f32 [%rd3+512], %f4;\nret;\n}\n";
 
-    /// A launch of it, with what a machine left that computes `difference` of a factor, another and what is subtracted from.
+    /// A launch of it, with the memory left by a machine that computes `difference` of a factor, another one and a minuend.
     fn left(factor: f32, difference: fn(f32, f32, f32) -> f32) -> Captured {
         let numbers = |scale: f32| (0..32).map(move |i| (i as f32 + 1.0) * scale);
         let [a, b, c] = [numbers(factor), numbers(1.0), numbers(3.0)];

@@ -1,8 +1,8 @@
 //! Doubt: the simulator's answer is within its known error, so a measurement has to decide.
 //!
-//! The error is what `docs/accuracy.md` finds on an H200; a test of the suite that makes that page holds these numbers
-//! against it. A choice that allows for the error beforehand, by taking the plan with the best *least* gain, was tried on
-//! the same measurements and makes no verdict better; so the choice stays, and says when it is in doubt.
+//! The error comes from `docs/accuracy.md`, measured on an H200; a test of the suite that generates that page compares these
+//! numbers with it. A choice that allows for the error beforehand, by taking the plan with the best *least* gain, was tried on
+//! the same measurements and improves no verdict. So the choice stays, and reports when it is in doubt.
 
 use crate::evidence::Bounds;
 use crate::report::number::{percent, speedup};
@@ -17,7 +17,7 @@ pub const OVERRATED: f64 = 1.13;
 /// A gain that may not be missed: 10 %.
 pub const TO_BE_HAD: f64 = 1.10;
 
-/// Why a verdict from simulated times is in doubt, and what to do; none where it is not.
+/// Why a verdict from simulated times is in doubt, and how to resolve it; none if it is not in doubt.
 pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bounds>) -> Option<String> {
     match verdict {
         Verdict::LeaveIt => {

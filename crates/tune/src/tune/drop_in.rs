@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! What loads the module cannot tell the difference: same entries, same parameters, same shared memory asked for at the
-//! launch. What the plan relies on beyond the text (lengths, `readonly`, …) stands in the note.
+//! The loading program cannot tell the difference: same entries, same parameters, same dynamic shared memory. The plan's
+//! assumptions beyond the text (lengths, `readonly`, …) stand in the note.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
@@ -26,7 +26,7 @@ use crate::ir::{Kernel, Value};
 use crate::prefetch::Plan;
 use crate::report::Perturbed;
 
-/// The oldest PTX version that has what planned kernels use.
+/// The oldest PTX version with the features of planned kernels.
 const OLDEST_VERSION: (u32, u32) = (8, 0);
 /// The GPUs that planned kernels are for: asynchronous copies came with the first of them.
 const OLDEST_TARGET: u32 = 80;
@@ -36,15 +36,15 @@ const OLDEST_TARGET: u32 = 80;
 pub struct DropIn {
     /// The module's text.
     pub text: String,
-    /// Shared memory that the entry declares beyond what it did, in bytes.
+    /// Additional shared memory of the entry, in bytes.
     pub added_shared_bytes: u64,
-    /// What a launch must be like to get the plan.
+    /// The requirements of a launch for getting the plan.
     pub needs: Needs,
-    /// What each cache hint became.
+    /// The instruction of each cache hint.
     pub hints: Vec<HintReached>,
 }
 
-/// What the entry asks of a launch before it takes the planned body.
+/// The entry's checks of a launch before it takes the planned body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// The only work-group size that gets the plan; none where all do.
@@ -203,8 +203,8 @@ fn exchanged(original: &Original, declarations: &str, inside: &str) -> String {
     text
 }
 
-/// Labels of a body that the module's debug sections mention, as lines: those where it begins, and all others. The lines of
-/// an exchanged body come from its `.loc`; what the sections say of variables in it no longer holds, and does not matter.
+/// Labels of a body that the module's debug sections mention, as lines: the one at its beginning, and all others. The lines of
+/// an exchanged body come from its `.loc`; the sections' statements about its variables are no longer valid, and do not matter.
 fn labels_of_sections(original: &Original) -> (Vec<String>, Vec<String>) {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let after = &original.text[original.body.end..];
@@ -331,16 +331,16 @@ fn check(original: &Original) -> Result<()> {
     }
 }
 
-/// What stands above a rewritten module.
+/// The note above a rewritten module.
 #[derive(Clone, Debug)]
 pub struct Note<'n> {
     /// The plan that was carried out.
     pub plan: &'n Plan,
-    /// What came of it, in a sentence, if it was measured.
+    /// The outcome, in a sentence, if it was measured.
     pub measured: Option<&'n str>,
-    /// On what launches it was checked, if it was.
+    /// The launches on which it was checked, if it was.
     pub checked: Option<&'n Perturbed>,
-    /// What every launch must fulfil.
+    /// The requirements of every launch.
     pub granted: &'n [Granted],
 }
 

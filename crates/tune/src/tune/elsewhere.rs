@@ -32,7 +32,7 @@ pub struct Here<'a> {
     pub workload: &'a Workload,
     /// The plain kernel.
     pub kernel: &'a Arc<Kernel>,
-    /// What was tried.
+    /// The plans tried.
     pub trials: &'a [Trial],
     pub log: Option<&'a Log>,
     /// The launches that the plans here are checked on.
@@ -41,9 +41,9 @@ pub struct Here<'a> {
     pub settings: Settings,
     /// Whether plans that are surely behind are dropped.
     pub race: bool,
-    /// Outputs are compared with what the simulator computes for all of the launch.
+    /// Outputs are compared with the simulator's results for all of the launch.
     pub check_whole: bool,
-    /// No plan is so many times as fast as the plain kernel here, whatever the geometry, where that is known.
+    /// An upper bound on a plan's speedup over the plain kernel here, for any geometry, if known.
     pub at_most: Option<f64>,
 }
 
@@ -161,7 +161,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     let Some((plan, speedup)) = fastest.filter(|(_, speedup)| *speedup >= THRESHOLD) else {
         return Ok(None);
     };
-    // What is recommended has to agree on all launches.
+    // A recommended plan has to agree on all launches.
     let of_plan = derived.iter().flatten().find(|derived| derived.plan == *plan);
     let (Some(perturbed), Some(of_plan)) = (perturbed, of_plan) else {
         return Err(Error::bug(format!("plan `{plan}` was timed and not derived")));
@@ -178,7 +178,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     }))
 }
 
-/// Of what ran the shortest unrolling and the fastest, and the fastest plans of the best other kinds.
+/// Of the plans that ran, the shortest unrolling and the fastest, and the fastest plans of the best other kinds.
 fn worth_trying(trials: &[Trial]) -> Vec<Plan> {
     let ran = trials
         .iter()

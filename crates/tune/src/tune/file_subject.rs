@@ -70,7 +70,7 @@ impl FileSubject {
     /// The same in each of the other geometries that the launch file names.
     ///
     /// # Errors
-    /// The module cannot be read with what the launch file says of a geometry.
+    /// The module cannot be read with the launch file's settings for a geometry.
     pub fn elsewhere(&self) -> Result<Vec<FileSubject>> {
         let launches = self.launch.elsewhere().into_iter();
         launches.map(|launch| self.launched(launch)).collect()
@@ -78,7 +78,7 @@ impl FileSubject {
 
     fn launched(&self, launch: LaunchFile) -> Result<FileSubject> {
         match &self.original {
-            // What is said of lengths is built into the kernel.
+            // Stated lengths are built into the kernel.
             Some(original) if launch.facts() != self.launch.facts() => {
                 let imported = original.again(&launch.facts())?;
                 Ok(FileSubject::of_module(imported, launch))
@@ -139,7 +139,7 @@ impl Subject for FileSubject {
                 let granted = granted_for(self, plan)?;
                 Ok(granted.iter().map(ToString::to_string).collect())
             }
-            // What cannot be written back takes nothing for granted.
+            // A kernel that cannot be written back has no assumptions.
             None if self.spirv.is_some() && !plan.is_none() => {
                 Ok(super::spirv_modules::granted_for(self, plan).unwrap_or_default())
             }

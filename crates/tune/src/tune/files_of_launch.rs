@@ -42,7 +42,7 @@ pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<u64>>
     ))
 }
 
-/// What a file, or an array of an archive, holds.
+/// The contents of a file, or of an archive's array.
 pub(super) fn from_file(path: &Path, array: Option<&str>, element: Type, length: u64) -> Result<Fill> {
     let mut bytes = whole(path)?;
     if is_npz(path) {
@@ -111,7 +111,7 @@ fn within(path: &Path, error: Error) -> Error {
     error.about(format!("file {}", quoted(&path.to_string_lossy())))
 }
 
-/// What stands in front of the numbers in NumPy's format (NumPy: "NEP 1, A simple file format for NumPy arrays").
+/// The header in front of the numbers in NumPy's format (NumPy: "NEP 1, A simple file format for NumPy arrays").
 #[derive(Debug, PartialEq, Eq)]
 struct Header {
     descr: String,
@@ -231,7 +231,7 @@ fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     Some(u64::from_le_bytes(whole))
 }
 
-/// What an archive's directory lists: it stands at the end.
+/// The directory of an archive, at its end.
 fn directory(archive: &[u8]) -> Result<Vec<Member>> {
     let odd = || Error::input("not a `.npz` file: it has no directory");
     let end = archive

@@ -42,7 +42,7 @@ pub(super) enum FillName {
     Keys,
 }
 
-/// What fills refer to.
+/// The objects that fills refer to.
 pub(super) struct Sources<'a> {
     /// Where files lie.
     pub folder: &'a Path,
@@ -56,7 +56,7 @@ pub(super) struct Sources<'a> {
 pub(super) struct Graph {
     vertices: u64,
     degree: f64,
-    /// How many columns there are; as many as vertices where that is not said.
+    /// The number of columns; by default as many as vertices.
     columns: Option<u64>,
     #[serde(default)]
     kind: Kind,
@@ -156,7 +156,7 @@ pub(super) fn graph_length(
     }
 }
 
-/// What a launch file says that a buffer holds, if it says so.
+/// The contents that a launch file gives a buffer, if any.
 pub(super) fn said(
     sources: &Sources<'_>,
     element: Type,
@@ -274,7 +274,7 @@ fn share(index: u64, seed: u64) -> f64 {
     (splitmix64(index, seed) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// What does not fit an integer type.
+/// A value that does not fit an integer type.
 fn check_holds(element: Type, largest: u64) -> Result<()> {
     let room = match element.bits() {
         64.. => i64::MAX as u64,
@@ -453,7 +453,7 @@ mod tests {
         random(Type::F32, Some([1.0, 1.0]), 1).expect_err("an empty range");
     }
 
-    /// What a buffer of eight-byte integers holds.
+    /// The contents of a buffer of eight-byte integers.
     fn numbers(fill: &str, length: u64) -> Vec<u64> {
         let text = format!("[parameters.p]\nlength = {length}\n{fill}\n");
         let launch = LaunchFile::parse(&text, "launch.toml").unwrap_or_else(|error| panic!("{error}"));

@@ -1,12 +1,12 @@
 //! Assumptions of a rewritten entry beyond its module's text.
 //!
-//! Whoever asked said things of the entry's launches (lengths, `readonly`, …). Which of them the result rests on is found by
-//! leaving them out, one after the other, as long as the very same text comes out, but for the names of registers: what is
-//! left is needed, and nothing else is relied on. Each is written into the module's note and into the report.
+//! The user made statements about the entry's launches (lengths, `readonly`, …). The needed ones are found by leaving them out,
+//! one after the other, as long as exactly the same text comes out, except for the names of registers: the remaining ones are
+//! needed, and nothing else is assumed. Each is written into the module's note and into the report.
 //!
-//! The statements are about accesses, not about memory. Whoever says that nothing else is accessed through a parameter says
-//! as well that no number which the kernel is given or loads leads from it into other memory: `p[d]` reaches everything
-//! where `d` is read from a table of distances. C, C++ and Rust have no such programs; PTX does not forbid them.
+//! The statements are about accesses, not about memory. To state that nothing else is accessed through a parameter also states
+//! that no number given to or loaded by the kernel leads from it into other memory: `p[d]` reaches everything if `d` is read
+//! from a table of distances. C, C++ and Rust have no such programs; PTX does not forbid them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,9 +18,9 @@ use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
 /// One thing that every launch of a rewritten entry must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Granted {
-    /// Nothing writes, while the kernel runs, what it reads through this parameter.
+    /// Nothing writes, while the kernel runs, the memory that it reads through this parameter.
     ReadOnly(String),
-    /// What is accessed through this parameter is accessed through no other one.
+    /// Memory accessed through this parameter is accessed through no other one.
     Unaliased(String),
     /// The memory of this parameter has this many elements, neither fewer nor more, and nothing beyond is accessed through
     /// it: early loads are guarded by it.
@@ -35,7 +35,7 @@ pub enum Granted {
     VariablesEnd,
     /// Generic addresses stay in the space that they begin in: accesses through them became accesses of that space.
     Spaces,
-    /// The assembler makes of so many sums, which the text leaves to it, what the captured launch's machine code did.
+    /// The assembler treats so many sums, which the text leaves to it, as the captured launch's machine code did.
     Fused(usize),
 }
 
@@ -43,11 +43,11 @@ impl fmt::Display for Granted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Granted::ReadOnly(name) => {
-                write!(f, "nothing writes during a launch what is read through `{name}`")
+                write!(f, "no launch writes memory that is read through `{name}`")
             }
             Granted::Unaliased(name) => write!(
                 f,
-                "what is accessed through `{name}` is accessed through no other parameter"
+                "memory accessed through `{name}` is accessed through no other parameter"
             ),
             Granted::Length(name, length) => write!(
                 f,
@@ -135,7 +135,7 @@ pub(super) fn granted(
     if origins.any(|origin| matches!(origin, Origin::Variable { .. })) {
         leave_out(Granted::VariablesEnd, &|facts| facts.unbounded_variables = true);
     }
-    // Every body rests on it, whatever its plan.
+    // Every body assumes it, whatever its plan.
     if original.spaces_inferred {
         needed.push(Granted::Spaces);
     }

@@ -1,7 +1,7 @@
 //! Hash tables as contents of a launch file's buffers: slots with keys, and keys to look up.
 //!
-//! The keys are numbers at random, each once. A key lies in the first slot from its hash on that was free when it came: what
-//! most tables on GPUs do, whose kernels look from there on until they find the key or a free slot.
+//! The keys are distinct random numbers. A key is in the first slot from its hash on that was free when it was inserted (linear
+//! probing), as in most hash tables on GPUs, whose kernels search from there until they find the key or a free slot.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Table {
         key
     }
 
-    /// What its slots hold.
+    /// The contents of its slots.
     pub fn filled(&self, element: Type) -> Result<Fill> {
         self.check(element)?;
         let empty = self.empty as u64 & element.mask();

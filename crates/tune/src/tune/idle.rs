@@ -1,7 +1,7 @@
 //! Launches that do nothing: their loops never run, or no output changes.
 //!
-//! A launch file that somebody has just begun often has counts of zero, a null pointer, or indices that lead nowhere. What is
-//! measured then is the time of an empty launch, and a verdict about it says nothing of the kernel.
+//! A new launch file often has counts of zero, a null pointer, or indices that lead nowhere. Then the time of an empty launch
+//! is measured, and a verdict about it is meaningless for the kernel.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ const GROUPS: u64 = 8;
 /// Operations of a sub-group after which a launch is left alone.
 const LONGEST: u64 = 1 << 20;
 
-/// What is said of a launch that shows nothing, a sentence each. None where it cannot be told: a work-group goes wrong, or
-/// waits for others.
+/// The notes on a meaningless launch, a sentence each. None if it cannot be determined: a work-group faults, or waits for
+/// others.
 pub(super) fn warnings(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Vec<String> {
     told(bound, device, kernel).unwrap_or_default()
 }
@@ -61,8 +61,7 @@ fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Option<Vec<
     let mut reading = reading.filter(|(site, _)| !site.loads.is_empty()).peekable();
     if reading.peek().is_some() && reading.all(|(_, trips)| trips.0.iter().all(|&count| count == 0)) {
         warnings.push(format!(
-            "No loop that loads from memory ran a single iteration{which}: what follows is about an empty launch. Do the \
-             scalars and the contents of the buffers say how far the loops go?"
+            "No loop with loads ran a single iteration{which}: the report is about an empty launch. Check the scalars and buffer contents that bound the loops."
         ));
     }
     let after = prepared.outputs.iter().zip(&before);

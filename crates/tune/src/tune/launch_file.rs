@@ -57,8 +57,8 @@
 //! end_of = "values"             # one behind its last element
 //! ```
 //!
-//! A scalar whose type the module does not tell says it: `type = "f16"` with `value = 1.0`. `kernel = "gather"` says which
-//! kernel the file is for: the name of the source, where the module has only one of that name, or all of it.
+//! A scalar whose type the module does not have is given one: `type = "f16"` with `value = 1.0`. `kernel = "gather"` names the
+//! kernel of the file: its name in the source, if the module has only one of that name, or its full name.
 //!
 //! | `fill` | what the elements are |
 //! |---|---|
@@ -99,9 +99,9 @@
 //! hits = 0.9                    # share of them that the table has
 //! ```
 //!
-//! A structure that is passed by value has a parameter for each member that the kernel reads, named by where the member
-//! starts: `param_1_8` at byte 8. Variables of the module are parameters, too; they hold what the module says, unless the
-//! launch file says otherwise.
+//! A structure passed by value has a parameter for each member that the kernel reads, named by the member's offset: `param_1_8`
+//! at byte 8. The module's variables are parameters, too; they have the module's initial contents unless the launch file gives
+//! others.
 //!
 //! For a kernel that was read from PTX, which says less than a Rust slice:
 //!
@@ -114,7 +114,8 @@
 //! races = ["param_3"]           # any race for this memory is meant: whatever is left there is right, and not compared
 //! ```
 //!
-//! Where the same work can be launched in other geometries, that is worth saying: what does more work-groups give?
+//! If the same work can be launched in other geometries, list them, so that the report can answer how much more work-groups
+//! gain:
 //!
 //! ```toml
 //! [[geometries]]
@@ -127,7 +128,7 @@
 //! parameters.result = { length = 1024 }
 //! ```
 //!
-//! What a geometry does not say is as in the rest of the file.
+//! A geometry inherits everything else from the rest of the file.
 //!
 //! A parameter that is the length of another is left out: it gets that buffer's length. Without a launch file a kernel
 //! gets [`LaunchFile::default`], which is stated in [`LaunchFile::workload`].
@@ -182,7 +183,7 @@ pub struct LaunchFile {
     races: Option<MeantRaces>,
     /// Bytes of dynamic shared memory.
     shared_bytes: Option<u32>,
-    /// What each parameter gets, by name.
+    /// The argument of each parameter, by name.
     #[serde(default)]
     parameters: BTreeMap<String, Parameter>,
     /// Graphs whose rows and columns parameters hold, by name.
@@ -197,15 +198,15 @@ pub struct LaunchFile {
     /// Where files that it names lie.
     #[serde(skip)]
     folder: PathBuf,
-    /// What a captured launch has instead.
+    /// A captured launch's arguments instead.
     #[serde(skip)]
     captured: Option<Arc<CapturedData>>,
-    /// What the machine code of a captured launch makes of the sums that the text leaves to the assembler.
+    /// The choices of a captured launch's machine code for the sums that the text leaves to the assembler.
     #[serde(skip)]
     fused: Option<Vec<Fused>>,
 }
 
-/// The same work in another geometry: what differs.
+/// The same work in another geometry: the differences.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Elsewhere {
@@ -224,7 +225,7 @@ pub enum Extent {
     Three([u32; 3]),
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameter {
@@ -254,7 +255,7 @@ pub(super) struct Parameter {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum MeantRaces {
-    /// Reads of what others write meanwhile, anywhere, or none.
+    /// Intended reads of others' concurrent writes, anywhere, or none.
     Reads(bool),
     /// All for the memory of these parameters, and reads elsewhere.
     For(Vec<String>),
@@ -276,7 +277,7 @@ enum OutputName {
 }
 
 impl Parameter {
-    /// This, and what it leaves open as the other says.
+    /// This one, with missing entries taken from the other.
     fn or(self, other: &Parameter) -> Parameter {
         let other = other.clone();
         Parameter {
@@ -340,7 +341,7 @@ impl LaunchFile {
         Ok(launch)
     }
 
-    /// Reads a launch file's text; `place` is what messages call it.
+    /// Reads a launch file's text; `place` is its name in messages.
     ///
     /// # Errors
     /// It is no launch file.
@@ -416,7 +417,7 @@ impl LaunchFile {
             .collect()
     }
 
-    /// What the file says of a PTX entry that the entry does not say itself.
+    /// The file's statements about a PTX entry that the entry does not make itself.
     pub fn facts(&self) -> Facts {
         let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
         for (name, parameter) in &self.parameters {
@@ -451,7 +452,7 @@ impl LaunchFile {
         }
     }
 
-    /// The launch file of a captured launch: its geometry, what is known of its parameters, and what they get.
+    /// The launch file of a captured launch: its geometry, the facts about its parameters, and their contents.
     pub(super) fn of_captured(
         groups: [u32; 3],
         group: [u32; 3],
@@ -485,7 +486,7 @@ impl LaunchFile {
         self
     }
 
-    /// Whether the file says what only PTX leaves open.
+    /// Whether the file has statements that apply only to PTX.
     pub fn is_for_ptx(&self) -> bool {
         !self.readonly.is_empty()
             || !self.unaliased.is_empty()

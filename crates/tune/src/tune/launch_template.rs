@@ -18,8 +18,8 @@ const GROUP: u64 = 128;
 /// Work-groups of a kernel that goes through its data in a loop.
 const GROUPS: u64 = 4;
 
-/// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as
-/// comments, what may be said of a kernel in PTX beyond that. `shared_bytes` stands there if it is given.
+/// The text of a launch file for a kernel: every parameter with a value, length or fill that suits its type, and, as comments,
+/// the further statements that a kernel in PTX allows. `shared_bytes` is included if given.
 pub fn launch_template(kernel: &Kernel, shared_bytes: Option<u32>) -> String {
     written(kernel, shared_bytes, &Values::default())
 }
@@ -61,7 +61,7 @@ impl Default for Values {
 pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Values) -> String {
     let groups = values.groups.unwrap_or_else(|| groups(kernel));
     let mut text = format!(
-        "# How `{}` is launched.\nkernel = {:?}\n{:<30}# or [{groups}, 1, 1]; with `group` as many work-items as the kernel has work for\n",
+        "# The launch of `{}`.\nkernel = {:?}\n# Work-groups times work-items must cover the kernel's work.\n{:<30}# or [{groups}, 1, 1]\n",
         names::shown(&kernel.name),
         kernel.name,
         format!("groups = {groups}"),
@@ -114,9 +114,11 @@ pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Value
         .any(|param| kernel.ty(param.value).is_pointer())
     {
         text.push_str(
-            "\n# A pointer need not have its own buffer: `null = true`, `buffer = \"NAME\"` with `offset = 16`, `end_of = \"NAME\"`.\n\
-             # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions, random, bits; rows and columns of a\n\
-             # [graphs.NAME]; slots and keys of a [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
+            "\n# Instead of its own buffer a pointer can have `null = true`,\n\
+             # `buffer = \"NAME\"` with `offset = 16`, or `end_of = \"NAME\"`.\n\
+             # Fills: zero, sequence, indices, sorted, permutation, zipf, fractions,\n\
+             # random, bits; rows and columns of a [graphs.NAME]; slots and keys of a\n\
+             # [tables.NAME]. `file = \"x.npy\"` (or .npz with `array`, or raw bytes).\n",
         );
     }
     let mut told = Vec::new();
@@ -142,7 +144,9 @@ pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Value
                     "        # a buffer of `{element}`{reads}\nlength = {length}"
                 );
                 if known.is_some() {
-                    text.push_str("# a variable of the module: it holds what the module says, unless `fill` says otherwise\n");
+                    text.push_str(
+                        "# a variable of the module: `fill` replaces the module's initial contents\n",
+                    );
                     continue;
                 }
                 if let (true, true, Some(line)) = (only_read, element.is_integer(), values.indices()) {
@@ -154,8 +158,8 @@ pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Value
                     (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",
                     (true, ..) => "fill = \"zero\"\n",
                     (false, ..) => {
-                        "fill = \"zero\"                 # what it holds before the launch\noutput = \"bits\"               # or \
-                         \"multiset\", or a relative tolerance such as 1e-6\n"
+                        "fill = \"zero\"                 # its contents before the launch\noutput = \"bits\"               # or \
+                         \"multiset\", or a tolerance such as 1e-6\n"
                     }
                 });
             }
@@ -322,7 +326,7 @@ mod tests {
         let kernel = crate::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
         let template = launch_template(&kernel, None);
         assert!(
-            template.starts_with("# How `fields` is launched.\nkernel = \"_Z6fields1PPf\"\n"),
+            template.starts_with("# The launch of `fields`.\nkernel = \"_Z6fields1PPf\"\n"),
             "{template}"
         );
         assert!(

@@ -30,7 +30,7 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
-//! The arguments are those of the launch at hand: their contents are read, the kernel is tuned on copies, and the answer is
+//! The arguments are those of the current launch: their contents are read, the kernel is tuned on copies, and the answer is
 //! [remembered](super::tuned) for launches whose arguments have the same sizes up to the next power of two.
 
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub struct Best<S> {
 /// The best form of a kernel for a launch: remembered, or searched for now and remembered for the next time. In a program that
 /// `headstart tune --bin` runs it is the plain kernel.
 ///
-/// What the queues of the device have to do must be done: the arguments are read as they are.
+/// The commands in the device's queues must have ended: the arguments are read as they are.
 ///
 /// # Errors
 /// The device has no times to compare plans by; an input was not written; the plain kernel goes wrong.
@@ -107,7 +107,7 @@ pub fn tuned_launch_with<S>(
     })
 }
 
-/// A launch as a workload: its buffers with what they hold.
+/// A launch as a workload: its buffers with their contents.
 fn workload(
     kernel: Kernel,
     geometry: Geometry,

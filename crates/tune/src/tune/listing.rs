@@ -53,7 +53,7 @@ fn listing(form: &str, text: String) -> Listing {
     }
 }
 
-/// Instructions with the share of the time that sub-groups wait at each, where it comes from, and what they wait for.
+/// Instructions with the share of the time that sub-groups wait at each, their source lines, and the reasons for waiting.
 fn machine(program: &MachineProgram, waited: &[[f64; StallReason::ALL.len()]]) -> String {
     let kernel = &program.kernel;
     let mut files: Vec<&str> = Vec::new();
@@ -96,8 +96,8 @@ fn machine(program: &MachineProgram, waited: &[[f64; StallReason::ALL.len()]]) -
     text + &lines
 }
 
-/// The lines that these kernels come from, of those files that lie in a folder. What a kernel names elsewhere is not read: a
-/// kernel may come from somebody else, and a page may be given away.
+/// The source lines of these kernels, from files inside a folder. Files elsewhere are not read: a kernel may be somebody
+/// else's, and a page may be published.
 pub(super) fn sources(kernels: &[Arc<Kernel>], folder: &Path) -> Vec<Source> {
     let mut ranges: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
     for data in kernels.iter().flat_map(|kernel| kernel.places.values()) {

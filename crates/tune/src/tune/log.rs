@@ -1,16 +1,16 @@
 //! The tuner's log: trials are not repeated.
 //!
-//! A line of JSON a trial, written when the trial ends, so that a search that was killed goes on where it stopped, and a
-//! search that is asked for again is answered at once:
+//! One line of JSON per trial, written when the trial ends. An interrupted search resumes there, and a repeated search is
+//! answered at once:
 //!
 //! ```text
 //! {"key":"gather 3f… on sim:h200 …","plan":"unroll:4","status":"ok","time_ns":490000.0,"speedup":2.5,"outputs":"identical"}
 //! ```
 //!
-//! An entry counts only for its key: the hash of the kernel with the facts about its pointers (alignment, length), of
-//! the geometry and of all that its parameters get, of the device with its limits, model or driver, and our version.
-//! Whoever edits the kernel, takes data of another size or another driver asks under another key. Entries of other keys
-//! stay. What a model predicted for a search on a GPU is kept beside it, under a key of its own. Logs of several searches, or of the parts of one, [merge] into one.
+//! An entry counts only for its key: the hash of the kernel with the facts about its pointers (alignment, length), of the
+//! geometry and of all arguments, of the device with its limits, model or driver, and our version. Another kernel, another data
+//! size or another driver gives another key. Entries of other keys stay. A model's prediction for a search on a GPU is stored
+//! beside it, under a key of its own. Logs of several searches, or of the parts of one, [merge] into one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write as _};
@@ -35,7 +35,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// One trial of one search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What was tuned, where and by what: see [`key`].
+    /// The subject of the search, its device and settings: see [`key`].
     pub key: String,
     /// The trial.
     #[serde(flatten)]
@@ -43,7 +43,7 @@ pub struct Entry {
     /// Bytes that device memory moved, where the device tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<f64>,
-    /// What the device counted, by name.
+    /// The device's counters, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, f64>,
 }
@@ -130,7 +130,7 @@ impl Log {
         self.inner().known.keys().filter(|(own, _)| own == key).count()
     }
 
-    /// Adds a trial. What went wrong by a fault of ours is not kept: it is to be tried again.
+    /// Adds a trial. A failure that is our fault is not stored: it is to be tried again.
     pub fn add(&self, entry: Entry) {
         if matches!(entry.trial.outcome, Outcome::Failed { .. }) {
             return;
@@ -287,13 +287,13 @@ pub struct Merged {
 /// How the keys of predictions begin.
 const PREDICTED: &str = "predicted for ";
 
-/// The key of what a model predicts for the search of a key: no measurement, and nothing was checked.
+/// The key of a model's prediction for the search of a key: no measurement, and no checks.
 pub(super) fn predictions(key: &str) -> String {
     format!("{PREDICTED}{key}")
 }
 
-/// What decides whether a trial counts: kernel, geometry, parameters, device, version. It can be read by people, and two
-/// of them differ wherever anything does that could change which plan is best.
+/// The key that decides whether a trial counts: kernel, geometry, parameters, device, version. It is readable, and two of them
+/// differ if anything differs that could change which plan is best.
 pub fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
     format!(
         "{} {} with {} as {:?} x {:?} on {} {}, headstart {}",

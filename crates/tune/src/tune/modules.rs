@@ -38,7 +38,7 @@ pub struct PlannedModule {
     pub plan: Plan,
     /// How the entry was rewritten.
     pub drop_in: DropIn,
-    /// What every launch must fulfil.
+    /// The requirements of every launch.
     pub granted: Vec<Granted>,
 }
 
@@ -47,7 +47,7 @@ pub struct PlannedModule {
 pub struct TunedModule {
     /// The module's text, with a note at its top; the entry is as it was where no plan is better.
     pub text: String,
-    /// What was tried, and what came of it.
+    /// The trials and their outcomes.
     pub report: Report,
 }
 
@@ -137,7 +137,7 @@ fn planned(
     place(subject, workload.group, plan, applied, measured, checked.as_ref())
 }
 
-/// What every launch of a module's entry with a plan must fulfil.
+/// The requirements of every launch of a module's entry with a plan.
 ///
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.
@@ -147,7 +147,7 @@ pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Gran
     place(subject, workload.group, plan, applied, None, None).map(|module| module.granted)
 }
 
-/// A module of one entry with a plan carried out and not run: for tests of what is written.
+/// A module of one entry with a plan applied and not run: for tests of the written text.
 #[cfg(test)]
 pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Result<PlannedModule> {
     let subject = FileSubject::of_module(import(text, "k.ptx", None, &launch.facts())?, launch.clone());
@@ -219,8 +219,8 @@ pub fn tuned_module(
     Ok(TunedModule { text, report })
 }
 
-/// The module with the plan that a report found best; with a note alone where that is none. Where the plan gives another
-/// kernel here than the one that the report's launches were run with, it is checked first.
+/// The module with a report's best plan; with a note alone if there is none. If the plan gives another kernel here than the one
+/// that the report's launches were run with, it is checked first.
 ///
 /// # Errors
 /// As for [`planned_module`].
@@ -247,7 +247,7 @@ pub fn best_module(
     best_planned(&subject, report).map(|module| module.text)
 }
 
-/// The same for a subject, with what the rewritten entry rests on.
+/// The same for a subject, with the rewritten entry's assumptions.
 ///
 /// # Errors
 /// As for [`planned_module`].
@@ -259,7 +259,7 @@ pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedMod
         report.baseline_ns * 1e-6,
         report.best.speedup
     );
-    // A report may be of another module or launch, or of an earlier version: what was checked counts for the same kernel.
+    // A report may be of another module or launch, or of an earlier version: its checks hold for the same kernel.
     let check = |applied: &Checked<'_>| applied.run_unless_known(report.perturbed.as_ref());
     planned(subject, &report.best.plan, Some(&measured), check)
 }

@@ -1,8 +1,7 @@
 //! Which plans to measure if only a few can be: the simulator proposes, the device decides.
 //!
-//! The first to be measured are the best of their kinds by the simulator's times. What a measured plan shows of the
-//! simulator's error is then believed of the plans that are like it, the more the liker they are, and the next to be
-//! measured are those that look fastest after that.
+//! The first plans to be measured are the best of their kinds by the simulator's times. A measured plan's simulator error is
+//! then applied to similar plans, weighted by similarity, and the plans that look fastest after that are measured next.
 //!
 //! ```
 //! use headstart::tune::Proposals;
@@ -20,7 +19,7 @@
 use crate::prefetch::Plan;
 use crate::prefetch::plan::{CacheLevel, Layout, Strategy, Unroll};
 
-/// How many plans are measured where nobody says.
+/// The default number of measured plans.
 pub const MEASURED: usize = 12;
 
 /// How many of them are measured at a time: few enough to learn from, enough to share the plain kernel's launches.
@@ -46,7 +45,7 @@ struct Proposal {
     error: Option<f64>,
 }
 
-/// What makes plans alike.
+/// The similarity of plans.
 #[derive(Clone, Debug, PartialEq)]
 struct Shape {
     /// Iterations in a group.
@@ -142,7 +141,7 @@ impl Proposals {
         chosen
     }
 
-    /// What a plan came to: its speedup, or that it cannot be run.
+    /// The outcome of a plan: its speedup, or that it cannot be run.
     pub fn learn(&mut self, index: usize, measured: Option<f64>) {
         let Some(plan) = self.plans.get_mut(index) else {
             return;

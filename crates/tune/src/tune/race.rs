@@ -1,8 +1,8 @@
 //! The race of the plans: which are timed first, and which are dropped because they are certain to be slower.
 //!
 //! Plans run in heats. The fastest of all heats before leads, and a plan of the next heat that falls behind it is dropped as
-//! soon as that is sure ([`Pace`]). The likely plans run first, so that there is somebody fast to lead. Plans without loads,
-//! which unroll only, are timed to their end: what unrolling alone reaches is part of every answer.
+//! soon as that is certain ([`Pace`]). The likely plans run first, so that there is a fast leader early. Plans without loads,
+//! which only unroll, are timed to their end: the gain of unrolling alone is part of every answer.
 
 use std::cmp::Reverse;
 
@@ -122,7 +122,7 @@ fn ahead(plan: &Plan) -> u32 {
     distances.max().unwrap_or(0) + group
 }
 
-/// What came of a plan that was given up.
+/// The outcome of an abandoned plan.
 pub fn dropped(behind: Behind) -> Outcome {
     Outcome::Dropped {
         after: behind.after,

@@ -6,7 +6,7 @@ use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
 
-/// What was found, for which reasons are to be given.
+/// The findings that need reasons.
 #[derive(Clone, Copy, Debug)]
 pub struct Findings<'a> {
     /// The verdict.
@@ -25,8 +25,8 @@ pub struct Findings<'a> {
     pub may_be_split: bool,
 }
 
-/// Why the verdict is what it is: first how full the device is and what more work-groups would do, then whether it waits
-/// for memory, then what the plans do.
+/// The reasons for the verdict: first how full the device is and the effect of more work-groups, then whether it waits for
+/// memory, then the effect of the plans.
 pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
@@ -38,7 +38,7 @@ pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     reasons
 }
 
-/// How full the device is, and what more work-groups would do.
+/// How full the device is, and the effect of more work-groups.
 fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let filling = filling(evidence)?;
     Some(match findings.plain_best {
@@ -90,7 +90,7 @@ fn waiting(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// What is on its way against what would keep memory busy.
+/// The bytes in flight against those that would saturate memory.
 fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let (in_flight, needed) = evidence.in_flight()?;
     if findings.verdict == Verdict::LeaveIt && in_flight < 0.5 * needed && !evidence.is_starved() {
@@ -100,7 +100,7 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     Some(flying(in_flight, needed))
 }
 
-/// What unrolling alone gives, where something else is chosen.
+/// The gain of unrolling alone, if something else is chosen.
 fn unrolling(findings: &Findings<'_>) -> Option<String> {
     if findings.verdict != Verdict::Prefetch {
         return None;
@@ -111,7 +111,7 @@ fn unrolling(findings: &Findings<'_>) -> Option<String> {
     Some(format!("Unrolling alone reaches {factor}, with `{plan}`."))
 }
 
-/// What the chosen plan does, or why none is chosen.
+/// The effect of the chosen plan, or why none is chosen.
 fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let (plan, factor) = findings.best;
     let within = if evidence.is_starved() {
@@ -155,7 +155,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     }
 }
 
-/// What prefetching does where unrolling is chosen: only of what was tried.
+/// The gain of prefetching if unrolling is chosen: only of the plans tried.
 fn over_unrolling(findings: &Findings<'_>) -> String {
     let prefetches = |plan: &Plan| !plan.loads().is_empty();
     let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
@@ -178,7 +178,7 @@ fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
     }
 }
 
-/// What cache hints do where they do harm: people reach for them first.
+/// The effect of cache hints if they slow the kernel down: people try them first.
 fn hints(findings: &Findings<'_>) -> Option<String> {
     let is_hint = |plan: &Plan| {
         let loads = plan.loads();
@@ -207,7 +207,7 @@ impl std::fmt::Display for Reached {
     }
 }
 
-/// The fastest of those plans that were timed, or, where all of them were dropped, the one that might be fastest.
+/// The fastest of the timed plans or, if all of them were dropped, the one with the best bound.
 fn fastest<'a>(findings: &Findings<'a>, accept: impl Fn(&Plan) -> bool) -> Option<(&'a Plan, Reached)> {
     let tried = || findings.trials.iter().filter(|trial| accept(&trial.plan));
     let ended = tried().filter_map(|trial| Some((&trial.plan, trial.measured()?.1)));

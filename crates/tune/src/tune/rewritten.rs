@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::front::ptx::{Facts, Original, ParameterFacts, import};
 use crate::prefetch::{self, Plan};
 
-/// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with what a test adds.
+/// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with a test's additions.
 #[derive(Clone, Copy)]
 struct Entry<'t> {
     /// In front of the entry.
@@ -19,7 +19,7 @@ struct Entry<'t> {
     start: &'t str,
     /// In the loop.
     inside: &'t str,
-    /// What the counter grows by.
+    /// The counter's step.
     step: u32,
     /// Whether the sum ends the loop, too.
     exits: bool,
@@ -244,7 +244,7 @@ fn a_rewritten_entry_is_rewritten_again() {
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
     let plan: Plan = SHARED.parse().expect("a plan");
     let twice = placed_module(&once, &launch, &plan);
-    // The loop is there twice now; what is written again needs another label.
+    // The loop now exists twice; the rewritten one needs another label.
     let text = match twice {
         Ok(module) => module.text,
         Err(_) => {
@@ -275,7 +275,7 @@ fn what_is_undecided_or_too_old_is_not_written() {
     let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
     let error = drop_in(&imported.original, &applied.kernel).expect_err("too old a GPU");
     assert!(error.to_string().contains("sm_75"), "{error}");
-    // The version is raised to the oldest one that has what plans use.
+    // The version is raised to the oldest one with the features of plans.
     assert!(PLAIN.done(LAUNCH, REGISTERS).text.contains("\n.version 8.0\n"));
 }
 

@@ -1,9 +1,9 @@
 //! A sample of the launch's work-groups, with its data: the first, the last, and some at random.
 //!
-//! A launch of millions of work-items takes minutes on the functional engine. Some of its work-groups take a second, and say
-//! whether a plan is right where the data are the real ones: at the ends of buffers, with the real strides and bounds. What
-//! the plain kernel's wrote is compared with what the whole launch leaves on a device, too, which says that the kernel that
-//! we derive from is the one that the device runs.
+//! A launch of millions of work-items takes minutes on the functional engine. Some of its work-groups take a second, and show
+//! whether a plan is correct on the real data: at the ends of buffers, with the real strides and bounds. The plain kernel's
+//! outputs are also compared with those of the whole launch on a device, which shows that the kernel that we derive from is the
+//! one that the device runs.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,16 +31,16 @@ const LONGEST_OF_PLAN: u64 = LONGEST << 3;
 /// The least and the most work-groups of a sample.
 const GROUPS: Range<u64> = 2..65;
 
-/// Work-groups that are run of a launch, and what the plain kernel's wrote.
+/// Work-groups of a launch to run, and the plain kernel's writes in them.
 #[derive(Debug)]
 pub struct Sample {
     /// Those that run, in order.
     groups: Vec<u64>,
-    /// How many of them read nothing that others write: what they wrote is compared with the device's.
+    /// How many of them read no memory that others write: their outputs are compared with the device's.
     alone: usize,
     /// How many the launch has.
     of: u64,
-    /// What they wrote: which bytes of the outputs, one piece behind the other.
+    /// Their writes: the byte ranges of the outputs, concatenated.
     pieces: Vec<Piece>,
     bytes: Vec<u8>,
 }
@@ -82,8 +82,8 @@ fn run_within(
 }
 
 impl Sample {
-    /// Runs the plain kernel's. None where a work-group may see what others do, so that some alone compute something else,
-    /// and where memory lies at addresses of a program's choosing.
+    /// Runs the plain kernel's. None if a work-group may see others' writes, so that some alone compute something else, and if
+    /// memory lies at addresses that a program chose.
     ///
     /// # Errors
     /// The plain kernel goes wrong.
@@ -170,8 +170,8 @@ impl Sample {
         &self.pieces
     }
 
-    /// Compares what the plain kernel wrote here with what a launch of all leaves elsewhere in the same
-    /// [pieces](Sample::pieces), one behind the other. `exact` is when results are the same that are to have the same bits.
+    /// Compares the plain kernel's writes here with those of a whole launch elsewhere in the same [pieces](Sample::pieces),
+    /// concatenated. `exact` is the definition of equality for results that must have the same bits.
     ///
     /// # Errors
     /// An element differs: of which output, and both its values; there are not as many bytes.
@@ -236,7 +236,7 @@ impl Sample {
         }
     }
 
-    /// What a report says of it.
+    /// The report's sentence about it.
     pub(super) fn summary(&self) -> report::Sample {
         report::Sample {
             groups: self.groups.len() as u64,

@@ -81,7 +81,7 @@ pub(super) fn scalar_bits_as(ty: Type, said: Option<&str>, value: Number) -> Res
     scalar_bits(said, value)
 }
 
-/// The bits of what no launch file says.
+/// The bits of a scalar that no launch file gives.
 pub(super) fn default_bits(ty: Type) -> u64 {
     match ty {
         Type::F64 => 1.0f64.to_bits(),

@@ -38,7 +38,7 @@ pub trait Progress: Sync {
     fn known(&self, trial: &Trial) {
         self.done(trial);
     }
-    /// Whether nothing more is to be begun: the report is of what was tried until then.
+    /// Whether to begin nothing more: the report then covers the trials so far.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -98,7 +98,7 @@ pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Pla
         )));
     }
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
-        // What cannot stand in its module is of no use.
+        // A plan that cannot be written into its module is useless.
         drop_in(original, &applied.kernel)?;
     }
     Ok(Derived {
@@ -151,7 +151,7 @@ pub fn tune(
     .map(|found| found.report)
 }
 
-/// What a search is asked for.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
     /// The plans to try; none asks for the default space.
@@ -162,8 +162,8 @@ pub struct Asked<'a> {
     pub log: Option<&'a Log>,
     /// The launches that plans are checked on besides the one at hand.
     pub perturbed: Settings,
-    /// On a device that can tell what is right itself: compare with what the simulator computes for all of the launch
-    /// instead, however long that takes.
+    /// On a device that can provide the reference itself: compare with the simulator's results for all of the launch instead,
+    /// however long that takes.
     pub check_whole: bool,
     /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
     /// [`Proposals`](super::Proposals).
@@ -172,7 +172,7 @@ pub struct Asked<'a> {
     pub every_plan: bool,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The report.
@@ -232,7 +232,7 @@ pub fn search(
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     let plans = asked.shard.map_or(plans.clone(), |shard| shard.of(plans));
     let memory = Memory::new(asked.log, bench, &workload, &kernel);
-    // What is not legal is known at once, and what is legal is checked at sizes that follow from the plan.
+    // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
     let derive = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan));
     let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
     let bound = workload.bind(bench.device())?;
@@ -321,7 +321,7 @@ pub fn search(
         _ => None,
     };
     let plain_best = plain_best.map(|(there, _)| there);
-    // What is to be used has to agree with the plain kernel on every launch, not only on those that say most.
+    // The chosen kernel has to agree with the plain one on every launch, not only on the most informative ones.
     let (verdict, best, agreed) = loop {
         let (verdict, best) = choose(
             baseline_ns,
@@ -429,8 +429,7 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     names
 }
 
-/// Whether a load can be fetched even one iteration early: what a ring of registers says, which asks for nothing but an
-/// address.
+/// Whether a load can be fetched even one iteration early: the answer of a register ring, which needs nothing but an address.
 fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
     let one = Distance::new(1).map(|distance| Strategy::new(Kind::RollingRegisters, distance));
     let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
@@ -438,7 +437,7 @@ fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
         .is_ok()
 }
 
-/// What was counted, side by side.
+/// The counters, side by side.
 fn counters(plain: &Timed, best: Option<&Timed>) -> Vec<Counter> {
     let of_best = |name: &str| {
         let counted = best?.counted.iter().find(|(other, ..)| *other == name)?;

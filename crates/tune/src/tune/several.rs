@@ -1,7 +1,7 @@
 //! Several devices of one kind in one host, used concurrently.
 //!
-//! Each times its share of the kernels in turns with a plain kernel of its own, so that one that is a little slower than
-//! the others says no plan is slower.
+//! Each device times its share of the kernels in turns with a plain kernel of its own, so that a slightly slower device makes
+//! no plan look slower.
 
 use std::sync::Arc;
 use std::thread;

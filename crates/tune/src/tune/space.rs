@@ -22,9 +22,9 @@ pub(crate) const SHARED_HINTS: [u32; 2] = [4, 16];
 /// layout, at every distance; hints to each of the `levels`; and the rings that are filled a group at a time, one or
 /// two groups ahead.
 ///
-/// The loads are those that matter, not the indices that lead to them: what a plan does not name it carries as it must.
-/// Several loads get the same strategy together, and each is tried alone with the fewer plans of
-/// [`DISTANCES`]' powers of two. `levels` are the cache levels that the device tells apart.
+/// The loads are the main ones, not the indices that lead to them: a load that a plan does not name is carried as needed.
+/// Several loads get the same strategy together, and each is tried alone with the fewer plans of [`DISTANCES`]' powers of two.
+/// `levels` are the cache levels that the device distinguishes.
 ///
 /// # Errors
 /// There are more loads than a plan can name.
@@ -73,9 +73,8 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
     Ok(plans)
 }
 
-/// The hints that a sub-group shares: joint ones to each of the `levels`, and bulk prefetches. They are legal only where
-/// a sub-group's addresses are uniform, or lie together, so they are tried where they are, and not listed as refused
-/// everywhere else.
+/// The hints that a sub-group shares: joint ones to each of the `levels`, and bulk prefetches. They are legal only if a
+/// sub-group's addresses are uniform or adjacent, so only legal ones are tried, and the others are not listed as refused.
 ///
 /// # Errors
 /// As for [`default_plans`].
@@ -130,9 +129,8 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
 /// The likely plans of a kernel: [`likely_plans`] for the loads that matter, and the same counted in iterations of the
 /// source where a compiler unrolled the loop.
 ///
-/// An iteration of such a loop is several of the source's: a ring of four iterations is one of sixteen then, and may take
-/// more shared memory or registers than there are. A load in the loop that does what is left over is fetched as far ahead
-/// as that loop can go.
+/// An iteration of such a loop is several of the source's: a ring of four iterations is then one of sixteen, and may take more
+/// shared memory or registers than there are. A load in the remainder loop is fetched as far ahead as that loop can go.
 ///
 /// # Errors
 /// As for [`default_plans`].
@@ -190,9 +188,9 @@ fn unrolled_plans(kernel: &Kernel, loads: &[LoadName]) -> Result<Vec<Plan>> {
 
 /// The plans without asynchronous copies of loads whose address is the same for all work-items of a sub-group.
 ///
-/// One request brings such a load to all of them, but each would copy the word for itself. On an H200 that takes several
-/// times as long as the plain kernel: `volatilities=rolling-async:8` in `option-pricing`, under `unroll:4`, runs at 0.34 of
-/// the plain kernel's speed where `unroll:4` alone reaches 1.24 (`results/accuracy-h200.json`).
+/// One request brings such a load to all of them, but each would copy the word for itself. On an H200 that takes several times
+/// as long as the plain kernel: `volatilities=rolling-async:8` in `option-pricing`, under `unroll:4`, runs at 0.34 of the plain
+/// kernel's speed, and `unroll:4` alone at 1.24 (`results/accuracy-h200.json`).
 pub fn without_shared_copies(kernel: &Kernel, plans: Vec<Plan>) -> Vec<Plan> {
     let divergence = Divergence::of(kernel);
     let mut uniform = HashSet::new();

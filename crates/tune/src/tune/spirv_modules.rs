@@ -22,9 +22,9 @@ pub struct PlannedSpirv {
     pub words: Vec<u32>,
     /// The plan with the parents that it carries.
     pub plan: Plan,
-    /// What every launch must fulfil: a sentence each.
+    /// The requirements of every launch, a sentence each.
     pub granted: Vec<String>,
-    /// What the host must ask for beside it, because a module cannot: build options, the work-group's size. A sentence each.
+    /// The host's further requests, which a module cannot contain: build options, the work-group's size. A sentence each.
     pub asked: Vec<String>,
 }
 
@@ -59,8 +59,8 @@ pub fn planned_spirv(
     )
 }
 
-/// The module with what a report found best: the plan, and the sub-group size where that is part of the answer. It is as it was
-/// where nothing is better. The large register file and the work-group's size are for the host to ask for.
+/// The module with the best result of a report: the plan, and the sub-group size if it is part of the answer. It is unchanged
+/// if nothing is better. The host must request the large register file and the work-group's size.
 ///
 /// # Errors
 /// As for [`planned_spirv`].
@@ -89,7 +89,7 @@ pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Res
     })
 }
 
-/// What a host asks for beside a module.
+/// The host's requests beside a module.
 fn asked(way: Way) -> Vec<String> {
     let mut asked = Vec::new();
     if way.large_registers {
@@ -107,7 +107,7 @@ fn asked(way: Way) -> Vec<String> {
     asked
 }
 
-/// What every launch of an entry with a plan must fulfil.
+/// The requirements of every launch of an entry with a plan.
 ///
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.
@@ -192,7 +192,7 @@ fn multiplies(kernel: &Kernel) -> bool {
     found
 }
 
-/// What of the caller's facts the module rests on: those without which it would be another one.
+/// The caller's facts that the module assumes: those without which it would be another one.
 fn granted(facts: &Facts, words: &[u32], with: impl Fn(&Facts) -> Result<Vec<u32>>) -> Vec<String> {
     let mut left = facts.clone();
     let mut granted = Vec::new();

@@ -1,8 +1,8 @@
 //! Statements of a launch file that would allow more plans for a module's entry.
 //!
-//! PTX does not say, and SPIR-V need not say, which memory nothing writes, which parameters share none, or that a counter does not overflow. Each
-//! statement that is not there is tried: the entry is read again as if it were, and counted is how many of its loads can be
-//! fetched early then.
+//! PTX does not state, and SPIR-V need not state, which memory nothing writes, which parameters share none, or that a counter
+//! does not overflow. Each missing statement is tried: the entry is read again with it, and the loads that can then be fetched
+//! early are counted.
 
 use crate::error::Result;
 use crate::front::ptx::Facts;
@@ -54,13 +54,10 @@ pub(super) fn unlocking(
         .filter(|(number, param)| is_given(*number) && param.facts.is_some_and(|facts| !facts.read_only));
     for (_, param) in pointers.take(MOST_TRIED) {
         for (word, meaning) in [
-            (
-                "readonly",
-                "nothing writes during a launch what is read through it",
-            ),
+            ("readonly", "no launch writes memory that is read through it"),
             (
                 "unaliased",
-                "what is accessed through it is accessed through no other parameter",
+                "memory accessed through it is accessed through no other parameter",
             ),
         ] {
             let mut assumed = facts.clone();
@@ -69,7 +66,7 @@ pub(super) fn unlocking(
                 "readonly" => own.read_only = true,
                 _ => own.unaliased = true,
             }
-            // What the entry itself writes is not read only.
+            // Memory that the entry itself writes is not read-only.
             if word == "readonly" && writes(kernel, &param.name) {
                 continue;
             }
@@ -104,7 +101,7 @@ fn fetched_early(kernel: &Kernel, group: [u32; 3]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the kernel writes memory that it reaches through a parameter, or through what is not known.
+/// Whether the kernel writes memory that it accesses through a parameter, or through unknown pointers.
 fn writes(kernel: &Kernel, name: &str) -> bool {
     use crate::analysis::definitions::Definitions;
     use crate::analysis::roots::root;

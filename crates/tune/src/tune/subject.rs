@@ -32,7 +32,7 @@ pub trait Subject: Sync {
     /// As for [`Subject::workload`].
     fn small(&self, iterations: u64) -> Result<Option<Workload>>;
 
-    /// The same work in other geometries, for the question what the plain kernel would do with more work-groups.
+    /// The same work in other geometries, to find the plain kernel's time with more work-groups.
     ///
     /// # Errors
     /// As for [`Subject::workload`].
@@ -48,12 +48,12 @@ pub trait Subject: Sync {
         Ok(Vec::new())
     }
 
-    /// What its author could say of it to make more plans possible, a sentence each.
+    /// Statements by which its author could make more plans possible, a sentence each.
     fn unlocking(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What every launch of the kernel with this plan must fulfil, a sentence each.
+    /// The requirements of every launch of the kernel with this plan, a sentence each.
     ///
     /// # Errors
     /// The plan cannot be carried out.

@@ -1,9 +1,8 @@
 //! Trials: a derived plan is checked, timed, compared and recorded; a failure is also a result.
 //!
-//! A device whose clock is its own, the simulator, tries plans side by side. On a device whose clock drifts they are timed
-//! in turns with the plain kernel, a batch at a time. Where there is a log each plan has turns of its own with the plain
-//! kernel, and is kept before the next begins: whoever stops the search loses no measurement that was made. What a model
-//! predicts is kept, too.
+//! A device with its own clock, the simulator, tries plans in parallel. On a device whose clock drifts they are timed in turns
+//! with the plain kernel, a batch at a time. With a log, each plan has turns of its own with the plain kernel, and is stored
+//! before the next begins: stopping the search loses no completed measurement. A model's predictions are stored, too.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,10 +27,10 @@ use crate::report::{Checked, Outcome, Outputs, Trial};
 /// enough that something is told soon.
 const UNRANKED: usize = 16;
 
-/// A plan as it was asked for, and what became of it.
+/// A requested plan, and its outcome.
 pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
 
-/// What is the same for all trials of a search.
+/// The common settings of a search's trials.
 pub struct Trying<'a> {
     pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
@@ -42,14 +41,14 @@ pub struct Trying<'a> {
     pub memory: &'a Memory<'a>,
     /// Launches derived from this one, where plans are checked on those, too.
     pub perturbed: Option<&'a Perturbed>,
-    /// The seed of the work-groups that run at full size, where a sample of them does and the device tells what is right.
+    /// The seed of the work-groups that run at full size, if a sample of them does and the device provides the reference.
     pub sampled: Option<u64>,
     pub progress: &'a dyn Progress,
-    /// By what plans are given up that are surely behind; none where every plan is timed to its end.
+    /// The criterion for abandoning plans that are certainly slower; none if every plan is timed to its end.
     pub race: Option<Race>,
 }
 
-/// What was tried.
+/// The trials.
 pub struct Tried {
     /// The plain kernel's run.
     pub baseline: Timed,
@@ -57,11 +56,11 @@ pub struct Tried {
     pub none: Trial,
     /// The plans that were tried, in their order, with their runs.
     pub trials: Vec<(Trial, Option<Timed>)>,
-    /// What must be said of them.
+    /// The notes about them.
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
-    /// On what they were checked.
+    /// How they were checked.
     pub checked: Option<Checked>,
 }
 
@@ -81,7 +80,7 @@ impl Trying<'_> {
         )
     }
 
-    /// What outputs at full size are compared with.
+    /// The reference for outputs at full size.
     fn right<'c>(&self, checks: &'c Checks<'_>) -> Right<'c> {
         match self.sampled {
             Some(_) => Right::OnDevice(checks.sample().map(Arc::as_ref)),
@@ -89,7 +88,7 @@ impl Trying<'_> {
         }
     }
 
-    /// On what the plans were checked.
+    /// How the plans were checked.
     fn checked(&self, checks: &Checks<'_>) -> Checked {
         Checked {
             sizes: checks.sizes().collect(),
@@ -132,8 +131,8 @@ impl Trying<'_> {
         Some(known)
     }
 
-    /// Side by side, as a race: in heats, the likely plans first. What a heat finds is what the next one is held against, so
-    /// that how many threads there are changes nothing.
+    /// In parallel, as a race: in heats, the likely plans first. A heat is compared with the best of the one before, so the
+    /// number of threads changes nothing.
     pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
         self.progress.begin(pairs.len() + 1);
         let checks = self.checks(pairs)?;
@@ -203,7 +202,7 @@ impl Trying<'_> {
         })
     }
 
-    /// In turns with the plain kernel. `measure` says how many plans, where times can be predicted; none says all.
+    /// In turns with the plain kernel. `measure` is the number of plans, if times can be predicted; `None` means all.
     pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Tried> {
         let legal: Vec<usize> = (0..pairs.len()).filter(|&index| pairs[index].1.is_ok()).collect();
         let few = measure.filter(|&few| few < legal.len());
@@ -255,7 +254,7 @@ impl Trying<'_> {
         }
         let in_time = self.bench.predictor().is_none_or(Bench::predicts_in_time);
         let chosen = match in_time {
-            true => "those that the simulator's ranking proposed, corrected by what the first of them showed",
+            true => "those proposed by the simulator's ranking, corrected by the first measurements",
             false => {
                 "one of each kind, and then those like the fastest, since the simulator takes too long to rank them"
             }
@@ -271,8 +270,7 @@ impl Trying<'_> {
         })
     }
 
-    /// The legal plans with what the predictor says of them; none where there is no predictor, or it cannot run the plain
-    /// kernel.
+    /// The legal plans with the predictor's times; none if there is no predictor, or it cannot run the plain kernel.
     fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
         let predictor = self.bench.predictor()?;
         let bound = self.workload.bind(predictor.device()).ok()?;
@@ -336,7 +334,7 @@ impl Trying<'_> {
         Some(Proposals::new(predicted))
     }
 
-    /// Tries some of the plans, in turns with the plain kernel; what the log has is not tried again.
+    /// Tries some of the plans, in turns with the plain kernel; plans in the log are not tried again.
     fn batch(
         &self,
         checks: &Checks<'_>,
@@ -476,7 +474,7 @@ impl<'a> Memory<'a> {
         entry.trial.measured().map(|(time_ns, _)| time_ns)
     }
 
-    /// Keeps what a model predicted for a plan.
+    /// Stores a model's prediction for a plan.
     fn keep_predicted(&self, plan: &Plan, time_ns: f64, plain_ns: f64) {
         let Some((kept, key)) = &self.log else { return };
         kept.add(Entry {
@@ -583,7 +581,7 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
     }
 }
 
-/// What came of a trial that went wrong.
+/// The outcome of a failed trial.
 pub fn went_wrong(error: &Error) -> Outcome {
     // The status says whose fault it is.
     let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);

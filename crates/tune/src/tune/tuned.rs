@@ -22,20 +22,20 @@
 //! # }
 //! ```
 //!
-//! An answer is remembered in a file (`HEADSTART_CACHE`, or `headstart/tuned.jsonl` in the user's folder for caches), a
-//! line of JSON each, under a key: the hash of the kernel's IR with the alignments that it states, the geometry, the *size
-//! class* of every parameter (its length or value up to the next power of two), the device with its driver or model, and
-//! our version. Whatever differs in one of them asks anew. What was found elsewhere can be shipped: `headstart tune KERNEL
-//! --ship FILE` adds to such a file, and [`Answers::with_shipped`] takes its text.
+//! Answers are stored in a file (`HEADSTART_CACHE`, or `headstart/tuned.jsonl` in the user's cache folder), one line of JSON
+//! each. The key is the hash of the kernel's IR with its alignments, the geometry, the *size class* of every parameter (its
+//! length or value up to the next power of two), the device with its driver or model, and our version. A difference in any of
+//! them starts a new search. Answers found elsewhere can be shipped: `headstart tune KERNEL --ship FILE` adds to such a file,
+//! and [`Answers::with_shipped`] takes its text.
 //!
-//! An answer is a plan, not code: it is carried out on the kernel at hand, by the same passes with the same checks of what
-//! is legal, and where it is not legal any more the search is made again.
+//! An answer is a plan, not code: it is applied to the kernel at hand, by the same passes with the same legality checks. If it
+//! is no longer legal, the search is repeated.
 //!
-//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer keeps the hash of that kernel's
-//! text with what came of it. At a later start the launches are not run again if the plan gives the same text: the check
-//! was of the kernel, not of one launch. If the text is another one (an answer of an earlier version, or one that somebody
-//! wrote), the kernel is run on them before it is given to anybody, which takes some tenths of a second once, and where it
-//! differs from the plain one the search is made again.
+//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer stores the hash of that kernel's
+//! text with the outcome. At a later start the launches are not run again if the plan gives the same text: the check was of the
+//! kernel, not of one launch. If the text differs (an answer of an earlier version, or a hand-written one), the kernel is run
+//! on them before it is used, which takes some tenths of a second once. If it then differs from the plain kernel, the search is
+//! repeated.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -71,13 +71,13 @@ pub struct Tuned {
     pub kernel: Arc<Kernel>,
     /// The plan; `none` where none wins by enough.
     pub plan: Plan,
-    /// What to do.
+    /// The recommendation.
     pub verdict: Verdict,
     /// How many times faster than the plain kernel it was when it was found.
     pub speedup: f64,
     /// Where the answer is from.
     pub from: From,
-    /// On what launches the kernel was checked beside the plain one; none for the plain one itself.
+    /// The launches on which the kernel was checked against the plain one; none for the plain one itself.
     pub perturbed: Option<Perturbed>,
     /// Why the answer could not be kept, where it could not: the next start will search again.
     pub not_kept: Option<Error>,
@@ -107,7 +107,7 @@ pub enum From {
     Remembered,
     /// A search that was made now.
     Searched,
-    /// Nowhere: `headstart tune --bin` runs the program to see what it launches, and this is the plain kernel.
+    /// None: `headstart tune --bin` runs the program to record its launches, and this is the plain kernel.
     NotSearched,
 }
 
@@ -118,12 +118,12 @@ struct Answer {
     plan: Plan,
     verdict: Verdict,
     speedup: f64,
-    /// On what launches the planned kernel was checked.
+    /// The launches on which the planned kernel was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     perturbed: Option<Perturbed>,
 }
 
-/// What is known already, and where new answers are kept.
+/// The known answers, and where new ones are stored.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     shipped: HashMap<String, Answer>,
@@ -161,7 +161,7 @@ impl Answers {
         }
     }
 
-    /// With the answers of a file that was made ahead of time; what is shipped goes before what is remembered.
+    /// With the answers of a file that was made ahead of time; shipped answers take precedence over remembered ones.
     ///
     /// # Errors
     /// A line is no answer.
@@ -213,7 +213,7 @@ impl Answers {
         file.write_all(format!("\n{text}\n").as_bytes()).map_err(refused)
     }
 
-    /// Keeps what a search found.
+    /// Stores a search's result.
     ///
     /// # Errors
     /// The kernel cannot be had any more, or the file not be written.
@@ -272,7 +272,7 @@ pub fn tuned_telling(
     let kernel = plain(bench, &workload)?;
     let key = key(bench, &workload, &kernel);
     let engine = || Engine::of(bench, &workload);
-    // The kernel with a plan, and on what it was checked.
+    // The kernel with a plan, and how it was checked.
     let carried_out = |answer: &Answer| -> Result<(Arc<Kernel>, Option<Perturbed>)> {
         if answer.plan.is_none() {
             return Ok((Arc::clone(&kernel), None));
@@ -296,7 +296,7 @@ pub fn tuned_telling(
         && let Ok(found) = carried_out(&answer)
     {
         let mut not_kept = None;
-        // What was checked now is known at the next start.
+        // The checks are remembered for the next start.
         if answer.perturbed != found.1 {
             answer.perturbed.clone_from(&found.1);
             if from == From::Remembered {
@@ -325,7 +325,7 @@ pub fn tuned_telling(
     Ok(tuned(answer, found, From::Searched, not_kept))
 }
 
-/// What decides whether an answer counts.
+/// The key of an answer.
 fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
     let classes: Vec<String> = workload.given.iter().map(size_class).collect();
     format!(

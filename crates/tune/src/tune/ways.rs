@@ -2,12 +2,12 @@
 //!
 //! Intel's notes say that they decide, and which of them are sensible:
 //!
-//! * *Sub-group size*: it may grow as long as the registers suffice for the wider kernel. What a kernel computes must not depend
-//!   on it, and its author must not have asked for one.
+//! * *Sub-group size*: it may grow as long as the registers suffice for the wider kernel. The kernel's results must not depend
+//!   on it, and its author must not have required one.
 //! * *The large register file*: twice the registers for half the threads of a core. It is tried where the compiler makes use of
 //!   more registers for the plain kernel or for one of the plans.
-//! * *Work-group size*: from 4 threads to as many as a core has. Without barriers, shared memory and atomic operations it does
-//!   not matter where the device is full. It is changed only where the subject says that the work can be divided otherwise.
+//! * *Work-group size*: from 4 threads to all threads of a core. Without barriers, shared memory and atomic operations it does
+//!   not matter on a full device. It is changed only if the subject states that the work can be divided otherwise.
 //!
 //! Each change is timed alone with the plain kernel and with the plan that was chosen without it, so that their gains are told
 //! apart. Then changes of different kinds are joined, and the best ways are tried with the fastest plans of other kinds, for more
@@ -40,7 +40,7 @@ const OTHERS: usize = 4;
 /// Ways in which they are.
 const TRIED_FURTHER: usize = 2;
 
-/// What can be chosen beside the plan on a device.
+/// The settings that can be chosen beside the plan on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choices {
     /// Sub-group sizes that a kernel can be compiled for.
@@ -53,7 +53,7 @@ pub struct Choices {
     pub cores: u32,
 }
 
-/// What a kernel's code takes of a work-item's registers.
+/// The registers of a work-item that a kernel's code takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pressure {
     /// 32-bit registers.
@@ -62,7 +62,7 @@ pub struct Pressure {
     pub spilled_bytes: u32,
 }
 
-/// Times the ways to compile and launch a subject whose plans were tried; none for devices where there is nothing to choose.
+/// Times the settings to compile and launch a subject whose plans were tried; none for devices without a choice.
 ///
 /// # Errors
 /// The plain kernel cannot be run, or the way that is best computes something else, which is a bug of ours.
@@ -101,7 +101,8 @@ pub fn ways(
     let Some(usual) = timing.found.trials.first() else {
         return Err(Error::bug("the plain kernel was not timed"));
     };
-    // What follows is compared with the plain kernel at hand: on a device the clock may have drifted since the search.
+    // The following kernels are compared with the plain kernel of this batch: on a device the clock may have drifted since the
+    // search.
     timing.baseline_ns = usual.time_ns;
     timing
         .found
@@ -165,9 +166,7 @@ impl Rules<'_> {
     fn sub_groups(&self, timing: &mut Timing<'_>) -> Result<Vec<Way>> {
         let reason = match (self.kernel.sub_group_size, uses_sub_groups(self.kernel)) {
             (Some(size), _) => Some(format!("other sub-group sizes: the kernel requires {size}")),
-            (None, true) => {
-                Some("other sub-group sizes: what the kernel computes depends on the size".to_owned())
-            }
+            (None, true) => Some("other sub-group sizes: the kernel's results depend on the size".to_owned()),
             (None, false) if self.choices.sub_group_sizes.len() < 2 => {
                 Some("other sub-group sizes: the device has one".to_owned())
             }
@@ -249,7 +248,7 @@ impl Rules<'_> {
                 Some(format!("{named}: the kernel requires {size} work-items"))
             }
             (true, None) => Some(format!(
-                "{named}: nobody says that the work can be divided otherwise"
+                "{named}: the kernel is not known to allow another division of the work"
             )),
         };
         if let Some(reason) = reason {
@@ -301,7 +300,7 @@ fn needs_one_core(kernel: &Kernel) -> bool {
     needs
 }
 
-/// What was timed, and with what.
+/// A timed kernel, and its settings.
 struct Timing<'a> {
     bench: &'a dyn Bench,
     /// The same device with the large register file, or why there is none.
@@ -326,7 +325,7 @@ impl Timing<'_> {
         in_sub_groups(of_size.unwrap_or(&self.workload), way.sub_group)
     }
 
-    /// What a plan takes of the registers in a way; none where that is not known, or the plan cannot be carried out.
+    /// The registers that a plan takes under a setting; none if unknown, or if the plan cannot be applied.
     fn pressure(&self, way: Way, plan: &Plan) -> Result<Option<Pressure>> {
         let (bench, workload) = (self.bench(way), self.workload(way));
         let kernel = plain(bench, &workload)?;
@@ -336,7 +335,7 @@ impl Timing<'_> {
         bench.pressure(&workload.bind(bench.device())?, &derived.kernel)
     }
 
-    /// Times plans in a way, as many as there is room for. Those that cannot be run there are left out.
+    /// Times plans under a setting, as many as there is room for. Those that cannot be run there are left out.
     fn time(&mut self, way: Way, plans: &[Plan]) -> Result<()> {
         let known = |plan: &&Plan| self.found.speedup(way, plan).is_none();
         let room = MOST.saturating_sub(self.found.trials.len());
@@ -357,7 +356,7 @@ impl Timing<'_> {
         let times: Vec<Result<f64>> = match bench.times_at_once() {
             true => threads::map(&derived, |(_, kernel)| shielded(|| bench.time_ns(&bound, kernel))),
             false => {
-                // The plain kernel comes first: the others are compared with what it computes.
+                // The plain kernel comes first: the others are compared with its results.
                 let turns: Vec<Arc<Kernel>> = std::iter::once(kernel)
                     .chain(derived.iter().map(|(_, kernel)| Arc::clone(kernel)))
                     .collect();

@@ -1,7 +1,7 @@
 //! A kernel with its geometry and arguments, independent of a device.
 //!
-//! A workload says what each parameter gets, and which buffers hold results. [`Workload::bind`] allocates it on a
-//! device; the inputs are allocated once, the outputs anew for every launch, so that no launch sees what another wrote.
+//! A workload has the contents of each parameter, and names the buffers that hold results. [`Workload::bind`] allocates it on a
+//! device; inputs are allocated once, outputs anew for every launch, so that no launch sees another's writes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
 use crate::report::number;
 
-/// A kernel, its geometry, and what each of its parameters gets.
+/// A kernel, its geometry, and the argument of each of its parameters.
 #[derive(Clone, Debug)]
 pub struct Workload {
     /// The kernel.
@@ -29,8 +29,8 @@ pub struct Workload {
     pub given: Vec<Given>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
     pub original: Option<Arc<Original>>,
-    /// Memory at addresses of a program's choosing, where the launch means something only there; it goes before what
-    /// `given` says of buffers.
+    /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
+    /// of `given`.
     pub placed: Option<Arc<Placed>>,
 }
 
@@ -46,15 +46,15 @@ pub struct Placed {
 /// An allocation at an address of a program's choosing: an output.
 #[derive(Clone, Debug)]
 pub struct PlacedMemory {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// Address of its first byte.
     pub address: u64,
-    /// What it holds before the launch.
+    /// Its contents before the launch.
     pub bytes: Arc<[u8]>,
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug)]
 pub enum Given {
     /// A scalar's bits.
@@ -65,7 +65,7 @@ pub enum Given {
         element: Type,
         /// Number of elements.
         length: u64,
-        /// What it holds.
+        /// Its contents.
         fill: Fill,
     },
     /// A buffer that holds results.
@@ -74,7 +74,7 @@ pub enum Given {
         element: Type,
         /// Number of elements.
         length: u64,
-        /// What it holds before the launch.
+        /// Its contents before the launch.
         fill: Fill,
         /// When two results are the same.
         compare: Compare,
@@ -83,7 +83,7 @@ pub enum Given {
     Part {
         /// That parameter's position.
         of: usize,
-        /// How many of the buffer's elements lie in front of where it points to: all of them for its end.
+        /// How many of the buffer's elements are in front of its target: all of them for its end.
         start: u64,
     },
 }
@@ -244,11 +244,11 @@ impl Workload {
             .filter(|_| registers >= u64::from(LEAST_PROMISED))
     }
 
-    /// What a kernel computes with these parameters, on the simulator's functional engine without its checks, as on a device
-    /// with these limits.
+    /// A kernel's outputs with these parameters, on the simulator's functional engine without its checks, as on a device with
+    /// these limits.
     ///
     /// # Errors
-    /// It goes wrong, or needs what such a device does not have.
+    /// It faults, or needs a feature that such a device lacks.
     pub fn computed(&self, kernel: &Arc<Kernel>, device: Description) -> Result<Vec<Vec<u8>>> {
         let simulator = Simulator::custom(device, Options::FAST, None);
         Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)
@@ -286,7 +286,7 @@ impl Workload {
 }
 
 impl Bound {
-    /// What was bound.
+    /// The bound arguments.
     pub fn workload(&self) -> &Workload {
         &self.workload
     }
@@ -437,7 +437,7 @@ impl Output {
         }
     }
 
-    /// Waits for what the queue has to do before, then reads every byte.
+    /// Waits for the queue's earlier commands, then reads every byte.
     ///
     /// # Errors
     /// The device's; an element that was never written.

@@ -1,8 +1,8 @@
-//! What `headstart bench --suite workloads` measures: each workload at the sizes, the geometries and with the programs
-//! beside it.
+//! The cases of `headstart bench --suite workloads`: each workload at its sizes and geometries, with the programs that it is
+//! compared with.
 //!
-//! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that
-//! cannot have all three say why.
+//! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that cannot
+//! have all three state the reason.
 
 mod bags;
 mod list;
@@ -31,7 +31,7 @@ pub struct Case {
     pub trace: Option<&'static str>,
     /// Kernels of the gallery, each with the settings of a geometry: the fastest plain one is compared.
     pub shapes: Vec<(&'static str, Vec<String>)>,
-    /// What it is compared with.
+    /// The programs that it is compared with.
     pub peers: Vec<Program>,
     /// Which bytes have to be moved.
     pub moves: Moves,
@@ -153,8 +153,8 @@ impl Case {
         kernel.with(&[&self.settings, shape].concat(), trace.transpose()?)
     }
 
-    /// Bytes of its buffers, without making what they hold. What depends on the geometry, or on how far a search came, is
-    /// not in it: less than a thirtieth.
+    /// Bytes of its buffers, without generating their contents. It omits less than a thirtieth, which depends on the geometry
+    /// or on the progress of a search.
     ///
     /// # Errors
     /// The settings are out of a kernel's range.

@@ -1,8 +1,8 @@
-//! Every workload has its sizes, and every case computes what a few lines of ordinary Rust do.
+//! Every workload has its sizes, and every case computes the same as a few lines of ordinary Rust.
 //!
-//! The small cases, and those of the size of a cache, run with all of their data. A run takes one of [`PARTS`] parts of
-//! them, another one every day; `HEADSTART_PART` chooses it: a number, or `all`. Of the large ones a few work-groups run on
-//! data that reach as far; where data are not made element by element when they are read, small data.
+//! The small cases, and those of the size of a cache, run with all of their data. A run takes one of [`PARTS`] parts of them,
+//! another one every day; `HEADSTART_PART` chooses it: a number, or `all`. Of the large ones a few work-groups run on data of
+//! the same extent; if the data are not generated element by element on reading, on small data.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -51,7 +51,7 @@ fn check(ran: &Ran) {
     }
 }
 
-/// A case with all of its data, at its first geometry. What is done with them many times is done a few times.
+/// A case with all of its data, at its first geometry. Repetitions are reduced to a few.
 fn run_whole(case: &Case) {
     let start = std::time::Instant::now();
     let fewer = |setting: &String| match setting.as_str() {

@@ -38,7 +38,7 @@ pub enum Space {
 }
 
 impl Case {
-    /// Its name: what a command line would say.
+    /// Its name, as on a command line.
     pub fn name(&self) -> String {
         let trace = self.trace.map(|trace| format!("--trace {trace}"));
         let words = [Some(self.kernel), Some(self.settings), trace.as_deref()].map(Option::unwrap_or_default);
@@ -168,8 +168,8 @@ const WORKLOADS: [(&str, &str); 16] = [
     ("nbody", "bodies=2^14 group=256"),
 ];
 
-/// Launches that nobody looked at while the simulator was fitted. Of 132 cores some have a work-group more than others, and
-/// what the first one reads of its table fits into L2, where the table does not.
+/// Launches that were not used while the simulator was fitted. Of 132 cores some have a work-group more than others, and the
+/// first one's reads of its table fit into L2, although the table does not.
 const UNEVEN: [(&str, &str); 3] = [
     ("embedding-bag", "bags=700 bag=90 dim=64 rows=2^22 group=64"),
     ("hash-probe", "groups=300 group=192 items=48 bits=26 load=80"),

@@ -1,4 +1,4 @@
-//! What comes of a record: a summary for the terminal, and a page, `docs/accuracy.md` of the H200 and
+//! The documents made from a record: a summary for the terminal, and a page, `docs/accuracy.md` of the H200 and
 //! `docs/accuracy-h100.md` of the H100.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::judge::{Answer, Judgement, Standing, median, rank_correlation};
 use super::known;
 use super::record::{Origin, Record};
 
-/// A speedup that was expected within this share of what was measured is called right in the page's last table.
+/// An expected speedup within this share of the measured one is called right in the page's last table.
 const GAIN_BAR: f64 = 0.15;
 
 /// The bars and how they were met, for a terminal.
@@ -55,7 +55,7 @@ pub fn standing(standing: Standing) -> &'static str {
     }
 }
 
-/// By how much a speedup was expected too high or too low, as a share of what was measured.
+/// The error of an expected speedup, as a share of the measured one.
 fn gain_error(judgement: &Judgement) -> f64 {
     (judgement.expected / judgement.alone.measured - 1.0).abs()
 }
@@ -173,7 +173,7 @@ fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &Answer) -> Stri
     )
 }
 
-/// What was fitted on the GPU that a page is about, and what was not: a model's name, and words.
+/// The numbers fitted on the GPU that a page is about, and those that were not: a model's name, and words.
 const FITTED: [(&str, &str); 2] = [
     (
         "h200",
@@ -274,7 +274,7 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
     text
 }
 
-/// What is known to be wrong, with its times of this record.
+/// The known errors, with their times in this record.
 fn known_to_be_off(record: &Record, model: &str) -> String {
     let rows: Vec<String> = known::OFF
         .iter()
@@ -313,7 +313,7 @@ fn by(what: &str, origin: &Origin) -> String {
     )
 }
 
-/// Simulated over measured speedup, by what a plan does.
+/// Simulated over measured speedup, by strategy.
 fn by_strategy(judgements: &[Judgement]) -> String {
     let mut kinds: std::collections::BTreeMap<String, Vec<f64>> = std::collections::BTreeMap::new();
     for plan in judgements.iter().flat_map(|own| &own.plans) {
@@ -408,7 +408,7 @@ mod tests {
         }
     }
 
-    /// What the page calls off is in its record, and is off by more than a tenth.
+    /// The page's known errors are in its record, and exceed a tenth.
     fn known_faults_are_faults(record: &Record, model: &str) {
         for off in known::OFF.iter().filter(|off| off.models.contains(&model)) {
             let (measured, simulated) = off
@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    /// What the tool says of its own error is what the record shows.
+    /// The tool's stated error equals the error in the record.
     fn known_errors_are_those_of_the_record(judgements: &[Judgement]) {
         let mut ratios: Vec<f64> = judgements
             .iter()

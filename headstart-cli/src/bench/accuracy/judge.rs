@@ -1,12 +1,12 @@
 //! The simulator's answers held against measurements, case by case.
 //!
-//! The verdict is the one that `headstart advise` gives: the choice among the plans that it tries, with the simulator's
-//! times. It is *wrong* where the plan that it names is slower than the plain kernel in every round, and where it names
-//! none and 10 % or more is to be had; it does not matter where nothing on either side is 3 % away from the plain kernel.
+//! The verdict is that of `headstart advise`: the choice among the plans that it tries, with the simulator's times. It is
+//! *wrong* if its plan is slower than the plain kernel in every round, or if it names no plan although 10 % or more can be
+//! gained; it does not matter if nothing on either side is 3 % away from the plain kernel.
 //!
-//! Beside it stands the verdict that one gets with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which
-//! measure the twelve plans that the simulator proposes, made again with the recorded measurements. The gain that it names
-//! is the measured one; what it can get wrong is which plans it measures.
+//! Beside it stands the verdict with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which measure the twelve
+//! plans that the simulator proposes, recomputed from the recorded measurements. Its gain is the measured one; it can only be
+//! wrong in its choice of plans to measure.
 
 use headstart::Result;
 use headstart::prefetch::Plan;
@@ -63,7 +63,7 @@ pub struct Judgement {
     pub regret: f64,
     /// How much slower the plan is that `tune` names, which simulates all of these and measures none.
     pub regret_of_tune: f64,
-    /// The same of what the tuner finds that measures [`MEASURED`] plans, as it would have done with these answers.
+    /// The same for the result of a tuner that measures [`MEASURED`] plans, as it would have been with these times.
     pub regret_of_few: f64,
 }
 
@@ -204,7 +204,7 @@ fn standing(says: Verdict, of_pick: Option<&Entry>, best: Option<&Entry>, doubte
     }
 }
 
-/// What the tuner measures that measures [`MEASURED`] plans: its search, with the recorded answers.
+/// The plans that a tuner with [`MEASURED`] measurements measures: its search, with the recorded times.
 fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
     let predicted: Vec<(Plan, f64)> = pairs
         .iter()
@@ -227,7 +227,7 @@ fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
     measured.into_iter().map(|index| trial(pairs[index].1)).collect()
 }
 
-/// The greatest speedup; the plain kernel is always among what is measured.
+/// The greatest speedup; the plain kernel is always among the measured ones.
 fn fastest(trials: &[Trial]) -> f64 {
     let speedups = trials.iter().filter_map(Trial::measured);
     speedups.fold(1.0, |fastest, (_, speedup)| f64::max(fastest, speedup))

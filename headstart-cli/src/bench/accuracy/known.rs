@@ -1,9 +1,8 @@
-//! What is known to be wrong with the simulator's times, and what is thought to be the cause. The times themselves are the
-//! record's.
+//! Known errors of the simulator's times, and their suspected causes. The times themselves come from the record.
 
 use super::record::{Record, Side};
 
-/// A time that is far from what was measured.
+/// A time that is far from the measured one.
 #[derive(Clone, Copy, Debug)]
 pub struct Off {
     /// The models on whose pages it stands.
@@ -12,11 +11,11 @@ pub struct Off {
     pub case: &'static str,
     /// The plan, or `none`.
     pub plan: &'static str,
-    /// What is thought to be the cause.
+    /// The suspected cause.
     pub cause: &'static str,
 }
 
-/// What is known.
+/// The known errors.
 pub const OFF: &[Off] = &[
     Off {
         models: &["h200", "h100"],

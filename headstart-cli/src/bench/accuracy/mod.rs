@@ -1,8 +1,8 @@
 //! How often the simulator's answer is right: `headstart bench --suite accuracy`.
 //!
-//! On a GPU (`--device cuda:0`) every plan of a fixed list of cases is measured; on a model (`--device sim:h200`) the
-//! same plans are simulated. Both go into one file, and what the file has of the side in question is not made again.
-//! What the two say of each other is judged when both are there.
+//! On a GPU (`--device cuda:0`) every plan of a fixed list of cases is measured; on a model (`--device sim:h200`) the same
+//! plans are simulated. Both go into one file; entries that the file already has for a side are not repeated. The two sides are
+//! compared when both are there.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -35,7 +35,7 @@ use crate::published;
 /// Runs the suite.
 ///
 /// # Errors
-/// There is no such device, or the file cannot be read or written. What goes wrong in a case is kept as its answer.
+/// There is no such device, or the file cannot be read or written. A case's failure is stored as its result.
 pub fn run(options: &arguments::Bench) -> Result<()> {
     let path = options.json.as_deref().ok_or_else(|| {
         Error::usage("the accuracy suite writes its results to a file").accepted("`--json FILE`")
@@ -127,7 +127,7 @@ pub fn wanted(options: &arguments::Bench) -> Result<Vec<Case>> {
     })
 }
 
-/// A line for people; what went wrong becomes an answer, too.
+/// A line for people; an error is stored as a result, too.
 pub fn told(case: &Case, side: Result<Side>) -> Result<Side> {
     let side = side.unwrap_or_else(|error| Side {
         error: Some(error.to_string()),

@@ -1,5 +1,5 @@
-//! What is written: for each case what a GPU measured and what the simulator said, in one file that grows by a case at a
-//! time, so that a run that is stopped keeps what it has, and the two sides can be made on two machines.
+//! The record: for each case the GPU's measurements and the simulator's predictions, in one file that is written after each
+//! case, so that an interrupted run keeps its results, and the two sides can be made on two machines.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 64 << 20;
 /// The file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What made the two sides.
+    /// The origin of the two sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_by: Option<Origin>,
     /// The same for the simulated side.
@@ -51,7 +51,7 @@ pub struct CaseRecord {
     /// What a GPU took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured: Option<Side>,
-    /// What the simulator says that it takes.
+    /// The simulator's time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<Side>,
 }
@@ -74,7 +74,10 @@ pub struct Side {
     /// Those that have none, each with its reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without: Vec<(String, String)>,
-    /// Why there is nothing, where there is nothing.
+    /// Plans that are not measured yet, because the time was over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
+    /// The error, if there is no result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -94,6 +97,20 @@ pub struct Entry {
     /// Registers of a work-item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registers: Option<u32>,
+}
+
+impl CaseRecord {
+    /// Whether a GPU's side is there, with every plan.
+    pub fn is_measured(&self) -> bool {
+        self.measured.as_ref().is_some_and(Side::is_whole)
+    }
+}
+
+impl Side {
+    /// Whether every plan has a time, or a reason why it has none.
+    pub fn is_whole(&self) -> bool {
+        self.left.is_empty()
+    }
 }
 
 impl Record {
@@ -120,7 +137,7 @@ impl Record {
         })
     }
 
-    /// Adds what other files have; where both have a side, the other's counts.
+    /// Adds the entries of other files; if both have a side, the other's counts.
     ///
     /// # Errors
     /// One cannot be read.

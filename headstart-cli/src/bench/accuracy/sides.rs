@@ -1,4 +1,4 @@
-//! The two sides of a case: what a GPU takes for each plan, and what the simulator says.
+//! The two sides of a case: each plan's time on a GPU, and in simulation.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -62,7 +62,7 @@ fn derive(case: &Case) -> Result<Derived> {
     })
 }
 
-/// What either side finds in L2 when a launch starts.
+/// The contents of L2 when a launch starts, for either side.
 pub const CACHE: CacheState = CacheState::Flushed;
 
 /// Measures the plans of a case in turns with the plain kernel, none of the data in the L2 cache before a launch.
@@ -111,6 +111,7 @@ pub fn measured(bench: &mut GpuBench, case: &Case, rounds: u32) -> Result<Side> 
         bounds: None,
         plans,
         without,
+        left: Vec::new(),
         error: None,
     })
 }
@@ -131,7 +132,11 @@ fn entry(plan: &str, measured: &Measured, plain_ns: f64) -> Entry {
 /// Plans that are measured in turns with the plain kernel: each has outputs of its own on the device.
 const AT_ONCE: usize = 15;
 
-/// As [`measured`], on an OpenCL device; none where the time is over before all plans are measured.
+/// As many as the first of them: a slow device has a few times early.
+const AT_FIRST: usize = 3;
+
+/// As [`measured`], on an OpenCL device. It continues with the plans that `so_far` lacks, and stops when the time is over;
+/// none if not even a few plans were measured until then.
 ///
 /// # Errors
 /// The plain kernel does not run.
@@ -139,6 +144,7 @@ pub fn measured_by_opencl(
     bench: &mut OpenClBench,
     case: &Case,
     rounds: u32,
+    so_far: Option<Side>,
     in_time: &dyn Fn() -> bool,
 ) -> Result<Option<Side>> {
     let start = Instant::now();
@@ -152,18 +158,25 @@ pub fn measured_by_opencl(
     let Some(((_, plain), others)) = derived.kernels.split_first() else {
         return Err(Error::bug("there is no plain kernel"));
     };
-    let mut side = Side {
+    let mut side = so_far.unwrap_or_else(|| Side {
         rounds,
         without: derived.refused,
         ..Side::default()
+    });
+    let (plans, without) = (&side.plans, &side.without);
+    let is_known = |plan: &String| {
+        plans.iter().any(|entry| entry.plan == *plan) || without.iter().any(|(other, _)| other == plan)
     };
-    for batch in others.chunks(AT_ONCE) {
+    let mut left: Vec<&(String, Arc<Kernel>)> = others.iter().filter(|(plan, _)| !is_known(plan)).collect();
+    let mut at_once = AT_FIRST;
+    while !left.is_empty() {
+        let batch = &left[..left.len().min(at_once)];
         let kernels: Vec<Arc<Kernel>> = std::iter::once(plain)
             .chain(batch.iter().map(|(_, kernel)| kernel))
             .map(Arc::clone)
             .collect();
         let Some(all) = bench.measure(&derived.workload, &kernels, launches(options), true, in_time)? else {
-            return Ok(None);
+            break;
         };
         let mut all = all.into_iter();
         let plain = all.next().ok_or_else(|| Error::bug("nothing was measured"))??;
@@ -188,9 +201,12 @@ pub fn measured_by_opencl(
                 Err(error) => side.without.push((plan.clone(), error.to_string())),
             }
         }
+        left.drain(..batch.len());
+        at_once = AT_ONCE;
     }
-    side.wall_s = start.elapsed().as_secs_f64();
-    Ok(Some(side))
+    side.left = left.iter().map(|(plan, _)| plan.clone()).collect();
+    side.wall_s += start.elapsed().as_secs_f64();
+    Ok((side.plain_ns > 0.0).then_some(side))
 }
 
 /// Simulates the plans of a case.
@@ -231,6 +247,7 @@ pub fn simulated(bench: &SimulatedBench, case: &Case) -> Result<Side> {
         bounds,
         plans,
         without,
+        left: Vec::new(),
         error: None,
     })
 }

@@ -1,4 +1,4 @@
-//! What `headstart capture` says of a program: the manifest of all of it, and the table.
+//! The output of `headstart capture`: the manifest of the program, and the table.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ const MOST_ROWS: usize = 40;
 /// The manifest of the whole capture.
 pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process], total: f64) -> String {
     let quoted = |text: &str| toml_string(text);
-    let mut text = String::from("# What `headstart capture` saw of a program.\nformat = 1\n");
+    let mut text = String::from("# A program's launches, from `headstart capture`.\nformat = 1\n");
     let words: Vec<String> = options
         .program
         .iter()
@@ -155,7 +155,7 @@ pub(super) fn table(
     text
 }
 
-/// The launches of a kernel differ where fewer than this share of its time is in those that take about as long.
+/// The launches of a kernel count as different if fewer than this share of its time is in launches of about the same length.
 const SPREAD: f64 = 0.75;
 
 pub(super) fn closing(

@@ -1,5 +1,5 @@
-//! What the compilers of different vendors do differently with the same operations and drafts: a folder or file for each
-//! instruction set. The selector and the scheduler ask [`Family::rules`], and know no vendor's habits themselves.
+//! The differences between vendors' compilers for the same operations and drafts: a folder or file for each instruction set.
+//! The selector and the scheduler query [`Family::rules`], and have no vendor-specific code themselves.
 
 pub(crate) mod intel;
 mod nvidia;
@@ -15,14 +15,14 @@ pub struct Rules {
     pub loads_sunk: bool,
     /// Whether a load behind a shuffle stays there.
     pub loads_behind_shuffles: bool,
-    /// Whether what the last iteration loaded is used before more is loaded on the same scoreboard.
+    /// Whether the last iteration's loads are used before more is loaded on the same scoreboard.
     pub uses_before_loads: bool,
     /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
     pub predicated_messages: bool,
-    /// Whether what is the same for a whole sub-group is computed once, by an instruction for one work-item.
+    /// Whether uniform values are computed once per sub-group, by an instruction for one work-item.
     pub scalar_instructions: bool,
-    /// Whether making NaNs canonical, where their bits are seen, is part of the program. (For NVIDIA's the text has it, and the
-    /// instructions are few beside what they were fitted with.)
+    /// Whether the program contains the instructions that make visible NaNs canonical. (For NVIDIA the text has them, and they
+    /// are few compared with the instructions that the model was fitted to.)
     pub canonical_nans: bool,
     /// Of so many instructions of a segment, the first in the source, the scheduler looks for the next one to issue.
     pub look_ahead: usize,

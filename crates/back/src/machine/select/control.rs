@@ -37,7 +37,7 @@ impl Selector<'_, '_> {
                 _ => self.op(op),
             }
         }
-        // What was built inside is not there on every way to what follows.
+        // Values built inside are not available on every path behind it.
         self.wide_constants = constants;
         self.widened = widened;
         let jump = self.drafts.len() - 1;
@@ -220,8 +220,8 @@ impl Selector<'_, '_> {
             && ((leaves(then, *label) && stays(otherwise)) || (leaves(otherwise, *label) && stays(then)))
     }
 
-    /// A loop's test at the bottom is one conditional jump. What is passed to the next iteration moves
-    /// in front of it, where it can be scheduled with the rest; of the old values that leaving needs, ptxas keeps copies.
+    /// A loop's test at the bottom is one conditional jump. The moves to the next iteration go in front of it, where they can
+    /// be scheduled with the rest; ptxas keeps copies of the old values that the exit needs.
     fn latch(&mut self, op: &Op, next: &Op) {
         let (OpKind::If { then, otherwise, .. }, OpKind::Continue(label, values)) = (&op.kind, &next.kind)
         else {
@@ -386,7 +386,7 @@ impl Selector<'_, '_> {
     }
 }
 
-/// Whether a region is only a jump out of its `if`, and what that passes: such an `if` need not bring the lanes together.
+/// Whether a region is only a jump out of its `if`, and the values that it passes: such an `if` need not reconverge the lanes.
 fn leaves(region: &Region, own: Label) -> bool {
     let Some((last, before)) = region.ops.split_last() else {
         return false;

@@ -78,7 +78,7 @@ impl Selector<'_, '_> {
             }
             OpKind::Wait(token) => {
                 let uses = self.read(*token, op.place);
-                // What was copied is in shared memory only from here on.
+                // The copied data are in shared memory only from here on.
                 let shared = Location {
                     space: Space::Shared,
                     root: None,
@@ -132,7 +132,7 @@ impl Selector<'_, '_> {
                     writes: here,
                 };
                 if order.releases() && scope.is_wide() && space != Space::Shared {
-                    // What came before is seen by all before this is.
+                    // All work-items see the earlier accesses before this one.
                     let before = self.access(Class::Fence, op, Vec::new(), None);
                     self.emit(Draft {
                         steps: Vec::new(),
@@ -141,7 +141,7 @@ impl Selector<'_, '_> {
                     });
                 }
                 let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
-                // What an order says may not move across it; nothing does.
+                // Accesses that an order concerns may not move across it; nothing does.
                 let fixed = *order != MemoryOrder::Relaxed;
                 self.emit(Draft {
                     defines,

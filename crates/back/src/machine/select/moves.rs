@@ -1,10 +1,10 @@
 //! Values passed to labels: parallel copies, in an order that loses nothing.
 //!
-//! Most of them disappear when registers are merged. Not so parts of a vector that was loaded behind a jump and is what a loop
-//! goes on with. ptxas gives a load of 16 bytes four registers in a row, and then seldom has the next iteration read all of it from
-//! there: it moves words to other registers at the loop's end, and waits for the load. (In the machine code of `cross-section`,
-//! `embedding-bag` and `option-pricing` with rings in registers, 2 to 32 words of a ring are moved so. Words that were loaded
-//! alone, or selected, are not.)
+//! Most of them disappear when registers are merged. The exception is parts of a vector that was loaded behind a jump and is
+//! carried to the next iteration. ptxas gives a 16-byte load four consecutive registers, and the next iteration can seldom read
+//! all of them from there: ptxas moves words to other registers at the loop's end, and waits for the load. (In the machine code
+//! of `cross-section`, `embedding-bag` and `option-pricing` with register rings, 2 to 32 words of a ring are moved in this way.
+//! Words that were loaded alone, or selected, are not.)
 
 use super::super::draft::{Draft, Move, Virtual};
 use super::super::program::Class;
@@ -146,7 +146,7 @@ impl Selector<'_, '_> {
     }
 }
 
-/// What a region passes to where its last jump goes, out of a block or `if`.
+/// The values that a region passes to the target of its last jump, out of a block or `if`.
 pub fn passed(region: &Region) -> &[Value] {
     match region.terminator().map(|op| &op.kind) {
         Some(OpKind::Break(_, values)) => values,

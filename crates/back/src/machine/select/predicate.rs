@@ -1,9 +1,8 @@
 //! Small ifs become predicates.
 //!
 //! Before: `if c { x = load p; yield x } else { yield 0 }`
-//! After:  `x = 0; @c x = load p`. Pure operations run for all lanes, what touches memory only where
-//! the condition holds, and results are selected, or loaded into the register that has the other side's
-//! value already.
+//! After:  `x = 0; @c x = load p`. Pure operations run on all lanes, memory accesses only on lanes where the condition holds.
+//! Results are selected, or loaded into the register that already has the other side's value.
 
 use super::super::arithmetic::{Cost, cost, select_recipe};
 use super::super::draft::{Draft, Virtual};

@@ -1,4 +1,4 @@
-//! What jumps do to loads, moves and registers.
+//! The effect of jumps on loads, moves and registers.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn what_is_wanted_across_a_jump_takes_registers_from_other_work_groups() {
 
 #[test]
 fn a_vector_from_behind_a_jump_is_moved_on_word_by_word() {
-    // A loop that adds up what it loaded an iteration before.
+    // A loop that adds up the values loaded an iteration before.
     let integers = |loads: &str| {
         let program = program(&loop_over(
             ", %s = 0.0:f32, %a = 0.0:f32, %b = 0.0:f32, %c = 0.0:f32, %d = 0.0:f32",

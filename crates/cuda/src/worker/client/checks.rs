@@ -1,4 +1,4 @@
-//! What is asked of a worker to check kernels against one whose outputs it keeps.
+//! Requests to a worker that check kernels against one whose outputs it keeps.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::compare::Difference;
 use crate::failure::{Failure, FailureKind};
 use crate::worker::{Piece, Reply, Request, Whose};
 
-/// What came of the launches whose outputs are kept.
+/// The outcome of the launches whose outputs are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Referred {
     /// The first launch's time on the GPU, in nanoseconds.
@@ -16,13 +16,13 @@ pub struct Referred {
     pub wrote: Vec<usize>,
     /// How each output of a second launch differs, whose outputs held other bytes before.
     pub other_poison: Vec<Difference>,
-    /// Where one does: how those of a third launch differ, whose outputs held the same bytes before as the first one's.
+    /// If one does: how those of a third launch differ, whose outputs had the same initial bytes as the first one's.
     pub same_poison: Option<Vec<Difference>>,
     /// Whether each buffer ended at a page that is not mapped.
     pub guarded: bool,
 }
 
-/// What came of a launch that was compared with what is kept.
+/// The outcome of a launch that was compared with the kept outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verified {
     /// Its time on the GPU, in nanoseconds.
@@ -34,8 +34,8 @@ pub struct Verified {
 }
 
 impl Worker {
-    /// Launches a module twice, on restored inputs and outputs that hold other bytes each time, and keeps what the first
-    /// launch leaves on the GPU. A new worker launches it again.
+    /// Launches a module twice, on restored inputs and outputs with different initial bytes, and keeps the first launch's
+    /// outputs on the GPU. A new worker launches it again.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or there is no memory for the copy.
@@ -67,8 +67,8 @@ impl Worker {
         }
     }
 
-    /// Launches a module on restored inputs and outputs that hold one of the
-    /// poisons (`POISONS`), and compares on the GPU what it leaves with what is kept.
+    /// Launches a module on restored inputs and outputs that hold one of the poisons (`POISONS`), and compares its outputs on
+    /// the GPU with those kept.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or nothing is kept.
@@ -92,7 +92,7 @@ impl Worker {
         }
     }
 
-    /// Launches a module on what its last launch left: how each output differs from what is kept.
+    /// Launches a module on its last launch's outputs: how each output differs from the one kept.
     ///
     /// # Errors
     /// The kernel faulted or ran too long, or nothing is kept.
@@ -107,7 +107,7 @@ impl Worker {
         }
     }
 
-    /// Reads pieces of what is kept, or of what the last launch left: one's bytes behind the other's.
+    /// Reads pieces of the kept outputs, or of the last launch's, concatenated.
     ///
     /// # Errors
     /// There is no such piece, or the worker was lost.

@@ -1,7 +1,7 @@
-//! The files in which contents of buffers travel to a worker: what has no closed form.
+//! The files in which buffer contents without a closed form are passed to a worker.
 //!
-//! A search binds the same tables again for each geometry that it tries, and gigabytes take seconds to write. What the last
-//! binding has sent is not written again, and keeps its name, by which the worker knows it.
+//! A search binds the same tables again for each geometry that it tries, and gigabytes take seconds to write. Data sent by the
+//! last binding are not written again, and keep their name, by which the worker recognises them.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ impl Sent {
         }
     }
 
-    /// The file with what a buffer holds.
+    /// The file with a buffer's contents.
     ///
     /// # Errors
     /// It cannot be written.
@@ -70,7 +70,7 @@ impl Sent {
     pub fn drop_others(&mut self) {
         self.files.retain(|file| {
             if !file.is_used {
-                // Whatever is left goes with the folder.
+                // Remaining files go with the folder.
                 let _ = std::fs::remove_file(&file.path);
             }
             file.is_used

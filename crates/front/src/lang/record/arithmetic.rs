@@ -1,8 +1,8 @@
 //! The operators.
 //!
-//! `+`, `-` and `*` on integers promise not to wrap: in Rust an overflow is an error, so a kernel must not
-//! have one (the functional engine reports it, as a debug build would), and address analysis may rely on it.
-//! Where wrapping is meant, Rust has `wrapping_add`.
+//! `+`, `-` and `*` on integers promise not to wrap: in Rust an overflow is an error, so a kernel must not have one (the
+//! functional engine reports it, as a debug build would), and address analysis may rely on it. For intended wrapping, Rust has
+//! `wrapping_add`.
 
 use super::state::recorder;
 use super::{At, Recorded};
@@ -20,7 +20,7 @@ pub(super) fn binary<T: Scalar>(at: At, op: BinaryOp, a: Recorded<T>, b: Recorde
     build(at, |builder| builder.binary(op, a.value, b.value))
 }
 
-/// Appends what `write` builds.
+/// Appends the operations of `write`.
 pub(super) fn build<T>(at: At, write: impl FnOnce(&mut Builder<'_>) -> Value) -> Recorded<T> {
     Recorded::new(recorder(|recorder| recorder.build(at, write)))
 }
@@ -142,7 +142,7 @@ pub fn shr<T: Integer, C: Integer>(at: At, a: Recorded<T>, count: Recorded<C>) -
     )
 }
 
-/// A count in the type of what is shifted, as the IR wants it. A wide count keeps its being too large.
+/// A count in the type of the shifted value, as the IR requires. A wide count that is too large stays too large.
 fn shift_count<T: Integer, C: Integer>(at: At, count: Recorded<C>) -> Recorded<T> {
     let count = if C::TYPE.bits() > T::TYPE.bits() {
         build(at, |b| {

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::ir::{AtomicOp, CompareOp, ConvertOp, MemoryOrder, Type, Value};
 use crate::lang::atomic::{AtomicInteger, AtomicScalar, Order};
 
-/// Appends an operation on `memory[index]`; what was there before, if it gives that.
+/// Appends an operation on `memory[index]`; the old value, if it returns that.
 fn operate<T: AtomicScalar>(
     at: At,
     op: AtomicOp,
@@ -36,7 +36,7 @@ fn operate<T: AtomicScalar>(
     .map(Recorded::new)
 }
 
-/// As [`operate`], of an operation that gives what was there before.
+/// As [`operate`], for an operation that returns the old value.
 fn exchange<T: AtomicScalar>(
     at: At,
     op: AtomicOp,
@@ -45,7 +45,8 @@ fn exchange<T: AtomicScalar>(
     values: Vec<Value>,
     order: impl Into<Order>,
 ) -> Recorded<T> {
-    operate(at, op, memory, index, values, order).expect("every operation but a store gives what was there")
+    operate(at, op, memory, index, values, order)
+        .expect("every operation except a store returns the old value")
 }
 
 /// `memory[index].load(order)`
@@ -170,7 +171,7 @@ fn float_extreme<T: AtomicScalar>(
         Type::F64 => Type::I64,
         _ => Type::I32,
     };
-    // What leaves everything as it is: the greatest in the order of `MinS`, the least in that of `MinU`.
+    // The neutral element: the greatest in the order of `MinS`, the least in that of `MinU`.
     let nothing = match positive {
         AtomicOp::MinS => bits.mask() >> 1,
         _ => bits.mask(),
@@ -189,7 +190,7 @@ fn float_extreme<T: AtomicScalar>(
         recorder(|recorder| {
             recorder.build(at, |b| {
                 let before = b.atomic(op, bits, ptr, vec![number], order, scope);
-                let before = before.expect("it gives what was there before");
+                let before = before.expect("it returns the old value");
                 b.convert(ConvertOp::Bits, T::TYPE, before)
             })
         })

@@ -36,7 +36,7 @@ fn addresses<T: Number, const N: usize>(at: At, memory: Memory<Recorded<T>>) -> 
     })
 }
 
-/// What each work-item gets.
+/// Each work-item's part.
 pub fn load<T: Number, const N: usize>(at: At, memory: Memory<Recorded<T>>) -> [Recorded<T>; N] {
     // Several accesses, and one load of the source: plans name it as one.
     let id = recorder(|recorder| recorder.load_id(at, memory.root()));
@@ -49,7 +49,7 @@ pub fn load<T: Number, const N: usize>(at: At, memory: Memory<Recorded<T>>) -> [
     })
 }
 
-/// Writes what each work-item gives.
+/// Writes each work-item's part.
 ///
 /// Parts that begin between two multiples of 16 bytes (bytes, in sub-groups of 8) are no blocks of their own.
 pub fn store<T: Number, const N: usize>(at: At, memory: Memory<Recorded<T>>, values: [Recorded<T>; N]) {

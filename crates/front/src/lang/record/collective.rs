@@ -1,4 +1,4 @@
-//! Shuffles, votes, and what is made of them: reductions and scans.
+//! Shuffles, votes, and the reductions and scans built from them.
 //!
 //! A reduction halves the distance: with sub-groups of 8, `v0+v4 … v3+v7`, then distance 2, then 1. The first
 //! work-item has the result, and gives it to all. Where every sub-group is full, flipping bits gives the same
@@ -41,7 +41,7 @@ pub fn shuffle<T: Scalar>(at: At, op: ShuffleOp, value: Recorded<T>, by: Recorde
     }))
 }
 
-/// What a truth value is for the sub-group.
+/// A vote of the sub-group on a truth value.
 pub fn vote<T: Scalar>(at: At, op: VoteOp, value: Recorded<bool>) -> Recorded<T> {
     Recorded::new(recorder(|recorder| {
         recorder.build(at, |b| b.vote(op, value.value))
@@ -118,8 +118,8 @@ pub fn exclusive_scan<T: Scalar>(at: At, value: Recorded<T>, first: T, combine: 
     select(at, eq(at, lane, literal(0)), literal(first), before)
 }
 
-/// Puts each sub-group's value into shared memory, and gives those below `count` as one, starting with `first`
-/// if there is one, else with the first of them.
+/// Puts each sub-group's value into shared memory, and combines those below `count`, starting with `first` if there is one,
+/// else with the first of them.
 fn across_sub_groups<T: Scalar>(
     at: At,
     last: Recorded<bool>,
@@ -142,7 +142,7 @@ fn across_sub_groups<T: Scalar>(
     let part = load(at, parts, counter(scope));
     set(sum, combine(at, get(sum), part));
     end_loop(scope);
-    // What is in shared memory may be needed for the next call only when all have read it.
+    // The shared memory may be reused by the next call only when all have read it.
     work_item::barrier::device(at);
     get(sum)
 }

@@ -79,7 +79,7 @@ pub fn end_if<V: Values>(branch: Branch<V>) -> V {
     branch.result.read()
 }
 
-/// A loop, block or function body that has begun. `C` is what counts its iterations, if something does.
+/// A loop, block or function body that has begun. `C` counts its iterations, if anything does.
 #[derive(Debug)]
 pub struct Scope<V, C = ()> {
     pub(super) at: At,
@@ -100,7 +100,7 @@ impl<V, C: Copy> Clone for Scope<V, C> {
 impl<V, C: Copy> Copy for Scope<V, C> {}
 
 impl<V: Values, C> Scope<V, C> {
-    /// Begins a scope; its body is what is recorded next.
+    /// Begins a scope; the operations recorded next are its body.
     pub(super) fn begin(at: At) -> Scope<V, C> {
         let result = Variable::declare("");
         let target = recorder(|recorder| {

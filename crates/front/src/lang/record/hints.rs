@@ -1,4 +1,4 @@
-//! Prefetches: what is wanted, by whom.
+//! Prefetches: their targets and requesting groups.
 
 use super::placed::{Layout, Place};
 use super::pointers::Counted;
@@ -31,7 +31,7 @@ pub struct Asked {
     scope: PrefetchScope,
 }
 
-/// What can be prefetched.
+/// Anything that can be prefetched.
 pub trait Wanted {
     /// Writes the prefetches.
     fn prefetch(self, at: At, asked: Asked);

@@ -70,7 +70,7 @@ impl<V, const N: usize> Clone for Array<V, N> {
 
 impl<V, const N: usize> Copy for Array<V, N> {}
 
-/// What can be indexed, and handed on where a slice is wanted.
+/// Anything that can be indexed, and passed as a slice.
 #[diagnostic::on_unimplemented(
     message = "this memory does not have the elements that are used here",
     note = "atomic operations are for elements of `&[Atomic<T>]` and `shared::<Atomic<T>, N>()`, other accesses for those \

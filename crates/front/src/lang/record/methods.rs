@@ -1,7 +1,6 @@
 //! The methods of scalars, each with the meaning that Rust's own method of that name has.
 //!
-//! Where Rust leaves something to the platform (which zero `min` gives, a NaN's bits), the IR's operations
-//! say what it is.
+//! If Rust leaves a result to the platform (which zero `min` returns, a NaN's bits), the IR's operations define it.
 
 use half::{bf16, f16};
 
@@ -172,7 +171,7 @@ pub fn copysign<T: Float>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T>
     binary(at, BinaryOp::CopySign, a, b)
 }
 
-/// `a.fract()`: what is behind the point, with the sign of `a`.
+/// `a.fract()`: the fractional part, with the sign of `a`.
 pub fn fract<T: Float>(at: At, a: Recorded<T>) -> Recorded<T> {
     sub(at, a, trunc(at, a))
 }
@@ -381,7 +380,7 @@ pub fn reverse_bits<T: Integer>(at: At, a: Recorded<T>) -> Recorded<T> {
     unary(at, UnaryOp::ReverseBits, a)
 }
 
-/// A count has the type of what it counts in; Rust's has 32 bits. It is never negative, so zeros fill it.
+/// A count has its argument's type here; in Rust it has 32 bits. It is never negative, so it is zero-extended.
 fn count<T: Integer>(at: At, op: UnaryOp, a: Recorded<T>) -> Recorded<u32> {
     let count = unary(at, op, a);
     match T::TYPE {

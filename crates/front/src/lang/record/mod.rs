@@ -1,4 +1,4 @@
-//! What `#[kernel]` expands into: calls that write the IR when they run.
+//! The expansion of `#[kernel]`: calls that write the IR when they run.
 //!
 //! Nothing here is meant to be written by hand. The macro rewrites a body into straight-line calls of these
 //! functions (the crate `headstart-macros` says how); running them once records the body as a tree of
@@ -75,7 +75,7 @@ use crate::ir::{LoopWishes, UnrollWish};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct At(pub u32, pub u32);
 
-/// What the author asked of a loop.
+/// The author's requests for a loop.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes(LoopWishes);
 
@@ -102,7 +102,7 @@ impl Wishes {
         self
     }
 
-    /// What the IR's loop gets.
+    /// The corresponding request of the IR's loop.
     fn into_loop_wishes(self) -> LoopWishes {
         self.0
     }

@@ -1,8 +1,8 @@
 //! Values in memory: scalars, vectors, structs, and the places where they lie.
 //!
-//! Before: `points[i].mass`, `pairs[i][k]`, `let p = points[i];`. After: one address for the element, from which
-//! each scalar is so many bytes away. Neighbours of one type are read and written together, two or four at a time
-//! and up to 16 bytes, wherever alignment allows that for every element.
+//! Before: `points[i].mass`, `pairs[i][k]`, `let p = points[i];`. After: one address for the element, with each scalar at a
+//! byte offset from it. Adjacent scalars of one type are read and written together, two or four at a time and up to 16 bytes,
+//! if alignment allows that for every element.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ use crate::ir::{CacheUse, LoadId, OpKind, Type, Value, limits};
 use crate::lang::atomic::{Atomic, AtomicScalar};
 use crate::lang::scalar::Scalar;
 
-/// A scalar in memory, so many bytes behind the start of what it is a part of.
+/// A scalar in memory, at a byte offset from the start of the object that it is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// Its type.
@@ -23,13 +23,13 @@ pub struct Leaf {
     pub offset: u32,
 }
 
-/// What takes room in memory.
+/// Types with a size in memory.
 pub trait Layout: Copy {
     /// Bytes from one element to the next.
     const SIZE: u32;
     /// In bytes; `SIZE` is a multiple of it.
     const ALIGN: u32;
-    /// What a buffer of such elements counts: a scalar that divides them.
+    /// The unit in which a buffer of such elements is counted: a scalar that divides them.
     const UNIT: Type;
 }
 
@@ -94,7 +94,7 @@ impl<T: AtomicScalar> Layout for AtomicElement<T> {
     const UNIT: Type = T::TYPE;
 }
 
-/// An element of atomic memory. There is no such value: it is changed where it lies.
+/// An element of atomic memory. There is no such value: it is changed in place.
 #[derive(Debug)]
 pub struct AtomicElement<T: AtomicScalar>(PhantomData<fn() -> Atomic<T>>);
 
@@ -121,7 +121,7 @@ pub struct Place<V> {
     base: Value,
     index: Option<(Value, u32)>,
     offset: u32,
-    /// What `base + index × scale` is a multiple of, in bytes.
+    /// The known alignment of `base + index × scale`, in bytes.
     align: u32,
     root: usize,
     value: PhantomData<fn() -> V>,
@@ -135,7 +135,7 @@ impl<V> Clone for Place<V> {
 
 impl<V> Copy for Place<V> {}
 
-/// The largest power of two that divides a size, up to what one access moves.
+/// The largest power of two that divides a size, up to the width of one access.
 const fn alignment(size: u32) -> u32 {
     let power = 1 << size.trailing_zeros();
     if power < limits::ACCESS_BYTES {
@@ -272,7 +272,7 @@ fn known_index<const N: usize>(at: At, index: Recorded<usize>) -> Option<usize> 
 pub fn read<V: Placed>(at: At, place: Place<V>) -> V {
     let leaves = leaves_of::<V>();
     let mut parts = Vec::with_capacity(leaves.len());
-    // What takes several accesses is one load still: plans name it as one.
+    // A load of several accesses is still one load: plans name it as one.
     let id = place.load_id(at);
     while parts.len() < leaves.len() {
         let rest = &leaves[parts.len()..];
@@ -360,7 +360,7 @@ pub const fn struct_alignment(fields: &[u32]) -> u32 {
     greatest
 }
 
-/// What a buffer of structs counts: their one scalar type, or else integers as wide as they are aligned.
+/// The unit of a buffer of structs: their one scalar type, or else integers of their alignment.
 pub const fn struct_unit(fields: &[Type], align: u32) -> Type {
     let mut number = 1;
     let mut same = !fields.is_empty();

@@ -7,7 +7,7 @@ use crate::ir::{CacheUse, ConvertOp, OpKind, Space, Type, Value};
 use crate::lang::pointer::{AddressSpace, Generic, Ptr};
 use crate::lang::scalar::Scalar;
 
-/// What a value in a register can be.
+/// The type of a value in a register.
 pub trait Register {
     /// Its type in the IR.
     const TYPE: Type;

@@ -80,7 +80,7 @@ impl Line {
     }
 }
 
-/// What a line can show.
+/// A printable value.
 #[diagnostic::on_unimplemented(
     message = "a kernel cannot print values of this type",
     note = "accepted: scalars with `{{}}`, and vectors of them with `{{:?}}`"

@@ -4,10 +4,10 @@
 //! ```text
 //! loop (i = a) { if i < b { go on } else { leave }; body; next i + 1 }
 //! ```
-//! Rust's ranges never run past the end of their type, whatever the step. So the step's addition must not
-//! wrap. That is certain for a step of 1; for a larger step or an inclusive end, counters of up to 32 bits
-//! count in 64 bits, unless the end is known to leave room. A 64-bit counter only promises it: the
-//! functional engine reports a range that ends within one step of the type's largest value.
+//! Rust's ranges never run past the end of their type, whatever the step. So the step's addition must not wrap. That is certain
+//! for a step of 1; for a larger step or an inclusive end, counters of up to 32 bits count in 64 bits, unless the end is known
+//! to leave room. A 64-bit counter only promises it: the functional engine reports a range that ends within one step of the
+//! type's largest value.
 
 use super::arithmetic::wrap;
 use super::control::{Scope, go_on_if};
@@ -35,7 +35,7 @@ pub struct Range<T> {
 pub struct Latch {
     /// The counter.
     pub counter: VariableId,
-    /// What is added.
+    /// The summand.
     pub step: Value,
     /// In which reading that cannot wrap.
     pub wrap: Wrap,
@@ -129,7 +129,7 @@ impl<T: Integer> Range<T> {
         end + i128::from(self.inclusive) + i128::from(step) - 1 <= greatest && i128::from(step) <= greatest
     }
 
-    /// What the loop counts with.
+    /// The counter's type.
     fn counting(&self) -> Counting {
         let at = self.at;
         let step = self.known_step();

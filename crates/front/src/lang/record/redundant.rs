@@ -1,4 +1,4 @@
-//! Takes out what construction passed for nothing.
+//! Removes values that construction passed unnecessarily.
 //!
 //! ```text
 //! before                                            after
@@ -91,7 +91,7 @@ impl Ways {
             }
             _ => {}
         }
-        // What an operation with regions defines is there only after them.
+        // The results of an operation with regions are defined only after them.
         self.time += 1;
         for &result in &op.results {
             self.defined.insert(result, self.time);
@@ -139,7 +139,7 @@ impl Ways {
     }
 }
 
-/// What a value has become, through any number of steps.
+/// A value's replacement, through any number of steps.
 fn resolve(known: &HashMap<Value, Value>, mut value: Value) -> Value {
     while let Some(&next) = known.get(&value) {
         value = next;

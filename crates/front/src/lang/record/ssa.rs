@@ -1,9 +1,9 @@
 //! From variables to SSA, region by region.
 //!
-//! Before: `write x`, `if c { write x }`, `loop { read x; write x; leave }`. After: the `if` yields the
-//! values of the variables that its sides assign, the loop carries those that its body assigns, and every
-//! way out passes what they are at that point. Values that turn out to be redundant (a loop's parameter that
-//! never changes, a result that is the same on every way) are taken out again by [`redundant`](super::redundant).
+//! Before: `write x`, `if c { write x }`, `loop { read x; write x; leave }`. After: the `if` yields the values of the variables
+//! that its sides assign, the loop carries those that its body assigns, and every exit passes their values at that point.
+//! Redundant values (a loop parameter that never changes, a result that is the same on every path) are removed by
+//! [`redundant`](super::redundant).
 
 use std::collections::HashMap;
 
@@ -31,7 +31,7 @@ struct Construction<'a> {
     variables: &'a [VariableData],
     /// The value that each variable has now; none before its first assignment.
     current: Vec<Option<Value>>,
-    /// What the results of reads stand for.
+    /// The values behind the results of reads.
     values: HashMap<Value, Value>,
     targets: HashMap<TargetId, Target>,
 }
@@ -39,7 +39,7 @@ struct Construction<'a> {
 /// A block or loop around the point where construction is.
 struct Target {
     label: Label,
-    /// What `Break` and `Continue` pass.
+    /// The values of `Break` and `Continue`.
     passed: Vec<VariableId>,
     /// Whether anything leaves it.
     left: bool,
@@ -172,7 +172,7 @@ impl Construction<'_> {
         let (mut then, then_after) = side(self, then);
         let (mut otherwise, otherwise_after) = side(self, otherwise);
         self.current = before;
-        // What every completed side leaves as it was need not be passed.
+        // A variable that every completed side leaves unchanged need not be passed.
         let changed: Vec<usize> = (0..assigned.len())
             .filter(|&index| {
                 let same = |after: &Option<Vec<Option<Value>>>| {
@@ -245,8 +245,8 @@ impl Construction<'_> {
         )
     }
 
-    /// Appends an operation with regions. If nothing comes out of it, the end of what it stands in is not
-    /// reached either, but the region still needs a terminator.
+    /// Appends an operation with regions. If no path leaves it, the end of the enclosing region is not reached either, but the
+    /// region still needs a terminator.
     fn finish(
         &mut self,
         kind: OpKind,

@@ -128,7 +128,7 @@ impl Recorder {
             .or_insert_with_key(|data| kernel.places.push(data.clone()))
     }
 
-    /// Appends what `write` builds.
+    /// Appends the operations of `write`.
     pub fn build<R>(&mut self, at: At, write: impl FnOnce(&mut Builder<'_>) -> R) -> R {
         let place = self.place(at);
         let mut builder = Builder::new(&mut self.kernel, place);
@@ -192,7 +192,7 @@ impl Recorder {
         self.targets
     }
 
-    /// Begins a body: what follows goes into it.
+    /// Begins a body: the following operations go into it.
     pub fn begin(&mut self) {
         let outer = std::mem::take(&mut self.nodes);
         self.open.push(Open {
@@ -223,7 +223,7 @@ impl Recorder {
         (self.kernel, self.variables, body)
     }
 
-    /// A whole number that is known here: a constant, or what is computed of constants right before.
+    /// A whole number that is known here: a constant, or one just computed from constants.
     pub fn constant(&self, value: Value) -> Option<u64> {
         if let Some(bits) = self.kernel.as_constant(value) {
             return Some(bits);
@@ -259,7 +259,7 @@ impl Recorder {
         self.loops.insert(target, (name, wishes));
     }
 
-    /// What [`Recorder::note_loop`] noted.
+    /// The note of [`Recorder::note_loop`].
     pub fn loop_notes(&mut self, target: TargetId) -> (Option<String>, LoopWishes) {
         self.loops.remove(&target).unwrap_or_default()
     }
@@ -288,7 +288,7 @@ impl Recorder {
                     _ => (op, inner),
                 }
             }
-            // What was filled with zeros has none but zeros as its sign.
+            // A zero-extended value has a zero sign bit.
             (ConvertOp::ExtendS | ConvertOp::ExtendU, Some(&(ConvertOp::ExtendU, inner))) => {
                 (ConvertOp::ExtendU, inner)
             }

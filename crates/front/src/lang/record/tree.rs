@@ -11,7 +11,7 @@ pub type VariableId = usize;
 /// A loop, block or function body that can be left, by number.
 pub type TargetId = usize;
 
-/// What is known of a variable.
+/// The state of a variable.
 pub struct VariableData {
     /// The type of its values.
     pub ty: Type,

@@ -1,9 +1,9 @@
 //! How type errors of a kernel are said once.
 //!
-//! A kernel has two copies: the user's Rust, and the one that is recorded. A mismatch in the first is one in the second, too,
-//! in types that nobody wrote: `Recorded<u32>`. So the second's values have types that depend on a constant of the first: an
-//! array of its length, 0. Where the first has an error the constant has no value, the types are none, and the compiler says
-//! nothing further about them.
+//! A kernel has two copies: the user's Rust, and the recorded one. A type error in the first is also one in the second, in
+//! types that the user never wrote: `Recorded<u32>`. So the types of the second copy's values depend on a constant of the
+//! first: an array of its length, 0. If the first has an error, the constant has no value, the types are erroneous, and the
+//! compiler reports nothing further about them.
 
 /// The length of an array, whose value is known if the user's types fit.
 pub trait TypesFit {

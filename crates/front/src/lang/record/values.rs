@@ -35,7 +35,7 @@ impl<T> Clone for Recorded<T> {
 
 impl<T> Copy for Recorded<T> {}
 
-/// What an expression can give: a scalar, nothing, a tuple, a vector, a struct.
+/// The value of an expression: a scalar, nothing, a tuple, a vector, a struct.
 pub trait Values: Copy {
     /// Appends the types of the scalars in it.
     fn types(types: &mut Vec<Type>);

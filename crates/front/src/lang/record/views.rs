@@ -36,7 +36,7 @@ impl<V, const D: usize, A> AsMemory<V> for View<V, D, A> {
     }
 }
 
-/// What names an element of a view of `D` dimensions.
+/// An index of an element of a view of `D` dimensions.
 #[diagnostic::on_unimplemented(
     message = "this does not name an element of a view of so many dimensions",
     note = "accepted: `v[x]` of one dimension, `v[(y, x)]` of two, `v[(z, y, x)]` of three, with `usize` each"

@@ -67,7 +67,7 @@ impl<'w> Expander<'_, 'w> {
             self.steps += 1;
             if self.steps > limits::OPERATIONS {
                 return Err(Error::input(
-                    "the entry and what it calls have too many instructions",
+                    "the entry and its callees have too many instructions",
                 ));
             }
             let next = match position + 1 == chain.len() {

@@ -167,7 +167,7 @@ pub(super) fn unary_of_single(op: UnaryOp, a: u64) -> u64 {
     })
 }
 
-/// What hardware approximates: the exact result, all but always rounded to nearest, by way of a binary64.
+/// Hardware approximations: the exact result, nearly always rounded to nearest, computed in binary64.
 pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
     if !ty.is_float() {
         return 0;
@@ -222,7 +222,7 @@ pub(super) fn approximate_unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
     )
 }
 
-/// What a device's library computes of two numbers: as [`approximate_unary`].
+/// A device library's function of two numbers: as [`approximate_unary`].
 pub(super) fn library_binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
     let (x, y) = (to_double(ty, a), to_double(ty, b));
     from_double(
@@ -323,8 +323,8 @@ fn from_double(ty: Type, x: f64) -> u64 {
     }
 }
 
-/// `x` rounded to odd, to the bits in its upper half. The crate `half` looks at no others, and would take for a tie
-/// what lies just beside one.
+/// `x` rounded to odd, to the bits in its upper half. The crate `half` reads no others, and would round a number just beside a
+/// tie as a tie.
 fn upper_half_to_odd(x: f64) -> f64 {
     let bits = x.to_bits();
     f64::from_bits((bits >> 32 | u64::from(bits as u32 != 0)) << 32)

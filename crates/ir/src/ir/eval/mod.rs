@@ -178,8 +178,7 @@ pub fn address(base: u64, index: u64, scale: u32, offset: i64) -> u64 {
         .wrapping_add(offset as u64)
 }
 
-/// What [`OpKind::Atomic`](super::OpKind::Atomic) leaves in memory where `old` was; the operands it does not
-/// have are not looked at.
+/// The value that [`OpKind::Atomic`](super::OpKind::Atomic) leaves in memory in place of `old`; absent operands are not read.
 pub fn atomic(op: AtomicOp, ty: Type, old: u64, [a, b]: [u64; 2]) -> u64 {
     let op = match op {
         AtomicOp::Load => return old,

@@ -6,7 +6,7 @@
 use super::super::rule::Rounding;
 use super::super::types::Type;
 
-/// What is exact: `magnitude × 2^exponent`, and less than one unit more if `more`.
+/// An exact value: `magnitude × 2^exponent`, and less than one unit more if `more`.
 #[derive(Clone, Copy)]
 struct Exact {
     negative: bool,
@@ -126,8 +126,8 @@ fn zero_is_negative(rounding: Rounding) -> bool {
 fn sum(ty: Type, rounding: Rounding, x: Exact, y: Exact) -> u64 {
     let top = |x: Exact| x.exponent + width(x.magnitude);
     let (high, low) = if top(x) >= top(y) { (x, y) } else { (y, x) };
-    // The higher one with two bits free above it. What the lower one then loses lies so far below that the difference
-    // still has many more bits than a type keeps.
+    // The larger one, with two bits free above it. The bits that the smaller one then loses are so far below that the
+    // difference still has many more bits than a type keeps.
     let room = 126 - width(high.magnitude);
     let (magnitude, exponent) = (high.magnitude << room, high.exponent - room);
     let (aligned, lost) = match low.exponent - exponent {

@@ -1,9 +1,9 @@
 //! Float operations with a [`FloatRule`]: the operation of [`eval`](super) on flushed operands, rounded by the rule, and
 //! flushed again.
 //!
-//! A result in single precision is flushed where it is below the least normal number when it is rounded to 24 bits,
-//! whatever its exponent, as NVIDIA's GPUs do it: (1 − 2⁻²⁴) · 2⁻¹²⁶ is flushed, although it would round to 2⁻¹²⁶ among
-//! subnormal numbers. (Measured on an H100, driver 580.159: `mul`, `fma` and `div` to nearest, down and up.)
+//! A single-precision result is flushed if it is below the least normal number after rounding to 24 bits with unbounded
+//! exponent, as on NVIDIA's GPUs: (1 − 2⁻²⁴) · 2⁻¹²⁶ is flushed, although it would round to 2⁻¹²⁶ among subnormal numbers.
+//! (Measured on an H100, driver 580.159: `mul`, `fma` and `div` to nearest, down and up.)
 
 use super::{float, rounded};
 use crate::ir::op::{BinaryOp, CompareOp, ConvertOp, OpKind, UnaryOp};
@@ -34,7 +34,7 @@ fn flushed_if(flush: bool, ty: Type, bits: u64) -> u64 {
 
 /// The least normal single.
 const LEAST_NORMAL: u64 = 0x0080_0000;
-/// 2⁶⁴: what a factor grows by so that a result near the least normal number is far from it, and rounds by its own bits.
+/// 2⁶⁴: the scale of a factor that moves a result near the least normal number far from it, so that it rounds by its own bits.
 const FAR: u64 = 0x5f80_0000;
 
 /// A result that was rounded to the least normal single, flushed if it is below when it rounds by its own bits. `scaled`
@@ -141,8 +141,8 @@ pub fn convert(rule: FloatRule, op: ConvertOp, from: Type, to: Type, a: u64) -> 
     flushed_if(rule.flush && to == Type::F32, to, result)
 }
 
-/// What a [`OpKind::Ruled`] operation gives, from the types and bits of its operands; nothing if `plain` is none that a
-/// rule can be for.
+/// The result of a [`OpKind::Ruled`] operation, from the types and bits of its operands; none if a rule cannot apply to
+/// `plain`.
 pub fn ruled(
     rule: FloatRule,
     plain: &OpKind,
@@ -263,7 +263,7 @@ mod tests {
         // The least half is a normal number in single precision.
         assert_eq!(to(Type::F16, Type::F32, 1), single(2.0f32.powi(-24)));
         assert_eq!(to(Type::F32, Type::F32, SUBNORMAL), 0);
-        // What becomes a half is not flushed before it is rounded.
+        // A value that becomes a half is not flushed before it is rounded.
         let down = FloatRule {
             rounding: Rounding::Down,
             ..rule

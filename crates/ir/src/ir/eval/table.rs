@@ -1,9 +1,9 @@
 //! Functions that NVIDIA's GPUs have as instructions, in integer arithmetic: the same bits on every device.
 //!
-//! The unit computes a quadratic of the argument's lower bits, whose coefficients the upper bits choose: the design of
-//! Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator" (ARITH 2005). With `x` the lower
-//! bits and `s` their square, of whose partial products the columns below 2¹⁸ are left out,
-//! `C0·2ᵃ + C1·x + C2·s + rounding`, an integer, is cut off to the significand.
+//! The unit evaluates a quadratic in the argument's lower bits, with coefficients chosen by the upper bits: the design of
+//! Oberman and Siu, "A High-Performance Area-Efficient Multifunction Interpolator" (ARITH 2005). `x` is the lower bits and `s`
+//! their square, without the columns of partial products below 2¹⁸. The integer `C0·2ᵃ + C1·x + C2·s + rounding` is truncated
+//! to the significand.
 //!
 //! | function | instruction | coefficients | largest error |
 //! |---|---|---|---|
@@ -11,15 +11,15 @@
 //! | [`log2`] | `lg2.approx.ftz.f32` | 64 × (26, 16, 10 bits) | 2⁻²² absolute between ½ and 2 |
 //! | [`reciprocal`] | `rcp.approx.ftz.f32` | 128 × (26, 16, 10 bits) | 1 ulp |
 //!
-//! The coefficients were found from what an H200 gives (driver 580.159.04, nvcc 13.0, 2026-11-22): for each of the 256
-//! quadratics one set of three, and no other, gives the bits of all 2¹⁷ or 2¹⁶ arguments. They are those that the envytools
-//! project found in the first unit of the kind, the G80's of 2006 (`nvhw/sfu.c`); only that one rounded the argument of
-//! `exp2`, in an instruction of its own, and the H200's cuts it off. Compared with the H200's bits, without a difference:
-//! `exp2` of all arguments from ±2⁻⁴ to ±2, `log2` of all from ½ to 2, `reciprocal` of all from 1 to 2, and of each
-//! 2¹⁴ with every exponent and sign. `tests/cuda.rs` compares all 2³² on the GPU that it finds.
+//! The coefficients were derived from an H200's results (driver 580.159.04, nvcc 13.0, 2026-11-22): for each of the 256
+//! quadratics exactly one set of three gives the bits of all 2¹⁷ or 2¹⁶ arguments. They equal those that the envytools project
+//! found in the first such unit, the G80's of 2006 (`nvhw/sfu.c`); only that one rounds the argument of `exp2`, in a separate
+//! instruction, and the H200's truncates it. Compared with the H200's bits, without a difference: `exp2` of all arguments from
+//! ±2⁻⁴ to ±2, `log2` of all from ½ to 2, `reciprocal` of all from 1 to 2, and of each 2¹⁴ with every exponent and sign.
+//! `tests/cuda.rs` compares all 2³² if it finds a GPU.
 //!
-//! A back end takes the instruction on GPUs of compute capability 9.0 and later. Elsewhere, also on those of 8.0, whose bits
-//! nobody has compared, [`math::table`](crate::math::table) writes out what is computed here.
+//! A back end uses the instruction on GPUs of compute capability 9.0 and later. Elsewhere, including 8.0, whose bits nobody has
+//! compared, [`math::table`](crate::math::table) expands the computation.
 
 mod rows;
 #[cfg(test)]
@@ -54,13 +54,13 @@ pub fn row(index: u64) -> u64 {
     c0 << 26 | c1 << 10 | c2
 }
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const EXP2_ROUNDING: u32 = 0x77e2;
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const LOG2_ROUNDING: u32 = 0x3345;
 
-/// What is added before the cut.
+/// The rounding summand before truncation.
 pub(crate) const RECIPROCAL_ROUNDING: u32 = 0x47e7;
 
 /// Bits of a binary32's stored significand.
@@ -80,7 +80,7 @@ pub(crate) fn square(x: u32) -> u32 {
     sum
 }
 
-/// 2ˣ; 0 for what would be subnormal.
+/// 2ˣ; 0 instead of subnormal results.
 #[inline]
 pub fn exp2(x: f32) -> f32 {
     let magnitude = x.abs();
@@ -131,7 +131,7 @@ pub fn log2(x: f32) -> f32 {
         (sum + i64::from(LOG2_ROUNDING)) >> 2
     };
     let fixed = whole + part;
-    // The complement of what is negative, cut off to 24 bits.
+    // The complement of negative values, truncated to 24 bits.
     let magnitude = (fixed ^ (fixed >> 63)) as u64;
     let first = magnitude.leading_zeros();
     if first == 64 {
@@ -143,7 +143,7 @@ pub fn log2(x: f32) -> f32 {
     f32::from_bits(sign | ((exponent << 23) + significand))
 }
 
-/// 1/x: infinite for zeros and subnormals, 0 for what would be subnormal, all with the sign.
+/// 1/x: infinite for zeros and subnormals, 0 instead of subnormal results, all with the sign.
 #[inline]
 pub fn reciprocal(x: f32) -> f32 {
     let bits = x.to_bits();

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use crate::ir::print::canonical_nan;
 use crate::ir::types::Type;
 
-/// The bits of a written number as a constant of this type; what is wrong with it otherwise.
+/// The bits of a written number as a constant of this type, or its error.
 ///
 /// `digits` is a number without sign, or `inf` or `nan`. Integers may be written as signed or unsigned
 /// numbers. A decimal is rounded to the nearest float; hexadecimal is the bits themselves.
@@ -61,7 +61,7 @@ fn float(ty: Type, negative: bool, digits: &str) -> Result<u64, String> {
                 Type::F32 => u64::from(digits.parse::<f32>().map_err(|_| wrong())?.to_bits()),
                 Type::F64 => digits.parse::<f64>().map_err(|_| wrong())?.to_bits(),
                 _ => {
-                    // Twice rounded, but what the printer writes is exact in the first step.
+                    // Rounded twice, but the printer's output is exact in the first step.
                     let number = digits.parse::<f64>().map_err(|_| wrong())?;
                     u64::from(match ty {
                         Type::F16 => f16::from_f64(number).to_bits(),

@@ -261,7 +261,7 @@ pub(super) fn taken(token: &Token<'_>) -> String {
     format!("the name {} is taken", token.describe())
 }
 
-/// The name of what always has one.
+/// The name of an item that always has one.
 fn whole_name(name: Name) -> String {
     let Name { text, number } = name;
     text.unwrap_or_else(|| number.to_string())

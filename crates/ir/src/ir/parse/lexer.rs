@@ -13,7 +13,7 @@ pub(super) struct Position {
     pub column: u32,
 }
 
-/// A name after its sigil. The number only keeps namesakes apart; what has no text has only a number.
+/// A name after its sigil. The number only distinguishes equal names; an item without text has only a number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Name {
     pub text: Option<String>,
@@ -70,7 +70,7 @@ impl Token<'_> {
     }
 }
 
-/// What a token went wrong with, and where.
+/// A token's error, and its position.
 pub(super) type LexError = (Position, String);
 
 pub(super) struct Lexer<'t> {
@@ -174,7 +174,7 @@ impl<'t> Lexer<'t> {
         })
     }
 
-    /// What follows a sigil: a number, or a word or quoted text and perhaps a number.
+    /// The text behind a sigil: a number, or a word or quoted text and optionally a number.
     fn name(&mut self, start: Position, sigil: char) -> Result<Name, LexError> {
         let text = match self.peek() {
             Some('0'..='9') => {

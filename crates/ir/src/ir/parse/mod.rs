@@ -30,15 +30,15 @@
 //! ```
 //!
 //! - Blanks and line ends separate, and `;` starts a comment; neither has further meaning.
-//! - `%` is a value, `@` an array or a load (or the kernel), `'` a label. A name is a word, a number for
-//!   what has no name, or text in quotes; `.2` after it only keeps namesakes apart. Names are unique in
-//!   the kernel, and a value is written after its definition.
+//! - `%` is a value, `@` an array or a load (or the kernel), `'` a label. A name is a word, a number for unnamed items, or text
+//!   in quotes; `.2` after it only distinguishes equal names. Names are unique in the kernel, and a value is written after its
+//!   definition.
 //! - A constant carries its type: `-1:i32`, `0.5:f32`, `true`, `nan:f64`, `inf:f64`, `0x7fc00001:f32`
 //!   (the bits), `0:token`. Other types follow from the operands; loads and conversions name theirs.
-//! - `yield` leaves the block or `if` that directly contains it, `break` and `continue` without a label
-//!   mean the innermost loop, with a label what it names. Without `else`, an `if` yields nothing there.
-//! - After a pointer parameter's type stands what is known of it: `f32[%n]` or `f32[]`, `align 4`,
-//!   `readonly`, `unaliased`, `racing_reads` or `racing` ([`Races`](super::Races)). After the parameters: `group`, `sub_group`, `any_nan`.
+//! - `yield` leaves the block or `if` that directly contains it, `break` and `continue` without a label the innermost loop,
+//!   with a label the labelled one. Without `else`, an `if` yields nothing there.
+//! - The facts about a pointer follow its parameter's type: `f32[%n]` or `f32[]`, `align 4`, `readonly`, `unaliased`,
+//!   `racing_reads` or `racing` ([`Races`](super::Races)). After the parameters: `group`, `sub_group`, `any_nan`.
 //! - `load @p` declares a load, `load @p constant` one of memory that nothing writes while the kernel runs.
 //! - `among %mask` after a shuffle, a vote or `meet subgroup` names who takes part; without it the whole sub-group
 //!   does.
@@ -99,7 +99,7 @@ pub(super) struct Parser<'t> {
     token: Token<'t>,
     position: Position,
     file_name: &'t str,
-    /// What has no source place gets its place in the text.
+    /// An operation without a source place gets its place in the text.
     own_places: bool,
     kernel: Kernel,
     scope: Scope,
@@ -223,7 +223,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// As [`Parser::number`], of what fits 32 bits.
+    /// As [`Parser::number`], for numbers that fit 32 bits.
     pub(super) fn small_number(&mut self, what: &str, least: u32, most: u32) -> Result<u32> {
         let number = self.number(what, u64::from(least), u64::from(most))?;
         Ok(u32::try_from(number).unwrap_or(most))

@@ -283,7 +283,7 @@ impl Parser<'_> {
         Ok(operands)
     }
 
-    /// What a `yield`, `break` or `continue` passes; perhaps nothing.
+    /// The values of a `yield`, `break` or `continue`; possibly none.
     pub(in crate::ir) fn exit_values(&mut self) -> Result<Vec<Value>> {
         match self.token {
             Token::Value(_) | Token::Number(_) | Token::Punctuation('-') => self.operand_list(),

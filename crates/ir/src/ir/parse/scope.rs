@@ -25,7 +25,7 @@ pub(super) struct Enclosing {
     pub is_loop: bool,
 }
 
-/// What a value's name stands for.
+/// The meaning of a value's name.
 pub(super) enum Lookup {
     Found(Value),
     /// Defined inside a region that has ended.
@@ -72,7 +72,7 @@ impl Scope {
         names
     }
 
-    /// What is defined from here on ends with the region.
+    /// Definitions from here on end with the region.
     pub fn open_region(&mut self) {
         self.open.push(Vec::new());
     }

@@ -243,7 +243,7 @@ kernel @k(
         |kernel| format!("{:?}", verify(&kernel)),
     );
     assert!(
-        refused.contains("the mask of who takes part in a `shuffle` is an i32, not i64"),
+        refused.contains("the mask of a `shuffle` is an i32, not i64"),
         "{refused}"
     );
 }
@@ -646,7 +646,7 @@ fn reading_fills_in_places() {
     );
     let load = kernel.loads.values().next().expect("there is a load");
     assert_eq!(kernel.describe_place(load.place), "k.hsir:5:1");
-    // What is wrong with an operation is said at its line.
+    // An operation's error is reported at its line.
     let error = read(&around("if %c { }"), "k.hsir").expect_err("an empty region");
     assert!(error.to_string().starts_with("k.hsir:5:1: "), "{error}");
     let nowhere = parse(&text, "k.hsir").expect("it is a good kernel");

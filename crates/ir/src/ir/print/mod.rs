@@ -27,7 +27,7 @@ pub fn print(kernel: &Kernel) -> String {
     printer.out
 }
 
-/// One operation as text, without what is in its regions: for messages.
+/// One operation as text, without its regions: for messages.
 pub(super) fn print_operation(kernel: &Kernel, op: &Op) -> String {
     let mut printer = Printer::new(kernel);
     printer.head(op);

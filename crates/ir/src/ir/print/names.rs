@@ -1,7 +1,7 @@
 //! Names in the text form: their spelling, and their uniqueness.
 //!
-//! A name is a word, or any text in double quotes; a number after it keeps namesakes apart and belongs
-//! to the text only: `%acc`, `%acc.2`, `%"a b".3`. What has no name is a plain number: `%0`, `%1`.
+//! A name is a word, or any text in double quotes; a number after it distinguishes equal names and belongs to the text only:
+//! `%acc`, `%acc.2`, `%"a b".3`. Unnamed items are plain numbers: `%0`, `%1`.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -130,7 +130,7 @@ impl<'k> Names<'k> {
         self.file_numbers.get(file).copied().unwrap_or(0)
     }
 
-    /// A value's spelling, without sigil. What nothing defines is spelled so that it cannot be read back.
+    /// A value's spelling, without sigil. An undefined value is spelled so that it cannot be read back.
     pub fn value(&self, value: Value) -> String {
         or_undefined(&self.values[value], value)
     }

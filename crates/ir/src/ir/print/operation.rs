@@ -81,7 +81,7 @@ impl<'k> Printer<'k> {
     }
 
     fn kind(&mut self, op: &Op) {
-        // What a load or conversion makes; their operands do not tell.
+        // The result type of a load or conversion, which its operands do not determine.
         let result_type = match op
             .results
             .first()
@@ -181,7 +181,7 @@ impl<'k> Printer<'k> {
                 Exit::Innermost => self.named("continue", values),
                 _ => self.labelled("continue", *label, values),
             },
-            // Rules stand at no rules; what else there is, the table writes.
+            // Ruled operations do not nest; the table writes all others.
             _ => self.put("?"),
         }
     }
@@ -256,7 +256,7 @@ impl<'k> Printer<'k> {
 
     fn labelled(&mut self, name: &str, label: Label, operands: &[Value]) {
         let spelled = self.names.label(label);
-        // What nothing introduces is spelled so that it cannot be read back.
+        // An undefined label is spelled so that it cannot be read back.
         let spelled = match spelled.is_empty() {
             true => format!("?{}", label.as_u32()),
             false => spelled.to_owned(),

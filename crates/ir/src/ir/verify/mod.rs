@@ -82,8 +82,8 @@ pub fn verify_derived(kernel: &Kernel) -> Result<()> {
     })
 }
 
-/// The types of the results of an operation without regions, if its operands are right; `named` is what a
-/// load or conversion says, `results` how many values a load defines.
+/// The types of the results of an operation without regions, if its operands are correct; `named` is the type that a load or
+/// conversion names, `results` the number of values that a load defines.
 pub(super) fn result_types(
     kernel: &Kernel,
     kind: &OpKind,

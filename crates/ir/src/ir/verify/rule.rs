@@ -59,7 +59,7 @@ pub(super) fn conversion(rule: FloatRule, op: ConvertOp, from: Type, to: Type) -
     }
 }
 
-/// What a conversion can have, of operands of type `from`: it depends on both types.
+/// The rules that a conversion from operands of type `from` can have: they depend on both types.
 fn converted(op: ConvertOp, from: Type, to: Type, rounding: Rounding) -> Rules {
     let (rounds, flushes) = match op {
         ConvertOp::FloatToFloat => {

@@ -38,7 +38,7 @@ pub(super) struct Walk<'k> {
     labels: SecondaryMap<Label, Introduction>,
     /// The params of the loops around.
     loop_params: SecondaryMap<Label, &'k [Value]>,
-    /// What the open regions define; it ends with them.
+    /// The definitions of the open regions; they end with them.
     defined: Vec<Value>,
     operations: usize,
     nesting: usize,
@@ -88,7 +88,7 @@ impl<'k> Walk<'k> {
         Ok(())
     }
 
-    /// Runs a check; what it finds gets this operation and its place, unless one inside has it already.
+    /// Runs a check; its violations get this operation and its place, unless one inside has them already.
     fn located(&mut self, op: &'k Op, check: impl FnOnce(&mut Walk<'k>) -> Check) -> Check {
         check(self).map_err(|violation| match violation.place {
             Some(_) => violation,

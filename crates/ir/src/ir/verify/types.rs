@@ -14,9 +14,9 @@ use crate::ir::types::{Space, Type};
 
 /// The types of an operation's results, if its operands are right.
 ///
-/// `results` is how many values a load defines, `named` what loads and conversions make; the others'
-/// results follow from the operands. Operations with regions and terminators have none here: their
-/// results and operands are their labels'.
+/// `results` is the number of values that a load defines, `named` the result type of loads and conversions; the others' results
+/// follow from the operands. Operations with regions and terminators have none here: their results and operands are their
+/// labels'.
 pub(super) fn results_of(
     kernel: &Kernel,
     kind: &OpKind,
@@ -59,7 +59,7 @@ pub(super) fn results_of(
         }
         OpKind::Ruled(rule, plain) => {
             let made = match (&**plain, named) {
-                // What cannot do without a rule has one.
+                // Operations that require a rule have one.
                 (OpKind::Unary(op, a), _) => unary(*op, ty(a)).and_then(one)?,
                 (OpKind::Convert(op, a), Some(to)) => {
                     rule::conversion(*rule, *op, ty(a), to).and_then(one)?
@@ -207,7 +207,7 @@ fn unary(op: UnaryOp, ty: Type) -> Check<Type> {
     wanted(op.name(), one, op.operands().fit(ty), ty)
 }
 
-/// Of operands of one type, what that is.
+/// The common type of the operands.
 fn several(name: &str, operands: Operands, ty: Type) -> Check<Type> {
     let [_, several] = operands.words();
     wanted(name, several, operands.fit(ty), ty)
@@ -351,7 +351,7 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
     Ok(ty)
 }
 
-/// An instruction that is carried says what it is, and has no more registers than instructions have.
+/// A carried instruction has a text, and no more registers than instructions can have.
 fn opaque(what: &Opaque, values: &Given) -> Check<()> {
     let most = limits::OPAQUE_VALUES;
     Rule::Collective.check(what.makes.len() <= most && values.0.len() <= most, || {
@@ -375,9 +375,7 @@ fn opaque(what: &Opaque, values: &Given) -> Check<()> {
 fn party(name: &str, mask: Option<Type>) -> Check<()> {
     match mask {
         None | Some(Type::I32) => Ok(()),
-        Some(other) => Err(Rule::Collective.broken(format!(
-            "the mask of who takes part in a `{name}` is an i32, not {other}"
-        ))),
+        Some(other) => Err(Rule::Collective.broken(format!("the mask of a `{name}` is an i32, not {other}"))),
     }
 }
 
@@ -444,7 +442,7 @@ fn prefetch(ptr: Type, bytes: u32, count: Option<Type>) -> Check<()> {
     }
 }
 
-/// What a prefetch asks for does not contradict itself.
+/// A prefetch's request does not contradict itself.
 fn hinted(hint: CacheHint, source: HintSource, scope: PrefetchScope) -> Check<()> {
     Rule::Prefetch.check(
         scope != PrefetchScope::Bulk || hint.level == CacheLevel::L2,

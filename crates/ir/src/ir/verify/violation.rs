@@ -57,7 +57,7 @@ impl Rule {
         }
     }
 
-    /// Checks a condition; `what` says how the rule is broken where it does not hold.
+    /// Checks a condition; `what` describes the broken rule if it does not hold.
     pub fn check(self, holds: bool, what: impl FnOnce() -> String) -> Check {
         match holds {
             true => Ok(()),

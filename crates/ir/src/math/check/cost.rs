@@ -8,9 +8,9 @@ use crate::math::Function;
 
 /// Operations left after common subexpressions are merged: all, and those on doubles.
 ///
-/// Moves between the halves of a double and its two registers are not counted: bit casts, truncation and
-/// extension of integers, 64-bit shifts by 32, 64-bit `or`. Nor are sign changes: operands carry them. A branch counts as
-/// one and what is on its first way, the usual one; a loop counts as one: its body is rarely run.
+/// Moves between the halves of a double and its two registers are not counted: bit casts, truncation and extension of integers,
+/// 64-bit shifts by 32, 64-bit `or`. Nor are sign changes: operands carry them. A branch counts as one plus its common path; a
+/// loop counts as one: its body is rarely run.
 fn cost(function: Function, ty: Type) -> (usize, usize) {
     let mut kernel = Kernel::new(function.name());
     let arguments: Vec<Value> = (0..function.arguments()).map(|_| kernel.value(ty)).collect();

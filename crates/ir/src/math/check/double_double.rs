@@ -1,8 +1,8 @@
 //! Numbers of about 104 bits as unevaluated sums of two doubles, and the functions' references in them.
 //!
-//! Sums and products by Dekker and Knuth; Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic
-//! building blocks of double-word arithmetic" (2017). Relative errors stay below 2⁻⁹⁰ here, far below
-//! what measuring to a thousandth of a unit in the last place needs.
+//! Sums and products by Dekker and Knuth; Joldes, Muller, Popescu, "Tight and rigorous error bounds for basic building blocks
+//! of double-word arithmetic" (2017). Relative errors stay below 2⁻⁹⁰ here, far below the requirement for measuring a
+//! thousandth of an ulp.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -24,7 +24,7 @@ pub const LN_2: DoubleDouble = constant(std::f64::consts::LN_2, 2.319_046_813_84
 /// ln 10.
 pub const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223_382_249_4e-16);
 
-/// What is missing from [`LN_2`].
+/// The rounding error of [`LN_2`].
 const LN_2_REST: f64 = 5.707_708_438_416_212e-34;
 
 pub fn two_sum(a: f64, b: f64) -> DoubleDouble {

@@ -19,7 +19,7 @@ mod trigonometry;
 
 use super::Function;
 
-/// What is promised of a function; the table in the module's documentation, as data.
+/// A function's promises; the table in the module's documentation, as data.
 pub struct Contract {
     /// Which.
     pub function: Function,

@@ -1,6 +1,6 @@
-//! The steps that a GPU takes for [`UnaryOp::NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal) and
-//! [`UnaryOp::NormalSqrt`](crate::ir::UnaryOp::NormalSqrt) round to nearest, whatever its approximation was, but for starts
-//! that are named here.
+//! A GPU's steps for [`UnaryOp::NormalReciprocal`](crate::ir::UnaryOp::NormalReciprocal) and
+//! [`UnaryOp::NormalSqrt`](crate::ir::UnaryOp::NormalSqrt) round to nearest for any approximation, except for the starts named
+//! here.
 
 use crate::ir::eval::{normal_reciprocal, normal_sqrt};
 

@@ -1,7 +1,7 @@
 //! The code of the plain kernel and of the best few plans: source, IR, PTX and machine code.
 //!
-//! Without the page's script, each is a listing that opens. The script puts any two plans side by side, colours what differs,
-//! and links each line to its source line and to what is waited for there; it reads what it needs from the listings.
+//! Without the page's script, each is a listing that opens. The script puts any two plans side by side, colours the
+//! differences, and links each line to its source line and to its stalls; it reads its data from the listings.
 
 use super::escape::Escaped;
 use super::put;

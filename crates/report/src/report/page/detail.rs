@@ -121,7 +121,7 @@ fn levels(page: &mut String, detail: &Detail) {
         ("by", false),
         ("where", false),
     ];
-    table(page, "levels", "What becomes of the hints", &columns);
+    table(page, "levels", "Effect of the hints", &columns);
     for own in &detail.hints {
         put(
             page,

@@ -38,7 +38,7 @@ impl<T: fmt::Display> fmt::Display for Escaped<T> {
     }
 }
 
-/// A sentence, escaped, with what stands between backquotes set as code.
+/// A sentence, escaped, with the text between backquotes set as code.
 pub(in crate::report) struct Prose<'a>(pub(in crate::report) &'a str);
 
 impl fmt::Display for Prose<'_> {

@@ -14,7 +14,7 @@ use crate::report::PlainBest;
 use crate::report::number;
 use crate::report::series::{Point, Series};
 
-/// What a figure is drawn for.
+/// The data of a figure.
 pub(super) struct Shape {
     /// Width of the drawing, in pixels at its natural size.
     pub width: f64,
@@ -224,7 +224,7 @@ fn draw_elsewhere(svg: &mut String, axes: &Axes, other: &PlainBest) {
     );
 }
 
-/// Writes the names of the lines across the figure beside them, each where the fewest marks lie and no other name.
+/// Writes the names of the lines across the figure beside them, each where the fewest marks and no other name lie.
 fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &[(&str, String, f64)]) {
     const CHARACTER: f64 = 7.2;
     const HEIGHT: f64 = 16.0;

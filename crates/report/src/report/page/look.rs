@@ -61,7 +61,7 @@ const MARKS: [Mark; 8] = [
     Mark::Cross,
 ];
 
-/// Colours beside grey, which is 0 and that of what is not prefetched.
+/// Colours beside grey, which is 0 and stands for loads without prefetch.
 const COLOURS: usize = 8;
 
 /// The look of one line.
@@ -105,7 +105,7 @@ impl Look {
         }
     }
 
-    /// What tells lines of several loads apart.
+    /// The distinction between lines of several loads.
     fn told_by(self) -> (usize, Mark) {
         (self.colour, self.mark)
     }

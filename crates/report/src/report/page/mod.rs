@@ -25,7 +25,7 @@ use super::{Report, Verdict, explain, gains, number};
 use crate::names;
 
 const STYLE: &str = include_str!("style.css");
-/// What each part does, it says itself; without them the page says the same.
+/// Each part documents itself; without them the page has the same content.
 const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("pair.js"));
 
 /// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where

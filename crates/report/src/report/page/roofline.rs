@@ -10,7 +10,7 @@ use crate::evidence::{Roofline, RooflinePoint};
 use crate::prefetch::Plan;
 use crate::report::number;
 
-/// What a figure is drawn for.
+/// The data of a figure.
 pub(super) struct Shape {
     width: f64,
     height: f64,
@@ -317,8 +317,8 @@ impl Area {
     }
 }
 
-/// Writes a slope's name beside it, with its bandwidth where there is room, and where nothing else is. Where there is no
-/// such place it is left out: the text below the figure names all ceilings.
+/// Writes a slope's name beside it, with its bandwidth if there is room, where nothing else is. If there is no such place it is
+/// left out: the text below the figure names all ceilings.
 fn draw_name(svg: &mut String, axes: &Axes, slope: &Slope, name: &str, taken: &mut Vec<Area>) {
     let value = format!("{} GB/s", number::figures(slope.bandwidth));
     // First in the middle of the slope, where it is clearest whose name it is.

@@ -1,4 +1,4 @@
-//! The page's tables: what the device counted, every plan that ran, every plan that was refused.
+//! The page's tables: the device's counters, every plan that ran, every plan that was refused.
 
 use super::escape::{Escaped, Parts, Prose};
 use super::put;
@@ -18,7 +18,7 @@ pub(super) fn counters(page: &mut String, report: &Report) {
     put(
         page,
         format_args!(
-            "<section>\n<h2>What the device did</h2>\n<div class=\"scroll\"><table class=\"sorts\" id=\"counters\">\n<thead><tr><th scope=\"col\">counted\
+            "<section>\n<h2>Counters</h2>\n<div class=\"scroll\"><table class=\"sorts\" id=\"counters\">\n<thead><tr><th scope=\"col\">counted\
              </th><th class=\"number\" scope=\"col\">plain kernel</th>{head}</tr></thead>\n<tbody>\n"
         ),
     );
@@ -49,7 +49,7 @@ pub(super) fn counters(page: &mut String, report: &Report) {
     page.push_str("</tbody>\n</table></div>\n</section>\n");
 }
 
-/// What sub-group size, register file and work-group size give beside the plans.
+/// The gains of sub-group size, register file and work-group size beside the plans.
 pub(super) fn ways(page: &mut String, report: &Report) {
     let Some(found) = &report.ways else { return };
     page.push_str("<section id=\"ways\">\n<h2>Sub-group size, register file, work-group size</h2>\n");
@@ -92,7 +92,7 @@ pub(super) fn ways(page: &mut String, report: &Report) {
     page.push_str("</section>\n");
 }
 
-/// Plans with their times, fastest first, and what other geometries give.
+/// Plans with their times, fastest first, and the times of other geometries.
 pub(super) fn trials(page: &mut String, report: &Report) {
     let ran = report.fastest_first();
     let fastest = ran

@@ -1,4 +1,4 @@
-//! The page as text: it stands alone, escapes what it is given, and is well formed.
+//! The page as text: it is self-contained, escapes its inputs, and is well formed.
 
 use super::escape::Parts;
 use super::html;

@@ -1,7 +1,7 @@
 //! Timelines of some sub-groups of the plain kernel and of the plan, in the middle of the launch.
 //!
-//! Each kernel is one drawing that fills whatever width it is given, so that a wider one is a closer look: the zoom is a
-//! choice of widths inside a frame that scrolls, and needs no script.
+//! Each kernel is one drawing that fills any given width, so a wider one shows more detail: the zoom is a choice of widths
+//! inside a scrolling frame, and needs no script.
 
 use std::fmt::Write;
 
@@ -125,7 +125,7 @@ fn class(doing: Doing) -> &'static str {
     }
 }
 
-/// What a sub-group does differs in height, not in colour alone.
+/// A sub-group's activities differ in height, not in colour alone.
 fn height(doing: Doing) -> f64 {
     match doing {
         Doing::Computes => STRIP,

@@ -12,7 +12,7 @@ use crate::report::page::escape::Escaped;
 use crate::report::page::figure::scale;
 use crate::report::page::look::{Look, spread};
 
-/// What a figure is drawn for.
+/// The data of a figure.
 pub(super) struct Shape {
     /// Width of the drawing, in pixels at its natural size.
     pub width: f64,
@@ -43,7 +43,7 @@ struct Axes {
     is_logarithmic: bool,
     highest: f64,
     step: f64,
-    /// What a number of the vertical axis is divided by, and its unit.
+    /// The divisor of the vertical axis's numbers, and its unit.
     unit: (f64, &'static str),
 }
 

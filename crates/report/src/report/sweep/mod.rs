@@ -32,15 +32,15 @@ pub struct Sweep {
     pub parameters: Vec<(String, String)>,
     /// The plan that was timed, where it is the same everywhere but for its distance or strategy.
     pub plan: Option<Plan>,
-    /// What was varied; the last one varies fastest.
+    /// The varied settings; the last one varies fastest.
     pub axes: Vec<Axis>,
     /// One point for each combination, in order.
     pub points: Vec<Point>,
-    /// What else there is to know, a sentence each.
+    /// Notes, a sentence each.
     pub notes: Vec<String>,
 }
 
-/// What was varied.
+/// The varied setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
     /// Its name, as `--over` spells it: `dram.latency`, `items`, `distance`.
@@ -64,12 +64,12 @@ pub struct Point {
     pub at: Vec<usize>,
     /// The plan, completed with the parents that it carries.
     pub plan: Plan,
-    /// What came of it.
+    /// The outcome.
     #[serde(flatten)]
     pub outcome: PointOutcome,
 }
 
-/// What came of a point.
+/// The outcome of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "kebab-case")]
 pub enum PointOutcome {

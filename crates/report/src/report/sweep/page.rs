@@ -192,7 +192,7 @@ fn table(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
     page.push_str("</tbody></table></div>\n");
 }
 
-/// What a cell of the table says when the pointer rests on it.
+/// The tooltip of a table's cell.
 fn title(sweep: &Sweep, outcome: &PointOutcome, plan: &crate::prefetch::Plan) -> String {
     match outcome {
         PointOutcome::Ok { time_ns, plain_ns } if sweep.shows_speedups() => format!(

@@ -52,7 +52,7 @@ pub fn text(sweep: &Sweep, columns: Columns) -> String {
     text
 }
 
-/// A row a line, a column a value; times stand beside the speedup where there is one line.
+/// A row per line, a column per value; times stand beside the speedup if there is one line.
 fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) -> String {
     let along = &sweep.axes[layout.along];
     let Some(between) = layout.between else {

@@ -72,7 +72,7 @@ pub(super) fn shown(sweep: &Sweep, value: f64) -> String {
     }
 }
 
-/// What one line says; none where nothing of it ran.
+/// A sentence about one line; none if none of it ran.
 fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<String> {
     let value = |point: &Point| sweep.axes[along].values[point.at[along]].as_str();
     let ran: Vec<(&str, f64)> = line

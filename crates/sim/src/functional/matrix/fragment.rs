@@ -34,7 +34,7 @@ pub enum Part {
     A,
     /// The right factor.
     B,
-    /// What is added, and the sum.
+    /// The summand, and the sum.
     C,
 }
 

@@ -5,8 +5,8 @@
 //! after     Rows { count: 2, transposed: false, writes: false, at: Address { operand: 0, offset: 32, space: Shared } }
 //! ```
 //!
-//! Results and operands are numbered in the order of the text, so registers need not be read from it. What is not read here is not
-//! run: shapes and types whose bits are not known (`b1`, sparse factors, `m8n8k4` of halves, `wgmma`).
+//! Results and operands are numbered in the order of the text, so registers need not be read from it. Shapes and types whose
+//! bits are unknown are not run (`b1`, sparse factors, `m8n8k4` of halves, `wgmma`).
 
 use super::fragment::{Fragment, Part, Shape};
 use super::number::{Element, Kinds};
@@ -17,7 +17,7 @@ use crate::ir::Space;
 pub enum Matrix {
     /// `mma`, `wmma.mma`. Operands: the registers of A, B and C; results: those of D.
     Product {
-        /// What is multiplied and added.
+        /// The factors and the summand.
         kinds: Kinds,
         /// A, B, C and D.
         fragments: [Fragment; 4],
@@ -50,7 +50,7 @@ pub enum Matrix {
     },
 }
 
-/// An address: an operand, and what is added to it.
+/// An address: an operand, and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     /// The number of the operand.
@@ -216,7 +216,7 @@ fn whole(
     })
 }
 
-/// What stands behind the address and the registers: a stride, or nothing.
+/// The operand behind the address and the registers: a stride, or nothing.
 fn stride_text(rest: &str) -> &str {
     rest.rsplit(['}', ']'])
         .next()

@@ -1,6 +1,6 @@
 //! Tensor cores: products of small matrices that lie in the registers of a sub-group, and the moves that bring them there.
 //!
-//! All 32 lanes take part. What is computed is what an H100 computes, to the bit: see [`number`].
+//! All 32 lanes take part. The results are those of an H100, to the bit: see [`number`].
 
 mod fragment;
 mod instruction;

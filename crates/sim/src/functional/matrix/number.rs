@@ -1,14 +1,14 @@
-//! The numbers of tensor cores, and what they make of a row and a column.
+//! The numbers of tensor cores, and the product of a row and a column.
 //!
-//! NVIDIA documents the operands and leaves the sums open ("the accumulation order, rounding and handling of subnormal inputs is
-//! unspecified"). What is here was found by running each instruction on random tiles on an H100 (compute capability 9.0, driver
-//! 580), and gives the bits of every tile that was tried, special values included:
+//! NVIDIA documents the operands and leaves the sums open ("the accumulation order, rounding and handling of subnormal inputs
+//! is unspecified"). The rules below were found by running each instruction on random tiles on an H100 (compute capability 9.0,
+//! driver 580), and give the bits of every tile tried, special values included:
 //!
 //! - `f16`, `bf16`, `tf32`: all products of the instruction and the accumulator are brought to the largest exponent among them and
 //!   cut off 25 bits below it, then added exactly. The sum is cut off to `f32`, or rounded to the nearest `f16`. A product's
 //!   exponent is the sum of its factors', whether or not its significand reaches 2; subnormal factors are not normalised.
-//! - `e4m3`, `e5m2`: the factors become `f16`. The products whose `k` has bit 1 clear are added to 0 in one such step, the others to
-//!   its result in a second, and the accumulator is added last, as by `add.rn.f32`.
+//! - `e4m3`, `e5m2`: the factors become `f16`. The products whose `k` has bit 1 clear are added to 0 in one such step, the
+//!   others to its result in a second, and the accumulator is added last, as by `add.rn.f32`.
 //! - `f64`: fused multiplications and additions, `k` ascending.
 //! - Integers: exact, and at the end modulo 2³², or with `satfinite` at the nearest bound.
 //!
@@ -19,7 +19,7 @@ use half::f16;
 /// How much below the largest exponent a term is cut off, in bits.
 const KEPT: i32 = 25;
 
-/// What every product that is no number becomes.
+/// The result of every product that is NaN.
 const NAN_F32: u32 = 0x7fff_ffff;
 const NAN_F16: u16 = 0x7fff;
 
@@ -121,7 +121,7 @@ impl Element {
     }
 }
 
-/// What is multiplied, and what the products are added to.
+/// The factors, and the summand of their products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
     /// The elements of A.
@@ -135,7 +135,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Whether it is known to the bit what they give.
+    /// Whether the bits of its results are known.
     pub fn are_known(self) -> bool {
         match (self.a, self.b, self.sum) {
             (Element::F16, Element::F16, Element::F16 | Element::F32) => true,
@@ -190,7 +190,7 @@ impl Kinds {
     }
 }
 
-/// Calls with each row, each column, and what is added there.
+/// Calls with each row, each column, and its summand.
 fn each<T>(
     left: &[T],
     right: &[T],
@@ -292,7 +292,7 @@ impl Term {
     }
 }
 
-/// One step of a tensor core: the products plus what was there, as bits of `sum`.
+/// One step of a tensor core: the products plus the old sum, as bits of `sum`.
 fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element) -> u64 {
     let terms = products.chain([start]);
     let is_half = sum == Element::F16;
@@ -328,7 +328,7 @@ fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element)
     packed(total, last, is_half)
 }
 
-/// What comes of terms that are not all finite: no number if one is none or infinities differ.
+/// The result of terms that are not all finite: NaN if one is NaN or infinities differ.
 fn special(terms: impl Iterator<Item = Term>, is_half: bool) -> u64 {
     let mut infinite = [false; 2];
     for term in terms {

@@ -460,7 +460,7 @@ fn barriers_are_reached_by_all() {
     assert!(Case::new(&ended, 1, 64).output::<i32>(1).run().is_ok());
 }
 
-/// Some reach a barrier and the others, a whole sub-group or a part of one, have ended: what that is depends on the device.
+/// Some reach a barrier and the others, a whole sub-group or a part of one, have ended: the outcome depends on the device.
 #[test]
 fn who_has_ended_is_missed_at_a_barrier_where_opencl_says_so() {
     let text = |condition: &str| {

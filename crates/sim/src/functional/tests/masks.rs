@@ -1,10 +1,10 @@
-//! Operations with masks: who takes part, who is waited for, and what those keep who wait.
+//! Operations with masks: who takes part, who is waited for, and the values kept by work-items that wait.
 
 use super::Case;
 use super::faults::kernel;
 use crate::functional::Options;
 
-/// What a body leaves in `%r`, for each of 8 work-items.
+/// The values of `%r` after a body, for each of 8 work-items.
 fn run(body: &str) -> Vec<i32> {
     let text = kernel("", &format!("{body}\n%p = address %out + %i * 4\nstore %p, %r"));
     let mut outputs = [Options::CHECKING, Options::FAST].map(|options| {
@@ -60,7 +60,7 @@ fn a_part_shuffles_while_the_rest_is_elsewhere() {
 
 #[test]
 fn two_sides_of_a_branch_work_together() {
-    // Each side has values that the other's would take the place of, and uses them behind what it waits for.
+    // Each side has values that the other's would overwrite, and uses them behind its wait.
     let side = |name: &str, factor: u32, by: u32| {
         format!(
             "%{name}a = mul %i32, {factor}:i32\n%{name}b = add %{name}a, {by}:i32\n%{name}c = mul %{name}b, %{name}a\n\
@@ -130,7 +130,7 @@ fn who_has_ended_is_not_waited_for() {
         "work-item 3 of work-group 0 (global 3) shuffles from lane 1, which has ended or is not in its mask; the number of one \
          that its mask names and that runs the shuffle with it"
     );
-    // Nor at a barrier, whatever those do first that end.
+    // Nor at a barrier, whatever the ending work-items do first.
     let text = kernel(
         "",
         "%low = lt.u %i32, 3:i32\n%p = address %out + %i * 4\nif %low { barrier\nyield } else { store %p, 5:i32\nreturn }\n\

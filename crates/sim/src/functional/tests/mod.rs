@@ -15,7 +15,7 @@ use crate::device::{Argument, Buffer, Counters, Element, Fill, Launch};
 use crate::ir::{Kernel, Type, parse, verify};
 use crate::{Error, Result};
 
-/// A kernel and what it is launched with.
+/// A kernel and its launch.
 pub(super) struct Case {
     pub kernel: Arc<Kernel>,
     pub launch: Launch,

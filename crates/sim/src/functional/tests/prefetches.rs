@@ -1,4 +1,4 @@
-//! The rules of prefetches, what fences undo, and that joint ones bring each line once.
+//! The rules of prefetches, the effect of fences, and that joint ones bring each line once.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

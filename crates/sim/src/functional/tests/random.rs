@@ -81,7 +81,7 @@ impl Generator {
             .collect()
     }
 
-    /// One operation without regions; its result is added to what is visible.
+    /// One operation without regions; its result is added to the visible values.
     fn plain(&mut self, b: &mut Builder<'_>, visible: &mut Vec<Value>) {
         let ty = self.random.pick(&TYPES);
         let [a, c] = [(), ()].map(|()| self.value(b, visible, ty));
@@ -292,7 +292,7 @@ fn random_kernel(seed: u64) -> Kernel {
         generator.nested(&mut b, &mut visible, &[]);
         generator.budget = generator.budget.saturating_sub(1);
     }
-    // What is visible in the end is seen from outside, as far as it is a 64-bit integer.
+    // Final results are seen from outside, as far as they are 64-bit integers.
     for (place, &value) in visible.iter().rev().take(OUTPUTS as usize).enumerate() {
         let bits = match b.kernel.ty(value) {
             Type::I64 => value,

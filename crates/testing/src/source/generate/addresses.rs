@@ -1,4 +1,4 @@
-//! What is read, and what addresses are made of.
+//! Reads, and the addresses that they use.
 
 use super::{Generator, LENGTH, array, binary, local, number, scalar};
 use crate::source::tree::{Access, Arithmetic, Expr, Pointer, Scalar, Statement};

@@ -205,7 +205,7 @@ impl Generator {
             let sum = binary(Arithmetic::Add, Scalar::U32, scaled, value);
             statements.push(Statement::Assign(local::SUM, sum));
         }
-        // What other work-groups wait for is written where they are told of it, and nowhere else.
+        // Data that other work-groups wait for are written where their flag is set, and nowhere else.
         if !self.waits && self.random.chance(60) {
             let index = at(self, ROW / 2 - 1, 0);
             let value = Expr::Cast(Scalar::I32, Box::new(Expr::Variable(local::SUM)));

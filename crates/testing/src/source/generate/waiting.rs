@@ -25,7 +25,7 @@ struct Signals {
 /// Where fences stand.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Fences {
-    /// Beside each access to a flag, by the same work-item: what the memory model asks for.
+    /// The fences that the memory model requires beside each access to a flag, by the same work-item.
     Beside,
     /// Apart from it by a barrier, where one work-item has the flag for all: a race by the letter.
     Apart,

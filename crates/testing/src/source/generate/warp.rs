@@ -46,7 +46,7 @@ impl Generator {
         ]
     }
 
-    /// `mask = __ballot_sync(all, c); if (c) { … }`: what is inside is done by those of whom the condition is true.
+    /// `mask = __ballot_sync(all, c); if (c) { … }`: the body is run by the work-items for which the condition is true.
     fn party(&mut self) -> Vec<Statement> {
         let (condition, around) = (self.party_condition(), self.mask());
         let mask = self.new_local(Local::Number(Scalar::U32));
@@ -95,7 +95,7 @@ impl Generator {
         }
     }
 
-    /// What those do whom this mask names, who are all here.
+    /// Collective operations of the work-items in this mask, which are all here.
     fn inside_party(&mut self, mask: usize) -> Vec<Statement> {
         let here = std::mem::replace(&mut self.here, Here::Party(mask));
         // Nobody may leave the others behind.

@@ -18,7 +18,7 @@ mod conditions;
 mod expressions;
 mod statements;
 
-/// What a launch file says of an array.
+/// A launch file's entries for an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// Its length is known.
@@ -40,7 +40,7 @@ pub struct Style {
     pub promises: bool,
     /// Right sides of `&&` and `||` without effect are computed in any case.
     pub eager: bool,
-    /// Where an `||` ends a loop, its last test jumps back and what follows leaves.
+    /// If an `||` ends a loop, its last test jumps back and the code behind it leaves.
     pub leaves_last: bool,
     /// The kernel is tidied.
     pub tidy: bool,
@@ -208,7 +208,7 @@ impl Translator<'_> {
         self.targets
     }
 
-    /// What `write` appends, as a body of its own.
+    /// The statements that `write` appends, as a body of its own.
     fn body(&mut self, write: impl FnOnce(&mut Self)) -> Body {
         let first_own = self.variables.len();
         let outer = std::mem::take(&mut self.nodes);

@@ -1,8 +1,8 @@
 //! A lower bound of a loop's time on a device.
 //!
-//! A call is copied in, launched, computed and copied out, nothing beside anything else. What is computed takes the longest of:
-//! its bytes at the bandwidth that its work-items can keep busy (Little's law: as many loads of eight bytes on their way as
-//! work-items are resident), its operations on the cores that its work-items fill, and one load's latency.
+//! A call is copied in, launched, computed and copied out, without overlap. The computation takes the longest of three times:
+//! its bytes at the bandwidth that its work-items can sustain (Little's law: one eight-byte load in flight per resident
+//! work-item), its operations on the cores that its work-items fill, and one load's latency.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub enum Worth {
     No,
 }
 
-/// What takes the longest on the device.
+/// The limiting part on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
@@ -50,7 +50,7 @@ pub struct LoopEstimate {
     pub launches_ns: f64,
     /// The loop itself, in nanoseconds, at least.
     pub kernel_ns: f64,
-    /// What takes the longest.
+    /// The limiting part.
     pub limit: Limit,
     /// Host over device, where data are copied at every call; at most.
     pub speedup: f64,
@@ -75,14 +75,14 @@ pub struct Offload {
     pub speedup_if_data_stay: f64,
 }
 
-/// A loop is worth a device from this factor on: what the estimate leaves out (a kernel that is not perfect) takes its share.
+/// A loop is worth offloading from this factor on: the estimate omits losses of a real kernel.
 const WORTH: f64 = 1.5;
 
 /// Bytes that a work-item has on its way.
 const LOAD: f64 = 8.0;
 
-/// What a device would do for a program's loops. `program_seconds` is all of the program's time; without it the loops are all there
-/// is.
+/// The estimated gain of a device for a program's loops. `program_seconds` is all of the program's time; without it, the loops
+/// are assumed to be everything.
 pub fn offload(model: &DeviceModel, loops: &[HostLoop], program_seconds: Option<f64>) -> Offload {
     let mut all: Vec<LoopEstimate> = loops.iter().map(|own| of_loop(model, own)).collect();
     let in_loops: f64 = all.iter().map(|own| own.host_ns).sum();
@@ -150,7 +150,7 @@ fn of_loop(model: &DeviceModel, own: &HostLoop) -> LoopEstimate {
     }
 }
 
-/// The least time of a call, and what makes it so long.
+/// The least time of a call, and its limit.
 fn kernel(model: &DeviceModel, own: &HostLoop) -> (f64, Limit) {
     let core = &model.core;
     let cores = f64::from(*core.count);

@@ -7,9 +7,9 @@
 //! smooth,2.5,100,16777216,134217728,134217728,268435456,167772160
 //! ```
 //!
-//! `seconds` are those of all calls together; everything behind `calls` is of one call. `bytes in` and `bytes out` are copied if a
-//! device does the loop, `bytes` are what it reads and writes, `flops` its floating-point operations (`flops 64` those in double
-//! precision).
+//! `seconds` is the time of all calls together; the columns behind `calls` are per call. `bytes in` and `bytes out` are copied
+//! if a device runs the loop, `bytes` are the loop's reads and writes, `flops` its floating-point operations (`flops 64` those
+//! in double precision).
 
 use super::super::profiler::{number::Spelling, table::Table};
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub struct HostLoop {
 /// Most loops that are read.
 const MOST: usize = 1 << 14;
 
-/// What is accepted.
+/// The accepted format.
 const EXPECTED: &str = "a CSV with the columns `loop` and `seconds`, and of a call `iterations`, `bytes in`, `bytes out`, `bytes`, `flops`, `flops 64`";
 
 /// The loops of a profile's text, in its order.

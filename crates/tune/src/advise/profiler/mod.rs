@@ -1,8 +1,8 @@
 //! Evidence from a profiler's file: Nsight Compute's CSV, VTune's CSV.
 //!
-//! A profiler writes what its user asked for, among what the program printed, in the spelling of the user's country. So
-//! everything is looked for by name and nothing is required but a time: what is missing is said, with the command that
-//! collects it.
+//! A profiler's file has the columns that its user requested, between lines that the program printed, in the number format of
+//! the user's locale. So columns are found by name, and only a time is required. Missing ones are reported, with the command
+//! that collects them.
 
 mod ncu;
 pub(super) mod number;
@@ -30,7 +30,7 @@ pub enum Profiler {
     VTune,
 }
 
-/// What a file tells of one launch.
+/// A file's data about one launch.
 #[derive(Clone, Debug)]
 pub struct Profiled {
     /// The kernel's name, as the profiler has it.
@@ -41,11 +41,11 @@ pub struct Profiled {
     pub evidence: Evidence,
     /// Where its time goes.
     pub profile: Profile,
-    /// Which launch it is, what is missing, and how to collect it.
+    /// The launch's name, the missing numbers, and how to collect them.
     pub notes: Vec<String>,
 }
 
-/// What to look for in a file.
+/// What to search for in a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
     /// The launches of kernels whose names begin with this; of all, if none.
@@ -59,7 +59,7 @@ pub struct Wanted<'a> {
 /// Reads a profiler's file.
 ///
 /// # Errors
-/// It cannot be read, or is no such file, or has no launch that is wanted: where, and what would be accepted.
+/// It cannot be read, has another format, or has no matching launch: where, and what would be accepted.
 pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Profiled> {
     let place = quoted(&path.to_string_lossy());
     let bytes = files::bytes(path, MAX_BYTES).map_err(|error| match error {
@@ -131,7 +131,7 @@ fn decode(bytes: &[u8]) -> Result<String> {
         [] => Err(Error::input("the profile is empty")),
         [0xff, 0xfe, ..] => Ok(wide(u16::from_le_bytes)),
         [0xfe, 0xff, ..] => Ok(wide(u16::from_be_bytes)),
-        // What the program printed need not be UTF-8; what the profiler writes is.
+        // The program's output need not be UTF-8; the profiler's is.
         _ if bytes.contains(&0) => Err(Error::input("the profile is not text").accepted(
             "a CSV file; a report of Nsight Compute becomes one by `ncu --import FILE.ncu-rep --csv --page raw`",
         )),

@@ -10,8 +10,8 @@ pub(in crate::advise) enum Spelling {
 }
 
 impl Spelling {
-    /// The spelling of a file, from its cells: those that can be read in one way only decide, by majority. Where there is
-    /// none, the point.
+    /// The number format of a file, from its cells: unambiguous ones decide, by majority. Without any, the point is the decimal
+    /// separator.
     pub(in crate::advise) fn of<'a>(cells: impl Iterator<Item = &'a str>) -> Spelling {
         let (mut points, mut commas) = (0, 0);
         for cell in cells {
@@ -28,7 +28,7 @@ impl Spelling {
         }
     }
 
-    /// The number that a cell holds; none for `n/a`, words, and what is not a number in this spelling.
+    /// The number in a cell; none for `n/a`, words, and text that is not a number in this format.
     pub(in crate::advise) fn number(self, cell: &str) -> Option<f64> {
         let cell = plain(cell);
         let (thousands, decimal) = match self {

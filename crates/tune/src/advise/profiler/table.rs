@@ -1,4 +1,4 @@
-//! The table of a CSV file: found among what the program printed, and read by the names of its columns.
+//! The table of a CSV file: found among the program's output, and read by its column names.
 
 use crate::error::{Error, Result};
 
@@ -15,9 +15,9 @@ pub(in crate::advise) struct Table {
 }
 
 impl Table {
-    /// The table that begins at the first line that has all of these column names. What stands before it is what the
-    /// program printed, also where that did not end its line; after it, lines of the profiler's own. Rows may end at the
-    /// column `last`, if there is one of that name.
+    /// The table that begins at the first line that has all of these column names. The text before it was printed by the
+    /// program, even without a newline at its end; behind it come lines of the profiler's own. Rows may end at the column
+    /// `last`, if there is one of that name.
     ///
     /// # Errors
     /// There is no such line, or a row has another number of cells.
@@ -86,7 +86,7 @@ impl Table {
     }
 }
 
-/// Where the header begins, and what separates its cells.
+/// The position of the header, and the separator of its cells.
 fn header(text: &str, first: &str, names: &[&str]) -> Option<(usize, u8)> {
     let contains = |line: &str, name: &str| line.to_ascii_lowercase().contains(&name.to_ascii_lowercase());
     let mut line_start = 0;
@@ -101,7 +101,7 @@ fn header(text: &str, first: &str, names: &[&str]) -> Option<(usize, u8)> {
     None
 }
 
-/// Where in a line the column of this name is the first, and what separates it from the next.
+/// The position in a line where the column of this name is the first, and its separator.
 fn first_column(line: &str, first: &str) -> Option<(usize, u8)> {
     let lower = line.to_ascii_lowercase();
     let name = first.to_ascii_lowercase();

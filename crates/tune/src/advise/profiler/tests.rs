@@ -69,7 +69,7 @@ fn recorded_profiles_of_one_program_agree() {
             .last()
             .is_some_and(|note| note.contains("issue_stalled_long_scoreboard"))
     );
-    // With sixteen times the work-groups memory delivers what scattered accesses can get.
+    // With sixteen times the work-groups memory reaches its limit for scattered accesses.
     let full = Wanted {
         launch: Some(2),
         ..Wanted::default()
@@ -87,8 +87,8 @@ fn recorded_profiles_of_one_program_agree() {
     );
 }
 
-/// What was measured of each kernel of the gallery: whether memory has bandwidth to spare, whether sub-groups mostly wait for
-/// loads, and the verdict without a look at the kernel.
+/// The measurements of each kernel of the gallery: whether memory has bandwidth to spare, whether sub-groups mostly wait for
+/// loads, and the verdict without analysing the kernel.
 #[test]
 fn recorded_profiles_of_the_gallery_say_what_was_measured() {
     let expected = [
@@ -111,7 +111,7 @@ fn recorded_profiles_of_the_gallery_say_what_was_measured() {
             close(profiled.evidence.delivered(), delivered),
             "{kernel}: {profiled:?}"
         );
-        // Those that wait could be faster by what the unused issue slots and bytes allow, and not by thousands.
+        // Waiting kernels could be faster by the unused issue slots and bytes, and not by factors of thousands.
         let bounds = advice.bounds.expect("there are roofs");
         assert!((1.0..15.0).contains(&bounds.best_speedup), "{kernel}: {bounds:?}");
     }
@@ -264,7 +264,7 @@ fn vtune_s_columns_are_found_by_what_their_names_hold() {
     assert!(refused.to_string().contains("vtune -report"), "{refused}");
 }
 
-/// What VTune counts beyond stalls and bandwidth answers the questions that were open. The file is synthetic.
+/// VTune's counters beyond stalls and bandwidth answer the remaining questions. The file is synthetic.
 #[test]
 fn vtune_s_full_set_answers_the_procedure() {
     let text = include_str!("../../../../../headstart/tests/data/profiles/vtune-full-synthetic.csv");
@@ -280,7 +280,7 @@ fn vtune_s_full_set_answers_the_procedure() {
         .filter(|step| step.answer == Answer::Unknown)
         .map(|step| step.question)
         .collect();
-    // What only the kernel's text tells.
+    // Facts that only the kernel's text has.
     assert_eq!(
         open,
         [
@@ -353,7 +353,7 @@ fn a_profile_of_another_device_is_refused() {
     };
     let error = parse(Profiler::NsightCompute, RAW.as_bytes(), &wanted).expect_err("an H200's");
     assert!(error.to_string().contains("of the NVIDIA H200"), "{error}");
-    // VTune names no device; what its memory delivers tells.
+    // VTune names no device; its memory's throughput identifies it.
     let error = parse(Profiler::VTune, VTUNE.as_bytes(), &wanted).expect_err("a larger GPU's");
     assert!(error.to_string().contains("of another device"), "{error}");
 }

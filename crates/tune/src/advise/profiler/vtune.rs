@@ -1,10 +1,10 @@
 //! VTune's CSV of GPU compute tasks: `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma`.
 //!
-//! The columns are found by what their names hold, since VTune has renamed them with each generation of GPUs (`EU Array`
-//! became `XVE Array`): what is stalled, what waits for the scoreboard (SBID), occupancy, and the memory's bandwidth; and of the full
-//! set of counters how often L3 misses, how many lanes of an instruction work (SIMD utilization), what is spilled, and the task's sizes.
-//! What VTune does not count follows from the model and those: which work-groups would fit from the task's sizes and its shared
-//! memory, what is on its way from bandwidth and latency.
+//! Columns are found by parts of their names, because VTune has renamed them with each generation of GPUs (`EU Array` became
+//! `XVE Array`): stalled, waiting for the scoreboard (SBID), occupancy, and the memory's bandwidth; and from the full set of
+//! counters the L3 miss rate, the active lanes of an instruction (SIMD utilization), spills, and the task's sizes. Numbers that
+//! VTune does not count are derived from the model and these: the resident work-groups from the task's sizes and its shared
+//! memory, the bytes in flight from bandwidth and latency.
 
 use super::number::Spelling;
 use super::table::Table;
@@ -15,7 +15,7 @@ use crate::evidence::{Cache, Diverging, Evidence, Profile, Resources, Stall};
 use crate::model;
 use crate::model::occupancy::Footprint;
 
-/// What the first column is called.
+/// The name of the first column.
 const TASK: &str = "Computing Task";
 
 /// Reads the text of a file.
@@ -125,7 +125,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         .filter(|_| group > 0 && groups > 0)
         .map(|model| model.occupancy(&footprint))
         .filter(|fits| fits.groups_per_core > 0);
-    // What is spilled has no register left.
+    // A kernel with spills has no free registers.
     let spilled = number(row, columns.spilled).is_some_and(|bytes| bytes > 0.0);
     let resources = model.zip(fits.as_ref()).filter(|_| spilled).map(|(model, fits)| {
         let all = model.registers_per_work_item(footprint.sub_group);
@@ -155,7 +155,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         places: model.map_or(0, |model| *model.core.sub_groups),
         groups,
         group,
-        // VTune tells the occupancy that was reached; what would fit follows from the task's sizes.
+        // VTune has the achieved occupancy; the possible one follows from the task's sizes.
         fits,
         time_ns,
         memory_bytes: rate.map(|rate| rate * time_ns),

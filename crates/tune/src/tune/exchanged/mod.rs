@@ -10,10 +10,10 @@
 //! … the other functions                    … the other functions
 //! ```
 //!
-//! An entry that only calls a function of its name keeps that call, and the function gets the new body: compilers take one
-//! or the other for the kernel. The entry keeps its id, name, parameters, decorations and execution modes, so that the host notices nothing. What was
-//! said of the ids of the old body goes with it; everything else stays word for word. Types are looked for among those
-//! that are there, for a module has each once.
+//! An entry that only calls a function of its name keeps that call, and the function gets the new body: compilers treat one or
+//! the other as the kernel. The entry keeps its id, name, parameters, decorations and execution modes, so that the host notices
+//! nothing. Names and decorations of the old body's ids are removed with it; everything else stays word for word. Existing
+//! types are reused, because a module may declare each only once.
 
 mod modes;
 mod old;
@@ -39,7 +39,7 @@ const LISTS_ALL: u32 = 0x0001_0400;
 /// The first version with instructions of sub-groups that not all need to reach.
 const NON_UNIFORM: u32 = 0x0001_0300;
 
-/// Puts a kernel into the place of the entry that it was read from. What was there before is not looked at.
+/// Replaces the body of the entry that a kernel was read from. The old body is not analysed.
 ///
 /// # Errors
 /// The kernel cannot stand there, or means something that OpenCL devices do not do.
@@ -124,7 +124,7 @@ impl Writer<'_> {
         id
     }
 
-    /// What the module has of a type or constant already.
+    /// The module's existing types and constants.
     fn known(&self, instruction: &Instruction) -> Option<Word> {
         let (code, key) = key(instruction);
         match instruction.class.opcode {
@@ -256,7 +256,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The new body: the kernel's blocks, the first of which starts with what its parameters are made of.
+    /// The new body: the kernel's blocks, the first of which starts with the code that makes the kernel's parameters.
     fn body(&mut self, own_function: Word, handed: HashMap<Word, Origin>) -> Result<Vec<u32>> {
         let functions = self.new.module.functions.clone();
         let function = functions
@@ -299,7 +299,7 @@ impl Writer<'_> {
         Ok(words)
     }
 
-    /// What the kernel gets for a parameter, as a value of a type: instructions that make it, if it takes some.
+    /// The kernel's argument for a parameter, as a value of a type: instructions that make it, if needed.
     fn given(&mut self, origin: &Origin, ty: Word, into: &mut Vec<u32>) -> Result<Word> {
         let lost = || Error::input("a parameter of the entry is defined in no way that can be written back");
         match *origin {
@@ -397,7 +397,7 @@ impl Writer<'_> {
         id
     }
 
-    /// The functions beside the kernel: those without a body, and those with one. Imports that are there stay.
+    /// The functions beside the kernel: those without a body, and those with one. Existing imports stay.
     fn helpers(&mut self, own_function: Word) -> (Vec<u32>, Vec<u32>) {
         let (mut declared, mut defined) = (Vec::new(), Vec::new());
         for function in self.new.module.functions.clone() {
@@ -421,7 +421,7 @@ impl Writer<'_> {
         (declared, defined)
     }
 
-    /// Decorations of what is new; those of the entry and its parameters stay what they were.
+    /// Decorations of new ids; those of the entry and its parameters stay.
     fn decorations(&mut self, own_function: Word) {
         let functions = self.new.module.functions.iter();
         let mut parameters: HashSet<Word> = functions
@@ -435,7 +435,7 @@ impl Writer<'_> {
             let Some(target) = target.filter(|target| !parameters.contains(target)) else {
                 continue;
             };
-            // What was there has its decorations; what is nowhere needs none.
+            // Existing ids have their decorations; unused ones need none.
             let known = self.ids.get(&target).copied();
             if known.is_none_or(|id| id < self.old.bound) {
                 continue;
@@ -482,7 +482,7 @@ impl Writer<'_> {
                 continue;
             };
             let said = match mode {
-                // What devices may fuse stays so: it would be slower otherwise, and have other bits.
+                // Operations that devices may fuse stay so: otherwise the entry would be slower, and have other bits.
                 ExecutionMode::ContractionOff => self.old.has_contraction_off || self.original.may_fuse,
                 ExecutionMode::LocalSize => self.old.has_group,
                 ExecutionMode::SubgroupSize => self.old.has_sub_group,
@@ -551,7 +551,7 @@ impl Writer<'_> {
         };
         copy_to(&mut out, ends.modes);
         out.extend(&modes);
-        // What is said of the old body goes with it.
+        // Names and decorations of the old body go with it.
         for one in words::instructions(words, ends.modes) {
             let one = one?;
             if one.at >= ends.annotations {
@@ -585,7 +585,7 @@ impl Writer<'_> {
     }
 }
 
-/// What a type or constant is known by: its code, its type and its operands, without its id.
+/// The key of a type or constant: its code, its type and its operands, without its id.
 fn key(instruction: &Instruction) -> (u16, Vec<u32>) {
     let mut words = Vec::new();
     instruction.assemble_into(&mut words);

@@ -1,4 +1,4 @@
-//! What a module says of how an entry is launched, changed in place.
+//! The launch requirements of an entry in its module, changed in place.
 
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Operand};

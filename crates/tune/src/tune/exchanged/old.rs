@@ -10,7 +10,7 @@ use crate::front::spirv::words::{self, Instruction as Old};
 
 /// The word of the header that says how many ids there are.
 pub(super) const BOUND: usize = 3;
-/// Ids of a module that something is put into are below: what the specification lets every consumer take.
+/// Ids of a rewritten module are below this: the bound that the specification guarantees for every consumer.
 const MOST_IDS: Word = 4_194_303;
 
 /// The sections of a module that something is added to, as the words where they end.
@@ -24,7 +24,7 @@ pub(super) struct Ends {
     pub globals: usize,
 }
 
-/// What is known of the old module.
+/// The facts about the old module.
 pub(super) struct Module<'w> {
     pub words: &'w [u32],
     pub ends: Ends,
@@ -90,7 +90,7 @@ impl<'w> Module<'w> {
         for one in words::instructions(words, 0) {
             let one = one?;
             let end = one.at + 1 + one.words.len();
-            // Whatever the header says.
+            // Regardless of the header.
             let next = one.result().map_or(0, |id| id.saturating_add(1));
             module.bound = module.bound.max(next);
             let Some(op) = one.op else { continue };

@@ -6,8 +6,8 @@
 //! | `opencl` | `opencl:N` | measured |
 //! | `simulated` | `sim:NAME`, or a model file | simulated |
 //!
-//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything
-//! else asks the registry: the command line, the list of devices, and what tunes a launch at hand.
+//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything else
+//! queries the registry: the command line, the list of devices, and the tuning of a launch at hand.
 
 #[cfg(feature = "cuda")]
 pub mod cuda;
@@ -53,9 +53,9 @@ const ALL: &str = "all";
 /// A kind of device.
 #[derive(Debug)]
 pub struct Kind {
-    /// What stands before the colon of its devices' names.
+    /// The prefix of its devices' names, before the colon.
     pub name: &'static str,
-    /// What stands behind it, in general.
+    /// The device behind it, in general.
     pub number: &'static str,
     /// Whether plans are tried in processes of their own.
     pub has_worker: bool,
@@ -68,7 +68,7 @@ pub struct Kind {
 /// How a device is opened.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// What a timed launch finds in L2.
+    /// The contents of L2 at the start of a timed launch.
     pub cache: CacheState,
     /// Operations of one sub-group after which a kernel counts as endless, where they are counted.
     pub max_steps: Option<u64>,
@@ -87,7 +87,7 @@ impl Default for Opening {
     }
 }
 
-/// What becomes of a prefetch to a level.
+/// The effect of a prefetch to a level.
 #[derive(Clone, Debug)]
 pub struct Reaches {
     /// The level that is asked for.
@@ -102,16 +102,16 @@ pub struct Reaches {
 
 /// A device that is known by its name, and not opened.
 pub trait KnownDevice: Send + Sync {
-    /// What it is, its name as the command line spells it included.
+    /// Its description, including its name on the command line.
     fn description(&self) -> Description;
 
     /// Whose words its users speak.
     fn terms(&self) -> Terms;
 
-    /// What is known of it besides, by name, for lists of devices.
+    /// Further facts about it, by name, for lists of devices.
     fn facts(&self) -> Map<String, Value>;
 
-    /// What becomes of prefetches to each level.
+    /// The effect of prefetches to each level.
     fn reaches(&self) -> Vec<Reaches>;
 
     /// Opens it, ready to try plans on.
@@ -125,13 +125,13 @@ pub trait KnownDevice: Send + Sync {
         None
     }
 
-    /// What its driver says, where it is an NVIDIA GPU.
+    /// Its driver's description, if it is an NVIDIA GPU.
     #[cfg(feature = "cuda")]
     fn gpu(&self) -> Option<&GpuFacts> {
         None
     }
 
-    /// What its runtime says, where it is an OpenCL device.
+    /// Its runtime's description, if it is an OpenCL device.
     #[cfg(feature = "opencl")]
     fn opencl(&self) -> Option<&OpenClFacts> {
         None
@@ -166,7 +166,7 @@ impl dyn KnownDevice + '_ {
 /// `dram.latency=900`.
 ///
 /// # Errors
-/// There is no such device, or it has no such number.
+/// There is no such device, or its model has no such number.
 pub fn find(name: &str, overrides: &[String]) -> Result<Box<dyn KnownDevice>> {
     match name.split_once(':') {
         None => (simulated::KIND.find)(name, overrides),
@@ -187,8 +187,8 @@ fn kind_of(kind: &str, name: &str) -> Result<&'static Kind> {
     })
 }
 
-/// The device of this name; without one the first GPU, or the simulated H200 where there is none, or where numbers of a
-/// model are to be changed.
+/// The device of this name; without one the first GPU, or the simulated H200 if there is none, or if numbers of a model are to
+/// be changed.
 ///
 /// # Errors
 /// As [`find`].
@@ -211,7 +211,7 @@ impl Kind {
     /// Its devices in this machine; none where there is no driver.
     ///
     /// # Errors
-    /// A device does not say what it is.
+    /// A device does not report its properties.
     pub fn here(&self) -> Result<Vec<Box<dyn KnownDevice>>> {
         (self.here)()
     }
@@ -275,7 +275,7 @@ fn counts_no_steps(name: &str, opening: &Opening) -> Result<()> {
     }
 }
 
-/// What times plans for a device that is open, by its name: a model for a simulated one, the device itself for others.
+/// The bench for an open device, by its name: a model for a simulated one, the device itself for others.
 ///
 /// Plans for a GPU are tried in processes of their own, which the `headstart` command serves.
 ///

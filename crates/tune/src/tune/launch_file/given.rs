@@ -20,18 +20,18 @@ const DEFAULT_GROUPS: u32 = 4;
 const DEFAULT_GROUP: u32 = 128;
 
 impl LaunchFile {
-    /// The kernel with what this file gives it. What the file does not say: 4 work-groups of the size that the kernel
-    /// requires, or of 128; buffers of 2²⁰ elements, of which those that the kernel only reads hold fractions from 1
-    /// to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ where their elements have only n bits), and the others are outputs,
-    /// of zeros at first; integers of 1024, floats of 1. An output whose length the file gives holds nothing at first.
+    /// The kernel with this file's arguments. Defaults: 4 work-groups of the size that the kernel requires, or of 128; buffers
+    /// of 2²⁰ elements, of which read-only ones hold fractions from 1 to 2 or integers below 2²⁰ (below 2ⁿ⁻¹ if their elements
+    /// have only n bits), and the others are outputs, initially zero; integers of 1024, floats of 1. An output whose length the
+    /// file gives is initially empty.
     ///
     /// # Errors
-    /// The file names parameters that the kernel has not, or gives them what they cannot take.
+    /// The file names parameters that the kernel does not have, or gives them unsuitable arguments.
     pub fn workload(&self, kernel: &Arc<Kernel>) -> Result<Workload> {
         self.workload_in(kernel, None)
     }
 
-    /// The same for a kernel that was read from this module, whose variables hold what it says.
+    /// The same for a kernel that was read from this module, with the module's contents of its variables.
     ///
     /// # Errors
     /// As for [`LaunchFile::workload`].
@@ -104,8 +104,8 @@ impl LaunchFile {
         })
     }
 
-    /// What a variable of the module holds: what the launch file says, or else what the module says, or else zeros. One
-    /// that another module may have a longer one of is as long as the launch file says, or else as it is declared.
+    /// The contents of a module's variable: from the launch file, or else from the module, or else zeros. One that may be
+    /// longer in another module has the launch file's length, or else its declared one.
     fn variable(
         &self,
         kernel: &Kernel,

@@ -1,4 +1,4 @@
-//! What launch files say, what kernels get by them, and which mistakes are told.
+//! Launch files: their statements, the arguments that kernels get, and the mistakes that are reported.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use crate::tune::compare::Compare;
 /// A derived kernel takes at most so many times the plain kernel's limit of steps.
 const MORE_STEPS: u64 = 32;
 
-/// What came of a launch.
+/// The outcome of a launch.
 #[derive(Clone, Debug)]
 pub(super) enum Agreement {
     /// The results are the same.
@@ -23,7 +23,7 @@ pub(super) enum Agreement {
     Different(Error),
 }
 
-/// Whether a kernel may be launched so at all: what it requires of a work-group it says itself.
+/// Whether the kernel's own requirements on its work-group allow the launch.
 fn takes(kernel: &Kernel, variant: &Variant) -> bool {
     kernel.group_size.is_none_or(|group| group == variant.group)
 }
@@ -62,7 +62,7 @@ impl Engine {
     }
 }
 
-/// Compares what two kernels left in a buffer.
+/// Compares two kernels' contents of a buffer.
 fn same(
     kernel: &Kernel,
     variant: &Variant,
@@ -101,7 +101,7 @@ fn same(
                 Error::input(what)
             });
     }
-    // Bytes that neither wrote are the same: what both have is compared whole.
+    // Bytes that neither wrote are the same: common ones are compared whole.
     let length = right.bytes().min(found.bytes()) as usize;
     let mut both = [vec![0; length], vec![0; length]];
     right.copy_out(0, &mut both[0])?;

@@ -1,8 +1,8 @@
 //! Changed buffer contents: the same elements in another order, one element everywhere, extremes, flipped flags.
 //!
-//! Everything is a function of the element's index over what the buffer holds by itself. So a captured buffer of a
-//! gigabyte is changed without being copied: the functional engine evaluates what a few work-groups touch, and keeps only
-//! the pages that they write.
+//! Each element is a function of its index and of the buffer's own contents. So a captured buffer of a gigabyte is changed
+//! without a copy: the functional engine evaluates the elements that a few work-groups touch, and stores only the pages that
+//! they write.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::device::{Fill, Pattern};
 use crate::ir::Type;
 use crate::random::{Random, splitmix64};
 
-/// What a buffer holds by itself, and what is known of it.
+/// A buffer's own contents, and the facts about it.
 #[derive(Clone)]
 pub(super) struct Own {
     element: Type,

@@ -24,7 +24,7 @@ const MOST_CHANGES: u64 = 4;
 pub(super) struct Deriving {
     pub(super) names: Vec<String>,
     pub roles: Vec<Role>,
-    /// What each buffer holds by itself.
+    /// Each buffer's own contents.
     own: Vec<Option<Own>>,
     /// Pairs of parameters that may get the same memory.
     pub(super) pairs: Vec<Pair>,
@@ -38,11 +38,11 @@ pub(super) struct Deriving {
     targets: Vec<u64>,
     /// Numbers that the kernel compares with, and those beside them.
     words: Arc<[u64]>,
-    /// What was tried at random, and how often the plain kernel took it.
+    /// The random changes tried, and how often the plain kernel accepted them.
     taken: HashMap<Touched, (u32, u32)>,
 }
 
-/// What was changed in a launch.
+/// The changes in a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Touched {
     Scalar(usize),
@@ -90,7 +90,7 @@ impl Deriving {
         }
     }
 
-    /// A change as people read it: the parameter, and what it gets.
+    /// A change in words: the parameter, and its new value.
     fn named(&self, position: usize, what: &dyn std::fmt::Display) -> String {
         format!("`{}` {what}", self.names[position])
     }
@@ -301,7 +301,7 @@ impl Deriving {
         variants
     }
 
-    /// A launch with something changed at random, and what.
+    /// A launch with a random change, and the change.
     pub fn at_random(&self, base: &Variant, random: &mut Random) -> (Vec<Touched>, Variant) {
         let mut variant = base.clone();
         let mut touched = Vec::new();
@@ -311,7 +311,7 @@ impl Deriving {
                 let Some(candidate) = self.candidate(random) else {
                     break;
                 };
-                // What the plain kernel hardly ever takes is tried more rarely.
+                // Changes that the plain kernel rarely accepts are tried more rarely.
                 let (tried, taken) = self.taken.get(&candidate).copied().unwrap_or((0, 0));
                 if random.below(u64::from(tried) + 2) < u64::from(taken) + 2 || random.chance(8) {
                     self.change(&mut variant, candidate, random);
@@ -323,7 +323,7 @@ impl Deriving {
         (touched, variant)
     }
 
-    /// Remembers whether the plain kernel took what was changed.
+    /// Remembers whether the plain kernel accepted the changes.
     pub fn learn(&mut self, touched: &[Touched], taken: bool) {
         for &touched in touched {
             let (tried, times) = self.taken.entry(touched).or_default();

@@ -14,7 +14,7 @@ const MOST_ITERATIONS: u64 = 80;
 /// How many places are named in one sentence.
 const NAMED: usize = 3;
 
-/// Whether a run reached what others did not.
+/// Whether a run covered anything that others did not.
 pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
     let way = run
         .ways
@@ -56,7 +56,7 @@ pub(super) fn distances(plan: &Plan) -> BTreeSet<u64> {
     loads.chain(group).collect()
 }
 
-/// Why launches say little about a plan; empty where they say enough.
+/// Why launches prove little about a plan; empty if they prove enough.
 pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Vec<String> {
     let kernel = plain.kernel.kernel();
     let mut reasons = Vec::new();
@@ -122,7 +122,7 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
         is_it
     };
     prefetch::candidates(kernel).into_iter().any(|candidate| {
-        // What an unrolled loop leaves over is planned only by its own name.
+        // The remainder of an unrolled loop is planned only by its own name.
         let mut named = plan.loads().iter().filter(|(name, _)| match candidate.is_rest {
             true => *name == candidate.name,
             false => name.param() == candidate.name.param(),
@@ -133,7 +133,7 @@ fn is_planned(kernel: &Kernel, plan: &Plan, site: &LoopSite) -> bool {
 
 /// The numbers of iterations that a plan's loop never had.
 fn trips_left_out(kernel: &Kernel, site: &LoopSite, trips: &BTreeSet<u32>, plan: &Plan) -> Option<String> {
-    // A loop that always takes as many iterations, or none, whatever the launch, has no others.
+    // A loop that always runs the same number of iterations, or none, in any launch, has no others.
     if trips.iter().filter(|&&count| count > 0).count() <= 1 {
         return None;
     }

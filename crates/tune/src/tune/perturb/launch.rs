@@ -24,7 +24,7 @@ pub(super) struct Variant {
     pub parts: Vec<Part>,
 }
 
-/// What a parameter gets.
+/// A parameter's argument.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Scalar(Type, u64),
@@ -46,7 +46,7 @@ pub(super) struct Contents {
     pub start: u64,
 }
 
-/// What a parameter is for.
+/// The role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Scalar,
@@ -55,7 +55,7 @@ pub(super) enum Role {
     Buffer(Promise),
 }
 
-/// What a kernel knows of a buffer's length.
+/// A kernel's knowledge of a buffer's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
     Nothing,
@@ -65,7 +65,7 @@ pub(super) enum Promise {
     Parameter(usize),
 }
 
-/// What each parameter of a kernel is for.
+/// The role of each parameter of a kernel.
 pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
     let promise = |position: usize| {
         let facts = kernel.params[position].facts;

@@ -9,9 +9,9 @@
 //! - other lengths, other numbers and sizes of work-groups, partial last ones, other amounts of dynamic shared memory;
 //! - buffers that share their memory or begin in the middle of another, where the kernel's facts do not exclude it.
 //!
-//! A launch in which the *plain* kernel goes wrong, or takes too long, says nothing, and is dropped; it is counted. The
-//! search is led by what the plain kernel went through: sides of branches, ways out of loops, numbers of iterations. What
-//! no launch reached is said in the report, which then calls the plan weakly checked.
+//! A launch in which the *plain* kernel faults, or takes too long, proves nothing, and is dropped and counted. The search is
+//! guided by the plain kernel's coverage: sides of branches, loop exits, trip counts. The report lists the uncovered places,
+//! and then calls the plan weakly checked.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -115,7 +115,7 @@ pub enum Thoroughness {
     All,
 }
 
-/// The launches, with what the plain kernel makes of them.
+/// The launches, with the plain kernel's results.
 pub struct Perturbed {
     engine: Engine,
     plain: Arc<Compiled>,
@@ -243,7 +243,7 @@ impl Perturbed {
                     }
                 }
             };
-            // What a kernel was told of a length may be built into it.
+            // Stated lengths may be built into a kernel.
             if kept.beyond
                 && (thoroughness == Thoroughness::Quick
                     || *relies.get_or_insert_with(|| self.relies(plan, derived)))
@@ -324,7 +324,7 @@ impl Perturbed {
         order
     }
 
-    /// What was changed in the launches, as a hash.
+    /// A hash of the changes in the launches.
     fn digest(&self) -> String {
         let all = self.launches.kept.iter();
         let told: Vec<&str> = all.map(|kept| kept.variant.what.as_str()).collect();
@@ -336,7 +336,7 @@ impl Perturbed {
         self.launches.kept.is_empty()
     }
 
-    /// What a report says of a plan's kernel that agreed.
+    /// The report's sentence about a plan's kernel that agreed.
     pub fn summary(&self, plan: &Plan, derived: &Kernel, agreed: Agreed) -> report::Perturbed {
         report::Perturbed {
             kernel: identity(derived),
@@ -354,7 +354,7 @@ impl Perturbed {
     }
 }
 
-/// What a check says of a kernel counts for: the kernel with this text, whatever the launch.
+/// The scope of a check: the kernel with this text, whatever the launch.
 pub fn identity(kernel: &Kernel) -> String {
     hash(&print(kernel))
 }
@@ -376,8 +376,8 @@ pub fn check(
     Ok(perturbed.summary(plan, derived, agreed))
 }
 
-/// Checks what the author asked of loops: the kernel with it beside the kernel as it was written. Nothing where nothing was
-/// asked that changes the kernel.
+/// Checks the author's requests for loops: the kernel with them against the kernel as it was written. None if no request
+/// changes the kernel.
 ///
 /// # Errors
 /// As for [`check`].
@@ -402,9 +402,9 @@ pub fn check_wishes(
 
 /// The same where a check may be known already: it counts where it was of a kernel with the same text.
 ///
-/// The launches are derived from one, and reach far beyond it: what agreed on them is the kernel, and it need not run again
-/// because a later launch has other data. A plan gives another kernel where lengths are built in, for another size of
-/// work-groups, or by other passes; that one is checked anew.
+/// The launches are derived from one, and go far beyond it: the result holds for the kernel, which need not run again because a
+/// later launch has other data. A plan gives another kernel if lengths are built in, for another work-group size, or by other
+/// passes; that one is checked anew.
 ///
 /// # Errors
 /// As for [`check`].

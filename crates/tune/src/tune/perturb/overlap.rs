@@ -152,8 +152,8 @@ impl Deriving {
         all
     }
 
-    /// The same launch with one work-item: work-items that write what others read race, so that overlaps say little of
-    /// larger ones. None where the kernel requires another size.
+    /// The same launch with one work-item: work-items that write what others read race, so overlaps prove little for larger
+    /// ones. None if the kernel requires another size.
     fn alone(&self, variant: &Variant) -> Option<Variant> {
         if self.sizes.is_empty() {
             return None;

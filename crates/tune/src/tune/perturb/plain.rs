@@ -1,8 +1,8 @@
 //! The plain kernel on a derived launch: its results and path, or the reason for dropping the launch.
 //!
-//! A launch with other scalars usually wants longer buffers. The engine says how far the kernel reached for, and the
-//! launch is tried again with buffers as long. Once it ends well, buffers whose lengths the kernel does not know are cut
-//! to what it touched: a derived kernel that touches more than that is out of bounds.
+//! A launch with other scalars usually needs longer buffers. The engine reports how far the kernel reached, and the launch is
+//! retried with buffers of that length. Once it ends without a fault, buffers whose lengths the kernel does not know are cut to
+//! the touched part: a derived kernel that touches more than that is out of bounds.
 
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ const FEWEST_STEPS: u64 = 1 << 11;
 const LAUNCH_STEPS: u64 = 1 << 16;
 /// How often a launch is tried with longer buffers.
 const LONGER: usize = 8;
-/// The longest that a buffer grows to, in bytes. Only what is touched exists.
+/// The longest that a buffer grows to, in bytes. Only touched parts are allocated.
 const MOST_BYTES: u64 = 1 << 30;
 /// Buffers whose lengths the kernel does not know have as many bytes from the start.
 const AT_LEAST_BYTES: u64 = 1 << 14;
 
-/// Preparing a launch takes as long as so many operations of a sub-group, and one more for so many bytes, of which the
-/// pages are counted and none is made.
+/// Preparing a launch takes as long as so many operations of a sub-group, plus one for so many bytes, whose pages are counted
+/// but not allocated.
 const LAUNCH: u64 = 200;
 const BYTES: u64 = 1 << 21;
 
-/// What kernels run on: the functional engine with a device's rules and limits.
+/// The device for running kernels: the functional engine with a device's rules and limits.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// What it looks out for.
+    /// Its checks.
     pub options: Options,
     /// The device's limits.
     pub description: Description,
-    /// What plans are carried out for.
+    /// The launch properties for which plans are applied.
     pub target: Target,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Kept {
     pub covered: Covered,
     /// It touches more than the lengths that the kernel was told.
     pub beyond: bool,
-    /// By parameter: what the plain kernel left there, where it may write.
+    /// By parameter: the plain kernel's output there, if it may write.
     pub results: Vec<Option<Arc<BufferMemory>>>,
     /// By parameter: memory that is only read, for all kernels.
     pub inputs: Vec<Option<Arc<BufferMemory>>>,
@@ -62,7 +62,7 @@ pub(super) struct Kept {
 /// Why a launch is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Dropped {
-    /// The plain kernel leaves its buffers, or reads what nobody wrote.
+    /// The plain kernel leaves its buffers, or reads uninitialised memory.
     Bounds,
     /// It runs past its limit of steps.
     Steps,
@@ -80,7 +80,7 @@ impl Compiled {
     }
 }
 
-/// What preparing a launch costs, in operations of sub-groups.
+/// The cost of preparing a launch, in operations of sub-groups.
 fn preparing(variant: &Variant) -> u64 {
     let buffers = variant
         .memories()
@@ -105,7 +105,7 @@ impl Engine {
             .unwrap_or(self.description.default_sub_group_size)
     }
 
-    /// Runs the plain kernel; with what came of it, the cost of all tries.
+    /// Runs the plain kernel; gives the outcome, and the cost of all tries.
     pub(super) fn run_plain(&self, plain: &Compiled, mut variant: Variant) -> (Result<Kept, Dropped>, u64) {
         let mut cost = 0;
         let kernel = plain.kernel.kernel();
@@ -153,7 +153,8 @@ impl Engine {
     }
 }
 
-/// Makes buffers as long as the kernel is told: exactly where a parameter tells it, at least where the kernel itself says so.
+/// Makes buffers as long as the kernel expects: exactly if a parameter gives the length, at least if the kernel itself implies
+/// it.
 fn make_fit(variant: &mut Variant, roles: &[Role]) {
     let mut told: Vec<Option<u64>> = vec![None; roles.len()];
     for (position, role) in roles.iter().enumerate() {
@@ -279,7 +280,7 @@ impl Kept {
         }
     }
 
-    /// What running it costs, in operations of sub-groups.
+    /// The cost of running it, in operations of sub-groups.
     pub fn cost(&self) -> u64 {
         self.covered.operations + preparing(&self.variant)
     }

@@ -45,11 +45,11 @@ pub(super) struct Difference<'a> {
     pub seed: u64,
     /// The launch's number among those that were kept.
     pub number: usize,
-    /// What differs.
+    /// The difference.
     pub error: &'a Error,
 }
 
-/// What a reproducer's folder says of itself.
+/// The description in a reproducer's folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct About {
     plan: Plan,
@@ -185,7 +185,7 @@ fn output(compare: Compare) -> String {
     }
 }
 
-/// Runs both kernels of a reproducer's folder again; what differs, or nothing if nothing does any more.
+/// Runs both kernels of a reproducer's folder again; gives the difference, or none if there is none any more.
 ///
 /// # Errors
 /// The folder is no reproducer, or the plain kernel goes wrong on its launch.

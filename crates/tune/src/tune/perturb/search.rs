@@ -17,7 +17,7 @@ use crate::random::Random;
 /// How often a launch is looked for that takes a loop to one number of iterations, with a scalar and with data.
 const TRIES: usize = 7;
 
-/// What a search has to go on.
+/// The inputs of a search.
 pub(super) struct Given<'a> {
     pub engine: &'a Engine,
     pub plain: &'a Arc<Compiled>,
@@ -32,7 +32,7 @@ pub(super) struct Given<'a> {
     pub settings: &'a Settings,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Default)]
 pub(super) struct Launches {
     /// The launches that the plain kernel takes.
@@ -41,7 +41,7 @@ pub(super) struct Launches {
     pub new: Vec<usize>,
     /// How many were dropped, and why.
     pub dropped: BTreeMap<Dropped, u64>,
-    /// What all of them went through together.
+    /// The combined coverage of all of them.
     pub covered: Covered,
 }
 
@@ -51,7 +51,7 @@ struct Search<'a> {
     spent: u64,
     tried: u64,
     random: Random,
-    /// What changes the number of iterations of a loop: a scalar, with its values so far and the iterations there; a buffer.
+    /// An influence on the trip count of a loop: a scalar, with its values so far and the trip counts there; a buffer.
     scalars: BTreeMap<(usize, usize), BTreeMap<i64, i64>>,
     buffers: BTreeSet<(usize, usize)>,
 }
@@ -67,7 +67,7 @@ pub(super) fn search(given: &Given<'_>) -> Launches {
         scalars: BTreeMap::new(),
         buffers: BTreeSet::new(),
     };
-    // A launch as it is that takes too long, or has no place for what runs here, is nobody's fault.
+    // A launch that takes too long unchanged, or cannot run here, is nobody's fault.
     let mut first = None;
     for base in &given.bases {
         if let Some(kept) = search.attempt(base.clone(), false) {
@@ -172,7 +172,7 @@ impl Search<'_> {
         }
     }
 
-    /// Remembers what a single change did to the loops.
+    /// Remembers the effect of a single change on the loops.
     fn note(&mut self, from: usize, to: usize, touched: Touched) {
         let (from, to) = (&self.found.kept[from], &self.found.kept[to]);
         for (number, (before, after)) in from.covered.trips.iter().zip(&to.covered.trips).enumerate() {
@@ -269,7 +269,8 @@ impl Search<'_> {
     }
 }
 
-/// Where a loop may have so many iterations, after values at which the iterations are known; none where all such were tried.
+/// The parameters under which a loop may have so many iterations, after values for which the iterations are known; none if all
+/// such were tried.
 fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
     let above = known
         .iter()

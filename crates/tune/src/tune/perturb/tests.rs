@@ -117,7 +117,7 @@ fn found(text: &str, launch: &str, changes: &[(&str, &str)]) -> String {
     let repeated =
         super::reproducer::repeat(folder, &perturbed.engine).unwrap_or_else(|error| panic!("{error}"));
     assert!(repeated.is_some(), "it is repeated: {message}");
-    // What the command line runs is there, too.
+    // The command line's launches are included.
     let launch = LaunchFile::read(&folder.join("launch.toml")).expect("a launch file");
     launch.workload(&workload.kernel).expect("for the kernel");
     std::fs::remove_dir_all(folder).expect("removed");

@@ -1,4 +1,4 @@
-//! IGC, for Xe: what `ocloc` lists for pvc.
+//! IGC, for Xe: as `ocloc` lists it for pvc.
 //!
 //! Each of these was read in listings of IGC 2.40 for the kernels of the gallery and their plans; `gallery/tests/ocloc.rs` holds
 //! the machine programs to them.
@@ -11,8 +11,9 @@ use crate::machine::program::Class;
 
 /// Its habits.
 pub const RULES: Rules = Rules {
-    // A message to nowhere is a message like others: it leaves in its place, between those around it. (`gather-hint-l3`: the
-    // load of the index, the next address, the hint, and only then what waits for the index.)
+    // A message without a destination is scheduled like others: it stays in its place, between its neighbours.
+    // (`gather-hint-l3`: the load of the index, the next address, the hint, and only then the instructions that wait for the
+    // index.)
     hints_last: false,
     loads_sunk: false,
     loads_behind_shuffles: false,
@@ -28,8 +29,8 @@ pub const RULES: Rules = Rules {
     look_ahead: usize::MAX,
 };
 
-/// 32-bit registers that IGC takes besides those that hold the kernel's values: the thread's header, addresses of messages, what
-/// pieces of 64 bytes waste. Fitted to the most registers alive in its listings for 146 kernels and plans of the gallery.
+/// 32-bit registers that IGC takes besides those for the kernel's values: the thread's header, addresses of messages, losses to
+/// pieces of 64 bytes. Fitted to the most live registers in its listings for 146 kernels and plans of the gallery.
 pub const OVERHEAD: u32 = 4;
 
 /// Registers of 64 bytes, of the 128 that a thread has, up to which it schedules for latency (`-presched-rp 100`).

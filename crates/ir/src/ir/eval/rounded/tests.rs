@@ -1,5 +1,5 @@
-//! Results in every direction against exact arithmetic: natural numbers of any length, which share nothing with what is
-//! tested. A result is right if it lies on the right side of the exact number, and the next one beyond it.
+//! Results in every direction against exact arithmetic with big integers, which shares no code with the tested functions. A
+//! result is correct if it lies on the right side of the exact number, and the next representable one lies beyond it.
 
 use std::cmp::Ordering;
 
@@ -46,7 +46,7 @@ impl Natural {
         Natural::trimmed(digits.collect())
     }
 
-    /// The difference to what is not greater.
+    /// The difference to a number that is not greater.
     fn minus(&self, other: &Natural) -> Natural {
         let mut borrow = 0;
         let digits = (0..self.0.len()).map(|at| {
@@ -88,7 +88,7 @@ struct Dyadic {
 }
 
 impl Dyadic {
-    /// What a finite float stands for, taken from its bits.
+    /// The exact value of a finite float, from its bits.
     fn of(ty: Type, bits: u64) -> Dyadic {
         let (digits, least) = format(ty);
         let negative = bits >> (ty.bits() - 1) & 1 == 1;
@@ -314,7 +314,7 @@ fn products_and_fused_sums() {
                 &format!("{a:#x} × {b:#x}"),
             );
         }
-        // Often the sum cancels: what is added is the product rounded.
+        // The sum often cancels: the summand is the rounded product.
         for c in [c, product(ty, Rounding::Nearest, a, b) ^ sign(ty, true)] {
             if matches!(parts(ty, c), Parts::Infinite { .. }) {
                 continue;

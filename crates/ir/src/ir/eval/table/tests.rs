@@ -1,9 +1,9 @@
-//! What an H200 gave, by sums of its bits.
+//! An H200's results, by sums of its bits.
 
 use super::*;
 
-/// A function, the bits of the first of 2²³ arguments that follow one another, and the sum of `(2n + 1)·bits`, mod 2⁶⁴, of what
-/// an H200 gave for them (driver 580.159.04, nvcc 13.0, 2026-11-22; `ex2.approx.ftz.f32`, `lg2.approx.ftz.f32` and
+/// A function, the bits of the first of 2²³ consecutive arguments, and the sum of `(2n + 1)·bits`, mod 2⁶⁴, of an H200's
+/// results for them (driver 580.159.04, nvcc 13.0, 2026-11-22; `ex2.approx.ftz.f32`, `lg2.approx.ftz.f32` and
 /// `rcp.approx.ftz.f32` in a kernel that stores them).
 const MEASURED: [(fn(f32) -> f32, u32, u64); 13] = [
     (exp2, 127 << 23, 0x7514_e0e9_17ab_950e),

@@ -17,14 +17,14 @@ pub(super) struct Launch {
     pub(super) group: Option<u32>,
     /// By name in lower case: units and values, in base units.
     pub(super) metrics: BTreeMap<String, Vec<(Unit, f64)>>,
-    /// What is text, such as the device's name.
+    /// Text values, such as the device's name.
     pub(super) words: BTreeMap<String, String>,
     /// Share of the time spent waiting for L1TEX, where a rule says it.
     pub(super) waiting_by_rule: Option<f64>,
 }
 
 impl Launch {
-    /// Adds a metric. What is not available is not there.
+    /// Adds a metric. Unavailable ones are omitted.
     pub(super) fn add(&mut self, name: &str, unit: &str, cell: &str, spelling: Spelling) {
         let name = name.to_ascii_lowercase();
         let (unit, factor) = base(unit);

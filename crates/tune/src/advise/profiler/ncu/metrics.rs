@@ -23,7 +23,7 @@ pub(super) const CACHE_HITS: &str = "lts__t_sector_hit_rate.pct";
 pub(super) const BYTES_OF_SECTOR: &str = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio";
 pub(super) const ISSUED: &str = "smsp__issue_active.avg.pct_of_peak_sustained_active";
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -33,8 +33,8 @@ pub(super) enum Unit {
     Other,
 }
 
-/// What Nsight Compute calls the reasons, and what they are here; `selected` and some others only count in the sum. Where
-/// one name begins with another, the longer one comes first.
+/// Nsight Compute's names of the reasons, and ours; `selected` and some others only count in the sum. If one name is a prefix
+/// of another, the longer one comes first.
 pub(super) const REASONS: [(&str, Option<StallReason>); 20] = [
     ("long_scoreboard", Some(StallReason::LongScoreboard)),
     ("short_scoreboard", Some(StallReason::ShortScoreboard)),

@@ -1,6 +1,6 @@
 //! Nsight Compute's CSV: the raw page (a column a metric, a row of units) and the details page (a row a metric).
 //!
-//! `ncu --csv --page raw --set full PROGRAM > FILE.csv` writes one, after whatever the program prints.
+//! `ncu --csv --page raw --set full PROGRAM > FILE.csv` writes one, behind the program's output.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     let table =
         Table::find(text, "ID", &["ID", "Kernel Name"], LAST).map_err(|error| match error.what() {
             what if what.starts_with("no line") => {
-                error.accepted("what `ncu --csv --page raw --set full PROGRAM` writes, or the details page")
+                error.accepted("the output of `ncu --csv --page raw --set full PROGRAM`, or the details page")
             }
             _ => error,
         })?;

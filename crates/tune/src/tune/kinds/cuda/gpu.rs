@@ -31,11 +31,11 @@ pub struct GpuBench {
     worker: Worker,
     facts: GpuFacts,
     target: Target,
-    /// What the worker holds, where that is what kernels are compared on: a search asks batch by batch.
+    /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
     held: Option<Workload>,
 }
 
-/// What is to be done with the outputs of each kernel.
+/// The treatment of each kernel's outputs.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     /// They are compared with the right ones: each output's bytes, in the parameters' order.
@@ -48,7 +48,7 @@ pub enum Wanted {
 
 pub use own::{Against, Own, shorter};
 
-/// What came of one kernel.
+/// The outcome of one kernel.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Its times.
@@ -57,21 +57,21 @@ pub struct Measured {
     pub outputs: Option<Outputs>,
     /// The bytes of each output, where they were wanted.
     pub found: Option<Vec<Vec<u8>>>,
-    /// What the driver's compiler made of it.
+    /// The output of the driver's compiler for it.
     pub loaded: Loaded,
     /// Shared memory of a work-group that its launch asks for, in bytes.
     pub dynamic_shared_bytes: u32,
     /// From kernel to PTX.
     pub emit_time: Duration,
-    /// What its cache hints became.
+    /// The instruction of each of its cache hints.
     pub hints: Vec<HintReached>,
     /// The work-groups of a core that the compiler was told of, so that it would take as many registers as that leaves.
     pub groups_promised: Option<u32>,
 }
 
-/// A module's text, and what the driver's compiler made of it.
+/// A module's text, and the output of the driver's compiler for it.
 struct Compilation {
-    /// What the worker calls it.
+    /// The worker's name for it.
     module: String,
     ptx: Ptx,
     emit_time: Duration,
@@ -100,7 +100,7 @@ impl GpuBench {
         })
     }
 
-    /// What the GPU is.
+    /// The GPU's properties.
     pub fn facts(&self) -> &GpuFacts {
         &self.facts
     }
@@ -138,8 +138,8 @@ impl GpuBench {
         Ok((median(emitted), median(loaded[1..].to_vec())))
     }
 
-    /// Compiles kernels, runs each once for its outputs, and times them against each other. What came of each, in order.
-    /// What is wanted of the outputs is asked for when the kernels are compiled.
+    /// Compiles kernels, runs each once for its outputs, and times them against each other. The outcome of each, in order. The
+    /// outputs are requested once the kernels are compiled.
     ///
     /// # Errors
     /// The data do not fit the GPU, the worker is lost for good, or there are no right outputs.
@@ -202,7 +202,7 @@ impl GpuBench {
         self.measure_compiled(workload, compiled, wanted, timing)
     }
 
-    /// Hands modules to the driver's compiler. What came of each, in order.
+    /// Passes modules to the driver's compiler. The outcome of each, in order.
     fn compiled(
         &mut self,
         workload: &Workload,
@@ -407,8 +407,8 @@ pub fn as_it_was(original: &Original) -> Ptx {
 }
 
 /// The module that a workload's kernel was read from, if the kernel can be measured in it: a worker fills buffers, not a
-/// module's variables, so these must hold what the text says, and be only read. Nor is its launch a cooperative one: a kernel that
-/// waits for its grid is measured in a module of our own, where the workspace is a buffer as any other.
+/// module's variables, so these must have the text's contents, and be read-only. Nor may its launch be cooperative: a kernel
+/// that waits for its grid is measured in a module of our own, where the workspace is a buffer like any other.
 pub fn in_its_module(workload: &Workload) -> Option<&Original> {
     let original = workload.original.as_deref()?;
     let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
@@ -442,7 +442,7 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
         .then_some(original)
 }
 
-/// What a launch passes: all parameters, or those of the module that the kernel was read from, each where it lies.
+/// The arguments of a launch: all parameters, or those of the module that the kernel was read from, each at its offset.
 fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let params = params_of_arguments(workload);
     let part = |of: usize, start: u64| {
@@ -475,10 +475,10 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     params.iter().map(of).chain(placed).collect()
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passed {
-    /// What the parameter of this number gets.
+    /// The argument of the parameter of this number.
     Param(usize),
     /// A byte between two, or of a structure.
     Byte(u8),
@@ -505,7 +505,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
                 .for_each(|(place, byte)| *place = Passed::Byte(*byte));
         }
     }
-    // What each parameter takes, from the last one on, so that places of those before stay where they are.
+    // The arguments of each parameter, from the last one on, so that the offsets of those before stay.
     let mut params: Vec<(usize, usize, usize)> = all()
         .filter_map(|(param, (origin, given))| {
             let Origin::Parameter { position, .. } = origin else {
@@ -528,7 +528,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
     passed
 }
 
-/// What a launch passes for a parameter.
+/// A launch's argument for a parameter.
 fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
     let facts = param.and_then(|param| param.facts);
     let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {

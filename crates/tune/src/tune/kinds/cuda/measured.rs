@@ -35,9 +35,9 @@ use crate::tune::kinds::simulated::bench::SimulatedBench;
 use crate::tune::sample::Sample;
 use crate::tune::workload::{Bound, Workload};
 
-/// What measures kernels: a GPU in a process of its own; in tests, something that knows their times.
+/// The instrument that measures kernels: a GPU in a process of its own; in tests, a table of their times.
 pub trait Measures: Send {
-    /// What the GPU is.
+    /// The GPU's properties.
     fn facts(&self) -> &GpuFacts;
 
     /// As [`GpuBench::measure`].
@@ -97,21 +97,21 @@ pub struct MeasuredBench {
     facts: GpuFacts,
     /// The simulator with the GPU's limits: it checks more than a GPU can.
     device: Simulator,
-    /// The simulated device of the same kind, for what a GPU does not count.
+    /// The simulated device of the same kind, for counters that a GPU lacks.
     model: Option<Arc<SimulatedBench>>,
     /// The same as a predictor.
     hurried: Option<Hurried>,
     timing: TimingOptions,
-    /// What the simulator said of the plain kernel that was asked for last: a search asks batch by batch.
+    /// The simulator's result for the last plain kernel: a search queries batch by batch.
     last: Last<Arc<Simulated>>,
     /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
     last_timing: Mutex<TimingOptions>,
-    /// What outputs at full size were compared with.
+    /// The reference for outputs at full size.
     at_full_size: Mutex<Option<AtFullSize>>,
 }
 
-/// What the simulator says of a plain kernel at full size: the bound workload's parameters do not change while a search
-/// holds its kernel.
+/// The simulator's result for a plain kernel at full size: the bound workload's parameters do not change while a search holds
+/// its kernel.
 struct Simulated {
     /// Its outputs, where they were asked for.
     right: Option<Arc<Vec<Vec<u8>>>>,
@@ -127,7 +127,7 @@ impl MeasuredBench {
         MeasuredBench::new(Box::new(GpuBench::start(program, arguments, device)?))
     }
 
-    /// What measures is what is given.
+    /// With the given instrument.
     ///
     /// # Errors
     /// A device model of ours cannot be read.
@@ -163,7 +163,7 @@ impl MeasuredBench {
         self.gpu.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the plain kernel computes at full size.
+    /// The plain kernel's outputs at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         workload.computed(plain, describe(&self.facts)).map(Arc::new)
     }
@@ -183,8 +183,8 @@ impl MeasuredBench {
             .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
 
-    /// Begins to count on the simulator what the plain kernel does, which may take longer than a GPU's whole search;
-    /// nothing where there is no model.
+    /// Starts simulating the plain kernel for its counters, which may take longer than a GPU's whole search; none without a
+    /// model.
     fn simulated(&self, workload: &Workload, plain: &Arc<Kernel>) -> Option<Beside> {
         // Whoever predicts has counted, or is about to: one simulation is enough.
         let known = self.hurried.as_ref().and_then(|hurried| hurried.known(plain));
@@ -199,14 +199,14 @@ impl MeasuredBench {
         }
     }
 
-    /// What came of that, waiting no longer than it is worth.
+    /// The result of that, after a limited wait.
     fn end_simulated(&self, beside: Option<Beside>, plain: &Arc<Kernel>) -> Option<Timed> {
         let hurried = || self.hurried.as_ref()?.known(plain);
         beside.and_then(Beside::end).or_else(hurried)
     }
 
-    /// Compares kernels with what the kernel as it is leaves on the GPU, and that with what a sample of work-groups leaves
-    /// on the simulator.
+    /// Compares kernels with the unmodified kernel's outputs on the GPU, and those with a sample of work-groups on the
+    /// simulator.
     fn against_own(
         &self,
         workload: &Workload,
@@ -334,10 +334,9 @@ impl MeasuredBench {
         let GpuFacts { name, driver, .. } = &self.facts;
         let state = measured.timing.cache;
         let counted = match (&self.model, is_simulated) {
-            (Some(_), true) => " Bytes moved and shares of waiting are what the simulator counts.",
+            (Some(_), true) => " Bytes moved and stall shares come from the simulator.",
             (Some(_), false) => {
-                " What the simulator counts, bytes moved and shares of waiting, is left out where it would take longer than \
-                 the measuring."
+                " The simulator's counters, bytes moved and stall shares, are omitted because simulating would take longer than measuring."
             }
             (None, _) => "",
         };
@@ -390,7 +389,7 @@ impl Bench for MeasuredBench {
     }
 
     fn levels(&self) -> Vec<CacheLevel> {
-        // An asynchronous copy reaches L1; whatever else is asked for reaches L2.
+        // An asynchronous copy reaches L1; all other requests reach L2.
         vec![CacheLevel::L1, CacheLevel::L2]
     }
 
@@ -464,7 +463,7 @@ impl Bench for MeasuredBench {
         let simulated = match known {
             Some(known) => known.timed.clone(),
             None => {
-                // Nobody waits for what explains nothing.
+                // Nobody waits for a simulation that explains nothing.
                 let timed = match measured.is_ok() {
                     true => self.end_simulated(beside, plain),
                     false => None,
@@ -492,11 +491,11 @@ impl Bench for MeasuredBench {
     }
 }
 
-/// What came of kernels, and what the simulator found right, where that was asked for.
+/// The outcome of kernels, and the simulator's reference, if requested.
 type AgainstSimulated = (Result<Vec<Result<Measured>>>, Option<Arc<Vec<Vec<u8>>>>);
 
 impl MeasuredBench {
-    /// Compares kernels, the plain one first, with what the simulator computes for it at full size.
+    /// Compares kernels, the plain one first, with the simulator's results for it at full size.
     fn against_simulated(
         &self,
         workload: &Workload,
@@ -516,7 +515,7 @@ impl MeasuredBench {
             let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
             return (measured, None);
         }
-        // While the driver compiles, the simulator computes what is right.
+        // While the driver compiles, the simulator computes the reference.
         thread::scope(|scope| {
             let mut right = Some(scope.spawn(|| self.right(workload, &named[0].1)));
             let mut computed = None;

@@ -23,7 +23,7 @@ use crate::tune::workload::{Bound, Prepared, Workload};
 /// Launches of each kernel that are counted, after one that is not.
 const ROUNDS: usize = 9;
 
-/// Bytes that are copied to empty the caches: twice what the device says that they hold, within these.
+/// Bytes that are copied to empty the caches: twice the device's reported cache size, within these limits.
 const LEAST_FLUSH: u64 = 16 << 20;
 const MOST_FLUSH: u64 = 1 << 30;
 
@@ -33,7 +33,7 @@ pub struct OpenClBench {
     has_large_registers: bool,
     /// The simulator with the device's limits: it checks more than a device can.
     simulator: Simulator,
-    /// What is right for the plain kernel that was asked for last: a search asks plan by plan.
+    /// The reference for the last plain kernel: a search queries plan by plan.
     last: Last<Arc<Vec<Vec<u8>>>>,
 }
 
@@ -44,18 +44,18 @@ pub struct Launches {
     pub warm_up: u32,
     /// Launches of each that are.
     pub rounds: u32,
-    /// What the caches hold before each of these.
+    /// The state of the caches before each of these.
     pub cache: CacheState,
     /// The longest that one may take.
     pub limit: Duration,
 }
 
-/// What was measured of a kernel.
+/// The measurements of a kernel.
 #[derive(Clone, Debug)]
 pub struct OpenClMeasured {
     /// Its times.
     pub timing: Timing,
-    /// What it left, by output, if that was read.
+    /// Its outputs, if they were read.
     pub found: Vec<Vec<u8>>,
 }
 
@@ -83,14 +83,14 @@ impl OpenClBench {
         })
     }
 
-    /// What the device is.
+    /// The device's properties.
     pub fn facts(&self) -> &OpenClFacts {
         self.opencl.facts()
     }
 
-    /// Launches kernels of a workload in turns, each after something else has gone through the caches where they are to be
-    /// flushed: their times, and what each left, if that is wanted. In order; one that cannot be run has its error. None where
-    /// `in_time` says before a step that there is no time for it.
+    /// Launches kernels of a workload in turns, each after other data have gone through the caches if they are to be flushed:
+    /// their times, and their outputs, if wanted. In order; one that cannot be run has its error. None if `in_time` says before
+    /// a step that there is no time for it.
     ///
     /// # Errors
     /// The data do not fit the device.
@@ -161,7 +161,7 @@ impl OpenClBench {
         Ok(Some(measured.collect()))
     }
 
-    /// A copy that leaves nothing of what a launch touches in the caches.
+    /// A copy that evicts a launch's data from the caches.
     fn flush(&self) -> Result<Command> {
         let facts = self.facts();
         let bytes = (2 * facts.cache_bytes)
@@ -177,7 +177,7 @@ impl OpenClBench {
         })
     }
 
-    /// What the plain kernel computes at full size.
+    /// The plain kernel's outputs at full size.
     fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
         // The workload's parameters do not change while a search holds its kernel.
         let computed = || {
@@ -197,7 +197,7 @@ impl OpenClBench {
         })
     }
 
-    /// Compiles a kernel, launches it once and reads what it computed.
+    /// Compiles a kernel, launches it once and reads its outputs.
     fn candidate(&self, queue: &dyn Queue, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Candidate> {
         let mut candidate = self.compiled(bound, kernel)?;
         candidate.launch(queue)?;
@@ -290,7 +290,7 @@ impl Bench for OpenClBench {
         let target = self.facts().target();
         match target {
             Target::IntelLsc => vec![CacheLevel::L1, CacheLevel::L3],
-            // What no level is known to be reached by need not be tried.
+            // Hints that are not known to reach any level need not be tried.
             _ => Vec::new(),
         }
     }
@@ -348,7 +348,7 @@ impl Bench for OpenClBench {
                 Ok((candidate, outputs))
             })
             .collect();
-        // Each round starts with another one, so that what drifts falls on all alike.
+        // Each round starts with another one, so that drift affects all alike.
         for round in 0..ROUNDS {
             let count = candidates.len();
             for turn in 0..count {

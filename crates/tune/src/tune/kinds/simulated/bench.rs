@@ -27,7 +27,7 @@ pub struct SimulatedBench {
     cache: CacheState,
     operation_limit: u64,
     has_large_registers: bool,
-    /// What the work-groups of a kernel's launch have to do: that of the search at hand.
+    /// The work of the work-groups of a kernel's launch: that of the current search.
     survey: Last<Option<Arc<Survey>>, Geometry>,
 }
 
@@ -77,7 +77,7 @@ impl SimulatedBench {
         Ok((launch, code))
     }
 
-    /// The timer for a bound launch. What its work-groups have to do is counted once, of the kernel before any plan: it is much
+    /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
     /// the same under all.
     fn timer(&self, bound: &Bound) -> Result<Timer> {
         let (kernel, geometry) = (&bound.workload().kernel, bound.workload().geometry());
@@ -88,7 +88,7 @@ impl SimulatedBench {
         Ok(self.timer.clone().with_survey(found))
     }
 
-    /// What NVIDIA's compiler would be given of a kernel; none where the device does not run PTX, or not this.
+    /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.
     fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
         let target = ptx::Target::for_model(&self.model)?;
         let workload = bound.workload();
@@ -303,7 +303,7 @@ fn iteration(time: &LaunchTime, looked: &Looked) -> f64 {
     life as f64 / main.map_or(1.0, |main| main.iterations.max(1.0))
 }
 
-/// What a profiler would show first.
+/// The numbers that a profiler would show first.
 fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     let share = |part: u64, whole: u64| {
         if whole == 0 {

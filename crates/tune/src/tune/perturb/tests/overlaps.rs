@@ -113,7 +113,7 @@ fn a_value_that_is_stale_over_a_store_into_the_middle_of_its_buffer_is_found() {
             .any(|(what, _)| what.contains("`to` is `from` from element 1 on")),
         "{found:?}"
     );
-    // Where both begin together, what is loaded ahead is stored to later only.
+    // If both begin together, data loaded ahead are stored to only later.
     let together = |what: &str| what.contains("is the memory of") && !what.contains("on, ");
     assert!(
         !stores

@@ -71,7 +71,7 @@ fn guards_that_forget_a_negative_step_are_found() {
         assert!(!negative.is_empty(), "{text}: {found:?}\n{wrong}");
         // Nothing else is wrong with it.
         assert_eq!(negative.len(), found.len(), "{text}: {found:?}");
-        // Some of the iterations that never were read what lies before the buffer.
+        // Some of the iterations that never ran read memory before the buffer.
         assert!(
             negative
                 .iter()

@@ -1,9 +1,9 @@
 //! Kernels checked against the user's own one, at full size, on the same GPU.
 //!
-//! What is right is what the user's kernel leaves there: of PTX their module, not what we write of it. It is launched
-//! twice, with other bytes in its outputs before, so that a kernel that is not deterministic, or that reads what it was not
-//! given, is told and not taken for a plan's fault. Then each plan is launched, and its outputs are compared on the GPU;
-//! bytes are fetched only where they differ.
+//! The reference is the output of the user's kernel there: of their PTX module, not of our rewriting of it. It is launched
+//! twice, with different initial bytes in its outputs, so that a kernel that is not deterministic, or that reads uninitialised
+//! memory, is recognised and not mistaken for a plan's fault. Then each plan is launched, and its outputs are compared on the
+//! GPU; bytes are fetched only if they differ.
 
 mod data;
 
@@ -30,7 +30,7 @@ use crate::tune::compare::Compare;
 use crate::tune::workload::{Given, Workload};
 use crate::{Error, Result};
 
-/// What came of kernels beside the user's own one.
+/// The outcome of kernels compared with the user's own one.
 #[derive(Clone, Debug)]
 pub struct Against {
     /// Of the user's own kernel.
@@ -39,7 +39,7 @@ pub struct Against {
     pub kernels: Vec<Result<Measured>>,
 }
 
-/// What came of the user's own kernel.
+/// The outcome of the user's own kernel.
 #[derive(Clone, Debug)]
 pub struct Own {
     /// The time of its first launch, in nanoseconds.
@@ -48,8 +48,8 @@ pub struct Own {
     pub is_its_module: bool,
     /// Each buffer ended at a page that is not mapped.
     pub guarded: bool,
-    /// Outputs that are given contents were put back before each launch that was timed, since a launch leaves something else
-    /// on what an earlier one left.
+    /// Outputs with initial contents were restored before each timed launch, because a launch on an earlier one's outputs has
+    /// other results.
     pub restored: bool,
     /// Its bytes of the pieces that were asked for, one behind the other.
     pub pieces: Vec<u8>,
@@ -79,7 +79,7 @@ pub fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
     }
 }
 
-/// The name of the user's own kernel where it is none of those that are measured.
+/// The name of the user's own kernel if it is none of the measured ones.
 const OWN: &str = "the kernel as it is";
 
 /// An output of a workload.
@@ -132,13 +132,12 @@ fn outputs(workload: &Workload) -> Vec<Output<'_>> {
 }
 
 impl GpuBench {
-    /// Compiles kernels, compares what each leaves with what the workload's own kernel leaves, and times them against each
-    /// other; and reads `pieces` of what the own kernel leaves.
+    /// Compiles kernels, compares each one's outputs with those of the workload's own kernel, and times them against each
+    /// other; and reads `pieces` of the own kernel's outputs.
     ///
     /// # Errors
-    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not
-    /// deterministic where its results are to have the same bits, or reads what it was not given; the worker is lost for
-    /// good.
+    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not deterministic
+    /// although its results must have the same bits, or reads uninitialised memory; the worker is lost for good.
     pub fn measure_against_own(
         &mut self,
         workload: &Workload,
@@ -264,7 +263,7 @@ impl GpuBench {
         })
     }
 
-    /// Launches the user's own kernel, and keeps what it leaves.
+    /// Launches the user's own kernel, and keeps its outputs.
     fn referred(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<Referred> {
         let gpu = self.facts().name.clone();
         let referred = self
@@ -289,13 +288,12 @@ impl GpuBench {
             if same.is_none() {
                 let element = other.first / u64::from(output.element.bytes().max(1));
                 return Err(Error::input(format!(
-                    "`{name}` reads `{}` before it writes it: what it leaves, in element {element} first, depends on what \
-                     the buffer held before the launch, and that is not given",
+                    "`{name}` reads `{}` before it writes it: the result, first in element {element}, depends on the buffer's initial contents, which are not given",
                     output.name
                 ))
                 .accepted(format!("`{}` with something in it before the launch", output.name)));
             }
-            // Of what the third launch left.
+            // Of the third launch's outputs.
             let differs = self.differing(index, output, same, POISONS[0])?;
             if let Err(differs) = differs {
                 return Err(self.by_chance(workload, output, same, &differs));
@@ -321,8 +319,8 @@ impl GpuBench {
         )
     }
 
-    /// Launches the user's own kernel a few more times, where a plan left something else: what is by chance is not the
-    /// plan's fault. What there is to say, if it differs from what it left at first.
+    /// Launches the user's own kernel a few more times after a plan's outputs differed: differences by chance are not the
+    /// plan's fault. The report, if its outputs differ from the first ones.
     fn differs_by_chance(
         &mut self,
         workload: &Workload,
@@ -344,8 +342,8 @@ impl GpuBench {
         Ok(None)
     }
 
-    /// Whether the user's own kernel, which was launched last, leaves the same once more on what it left: only then can it be
-    /// timed launch after launch.
+    /// Whether the user's own kernel, which was launched last, gives the same when run again on its own outputs: only then can
+    /// it be timed launch after launch.
     fn repeats(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<bool> {
         // What is given nothing is not read.
         if outputs(workload).iter().all(|output| output.is_poisoned) {
@@ -359,8 +357,8 @@ impl GpuBench {
         }
     }
 
-    /// Launches a kernel and compares what it leaves: how, and its time. Where the user's own kernel turns out to depend on
-    /// chance, that is what there is to say of all.
+    /// Launches a kernel and compares its outputs: the comparison, and its time. If the user's own kernel turns out to be
+    /// non-deterministic, that is reported for all.
     fn verified(
         &mut self,
         workload: &Workload,
@@ -408,7 +406,7 @@ impl GpuBench {
                     }
                 }
             }
-            // What does not differ by bits is not told from what was left by bytes that happen to be there, either.
+            // Equal bits cannot be told from bytes that happen to be there, either.
             if all == Outputs::Equivalent {
                 break;
             }
@@ -416,8 +414,8 @@ impl GpuBench {
         Ok((all, elapsed_ns))
     }
 
-    /// How an output of the last launch differs from what is kept, where the GPU found that it does: the same in the sense
-    /// that is declared, or what differs, in words.
+    /// How an output of the last launch differs from the one kept, if the GPU found a difference: equal in the declared sense,
+    /// or the difference in words.
     fn differing(
         &mut self,
         index: usize,
@@ -437,7 +435,7 @@ impl GpuBench {
             let right = self.worker.fetch(Whose::Reference, &[piece])?;
             let mut found = self.worker.fetch(Whose::Last, &[piece])?;
             if let Some((of_found, of_right)) = poisons {
-                // What neither wrote is the same.
+                // Bytes that neither wrote are the same.
                 for (found, right) in found.iter_mut().zip(&right) {
                     if *found == of_found && *right == of_right {
                         *found = *right;
@@ -501,7 +499,7 @@ impl Own {
     }
 }
 
-/// What went wrong with the user's own kernel.
+/// A failure of the user's own kernel.
 fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {
@@ -518,12 +516,12 @@ fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {
             failure.what
         ))
         .accepted("a kernel that ends, or a launch that takes less time"),
-        FailureKind::OutOfMemory => Error::from(failure).at("what the kernel leaves is kept beside its data"),
+        FailureKind::OutOfMemory => Error::from(failure).at("the kernel's outputs are kept beside its data"),
         _ => Error::from(failure),
     }
 }
 
-/// What went wrong with a plan, where the kernel as it is went well.
+/// A plan's failure, where the unmodified kernel succeeded.
 fn of_plan(workload: &Workload, failure: Failure) -> Error {
     let name = &workload.kernel.name;
     match failure.kind {

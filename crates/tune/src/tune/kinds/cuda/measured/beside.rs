@@ -1,7 +1,7 @@
 //! The simulator's counters for a measured plan: awaited for a limited time, then given up.
 //!
-//! The simulator takes seconds or minutes for what a GPU does in milliseconds, and what it counts explains a time but is none.
-//! So it runs on threads of its own, which nothing else waits for.
+//! The simulator takes seconds or minutes for a GPU's milliseconds, and its counters explain a time but do not replace it. So
+//! it runs on threads of its own, for which nothing else waits.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -45,7 +45,7 @@ impl Beside {
         Beside(receiver)
     }
 
-    /// What it counted; none where it cannot run the kernel, or does not end soon.
+    /// Its counters; none if it cannot run the kernel, or does not end soon.
     pub fn end(self) -> Option<Timed> {
         self.0.recv_timeout(PATIENCE).ok().flatten()
     }

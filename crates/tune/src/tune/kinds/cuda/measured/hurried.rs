@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// A simulated device that is given up after a while.
 pub(super) struct Hurried {
     model: Arc<SimulatedBench>,
-    /// Threads of its own: what is given up goes on, and nothing else waits for it. None where they cannot be had.
+    /// Threads of its own: an abandoned prediction continues, and nothing else waits for it. None if they cannot be started.
     pool: Option<ThreadPool>,
     search: Arc<Mutex<Option<Search>>>,
 }
@@ -32,7 +32,7 @@ struct Search {
     /// The workload's: all of a search have the same.
     kernel: Arc<Kernel>,
     until: Instant,
-    /// What was predicted first, the plain kernel's; also where it came too late.
+    /// The first prediction, of the plain kernel; also if it came too late.
     first: Option<(Arc<Kernel>, Timed)>,
     /// It came too late.
     was_late: bool,
@@ -47,7 +47,7 @@ impl Hurried {
         }
     }
 
-    /// What was predicted of a kernel, if it was the first of its search, however late.
+    /// The prediction for a kernel, if it was the first of its search, however late.
     pub fn known(&self, kernel: &Arc<Kernel>) -> Option<Timed> {
         let search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
         let (known, timed) = search.as_ref()?.first.as_ref()?;
@@ -81,7 +81,7 @@ impl Hurried {
         }
     }
 
-    /// What the model says of a kernel, if it says so in time; `timed` finds the time in it, if there is one.
+    /// The model's result for a kernel, if it comes in time; `timed` finds the time in it, if there is one.
     fn within<T: Send + 'static>(
         &self,
         bound: &Bound,

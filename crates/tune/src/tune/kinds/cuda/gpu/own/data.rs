@@ -6,7 +6,7 @@ use crate::device::{Fill, Pattern};
 use crate::tune::workload::{Given, Workload};
 use crate::{Error, Result};
 
-/// Whether what parameters get is known to be the same.
+/// Whether the parameters' arguments are known to be the same.
 pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
     let is_same_fill = |one: &Fill, other: &Fill| match (one, other) {
         (Fill::Uninitialized, Fill::Uninitialized) => true,
@@ -61,8 +61,8 @@ pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(is_same)
 }
 
-/// Checks that what the host computes for the GPU fits into the host's memory: patterns without a closed form, which travel
-/// through it as a whole.
+/// Checks that data computed on the host for the GPU fit into the host's memory: patterns without a closed form, which are
+/// transferred as a whole.
 pub(super) fn check_host_memory(workload: &Workload) -> Result<()> {
     let Some(available) = available_bytes() else {
         return Ok(());

@@ -444,7 +444,10 @@ fn what_a_kernel_depends_on_is_left_alone() {
         &report,
         "other sub-group sizes: the kernel's results depend on the size"
     ));
-    assert!(left_out(&report, "work-groups of other sizes: nobody says"));
+    assert!(left_out(
+        &report,
+        "work-groups of other sizes: the kernel is not known to allow"
+    ));
 }
 
 /// The notes: "In situations where there are no barriers or atomics used, the work-group size will not impact the performance."

@@ -943,7 +943,9 @@ fn arrays_of_one_pool_are_apart_where_the_launch_says_so() {
     let even = place.driver_in_front("even", EVEN);
     let mut shared = 0;
     let seed: u32 = std::env::var("HEADSTART_SEED").map_or(1, |seed| seed.parse().expect("a number"));
-    for seed in 8 * seed..8 * seed + 8 {
+    // Seeds of the commit have nine digits.
+    let first = 8 * (seed % 10_000);
+    for seed in first..first + 8 {
         let launches = 40;
         let program = ["./pooled", &ptx, &seed.to_string(), &launches.to_string()];
         let alone = text(&place.alone("pooled", &program[1..]).stdout);

@@ -211,6 +211,9 @@ class CupyLauncher(RawLauncher):
 
     def for_launch(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> Any:
         """The better kernel for a launch, or its turn in a trial; nothing for the original."""
+        token = _token(grid, block, args, shared_mem)
+        if token is not None and (known := self.known(token)) is not None:
+            return known.better
         try:
             extents, group = three(grid), three(block)
         except (TypeError, ValueError):
@@ -221,7 +224,28 @@ class CupyLauncher(RawLauncher):
         except Unsuitable as why:
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
-        return self.better(extents, Call.of(extents, group, shared_mem, values))
+        call = Call.of(extents, group, shared_mem, values)
+        better = self.better(extents, call)
+        if token is not None:
+            self.remember_as(token, call)
+        return better
+
+
+def _token(grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> tuple[Any, ...] | None:
+    """What tells a launch apart, without its parameters; `None` if it takes those."""
+    if grid.__class__ is not tuple or block.__class__ is not tuple:
+        return None
+    token: list[Any] = [grid, block, shared_mem]
+    for value in args:
+        place = getattr(value, "data", None)
+        memory = getattr(place, "mem", None)
+        if memory is not None:
+            token += (place.ptr, memory.ptr, memory.size)
+        elif isinstance(value, int | np.integer):
+            token.append(int(value))
+        elif not isinstance(value, float | np.floating):
+            return None
+    return tuple(token)
 
 
 def _value(number: int, value: Any) -> Array | int | bytes:

@@ -29,6 +29,20 @@ log = logging.getLogger("headstart")
 
 _Value = Array | int | bytes
 
+_INTEGERS = ("Integer", "IntegerLiteral", "Boolean")
+_PLACE = "_headstart"
+"""The attribute of an array that its parameters are kept in."""
+_NOTHING: dict[str, Any] = {}
+
+
+class _Place:
+    """The parameters of an array. Arrays are told apart by it: it is equal to itself alone."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: list[_Value]) -> None:
+        self.values = values
+
 
 class _State:
     def __init__(self) -> None:
@@ -219,6 +233,9 @@ class NumbaLauncher(RawLauncher):
 
     def for_launch(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Any:
         """The better kernel for a launch, or its turn in a trial; `None` for the original."""
+        token = self._token(args, griddim, blockdim, sharedmem)
+        if token is not None and (known := self.known(token)) is not None:
+            return known.better
         grid, group = three(griddim), three(blockdim)
         values: list[_Value] = []
         try:
@@ -228,7 +245,27 @@ class NumbaLauncher(RawLauncher):
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
         self.gpu.launch.stream = stream
-        return self.better(grid, Call.of(grid, group, sharedmem, values))
+        call = Call.of(grid, group, sharedmem, values)
+        better = self.better(grid, call)
+        if token is not None:
+            self.remember_as(token, call)
+        return better
+
+    def _token(self, args: Sequence[Any], griddim: Any, blockdim: Any, sharedmem: int) -> tuple[Any, ...] | None:
+        """What tells a launch apart, without its parameters; `None` if it takes those."""
+        token = [griddim, blockdim, sharedmem]
+        for kind, value in zip(self.kinds, args, strict=False):
+            name = kind.__class__.__name__
+            if name == "Array":
+                place = getattr(value, "__dict__", _NOTHING).get(_PLACE)
+                if place is None:
+                    return None
+                token.append(place)
+            elif name in _INTEGERS:
+                token.append(value)
+            elif name != "Float":
+                return None
+        return tuple(token)
 
 
 def _names(kernel: Any) -> list[str]:
@@ -249,16 +286,8 @@ def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
     """
     name = type(kind).__name__
     if name == "Array":
-        shape, strides, size, address = _placed(value)
-        reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
-        count = math.prod(shape)
-        start = end = address
-        if count:
-            start += sum(own for own in reach if own < 0)
-            end += sum(own for own in reach if own > 0) + size
-        # Two pointers that kernels do not use: the owner of the memory, and its parent.
-        values += [0, 0, count, size, Array(address, start, end), *shape, *strides]
-    elif name in ("Integer", "IntegerLiteral", "Boolean"):
+        values += _parameters(value).values
+    elif name in _INTEGERS:
         values.append(int(value))
     elif name == "Float":
         values.append({16: np.float16, 32: np.float32, 64: np.float64}[kind.bitwidth](value).tobytes())
@@ -270,6 +299,29 @@ def _flatten(kind: Any, value: Any, values: list[_Value]) -> None:
             _flatten(own_kind, own, values)
     else:
         raise Unsuitable(f"it has an argument of type {kind}")
+
+
+def _parameters(value: Any) -> _Place:
+    """The parameters of an array. Numba's own arrays never move, so that theirs are kept with them.
+
+    Raises:
+        Unsuitable: it is on the host.
+    """
+    kept = getattr(value, "__dict__", None)
+    if kept is not None and _PLACE in kept:
+        return kept[_PLACE]
+    shape, strides, size, address = _placed(value)
+    reach = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
+    count = math.prod(shape)
+    start = end = address
+    if count:
+        start += sum(own for own in reach if own < 0)
+        end += sum(own for own in reach if own > 0) + size
+    # Two pointers that kernels do not use: the owner of the memory, and its parent.
+    place = _Place([0, 0, count, size, Array(address, start, end), *shape, *strides])
+    if kept is not None and hasattr(value, "__cuda_ndarray__"):
+        kept[_PLACE] = place
+    return place
 
 
 def _placed(value: Any) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:

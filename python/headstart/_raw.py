@@ -165,6 +165,18 @@ class RawLauncher(_answers.Launcher):
             return None
         return self.look(grid, call)
 
+    def known(self, token: tuple[Any, ...]) -> Decision | None:
+        """The decision that is remembered under a token; `None` if there is none, or if it does not hold here."""
+        if self.is_undone or _answers.is_left_alone():
+            return None
+        return self.decided.get(token)
+
+    def remember_as(self, token: tuple[Any, ...], call: Call) -> None:
+        """Remembers a launch's decision, if it was made, under a token that costs less than the launch's own."""
+        decision = self.decided.get(call.token)
+        if decision is not None and len(self.decided) < _answers.REMEMBERED:
+            self.decided[token] = decision
+
     def remember(self, grid: Geometry, args: Call, decision: Decision) -> None:
         """Reuses the decision for equal launches, without a check."""
         self.decided[args.token] = decision

@@ -90,6 +90,27 @@ def test_arguments_are_flattened_as_numba_does() -> None:
 
 
 @needs_numba
+def test_the_parameters_of_numba_s_own_arrays_are_kept() -> None:
+    import numpy as np
+
+    class Own:
+        __cuda_ndarray__ = True
+        shape, strides, dtype, device_ctypes_pointer = (4,), (8,), np.dtype("f4"), 4096
+
+    class Foreign:
+        def __init__(self) -> None:
+            interface = {"shape": (4,), "strides": None, "typestr": "<f4", "data": (4096, False), "version": 3}
+            self.__cuda_array_interface__ = interface
+
+    own, other, foreign = Own(), Own(), Foreign()
+    kept = _numba_hook._parameters(own)
+    assert kept.values == [0, 0, 4, 4, Array(4096, 4096, 4096 + 28), 4, 8]
+    assert _numba_hook._parameters(own) is kept and _numba_hook._parameters(other) is not kept
+    # Another library's array may move.
+    assert _numba_hook._parameters(foreign) is not _numba_hook._parameters(foreign)
+
+
+@needs_numba
 def test_a_kernel_that_is_off_is_numba_s_own() -> None:
     from numba import cuda
 

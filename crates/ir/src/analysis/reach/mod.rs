@@ -562,6 +562,7 @@ mod tests {
         );
         let parts = "  %d = div.u %n, 3:i32\n  %r = rem.u %n, 5:i32\n  %s = shr.s %n, 2:i32\n  %o = or %d, %r\n  %x = and %o, 60:i32\n  \
                      %y = add %x, %s\n  %j = extend.s %y to i64\n  %at = address %p + %j * 1\n  store %at, 0:i32\n";
-        assert_eq!(reached(TWO, parts, &[0, 40], [1; 3])[0], Some((10, 10 + 17 + 3)));
+        // 13 or less, behind 10.
+        assert_eq!(reached(TWO, parts, &[0, 40], [1; 3])[0], Some((10, 10 + 13 + 3)));
     }
 }

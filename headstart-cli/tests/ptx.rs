@@ -170,7 +170,7 @@ fn a_launch_that_shows_nothing_is_told_above_the_verdict() {
     let text = told(0);
     let (before, _) = text.split_once("Verdict:").expect("a verdict");
     assert!(
-        before.contains("Warning: No loop that loads from memory ran a single iteration"),
+        before.contains("Warning: No loop with loads ran a single iteration"),
         "{text}"
     );
     assert!(

@@ -270,7 +270,10 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
         ),
         (
             adds_up::kernel,
-            &["`adds_up` reads `result` before it writes it", "element 0 first"],
+            &[
+                "`adds_up` reads `result` before it writes it",
+                "first in element 0",
+            ],
         ),
     ];
     for mut bench in benches() {

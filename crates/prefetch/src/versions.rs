@@ -41,7 +41,12 @@ pub(super) fn make(kernel: &mut Kernel, label: Label) -> Result<()> {
     };
     if meets(op) {
         let divergence = Divergence::of_work_group(kernel);
-        let depends_on = decides(kernel, &definitions, &summary, &unless, op);
+        let mut depends_on = decides(kernel, &definitions, &summary, &unless, op);
+        // Where work-items leave the loop at different times, who is together would depend on how many iterations are done at
+        // a time.
+        if let OpKind::Loop { initial, .. } = &op.kind {
+            depends_on.push(initial[unless.exit.param]);
+        }
         if depends_on.iter().any(|&value| divergence.differs(value)) {
             return Ok(());
         }

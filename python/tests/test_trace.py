@@ -103,7 +103,7 @@ def test_a_trace_is_imported_and_tuned(tmp_path: Path, compilation, launch) -> N
     this = {"HEADSTART_PYTHON": sys.executable}
     assert f"Next: headstart tune {out / 'gather_reduce'}" in _command.run(words, environment=this)
     # A folder with something in it is left alone.
-    with pytest.raises(headstart.UsageError, match="has something in it"):
+    with pytest.raises(headstart.UsageError, match="is not empty"):
         _command.run(words, environment=this)
     with pytest.raises(headstart.UsageError, match="pip install headstart"):
         _command.run(words, environment={"HEADSTART_PYTHON": "/nowhere/python3"})

@@ -424,29 +424,22 @@ impl<'l> Core<'l> {
                 }
                 resident.define(instruction, done, answer.cause);
             }
-            Action::Fill { at: offset, bytes } => {
-                let frames = Frames::of(code, self.number, member);
-                let addresses = frames.addresses(offset, bytes);
+            Action::Fill { at: offset, bytes } | Action::Spill { at: offset, bytes } => {
+                let addresses = Frames::of(code, self.number, member).addresses(offset, bytes);
                 let access = Access {
                     addresses: &addresses,
                     mask: mask.0,
                     bytes: u32::from(bytes),
                 };
-                let before = Traffic::so_far(memory.counters());
-                let done = memory.fill(self.number, now as f64, &access).ceil() as u64;
-                self.profile[at].traffic.add_since(before, memory.counters());
-                let done = done + u64::from(instruction.latency);
-                resident.define(instruction, done, StallReason::LongScoreboard);
-            }
-            Action::Spill { at: offset, bytes } => {
-                let frames = Frames::of(code, self.number, member);
-                let addresses = frames.addresses(offset, bytes);
-                let access = Access {
-                    addresses: &addresses,
-                    mask: mask.0,
-                    bytes: u32::from(bytes),
-                };
-                memory.spill(self.number, now as f64, &access);
+                if let Action::Spill { .. } = instruction.action {
+                    memory.spill(self.number, now as f64, &access);
+                } else {
+                    let before = Traffic::so_far(memory.counters());
+                    let done = memory.fill(self.number, now as f64, &access).ceil() as u64;
+                    self.profile[at].traffic.add_since(before, memory.counters());
+                    let done = done + u64::from(instruction.latency);
+                    resident.define(instruction, done, StallReason::LongScoreboard);
+                }
             }
             Action::Atomic {
                 space,

@@ -237,7 +237,7 @@ def _token(grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> tuple
         return None
     token: list[Any] = [grid, block, shared_mem]
     for value in args:
-        place = getattr(value, "data", None)
+        place = getattr(value, "data", value)
         memory = getattr(place, "mem", None)
         if memory is not None:
             token += (place.ptr, memory.ptr, memory.size)

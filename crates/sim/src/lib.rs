@@ -30,6 +30,8 @@
 //! [`functional`] runs the IR and checks it; its results define a kernel's meaning. [`Simulator`] makes a device of it; a
 //! [`Clock`] gives it the duration of a launch.
 
+mod clock;
+mod copies;
 pub mod functional;
 mod home;
 pub(crate) mod memory;
@@ -41,9 +43,10 @@ pub mod timer;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_back as back;
 use headstart_device as device;
-use headstart_ir::{Error, Result, error, ir};
+use headstart_ir::{Error, Result, analysis, error, ir};
 use headstart_model as model;
 
+pub use clock::{Clock, Timing};
 #[doc(hidden)]
-pub use simulator::on_copies;
-pub use simulator::{Clock, Simulator, Timing};
+pub use copies::on_copies;
+pub use simulator::Simulator;

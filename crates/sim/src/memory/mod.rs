@@ -20,6 +20,7 @@
 mod asked;
 mod atomics;
 mod banks;
+mod beyond;
 mod cache;
 mod code;
 mod compressed;
@@ -37,6 +38,7 @@ mod regions;
 mod slices;
 mod spilled;
 mod stacks;
+mod timing;
 mod tlb;
 mod walk;
 mod walks;
@@ -50,17 +52,18 @@ use std::ops::Range;
 use asked::Asked;
 use atomics::Changed;
 use banks::Banks;
-use cache::{Cache, Replaces, Victim};
+use beyond::Purpose;
+use cache::{Cache, Replaces};
 pub use code::CodeCache;
+use compressed::Compression;
 pub use compressed::{Compressible, parts};
-use compressed::{Compression, Kept};
 pub use counters::MemoryCounters;
 use dram::Dram;
 use host::HostLink;
 pub use host::WithHost;
 use in_flight::InFlight;
 pub use l2::{Contents, stays_in_l2};
-use l2::{Key, L2, Place};
+use l2::{Key, L2};
 pub use lines::Access;
 use lines::{LineShape, Lines};
 use others::Others;
@@ -72,6 +75,7 @@ use regions::Regions;
 use slices::Slices;
 use stacks::Link;
 pub use stacks::Placement;
+use timing::Timing;
 use tlb::Tlb;
 use walk::Walk;
 use writes::Fences;
@@ -160,45 +164,6 @@ pub struct Answer {
     pub is_near: bool,
 }
 
-/// The model's numbers, as plain ones.
-#[derive(Clone, Debug)]
-struct Timing {
-    l1_latency: Option<Cycles>,
-    l1_bytes_per_cycle: f64,
-    /// The time of finding a line in L1, and of requesting one from L2.
-    l1_hit: Cycles,
-    l1_miss: Cycles,
-    near: Cycles,
-    far: Cycles,
-    spread: Cycles,
-    dram: Cycles,
-    granule: u64,
-    request: u64,
-    /// Requests' bytes that L2 gives while it takes a request.
-    request_bytes: f64,
-    /// The time of an atomic operation on a core's port.
-    atomic: Cycles,
-    /// The requests that L2 could serve while it changes words of a sector.
-    atomic_sector: f64,
-    /// The time of a written line on a core's port, and the bytes per cycle.
-    store: Cycles,
-    store_bytes: f64,
-    /// Requests that take L2 as long as a write.
-    write: f64,
-    read_after_write: Cycles,
-    /// Bytes that a hint fetches.
-    fetch: u64,
-    tlb_miss: Cycles,
-    tlb_far_miss: Cycles,
-    /// Bytes of an entry of a page table; 0 where walks are no accesses.
-    walk_entry: u64,
-    page: u64,
-    /// The time of reading compression metadata.
-    unpacking: Cycles,
-    shared: Cycles,
-    conflict: Cycles,
-}
-
 /// The parts that each core has of its own.
 #[derive(Clone, Debug)]
 struct CoreMemory {
@@ -211,38 +176,6 @@ struct CoreMemory {
     l1: Option<Cache>,
     in_flight: InFlight,
     tlb: Option<Tlb>,
-}
-
-/// Why a line is asked of L2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Purpose {
-    /// The work-items' addresses lie in more than twice the lines that they would fill.
-    scattered: bool,
-    /// Nobody waits for it.
-    is_hint: bool,
-}
-
-/// The way from a core to a slice of L2.
-#[derive(Clone, Copy, Debug)]
-#[doc(hidden)]
-pub struct Way {
-    /// Whether the slice lies in the far half.
-    is_far: bool,
-    /// Its difference from the mean of its half.
-    detour: Cycles,
-    /// The same for data from device memory, against its mean.
-    beyond: Cycles,
-}
-
-impl Purpose {
-    fn of(access: &Access, lines: &Lines, shape: LineShape) -> Purpose {
-        let bytes = u64::from(access.count() * access.bytes);
-        let least = bytes.div_ceil(shape.line_bytes()).max(1);
-        Purpose {
-            scattered: lines.len() as u64 > 2 * least,
-            is_hint: false,
-        }
-    }
 }
 
 impl MemorySystem {
@@ -282,36 +215,7 @@ impl MemorySystem {
             beyond.tell_clean();
         }
         MemorySystem {
-            timing: Timing {
-                l1_latency: l1.map(|l1| f64::from(*l1.latency)),
-                l1_bytes_per_cycle: l1.map_or(f64::INFINITY, |l1| *l1.bandwidth),
-                l1_hit: l1.map_or(1.0, |l1| 1.0 / *l1.lines_per_cycle),
-                l1_miss: l1.map_or(1.0, |l1| 1.0 / *l1.misses_per_cycle),
-                near: f64::from(*l2.near_latency),
-                far: f64::from(*l2.far_latency),
-                spread: f64::from(*l2.latency_spread),
-                dram: f64::from(*model.dram.latency),
-                granule: *model.dram.granule,
-                request: *l2.request,
-                request_bytes: *l2.bandwidth / *l2.requests_per_cycle,
-                atomic: 1.0 / *l2.atomics_per_core,
-                atomic_sector: *l2.requests_per_cycle / *l2.atomic_sectors_per_cycle,
-                store: 1.0 / *l2.stores_per_core,
-                store_bytes: *l2.store_bandwidth_per_core,
-                write: *l2.requests_per_cycle / *l2.writes_per_cycle,
-                read_after_write: f64::from(*l2.read_after_write),
-                fetch: *model.prefetch.fetch,
-                tlb_miss: f64::from(*model.tlb.miss),
-                tlb_far_miss: f64::from(*model.tlb.far_miss),
-                walk_entry: *model.tlb.entry,
-                page: (*model.tlb.page).max(1),
-                unpacking: match *model.dram.compression {
-                    0 | 1 => 0.0,
-                    _ => f64::from(*model.dram.compression_latency),
-                },
-                shared: f64::from(*model.shared.latency),
-                conflict: f64::from(*model.shared.conflict_latency),
-            },
+            timing: Timing::of(model),
             shape,
             cores: vec![core; simulated as usize],
             l2: beyond,
@@ -543,301 +447,10 @@ impl MemorySystem {
         Answer { done, is_near }
     }
 
-    /// Brings sectors to a core, as soon as it may have further ones on their way.
-    fn fetch(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
-        let memory = &mut self.cores[core];
-        let count = sectors.count_ones();
-        let start = memory.in_flight.start(now, count);
-        if start > now {
-            memory.port.block(start);
-        }
-        let delivered = self.counters.dram_read_bytes;
-        let arrives = self.ask_l2(core, start, line, sectors, purpose);
-        let bytes = (u64::from(count) * self.shape.sector_bytes()) as f64;
-        // Device memory may deliver more than was asked for.
-        let delivered = (self.counters.dram_read_bytes - delivered) as f64;
-        self.counters.byte_cycles_in_flight += bytes * (arrives - now);
-        self.counters.byte_cycles_from_memory += delivered.min(bytes) * (arrives - now);
-        self.cores[core].in_flight.add(arrives, count);
-        arrives
-    }
-
-    /// Requests data from L2, and from device memory if L2 misses: when the core has the data.
-    fn ask_l2(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) -> Cycles {
-        if self.is_walked(core, line, sectors, purpose) {
-            return now;
-        }
-        let translation = self.translate(core, now, line);
-        let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-        let start = translation + self.cores[core].link.take(now, bytes as f64);
-        let start = start + self.cross(core, start, line, bytes);
-        let served = self.serve(start, line, self.requests(bytes));
-        self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
-    }
-
-    /// Whether this is a walk without time; then only the requests are recorded.
-    fn is_walked(&mut self, core: usize, line: u64, sectors: u8, purpose: Purpose) -> bool {
-        let Some(walk) = &mut self.walk else {
-            return false;
-        };
-        let is_counted = purpose.scattered && self.l2.is_beyond(&self.l2.key(line));
-        walk.ask(line, sectors, core, is_counted);
-        true
-    }
-
-    /// Only later requests wait for those in flight until a time: a core's queue holds no more than is in flight.
-    fn queue(&mut self, core: usize, until: Cycles) {
-        self.cores[core].port.block(until - 2.0 * self.timing.near);
-    }
-
-    /// Looks for sectors in L2, which has served a request that it got at `start`: when the core has the data. Data from the
-    /// far half leave a copy in the near one.
-    fn look_up(
-        &mut self,
-        core: usize,
-        (start, served): (Cycles, Cycles),
-        key: &Key,
-        sectors: u8,
-        purpose: Purpose,
-    ) -> Cycles {
-        self.counters.l2_queueing += served - start;
-        let way = self.way(core, key);
-        let is_new = |recent: &Recent| recent.was_written(key, served);
-        let new = self.recent.as_ref().is_some_and(is_new);
-        let detour = way.detour + if new { self.timing.read_after_write } else { 0.0 };
-        let near = self.l2.near(core);
-        if way.is_far
-            && let Some(ready) = self.l2.copied(key, near, sectors)
-        {
-            let count = u64::from(sectors.count_ones());
-            self.counters.l2_sectors += count;
-            self.counters.l2_hits += count;
-            return ready.max(served + self.timing.near + detour);
-        }
-        let (place, _) = self.place_in_l2(served, key);
-        self.l2.await_load(place, false);
-        let latency = if way.is_far {
-            self.timing.far
-        } else {
-            self.timing.near
-        };
-        let (missing, ready) = self.missing_in_l2(place, sectors);
-        let missing = self.missing_of_all(core, served, (key, place), missing, purpose);
-        let mut done = ready.max(served + latency + detour);
-        if missing != 0 {
-            let (arrives, _) = self.bring(served, key, place, missing, purpose, way);
-            done = done.max(arrives);
-        }
-        if way.is_far {
-            let whole = self.shape.widen(sectors, self.timing.granule);
-            let (there, _) = self.l2.present(place, whole);
-            let victim = self.l2.copy(key, near, there, done);
-            self.write_back(served, victim);
-        }
-        done
-    }
-
-    /// The missing sectors of a line, if lines brought by cores outside the simulation count, too.
-    fn missing_of_all(
-        &mut self,
-        core: usize,
-        now: Cycles,
-        (key, place): (&Key, Place),
-        missing: u8,
-        purpose: Purpose,
-    ) -> u8 {
-        let have = match self.regions.is_empty() {
-            true => self.others_have(core, key, place, missing, purpose),
-            false => self.regions_have(core, key, place, missing),
-        };
-        if !have || missing == 0 {
-            return missing;
-        }
-        self.counters.l2_hits += u64::from(missing.count_ones());
-        let brought = self.brought_with(place, missing);
-        self.l2.fill(place, brought, now, purpose.scattered);
-        0
-    }
-
-    /// Whether other cores have the missing sectors, by the hit rate among the first cores.
-    fn others_have(&mut self, core: usize, key: &Key, place: Place, missing: u8, purpose: Purpose) -> bool {
-        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
-            return false;
-        }
-        let first = self.l2.first_asker(place, core);
-        self.others.have(missing == 0 && first != core)
-    }
-
-    /// The same by the sample's share of the region around.
-    fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
-        // Buffers set aside at full size are filled for all.
-        if matches!(place, Place::Small { .. }) {
-            return false;
-        }
-        let Some(region) = self.regions.iter().position(|regions| regions.may_have(key.line)) else {
-            return false;
-        };
-        let first = self.l2.first_asker(place, core);
-        if missing == 0 && first == core {
-            return false;
-        }
-        let have = self.regions[region].have(key.line, core, missing == 0);
-        let brought = match missing {
-            0 => 0,
-            missing => self.brought_with(place, missing),
-        };
-        self.regions[region].note(key.line, first, brought.count_ones(), 0);
-        have
-    }
-
-    /// Which of the sectors that are asked for L2 does not have, and when the last of the others is there.
-    fn missing_in_l2(&mut self, place: Place, sectors: u8) -> (u8, Cycles) {
-        let (present, ready) = self.l2.present(place, sectors);
-        self.counters.l2_sectors += u64::from(sectors.count_ones());
-        let missing = sectors & !present;
-        if missing == 0 || !self.l2.holds_touched() {
-            self.counters.l2_hits += u64::from(present.count_ones());
-            return (missing, ready);
-        }
-        self.counters.l2_hits += u64::from(sectors.count_ones());
-        self.l2.fill(place, missing, 0.0, false);
-        (0, ready)
-    }
-
-    /// The sectors fetched for the missing ones of a line: whole granules, without those present.
-    fn brought_with(&self, place: Place, missing: u8) -> u8 {
-        let whole = self.shape.widen(missing, self.timing.granule);
-        let (there, _) = self.l2.present(place, whole);
-        whole & !there
-    }
-
-    /// Fetches the missing sectors of a line to L2 from device memory, which delivers whole granules: when they arrive, and how
-    /// many bytes they are.
-    fn bring(
-        &mut self,
-        now: Cycles,
-        key: &Key,
-        place: Place,
-        missing: u8,
-        purpose: Purpose,
-        way: Way,
-    ) -> (Cycles, u64) {
-        let fetched = self.brought_with(place, missing);
-        let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
-        // Compressed lines come with their neighbours, in the space of one line.
-        let kept = self
-            .compression
-            .of(key.line << self.shape.line_shift(), self.shape.line_bytes());
-        let together = self.compression.together;
-        let (begun, bytes) = match kept {
-            Kept::Whole if purpose.is_hint => (self.dram.hint(now, key.line, bytes), bytes),
-            Kept::Whole => (self.dram.access(now, key.line, bytes), bytes),
-            Kept::Compressed => {
-                let (bank, bytes) = (key.line / together, bytes / together);
-                (
-                    self.dram.access_part(now, bank, bytes, 1.0 / together as f64),
-                    bytes,
-                )
-            }
-            Kept::Clear => (now, 0),
-        };
-        self.counters.dram_queueing += begun - now;
-        self.counters.dram_read_bytes += bytes;
-        self.l2
-            .count(key.line << self.shape.line_shift(), bytes, purpose.scattered);
-        let latency = match kept {
-            // Only how it is kept is looked up.
-            Kept::Clear => self.timing.near,
-            _ => self.timing.dram,
-        };
-        let arrives = begun + latency + self.timing.unpacking + way.beyond;
-        self.l2.fill(place, fetched, arrives, purpose.scattered);
-        (arrives, bytes)
-    }
-
-    /// The way from a core to the slice of L2 that a line belongs to.
-    fn way(&self, core: usize, key: &Key) -> Way {
-        let is_far = key.home != self.l2.near(core);
-        // The upper half of the hash chooses the slice, the lowest bit its half.
-        let detour = ((key.hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
-        // The model's latency of device memory is the mean of lines of the near and of the far half.
-        let half = (self.timing.far - self.timing.near) / 2.0;
-        Way {
-            is_far,
-            detour,
-            beyond: detour + if is_far { half } else { -half },
-        }
-    }
-
-    /// The line's place in L2, and when there is room: the evicted line is written back, and read before that if only a part of
-    /// a sector was written.
-    fn place_in_l2(&mut self, now: Cycles, key: &Key) -> (Place, Cycles) {
-        let (place, victim) = self.l2.place(key);
-        (place, self.write_back(now, victim))
-    }
-
-    /// Writes back an evicted line: when that is done.
-    fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
-        let mut room = now;
-        if let Some(Victim {
-            number,
-            there,
-            first_asker: Some(core),
-            ..
-        }) = victim
-            && let Some(regions) = self.regions.iter_mut().find(|regions| regions.may_have(number))
-        {
-            regions.note(number, core, 0, there);
-        }
-        if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
-            if victim.partial != 0 {
-                let wanted = self.shape.widen(victim.partial, self.timing.granule);
-                let bytes = u64::from(wanted.count_ones()) * self.shape.sector_bytes();
-                self.counters.dram_read_bytes += bytes;
-                self.dram.access(now, victim.number, bytes);
-            }
-            let bytes = u64::from(victim.dirty.count_ones()) * self.shape.sector_bytes();
-            self.counters.dram_written_bytes += bytes;
-            room = self.dram.write(now, victim.number, bytes);
-        }
-        room
-    }
-
-    /// L2 serves requests for a line that come at `now`; gives the start of the service.
-    fn serve(&mut self, now: Cycles, line: u64, requests: f64) -> Cycles {
-        self.counters.l2_requests += requests;
-        let served = self.l2_port.take(now, requests);
-        match &mut self.slices {
-            Some(slices) => slices.take(served, line, requests),
-            None => served,
-        }
-    }
-
-    /// The additional time for bytes of a line that lies in another stack, or with the host.
-    fn cross(&mut self, core: usize, now: Cycles, line: u64, bytes: u64) -> Cycles {
-        let address = line << self.shape.line_shift();
-        let host = self.host.as_mut();
-        let host = host.map_or(0.0, |host| host.reach(now, address, bytes as f64));
-        let link = self.link.as_mut();
-        host + link.map_or(0.0, |link| link.cross(core, now, address, bytes as f64))
-    }
-
     /// A core runs a work-group that belongs to this stack of the device.
     pub fn run_on_stack(&mut self, core: usize, stack: u64) {
         if let Some(link) = &mut self.link {
             link.run(core, stack);
         }
-    }
-
-    /// Requests that sectors of a line make.
-    fn requests_of(&self, sectors: u8) -> f64 {
-        let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
-        (bytes as f64 / self.timing.request as f64).ceil()
-    }
-
-    /// Requests that bytes take of L2, or as many as take it as long.
-    fn requests(&self, bytes: u64) -> f64 {
-        let requests = (bytes as f64 / self.timing.request as f64).ceil();
-        requests.max(bytes as f64 / self.timing.request_bytes)
     }
 }

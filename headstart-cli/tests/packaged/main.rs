@@ -10,226 +10,16 @@
 //!
 //! which takes minutes.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard};
+use std::process::Command;
 use std::time::Instant;
 
-use headstart_testing::tools;
+use crate::registry::{EXAMPLES, Registry, run, succeeds, unpack, workspace};
 
-/// The package of the programs in `examples/`.
-const EXAMPLES: &str = "headstart-examples";
-
-/// The tests fill the same folders.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the package is in the workspace")
-}
-
-/// Cargo, without what the Cargo around this test told it of this package.
-fn cargo(folder: &Path) -> Command {
-    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(program);
-    command.current_dir(folder);
-    for (name, _) in std::env::vars_os() {
-        let said = name.to_string_lossy();
-        if said.starts_with("CARGO_PKG_")
-            || said.starts_with("CARGO_MANIFEST")
-            || said.starts_with("CARGO_BIN_EXE")
-        {
-            command.env_remove(&name);
-        }
-    }
-    command
-}
-
-fn run(command: &mut Command) -> Output {
-    command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"))
-}
-
-/// Runs a command that must succeed; what it printed.
-fn succeeds(command: &mut Command) -> String {
-    let output = run(command);
-    let (said, complained) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{said}{complained}",
-        output.status
-    );
-    said.into_owned()
-}
-
-/// Our crates as they are published, and a registry of them and of all that they depend on.
-struct Registry {
-    /// What is built from it, kept between runs.
-    target: PathBuf,
-    /// The folder of the registry.
-    folder: PathBuf,
-    /// The published packages: `NAME-VERSION`.
-    packages: Vec<String>,
-    _alone: MutexGuard<'static, ()>,
-}
-
-impl Registry {
-    /// Packages the crates. None, and a line that says so, where a tool or a crate of others is missing.
-    fn new() -> Option<Registry> {
-        let alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if Command::new("tar").arg("--version").output().is_err() {
-            tools::skip("tar", "no tar");
-            return None;
-        }
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packaged");
-        let (target, folder) = (home.join("target"), home.join("registry"));
-        fs::create_dir_all(&home).expect("a folder");
-        let mut vendor = cargo(workspace());
-        vendor.args(["vendor", "--offline", "--locked", "--versioned-dirs"]);
-        let vendored = run(vendor.arg(&folder));
-        if !vendored.status.success() {
-            let said = String::from_utf8_lossy(&vendored.stderr);
-            let first = said.lines().find(|line| line.contains("failed")).unwrap_or(&said);
-            let why = "not every crate of Cargo.lock is here, `cargo fetch --locked` fetches them";
-            tools::skip("crates", &format!("{why} ({})", first.trim()));
-            return None;
-        }
-
-        let packages = published();
-        let mut package = cargo(workspace());
-        package.args([
-            "package",
-            "--no-verify",
-            "--offline",
-            "--allow-dirty",
-            "--target-dir",
-        ]);
-        package.arg(&target);
-        // The examples are not published: they are packaged for their manifest, which then stands for itself.
-        for name in packages.iter().map(|(name, _)| name.as_str()).chain([EXAMPLES]) {
-            package.args(["--package", name]);
-        }
-        succeeds(&mut package);
-        let packages: Vec<String> = packages
-            .iter()
-            .map(|(name, version)| format!("{name}-{version}"))
-            .collect();
-        for package in &packages {
-            unpack(&target, package, &folder);
-        }
-        // What Cargo computed while packaging, and compares with the lock files in the packages.
-        let command = packages
-            .iter()
-            .find(|package| package.starts_with("headstart-cli-"));
-        let sums = checksums(&folder.join(command.expect("the command is published")));
-        for package in &packages {
-            let mut sum = serde_json::json!({"files": {}});
-            if let Some(known) = sums.get(package) {
-                sum["package"] = known.clone().into();
-            }
-            fs::write(folder.join(package).join(".cargo-checksum.json"), sum.to_string())
-                .expect("the registry can be written");
-        }
-        Some(Registry {
-            target,
-            folder,
-            packages,
-            _alone: alone,
-        })
-    }
-
-    /// Has Cargo in a folder take every crate from this registry.
-    fn is_used_in(&self, folder: &Path) {
-        let registry = self.folder.to_str().expect("a path in Unicode");
-        let settings = format!(
-            "[source.crates-io]\nreplace-with = \"packaged\"\n[source.packaged]\ndirectory = '{registry}'\n"
-        );
-        fs::create_dir(folder.join(".cargo")).expect("a folder");
-        fs::write(folder.join(".cargo/config.toml"), settings).expect("a file");
-    }
-
-    /// Removes what was built from our crates: Cargo takes a crate of a registry for unchanged as long as its version is.
-    fn forget_ours(&self, folder: &Path) {
-        let mut metadata = self.cargo(folder);
-        metadata.args(["metadata", "--format-version", "1"]);
-        let used: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
-        let used = used["packages"].as_array().expect("packages");
-        let mut clean = self.cargo(folder);
-        clean.args(["clean", "--quiet"]);
-        // A package that a program does not use cannot be cleaned there.
-        for package in used {
-            let text = |key: &str| package[key].as_str().unwrap_or_default();
-            if self
-                .packages
-                .contains(&format!("{}-{}", text("name"), text("version")))
-            {
-                clean.args(["--package", text("name")]);
-            }
-        }
-        succeeds(&mut clean);
-    }
-
-    /// Cargo in a folder that uses the registry, for a build without optimization.
-    fn cargo(&self, folder: &Path) -> Command {
-        let mut cargo = cargo(folder);
-        cargo
-            .env("CARGO_TARGET_DIR", &self.target)
-            .env("CARGO_NET_OFFLINE", "true")
-            .env("CARGO_INCREMENTAL", "0")
-            // Compiling the library takes most of the time here, the program a second.
-            .env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
-        cargo
-    }
-}
-
-/// Unpacks `NAME-VERSION` into a folder of that name in another.
-fn unpack(target: &Path, package: &str, into: &Path) {
-    let archive = target.join("package").join(format!("{package}.crate"));
-    succeeds(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(into));
-}
-
-/// The checksums in a package's lock file, by `NAME-VERSION`.
-fn checksums(package: &Path) -> BTreeMap<String, String> {
-    let lock =
-        fs::read_to_string(package.join("Cargo.lock")).expect("the package of a program has a lock file");
-    let lock: toml::Table = lock.parse().expect("TOML");
-    let packages = lock["package"].as_array().expect("packages");
-    let sums = packages.iter().filter_map(|package| {
-        let text = |key: &str| package.get(key)?.as_str();
-        Some((
-            format!("{}-{}", text("name")?, text("version")?),
-            text("checksum")?.to_owned(),
-        ))
-    });
-    sums.collect()
-}
-
-/// The packages of the workspace that are published, with their versions.
-fn published() -> Vec<(String, String)> {
-    let mut metadata = cargo(workspace());
-    metadata.args(["metadata", "--offline", "--no-deps", "--format-version", "1"]);
-    let listed: serde_json::Value = serde_json::from_str(&succeeds(&mut metadata)).expect("JSON");
-    let packages = listed["packages"].as_array().expect("packages");
-    let published = packages.iter().filter(|package| package["publish"].is_null());
-    let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
-    let mut names = Vec::new();
-    for package in published {
-        let name = text(&package["name"]);
-        for key in ["description", "license", "readme", "rust_version"] {
-            assert!(package[key].is_string(), "{name} has no {key}");
-        }
-        names.push((name, text(&package["version"])));
-    }
-    names
-}
+mod readme;
+mod registry;
 
 /// Files below a folder that end so.
 fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
@@ -296,7 +86,6 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
     let manifest = fs::read_to_string(demo.join("Cargo.toml")).expect("a manifest");
     assert!(!manifest.contains("path"), "{manifest}");
 
-    registry.forget_ours(&demo);
     let started = Instant::now();
     let mut build = registry.cargo(&demo);
     let built = succeeds(
@@ -359,6 +148,15 @@ fn a_new_program_builds_and_runs_from_the_packages_alone() {
 }
 
 #[test]
+fn every_command_of_the_readme_runs_from_the_packages_alone() {
+    let Some(registry) = Registry::new() else { return };
+    let started = Instant::now();
+    let ran = readme::follow(&registry, Path::new(env!("CARGO_BIN_EXE_headstart")));
+    eprintln!("{ran} commands in {:.0} s", started.elapsed().as_secs_f64());
+    assert!(ran >= 12, "only {ran} commands ran");
+}
+
+#[test]
 #[ignore = "a minute and more"]
 fn the_examples_run_from_the_packages_alone() {
     let Some(registry) = Registry::new() else { return };
@@ -370,7 +168,6 @@ fn the_examples_run_from_the_packages_alone() {
     fs::rename(outside.path().join(package), outside.path().join("examples")).expect("renamed");
     let workspace = "[workspace]\nresolver = \"2\"\nmembers = [\"examples\"]\n";
     fs::write(outside.path().join("Cargo.toml"), workspace).expect("a file");
-    registry.forget_ours(outside.path());
     let started = Instant::now();
     let tested = succeeds(registry.cargo(outside.path()).arg("test"));
     eprintln!("the examples: {:.0} s", started.elapsed().as_secs_f64());

@@ -335,8 +335,8 @@ pub struct Tune {
     /// [default: 12, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
-    /// Simulate every plan to the end, instead of dropping plans that are certain to be slower than the best so far (those of
-    /// --plans are never dropped)
+    /// Simulate every plan to the end, instead of dropping those that are certain not to be 2 % faster than the best so
+    /// far (those of --plans are never dropped)
     #[arg(long)]
     pub every_plan: bool,
     /// Append each trial to FILE and skip trials already there, so an interrupted search resumes

@@ -7,6 +7,9 @@ use headstart::report::{Report, Trial, Verdict, number};
 /// A dearer answer must be this much faster than a cheaper one, as the documentation says.
 const WORTH_IT: f64 = 1.03;
 
+/// A plan is dropped that is certain not to be this much faster than the best so far, as the report says.
+const WORTH: f64 = 1.02;
+
 /// What contradicts something else in a report. `evidence` is that of the plain kernel's run.
 pub fn contradictions(report: &Report, evidence: &Evidence) -> Vec<String> {
     let mut found = choice(report);
@@ -37,7 +40,7 @@ fn choice(report: &Report) -> Vec<String> {
     for trial in &report.trials {
         if let (Some((_, at_most)), true) = (trial.dropped(), fastest > 1.0) {
             check(
-                at_most <= fastest * 1.001,
+                at_most <= fastest * WORTH * 1.001,
                 format!(
                     "`{}` was dropped at {at_most}, and the fastest has {fastest}",
                     trial.plan

@@ -1,4 +1,4 @@
-//! Which values are the same for all work-items of a sub-group, or work-group, that run together.
+//! Which values are the same for all work-items of a sub-group, work-group or launch that run together.
 //!
 //! Optimistic: everything is uniform until proved otherwise, iterated to a fixed point. Values merged after a branch on a
 //! divergent condition are divergent, and so are values that leave a loop which work-items leave at different times.
@@ -14,21 +14,34 @@ pub struct Divergence {
     labels: EntitySet<Label>,
 }
 
+/// Whose values are compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Among {
+    SubGroup,
+    WorkGroup,
+    Launch,
+}
+
 impl Divergence {
     /// Of a whole kernel, for the work-items of a sub-group.
     pub fn of(kernel: &Kernel) -> Divergence {
-        Divergence::among(kernel, false)
+        Divergence::among(kernel, Among::SubGroup)
     }
 
     /// Of a whole kernel, for the work-items of a work-group.
     pub fn of_work_group(kernel: &Kernel) -> Divergence {
-        Divergence::among(kernel, true)
+        Divergence::among(kernel, Among::WorkGroup)
     }
 
-    fn among(kernel: &Kernel, work_group: bool) -> Divergence {
+    /// Of a whole kernel, for all work-items of a launch.
+    pub fn of_launch(kernel: &Kernel) -> Divergence {
+        Divergence::among(kernel, Among::Launch)
+    }
+
+    fn among(kernel: &Kernel, among: Among) -> Divergence {
         let mut walk = Walk {
             found: Divergence::default(),
-            work_group,
+            among,
             changed: true,
             scopes: Vec::new(),
         };
@@ -44,6 +57,11 @@ impl Divergence {
         self.values.contains(value)
     }
 
+    /// Whether they never part: all of them run the same operations.
+    pub fn is_nowhere(&self) -> bool {
+        self.labels.is_empty()
+    }
+
     /// Whether they can leave this block, `if` or loop at different times or by different ways.
     pub fn parts(&self, label: Label) -> bool {
         self.labels.contains(label)
@@ -52,8 +70,7 @@ impl Divergence {
 
 struct Walk<'k> {
     found: Divergence,
-    /// Among the work-items of a work-group.
-    work_group: bool,
+    among: Among,
     changed: bool,
     /// The enclosing labels, with their results, and whether they were entered under a divergent condition.
     scopes: Vec<(&'k Op, Label, bool)>,
@@ -73,8 +90,13 @@ impl<'k> Walk<'k> {
     fn op(&mut self, op: &'k Op, differing: bool) {
         match &op.kind {
             OpKind::Id(Id::SubGroup | Id::SubGroupSize) | OpKind::Vote(..) | OpKind::Reduce(..)
-                if self.work_group =>
+                if self.among >= Among::WorkGroup =>
             {
+                for &result in &op.results {
+                    self.mark(result);
+                }
+            }
+            OpKind::Id(Id::Group(_)) | OpKind::GroupVote(..) if self.among == Among::Launch => {
                 for &result in &op.results {
                     self.mark(result);
                 }
@@ -214,7 +236,11 @@ pub fn parted_prefetch(kernel: &Kernel) -> Option<Place> {
     let mut found = None;
     for work_group in [false, true] {
         if asked[usize::from(work_group)] && found.is_none() {
-            let divergence = Divergence::among(kernel, work_group);
+            let among = match work_group {
+                true => Among::WorkGroup,
+                false => Among::SubGroup,
+            };
+            let divergence = Divergence::among(kernel, among);
             let mut search = Search {
                 divergence: &divergence,
                 work_group,
@@ -264,6 +290,35 @@ impl Search<'_> {
 mod tests {
     use super::*;
     use crate::ir::{parse, verify};
+
+    #[test]
+    fn a_launch_whose_branches_know_only_its_parameters_never_parts() {
+        let kernel = |condition: &str| {
+            let text = format!(
+                "hsir 1 kernel @k(%n: i32, %data: ptr.global i32[] align 4) {{ load @data %group = id.group.x
+                %item = id.local.x %count = id.group_count.x %one = load i32 %data, @data
+                %low = lt.u {condition}, %n if %low {{ %x = neg %n yield }} %y = neg %n return }}"
+            );
+            let kernel = parse(&text, "k.hsir").expect("a kernel");
+            verify(&kernel).expect("it verifies");
+            kernel
+        };
+        for (condition, launch, group) in [
+            ("%count", true, true),
+            ("%n", true, true),
+            ("%group", false, true),
+            ("%item", false, false),
+            ("%one", false, false),
+        ] {
+            let kernel = kernel(condition);
+            assert_eq!(Divergence::of_launch(&kernel).is_nowhere(), launch, "{condition}");
+            assert_eq!(
+                Divergence::of_work_group(&kernel).is_nowhere(),
+                group,
+                "{condition}"
+            );
+        }
+    }
 
     #[test]
     fn a_vote_is_the_same_for_those_who_have_the_same_mask() {

@@ -246,7 +246,7 @@ fn dropped(report: &Report, columns: Columns) -> String {
         return String::new();
     };
     let text = format!(
-        "Dropped: {} of {} plans were certain to be slower before they ended. The closest, `{}`, was dropped after {}: at most {}.",
+        "Dropped: {} of {} plans were certain not to be 2 % faster than the best so far. The closest, `{}`, was dropped after {}: at most {}.",
         dropped.len(),
         report.trials.len(),
         nearest.plan,

@@ -41,6 +41,11 @@ impl Footprint {
         self.lines.load(Ordering::Relaxed) << self.line_shift
     }
 
+    /// Whether there are as many as are of interest.
+    pub fn is_full(&self) -> bool {
+        self.lines.load(Ordering::Relaxed) >= self.most
+    }
+
     fn touch(&self, buffer: usize, offset: u64, bytes: u32) {
         let (first, last) = (
             offset >> self.line_shift,
@@ -80,7 +85,7 @@ impl Observer for Touching<'_> {
     ) {
         let Some(footprint) = self.0 else { return };
         let Some(touches) = op.kind.touches() else { return };
-        if footprint.lines.load(Ordering::Relaxed) >= footprint.most {
+        if footprint.is_full() {
             return;
         }
         let addresses = registers.get(touches.ptr);

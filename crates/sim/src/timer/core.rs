@@ -37,6 +37,26 @@ pub(super) trait Groups {
     fn next(&mut self, core: usize) -> Option<u64>;
 }
 
+/// What the simulated cores share.
+pub(super) struct Shared<G> {
+    pub memory: MemorySystem,
+    pub groups: G,
+    /// What happened at each instruction, on all cores together: it stays in the host's caches, which one for each of many cores
+    /// does not if the code is large.
+    pub profile: Vec<InstructionProfile>,
+}
+
+impl<G> Shared<G> {
+    /// Nothing has happened yet.
+    pub(super) fn new(code: &Code, memory: MemorySystem, groups: G) -> Shared<G> {
+        Shared {
+            memory,
+            groups,
+            profile: vec![InstructionProfile::default(); code.instructions.len()],
+        }
+    }
+}
+
 /// A core.
 pub(super) struct Core<'l> {
     number: usize,
@@ -60,7 +80,6 @@ pub(super) struct Core<'l> {
     copies_come_first: bool,
     /// Stacks that the launch is divided over.
     stacks: u64,
-    pub profile: Vec<InstructionProfile>,
     /// Cycles, summed over sub-groups, in which they were resident.
     pub resident_cycles: u64,
     /// When each work-group ended.
@@ -143,7 +162,7 @@ impl<'l> Core<'l> {
         model: &DeviceModel,
         places: u32,
         limit: u64,
-        groups: &mut impl Groups,
+        shared: &mut Shared<impl Groups>,
     ) -> Result<Core<'l>> {
         let per_group = state.sub_groups() as usize;
         let scheduler = |_| Scheduler {
@@ -169,7 +188,6 @@ impl<'l> Core<'l> {
             barrier_latency: u64::from(*model.instructions.barrier.latency),
             stacks: u64::from(*model.core.stacks),
             copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
-            profile: vec![InstructionProfile::default(); code.instructions.len()],
             resident_cycles: 0,
             ended: Vec::new(),
             work: Vec::new(),
@@ -181,9 +199,11 @@ impl<'l> Core<'l> {
             limit,
         };
         for _ in 0..places {
-            let Some(group) = groups.next(number) else { break };
+            let Some(group) = shared.groups.next(number) else {
+                break;
+            };
             core.add_place()?;
-            core.start(core.groups.len() - 1, group, 0)?;
+            core.start(core.groups.len() - 1, group, 0, &shared.profile)?;
         }
         Ok(core)
     }
@@ -206,12 +226,7 @@ impl<'l> Core<'l> {
     ///
     /// # Errors
     /// The kernel faults, or does not end.
-    pub(super) fn run(
-        &mut self,
-        until: u64,
-        memory: &mut MemorySystem,
-        groups: &mut impl Groups,
-    ) -> Result<()> {
+    pub(super) fn run(&mut self, until: u64, shared: &mut Shared<impl Groups>) -> Result<()> {
         loop {
             let (mut first, mut now) = (0, NEVER);
             for (index, &next) in self.next.iter().enumerate() {
@@ -222,19 +237,15 @@ impl<'l> Core<'l> {
             if now >= until {
                 return Ok(());
             }
-            self.step(first, now, memory, groups)?;
+            self.step(first, now, shared)?;
         }
     }
 
     /// One cycle of a scheduler.
-    fn step(
-        &mut self,
-        index: usize,
-        now: u64,
-        memory: &mut MemorySystem,
-        groups: &mut impl Groups,
-    ) -> Result<()> {
-        let memory_free = self.memory_pipe.max(memory.port_free(self.number) - MEMORY_QUEUE);
+    fn step(&mut self, index: usize, now: u64, shared: &mut Shared<impl Groups>) -> Result<()> {
+        let memory_free = self
+            .memory_pipe
+            .max(shared.memory.port_free(self.number) - MEMORY_QUEUE);
         // A unit that is free within this cycle takes an instruction.
         let memory_is_free = memory_free < (now + 1) as f64;
         if memory_is_free
@@ -242,7 +253,7 @@ impl<'l> Core<'l> {
             && member % self.schedulers.len() == index
         {
             self.memory_turns.pop_front();
-            return self.issue_next(index, member, now, memory, groups);
+            return self.issue_next(index, member, now, shared);
         }
         let scheduler = &self.schedulers[index];
         let mut next = NEVER;
@@ -274,7 +285,7 @@ impl<'l> Core<'l> {
                 next = next.min((free as u64).max(now + 1));
                 continue;
             }
-            return self.issue_next(index, member, now, memory, groups);
+            return self.issue_next(index, member, now, shared);
         }
         self.next[index] = next;
         Ok(())
@@ -285,8 +296,7 @@ impl<'l> Core<'l> {
         index: usize,
         member: usize,
         now: u64,
-        memory: &mut MemorySystem,
-        groups: &mut impl Groups,
+        shared: &mut Shared<impl Groups>,
     ) -> Result<()> {
         let scheduler = &mut self.schedulers[index];
         if scheduler.last != member {
@@ -294,7 +304,7 @@ impl<'l> Core<'l> {
             scheduler.put_last_of_its_group(member, self.per_group);
         }
         self.next[index] = now + 1;
-        self.issue(index, member, now, memory, groups)?;
+        self.issue(index, member, now, shared)?;
         if self.schedulers[index].members.len() == 1 {
             // Nobody else can go on earlier.
             self.next[index] = self.ready[member].at.max(now + 1);
@@ -308,9 +318,9 @@ impl<'l> Core<'l> {
         scheduler: usize,
         member: usize,
         now: u64,
-        memory: &mut MemorySystem,
-        groups: &mut impl Groups,
+        shared: &mut Shared<impl Groups>,
     ) -> Result<()> {
+        let Shared { memory, profile, .. } = shared;
         let code = self.code;
         let resident = &mut self.sub_groups[member];
         let at = resident.at;
@@ -330,9 +340,9 @@ impl<'l> Core<'l> {
                 reason: resident.reason,
             });
         }
-        account(&mut self.profile, resident, now);
-        self.profile[at].issued += 1;
-        self.profile[at].lanes += u64::from(mask.count());
+        account(profile, resident, now);
+        profile[at].issued += 1;
+        profile[at].lanes += u64::from(mask.count());
         self.issued += 1;
         if self.issued > self.limit {
             return Err(Error::input(format!(
@@ -417,7 +427,7 @@ impl<'l> Core<'l> {
             Action::Load { space, .. } => {
                 let before = Traffic::so_far(memory.counters());
                 let answer = access(memory, self.number, now, &touched, space, mask, Direction::Load);
-                self.profile[at].traffic.add_since(before, memory.counters());
+                profile[at].traffic.add_since(before, memory.counters());
                 let mut done = answer.done + u64::from(instruction.latency);
                 if self.copies_come_first && answer.is_behind_copies {
                     done = done.max(resident.last_copy());
@@ -436,7 +446,7 @@ impl<'l> Core<'l> {
                 } else {
                     let before = Traffic::so_far(memory.counters());
                     let done = memory.fill(self.number, now as f64, &access).ceil() as u64;
-                    self.profile[at].traffic.add_since(before, memory.counters());
+                    profile[at].traffic.add_since(before, memory.counters());
                     let done = done + u64::from(instruction.latency);
                     resident.define(instruction, done, StallReason::LongScoreboard);
                 }
@@ -473,7 +483,7 @@ impl<'l> Core<'l> {
                     };
                     let before = Traffic::so_far(memory.counters());
                     let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
-                    self.profile[at].traffic.add_since(before, memory.counters());
+                    profile[at].traffic.add_since(before, memory.counters());
                     if let CodedStep::Op(op, _) = &code.steps[step as usize]
                         && let LaneOpKind::Copy { to: token, .. } = op.kind
                     {
@@ -505,21 +515,21 @@ impl<'l> Core<'l> {
         self.sub_groups[member].follow(control);
         self.ready[member] = Ready::NEVER;
         match self.sub_groups[member].state {
-            State::Ready => self.prepare(member)?,
-            State::AtBarrier => self.release(self.sub_groups[member].slot, now)?,
+            State::Ready => self.prepare(member, profile)?,
+            State::AtBarrier => self.release(self.sub_groups[member].slot, now, profile)?,
             State::Ended => {}
         }
         if self.sub_groups[member].state == State::Ended {
             if is_barrier {
                 self.groups[self.sub_groups[member].slot].at_barrier -= 1;
             }
-            self.end(member, now, groups)?;
+            self.end(member, now, shared)?;
         }
         Ok(())
     }
 
     /// Runs the marks that follow and works out when the next instruction can issue.
-    fn prepare(&mut self, member: usize) -> Result<()> {
+    fn prepare(&mut self, member: usize, profile: &[InstructionProfile]) -> Result<()> {
         let code = self.code;
         let resident = &mut self.sub_groups[member];
         loop {
@@ -539,7 +549,7 @@ impl<'l> Core<'l> {
                     pipe: instruction.pipe,
                 };
                 // What its issue will count in is read now, or the issue would wait for the host's memory.
-                let own = &self.profile[resident.blame];
+                let own = &profile[resident.blame];
                 std::hint::black_box(own.stalls[resident.reason as usize] ^ own.issued);
                 return Ok(());
             }
@@ -562,7 +572,7 @@ impl<'l> Core<'l> {
     }
 
     /// Lets a work-group go on if all its sub-groups have come to the barrier.
-    fn release(&mut self, slot: usize, now: u64) -> Result<()> {
+    fn release(&mut self, slot: usize, now: u64, profile: &[InstructionProfile]) -> Result<()> {
         let group = &mut self.groups[slot];
         if group.at_barrier == 0 || group.at_barrier < group.alive {
             return Ok(());
@@ -573,7 +583,7 @@ impl<'l> Core<'l> {
             if self.sub_groups[member].state == State::AtBarrier {
                 self.sub_groups[member].state = State::Ready;
                 self.sub_groups[member].hold(now + self.barrier_latency, StallReason::Barrier);
-                self.prepare(member)?;
+                self.prepare(member, profile)?;
                 self.wake(member);
             }
         }
@@ -581,7 +591,7 @@ impl<'l> Core<'l> {
     }
 
     /// A sub-group has ended.
-    fn end(&mut self, member: usize, now: u64, groups: &mut impl Groups) -> Result<()> {
+    fn end(&mut self, member: usize, now: u64, shared: &mut Shared<impl Groups>) -> Result<()> {
         let slot = self.sub_groups[member].slot;
         self.groups[slot].alive -= 1;
         if self.last.len() <= member {
@@ -590,15 +600,15 @@ impl<'l> Core<'l> {
         self.last[member] = (now + 1, self.sub_groups[member].issued);
         self.resident_cycles += now + 1 - self.groups[slot].started;
         if self.groups[slot].alive > 0 {
-            return self.release(slot, now);
+            return self.release(slot, now, &shared.profile);
         }
         self.ended.push(now + 1);
         if slot == 0 {
             self.lives.push((self.groups[slot].started, now + 1));
         }
         self.work.push(self.groups[slot].issued);
-        match groups.next(self.number) {
-            Some(group) => self.start(slot, group, now + 1),
+        match shared.groups.next(self.number) {
+            Some(group) => self.start(slot, group, now + 1, &shared.profile),
             None => Ok(()),
         }
     }
@@ -617,7 +627,7 @@ impl<'l> Core<'l> {
     }
 
     /// A work-group takes its place.
-    fn start(&mut self, slot: usize, number: u64, now: u64) -> Result<()> {
+    fn start(&mut self, slot: usize, number: u64, now: u64, profile: &[InstructionProfile]) -> Result<()> {
         let group = &mut self.groups[slot];
         group.work_group.begin(number);
         (group.started, group.issued) = (now, 0);
@@ -639,7 +649,7 @@ impl<'l> Core<'l> {
             let members = &mut self.schedulers[member % schedulers].members;
             members.retain(|&other| other != member);
             members.push(member);
-            self.prepare(member)?;
+            self.prepare(member, profile)?;
             self.wake(member);
         }
         Ok(())

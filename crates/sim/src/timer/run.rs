@@ -1,7 +1,7 @@
 //! Running a launch: which cores are simulated, and how their results extend to all of them.
 
 use super::code::Code;
-use super::core::{Core, Groups};
+use super::core::{Core, Groups, Shared};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
@@ -341,19 +341,21 @@ impl Job<'_> {
         simulated: u32,
         chosen: Option<&Chosen>,
     ) -> Result<std::result::Result<(Simulated, Course), Behind>> {
-        let shared = simulated == self.busy || chosen.is_some();
+        let is_shared = simulated == self.busy || chosen.is_some();
         let ratio = chosen.map_or_else(|| self.ratio(simulated), |chosen| chosen.ratio);
-        let mut memory = self.memory(simulated, ratio, chosen.is_some());
-        let mut queue = self.queue((0..u64::from(simulated)).collect(), shared);
+        let memory = self.memory(simulated, ratio, chosen.is_some());
+        let mut queue = self.queue((0..u64::from(simulated)).collect(), is_shared);
         if let Some(Chosen { groups, left_out, .. }) = chosen {
             queue.busy = u64::from(simulated);
             queue.count = groups.len() as u64;
             queue.list = Some(groups.clone());
             queue.left_out = (left_out / f64::from(simulated)).round() as u64;
         }
-        let mut cores = self.cores(&mut queue)?;
-        if shared {
+        let mut shared = Shared::new(self.code, memory, queue);
+        let mut cores = self.cores(&mut shared)?;
+        if is_shared {
             // The first work-groups were dealt out; from now on it is first come, first served.
+            let queue = &mut shared.groups;
             queue.shared = true;
             queue.next[0] = (queue.busy * u64::from(self.places)).min(queue.count);
         }
@@ -363,7 +365,6 @@ impl Job<'_> {
             self.model.nanoseconds(1.0),
             self.pace,
         );
-        let lanes = |cores: &[Core], at: usize| cores.iter().map(|core| core.profile[at].lanes).sum();
         let mut end = 0;
         // Kept here, so that a core that does nothing in a turn is not looked at.
         let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();
@@ -371,19 +372,17 @@ impl Job<'_> {
             end = (first / TURN + 1) * TURN;
             for (core, next) in cores.iter_mut().zip(&mut next) {
                 if next.is_some_and(|next| next < end) {
-                    core.run(end, &mut memory, &mut queue)?;
+                    core.run(end, &mut shared)?;
                     *next = core.next();
                 }
             }
-            if let Some(behind) = follower.look(end, |at| lanes(&cores, at)) {
+            if let Some(behind) = follower.look(end, |at| shared.profile[at].lanes) {
                 return Ok(Err(behind));
             }
         }
         let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
-        let course = follower.end(end, groups, |at| lanes(&cores, at));
-        let mut result = summary(&cores, &queue, memory.counters().clone(), self.places);
-        result.independent &= !memory.is_shared(queue.count as f64 / result.groups.max(1) as f64);
-        result.scattered = memory.is_scattered();
+        let course = follower.end(end, groups, |at| shared.profile[at].lanes);
+        let result = summary(&cores, shared, self.places);
         Ok(Ok((result, course)))
     }
 
@@ -394,19 +393,20 @@ impl Job<'_> {
             return Ok(false);
         }
         let walking = CORES_TO_WALK.min(self.busy);
-        let mut memory = self.memory(walking, self.ratio(walking), false).walked();
+        let memory = self.memory(walking, self.ratio(walking), false).walked();
         // One core out of each of as many parts of them, at random: data may be shared at one distance only.
         let part = f64::from(self.busy) / f64::from(walking);
         let chosen = |number: u32| {
             let within = (spread(u64::from(number)) >> 32) as f64 / f64::powi(2.0, 32);
             ((f64::from(number) + within) * part) as u64
         };
-        let mut queue = self.queue((0..walking).map(chosen).collect(), false);
-        for core in &mut self.cores(&mut queue)? {
-            core.run(u64::MAX, &mut memory, &mut queue)?;
+        let queue = self.queue((0..walking).map(chosen).collect(), false);
+        let mut shared = Shared::new(self.code, memory, queue);
+        for core in &mut self.cores(&mut shared)? {
+            core.run(u64::MAX, &mut shared)?;
         }
         let others = f64::from(self.busy - 1) / f64::from(walking - 1).max(1.0);
-        Ok(memory.found() * others > SHARED)
+        Ok(shared.memory.found() * others > SHARED)
     }
 
     /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
@@ -532,29 +532,24 @@ impl Job<'_> {
     }
 
     /// Cores with their first work-groups.
-    fn cores(&self, queue: &mut Queue) -> Result<Vec<Core<'_>>> {
+    fn cores(&self, shared: &mut Shared<Queue>) -> Result<Vec<Core<'_>>> {
         let (state, model, code) = (self.state, self.model, self.code);
-        (0..queue.next.len())
+        (0..shared.groups.next.len())
             .map(|number| {
-                let core = Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, queue)?;
+                let core = Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, shared)?;
                 Ok(core.watched(self.watch.filter(|_| number == 0)))
             })
             .collect()
     }
 }
 
-fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -> Simulated {
-    let mut profile = vec![InstructionProfile::default(); cores.first().map_or(0, |core| core.profile.len())];
-    for core in cores {
-        for (sum, own) in profile.iter_mut().zip(&core.profile) {
-            sum.issued += own.issued;
-            sum.lanes += own.lanes;
-            sum.traffic.add(own.traffic);
-            for (sum, own) in sum.stalls.iter_mut().zip(own.stalls) {
-                *sum += own;
-            }
-        }
-    }
+fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
+    let Shared {
+        memory,
+        groups: queue,
+        profile,
+    } = shared;
+    let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
     let last = |core: &Core| core.ended.iter().copied().max().unwrap_or(0) as f64;
     let end = cores.iter().map(last).fold(0.0, f64::max);
     // Cores with as many work-groups as the first should take as long.
@@ -573,7 +568,7 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
     let all: Vec<f64> = cores
         .iter()
         .enumerate()
-        .map(|(number, core)| whole_time(core, left_over(queue, number), u64::from(places)))
+        .map(|(number, core)| whole_time(core, left_over(&queue, number), u64::from(places)))
         .collect();
     let mut work_of_groups = Moments::default();
     cores
@@ -581,18 +576,19 @@ fn summary(cores: &[Core], queue: &Queue, memory: MemoryCounters, places: u32) -
         .flat_map(|core| &core.work)
         .for_each(|&work| work_of_groups.add(work));
     Simulated {
-        cycles: all.iter().copied().fold(0.0, f64::max) + unseen(cores, queue, places),
+        cycles: all.iter().copied().fold(0.0, f64::max) + unseen(cores, &queue, places),
         profile,
-        memory,
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
-        groups: cores.iter().map(|core| core.ended.len() as u64).sum(),
+        groups,
         lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
         watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
-        independent: work_of_groups.relative() <= ALIKE_WORK,
+        independent: work_of_groups.relative() <= ALIKE_WORK
+            && !memory.is_shared(queue.count as f64 / groups.max(1) as f64),
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
-        scattered: false,
+        scattered: memory.is_scattered(),
+        memory: memory.counters().clone(),
     }
 }
 

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use super::slowest::Moments;
+use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
 use crate::functional::{CompiledKernel, Footprint, LaunchState, Options, PrefetchBounds};
 use crate::ir::Kernel;
@@ -85,12 +86,15 @@ impl Survey {
         let sum = |counted: &[(u64, u64)]| counted.iter().map(|&(_, work)| work).sum::<u64>();
         let few = FIRST.min(of);
         let mut counted: Vec<(u64, u64)> = Vec::new();
+        // Where no branch depends on who takes it, some tell as much as all.
+        let are_same = Divergence::of_launch(kernel).is_nowhere();
         // Evenly spread, and then those in between.
         for step in [16, 8, 4, 2, 1] {
             let next = (0..few).filter(|at| at % step == 0 && (step == 16 || at % (2 * step) != 0));
             let next: Vec<u64> = next.map(|at| at * of / few).collect();
             counted.extend(count(&next)?);
-            if sum(&counted) > MOST {
+            let is_enough = are_same && footprint.as_ref().is_none_or(Footprint::is_full);
+            if is_enough || sum(&counted) > MOST {
                 break;
             }
         }

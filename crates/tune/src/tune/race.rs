@@ -1,4 +1,5 @@
-//! The race of the plans: which are timed first, and which are dropped because they are certain to be slower.
+//! The race of the plans: which are timed first, and which are dropped because they are certain not to be 2 % faster
+//! than the fastest so far.
 //!
 //! Plans run in heats. The fastest of all heats before leads, and a plan of the next heat that falls behind it is dropped as
 //! soon as that is certain ([`Pace`]). The likely plans run first, so that there is a fast leader early. Plans without loads,
@@ -13,10 +14,10 @@ use crate::ir::Kernel;
 use crate::prefetch::{self, Plan};
 use crate::report::{Outcome, Trial};
 
-/// Plans of the first heat, and of each later one at most; each is twice as large as the one before. They do not depend on
-/// the machine, for which plans are dropped follows from them.
-const FIRST_HEAT: usize = 4;
-const LARGEST_HEAT: usize = 32;
+/// Plans of the first two heats. Each two are twice as large as the two before, which happens so many times. They do not depend
+/// on the machine, for which plans are dropped follows from them.
+const FIRST_HEAT: usize = 2;
+const DOUBLED: usize = 4;
 
 /// A race.
 #[derive(Clone, Debug)]
@@ -82,11 +83,11 @@ impl Race {
             ),
             false => (2, Reverse(0)),
         });
-        let (mut heats, mut size) = (Vec::new(), FIRST_HEAT);
+        let mut heats = Vec::new();
         while !order.is_empty() {
+            let size = FIRST_HEAT << (heats.len() / 2).min(DOUBLED);
             let rest = order.split_off(size.min(order.len()));
             heats.push(std::mem::replace(&mut order, rest));
-            size = (2 * size).min(LARGEST_HEAT);
         }
         heats
     }
@@ -145,16 +146,20 @@ mod tests {
         };
         let plans: Vec<&Plan> = plans.iter().collect();
         let heats = race.heats(&plans, |_| 10);
-        assert_eq!(heats[0][..3], [70, 40, 0]);
-        assert_eq!(race.heats(&plans, |index| index)[0][..3], [70, 40, 0]);
+        assert_eq!(heats.concat()[..3], [70, 40, 0]);
+        assert_eq!(race.heats(&plans, |index| index).concat()[..3], [70, 40, 0]);
         let with_three = Race {
             likely: [10, 40, 70].map(|index| plans[index].clone()).to_vec(),
             ..race.clone()
         };
-        assert_eq!(with_three.heats(&plans, |index| index)[0], [40, 10, 70, 0]);
+        assert_eq!(
+            with_three.heats(&plans, |index| index).concat()[..4],
+            [40, 10, 70, 0]
+        );
         let mut all = heats.concat();
         all.sort_unstable();
         assert_eq!(all, (0..100).collect::<Vec<_>>());
-        assert!(heats.iter().all(|heat| heat.len() <= LARGEST_HEAT));
+        let sizes: Vec<usize> = heats.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [2, 2, 4, 4, 8, 8, 16, 16, 32, 8]);
     }
 }

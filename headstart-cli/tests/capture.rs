@@ -1128,6 +1128,34 @@ fn launches_beside_a_graph_go_all_the_way() {
     goes_all_the_way(&["graph"], &[], &["step"]);
 }
 
+/// Each way to give a node of an executable graph its parameters: the tuned kernel runs in it, and only where it is the kernel.
+#[test]
+fn graphs_that_are_changed_go_all_the_way() {
+    let Some(place) = Place::of_cuda(&["replays"]) else {
+        return;
+    };
+    let even = place.driver_in_front("even", EVEN);
+    let size = ["16", "32", "6", "1024"];
+    let alone = text(&place.alone("replays", &size).stdout);
+    let with = |first: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(first).args(["--", "./replays"]).args(size);
+        let output = place.behind(&even, command).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    with(&["capture", "-o", "cap", "--launch", "0"]);
+    let plans = ["--plans", "unroll:4"];
+    place.done(&[&["tune", "cap/bag", "--device", "sim:h200"][..], &plans].concat());
+    let (said, told) = with(&["exec", "--with", "cap"]);
+    assert_eq!(said, alone, "{told}");
+    // In the first 16 launches of each executable graph the two take turns: 6 as captured, 6 after a node was set, 4 and all of the
+    // last 2 after the update, of two nodes each; then 6 of one node beside another kernel, and 6 of two again.
+    let ran = "headstart: bag: 30 of 55 launches ran the tuned kernel";
+    assert!(told.contains(ran), "{told}");
+    assert!(told.contains("25 launches in graphs ran the original"), "{told}");
+}
+
 #[test]
 fn structures_with_pointers_go_all_the_way() {
     goes_all_the_way(&["structs"], &[], &["spmv"]);

@@ -132,6 +132,11 @@ impl Reaches {
         })
     }
 
+    /// Index and byte inside of each pointer that something is known of.
+    pub fn pointers(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.pointers.iter().map(|&(index, inside, _)| (index, inside))
+    }
+
     /// The number of a pointer among those that are known.
     pub fn number(&self, index: usize, inside: usize) -> Option<usize> {
         let own =

@@ -231,27 +231,15 @@ class NumbaLauncher(RawLauncher):
         super().__init__(Parameters(text, _ptx.entry(text, name), gpu.read), settings, gpu, dispatcher)
         self.kinds = kernel.argument_types
 
-    def for_launch(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Any:
-        """The better kernel for a launch, or its turn in a trial; `None` for the original."""
-        token = self._token(args, griddim, blockdim, sharedmem)
-        if token is not None and (known := self.known(token)) is not None:
-            return known.better
-        grid, group = three(griddim), three(blockdim)
+    def described(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Call:
+        """A launch's parameters."""
         values: list[_Value] = []
-        try:
-            for kind, value in zip(self.kinds, args, strict=True):
-                _flatten(kind, value, values)
-        except Unsuitable as why:
-            log.info("a launch of %s is left as it is: %s", self.name, why)
-            return None
+        for kind, value in zip(self.kinds, args, strict=True):
+            _flatten(kind, value, values)
         self.gpu.launch.stream = stream
-        call = Call.of(grid, group, sharedmem, values)
-        better = self.better(grid, call)
-        if token is not None:
-            self.remember_as(token, call)
-        return better
+        return Call.of(three(griddim), three(blockdim), sharedmem, values)
 
-    def _token(self, args: Sequence[Any], griddim: Any, blockdim: Any, sharedmem: int) -> tuple[Any, ...] | None:
+    def token(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> tuple[Any, ...] | None:
         """What tells a launch apart, without its parameters; `None` if it takes those."""
         token = [griddim, blockdim, sharedmem]
         for kind, value in zip(self.kinds, args, strict=False):

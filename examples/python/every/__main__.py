@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Table:
         self.out, self.head, self.lock = out, head, threading.Lock()
         self.rows: dict[str, dict[str, Any]] = {}
 
-    def add(self, digest: str, **known: Any) -> None:
+    def add(self, digest: str, /, **known: Any) -> None:
         with self.lock:
             self.rows.setdefault(digest, {}).update(known)
 
@@ -256,7 +257,7 @@ class Work:
     def emit(self, digest: str, launch: str = "launch") -> None:
         """Writes the module again without a plan, and assembles it as Triton assembled the original.
 
-        From the launch `ran`, which has what it left, sums that the text leaves to the assembler are decided on the GPU.
+        Sums that the text leaves to the assembler are decided on the GPU, from the launch `ran`, which has what it left.
         """
         folder = self.folder / "launches" / digest
         words = [
@@ -271,12 +272,21 @@ class Work:
         ]
         words += ["--device", "cuda:0"] if launch == "ran" else []
         status, _, why = self.command(digest, words, min(EMIT, self.left()))
+        is_open = "left to the assembler" in why
+        if status != 0 and is_open and launch == "launch":
+            self.table.add(
+                digest, read=True, is_open=True, why="not written again: sums are left to the assembler"
+            )
+            if not COMPILE_ONLY:
+                self.emit(digest, "ran")
+            return
         if status != 0:
-            known = {"read": False} if launch == "launch" else {}
-            self.table.add(digest, why=f"not read: {why[:300]}", **known)
+            self.table.add(
+                digest, read=is_open, why=f"not {'written again' if is_open else 'read'}: {why[:300]}"
+            )
             return
         why = self.assembled(digest, folder / "again.ptx", folder / "again.cubin")
-        self.table.add(digest, read=True, **({"why": f"what was written again: {why}"} if why else {}))
+        self.table.add(digest, read=True, why=f"what was written again: {why}" if why else "")
 
     def assembled(self, digest: str, text: Path, code: Path) -> str:
         """Assembles a module as Triton assembled the original; why that failed."""
@@ -305,7 +315,7 @@ class Work:
         device = "sim:h200" if COMPILE_ONLY else "cuda:0"
         start = time.monotonic()
         # Where sums are left to the assembler, what the launch has left is needed to put a plan in the original's place.
-        for launch in ("launch", "ran") if self.compared(digest) != "OTHER" else ("ran",):
+        for launch in ("ran",) if self.table.rows[digest].get("is_open") else ("launch", "ran"):
             words = ["tune", str(folder / launch), "--device", device, "--plans", "likely"]
             words += ["--budget", str(self.options.budget), "--json", str(folder / "report.json")]
             seconds = min(self.options.budget + BESIDE, self.left() - until)
@@ -330,7 +340,11 @@ class Work:
         except (OSError, ValueError, KeyError):
             known["why"] = f"not tuned: {why[:300]}"
         if status not in (0, 1, 124):
-            known["why"] = f"tune ended with status {status}: {why[:300]}"
+            known["why"] = (
+                why[:300]
+                if "has no loop that loads" in why
+                else f"tune ended with status {status}: {why[:300]}"
+            )
         text = folder / launch / "tuned.ptx"
         if text.exists():
             if failed := self.assembled(digest, text, folder / "tuned.cubin"):
@@ -338,9 +352,6 @@ class Work:
         elif "plan" in known:
             known["why"] = f"the plan cannot be put in place: {' '.join(said.splitlines()[-1:])[:200]}"
         self.table.add(digest, **known)
-
-    def compared(self, digest: str) -> str:
-        return bits(self.table.rows[digest])
 
     # Comparisons.
 
@@ -403,7 +414,7 @@ class Work:
         writer.start()
         # Assembling and writing again take the cores beside the processes that launch.
         with ThreadPoolExecutor(max_workers=max(2, options.workers // 2)) as self.pool:
-            self.launches(until=0.45 * options.seconds)
+            self.launches(until=0.58 * options.seconds)
             self.say(f"{len(self.table.rows)} kernels were launched")
             for own in self.emitting.values():
                 own.result(timeout=max(1.0, self.left()))
@@ -412,12 +423,6 @@ class Work:
         if not COMPILE_ONLY:
             self.measure(ready, 0.35 * options.seconds)
             self.say("compared as written again")
-            other = [digest for digest in ready if self.compared(digest) == "OTHER"]
-            with ThreadPoolExecutor(max_workers=options.workers) as pool:
-                for own in [pool.submit(self.emit, digest, "ran") for digest in other]:
-                    own.result()
-            self.measure(other, 0.3 * options.seconds)
-            self.say(f"{len(other)} were written again with what the GPU says of their sums")
         self.table.write()
         # Those with loops first: the others have an answer at once.
         searched = sorted(ready, key=lambda digest: -self.table.rows[digest].get("loops", 0))
@@ -464,8 +469,12 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="leave the copied launches where they are")
     options = parser.parse_args()
     work = Work(options)
+    status = 0
     try:
         work.run()
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001 - what is known is written all the same
+        traceback.print_exc()
+        status = 1
     finally:
         for own in work.children:
             if own.poll() is None:
@@ -479,7 +488,7 @@ def main() -> None:
 
             shutil.rmtree(work.folder, ignore_errors=True)
         # Searches that are under way are not waited for.
-        os._exit(0)
+        os._exit(status)
 
 
 if __name__ == "__main__":

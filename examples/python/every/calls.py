@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -18,6 +18,8 @@ Call = Callable[[], object]
 DEVICE = "cuda"
 #: One sequence of so many tokens, with so many heads of this width.
 TOKENS, HEADS, WIDTH = 1024, 8, 128
+#: Rows of logits.
+ROWS = 256
 HALF = torch.bfloat16
 
 
@@ -32,6 +34,12 @@ def decays(*shape: int) -> torch.Tensor:
 
 def below(limit: int, *shape: int) -> torch.Tensor:
     return torch.randint(0, limit, shape, device=DEVICE)
+
+
+class Frozen(NamedTuple):
+    """An argument that gets no gradient."""
+
+    own: torch.Tensor
 
 
 #: What an argument of flash-linear-attention is, by a word.
@@ -65,10 +73,10 @@ KINDS: dict[str, Callable[[], Any]] = {
     "width-row": lambda: numbers(WIDTH),
     "taps": lambda: numbers(4096, 4),
     "rows": lambda: numbers(TOKENS, 4096),
-    "logits": lambda: numbers(TOKENS, 32_000),
-    "labels": lambda: below(32_000, TOKENS),
+    "logits": lambda: numbers(ROWS, 32_000),
+    "labels": lambda: below(32_000, ROWS),
     "vocabulary": lambda: numbers(32_000, 1024),
-    "hidden-rows": lambda: numbers(TOKENS, 1024),
+    "hidden-rows": lambda: numbers(ROWS, 1024),
     "matrix": lambda: numbers(1024, 1024),
     "lengths": lambda: torch.tensor([0, TOKENS // 4, TOKENS // 2, TOKENS], device=DEVICE),
     "state": lambda: numbers(1, HEADS, WIDTH, WIDTH, dtype=torch.float32),
@@ -142,7 +150,7 @@ FLA: tuple[str, ...] = (
     "ops.momentum_delta_rule.chunk_momentum_delta_rule q=heads k=unit v=heads log_alpha=decay log_mu=decay beta=share eta=share",
     "ops.momentum_delta_rule.fused_recurrent_momentum_delta_rule q=heads k=unit v=heads log_alpha=decay log_mu=decay beta=share eta=share",
     "ops.parallax.parallel_parallax q=heads r=heads k=heads v=heads",
-    "ops.path_attn.parallel_path_attn q=heads k=heads v=heads w=unit beta=share g=decay",
+    "ops.path_attn.parallel_path_attn q=heads k=heads v=heads w=unit-float beta=share-float g=decay",
     "ops.precond_gated_delta_rule.chunk_precond_gated_delta_rule q=heads k=unit v=heads g_atk=decay g=decay beta_atk=share beta=share",
     "ops.precond_gated_delta_rule.fused_recurrent_precond_gated_delta_rule q=heads k=unit v=heads g=decay beta=share g_atk=decay beta_atk=share",
     "ops.precond_kda.chunk_precond_kda q=heads k=unit v=heads g=decays g_atk=decay beta_atk=share beta=share",
@@ -156,10 +164,10 @@ FLA: tuple[str, ...] = (
     "ops.rwkv7.chunk_rwkv7 r=narrow w=narrow-decays k=narrow v=narrow a=narrow-unit b=narrow-unit",
     "ops.rwkv7.fused_recurrent_rwkv7 r=narrow w=narrow-decays k=narrow v=narrow a=narrow-unit b=narrow-unit",
     "ops.rwkv7.fused_mul_recurrent_rwkv7 r=narrow w=narrow-decays k=narrow v=narrow kk=narrow-unit a=narrow-unit",
-    "ops.rwkv7.fused_addcmul_rwkv7 hidden_states=hidden delta=hidden xr=hidden-point xw=hidden-point xk=hidden-point xv=hidden-point xa=hidden-point xg=hidden-point",
-    "ops.rwkv7.fused_k_rwkv7 k=hidden a=hidden ka=hidden-point",
+    "ops.rwkv7.fused_addcmul.fused_addcmul_rwkv7 hidden_states=hidden delta=hidden xr=hidden-point xw=hidden-point xk=hidden-point xv=hidden-point xa=hidden-point xg=hidden-point",
+    "ops.rwkv7.fused_k_update.fused_k_rwkv7 k=hidden a=hidden ka=hidden-point",
     "ops.rwkv7.gate_output_correction.gate_output_correction o=hidden r=narrow k=narrow r_k=of-narrow-head v=narrow g=hidden-512",
-    "ops.rwkv7.channel_mixing_rwkv7 x=hidden x_prev=hidden-point1 x_k=hidden-row key_weight=matrix value_weight=matrix",
+    "ops.rwkv7.channel_mixing.channel_mixing_rwkv7 x=hidden x_prev=hidden-point1 x_k=hidden-row key_weight=matrix value_weight=matrix",
     "ops.simple_gla.chunk_simple_gla q=heads k=heads v=heads g=decay",
     "ops.simple_gla.fused_recurrent_simple_gla q=heads k=heads v=heads g=decay",
     "ops.simple_gla.parallel_simple_gla q=heads k=heads v=heads g=decay",
@@ -194,7 +202,7 @@ FLA: tuple[str, ...] = (
     "modules.causal_conv1d.causal_conv1d x=wide weight=taps activation=swish bias=row",
     "modules.fused_cross_entropy.ops.cross_entropy_loss logits=logits target=labels",
     "modules.fused_cross_entropy.ops.cross_entropy_loss logits=logits target=labels label_smoothing=tenth lse_square_scale=tenth",
-    "modules.fused_kl_div.ops.fused_kl_div_loss x=hidden-rows target_x=hidden-rows weight=vocabulary target_weight=vocabulary",
+    "modules.fused_kl_div.ops.fused_kl_div_loss x=hidden-rows target_x=frozen-rows weight=vocabulary target_weight=frozen-vocabulary",
     "modules.fused_linear_cross_entropy.ops.fused_linear_cross_entropy_loss x=hidden-rows target=labels weight=vocabulary",
     "modules.grpo.fused_grpo_loss logits=logits3 ref_logp=logp input_ids=ids advantages=sequence",
     "modules.norm.layernorm.layer_norm x=wide weight=row bias=row",
@@ -205,7 +213,7 @@ FLA: tuple[str, ...] = (
     "modules.norm.layernorm.rms_norm_linear x=hidden norm_weight=hidden-row norm_bias=none linear_weight=matrix linear_bias=none",
     "modules.norm.layernorm_gated.rmsnorm_fn x=rows weight=row bias=none z=rows",
     "modules.norm.layernorm_gated.layernorm_fn x=rows weight=row bias=row",
-    "modules.norm.layernorm_quant.layer_norm_linear_quant_fn 0=hidden 1=hidden-row 2=none 3=matrix 4=none",
+    "modules.norm.layernorm_quant.LayerNormLinearQuantFunction.apply 0=hidden 1=hidden-row 2=none 3=matrix 4=none",
     "modules.norm.fused_norm_gate.rms_norm_gated x=wide g=wide weight=row bias=none",
     "modules.norm.fused_norm_gate.layer_norm_gated x=wide g=wide weight=row bias=row activation=sigmoid",
     "modules.norm.fused_norm_gate.rms_norm_gated x=heads g=heads weight=width-row bias=none",
@@ -218,6 +226,12 @@ FLA: tuple[str, ...] = (
 )
 
 KINDS |= {
+    "unit-float": lambda: torch.nn.functional.normalize(
+        numbers(1, TOKENS, HEADS, WIDTH, dtype=torch.float32), dim=-1
+    ),
+    "share-float": lambda: torch.rand(1, TOKENS, HEADS, device=DEVICE),
+    "frozen-vocabulary": lambda: Frozen(numbers(32_000, 1024)),
+    "frozen-rows": lambda: Frozen(numbers(ROWS, 1024)),
     "twice": lambda: numbers(1, 2 * TOKENS, HEADS, WIDTH),
     "twice-unit": lambda: torch.nn.functional.normalize(
         numbers(1, 2 * TOKENS, HEADS, WIDTH, dtype=torch.float32), dim=-1
@@ -252,7 +266,11 @@ def fla(line: str) -> Call:
             placed.append(value)
         else:
             named[argument] = value
-    function = getattr(importlib.import_module(f"fla.{module}"), name)
+    if name == "apply":
+        module, _, kind = module.rpartition(".")
+        function = getattr(importlib.import_module(f"fla.{module}"), kind).apply
+    else:
+        function = getattr(importlib.import_module(f"fla.{module}"), name)
     return both_ways(function, placed, named)
 
 
@@ -269,6 +287,8 @@ def both_ways(function: Any, placed: list[Any], named: dict[str, Any]) -> Call:
     def leaf(value: Any) -> Any:
         if isinstance(value, list):
             return [leaf(own) for own in value]
+        if isinstance(value, Frozen):
+            return value.own
         return (
             value.requires_grad_() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
         )
@@ -298,22 +318,22 @@ def square(rows: int) -> torch.Tensor:
 
 def liger_calls() -> dict[str, Callable[[], Call]]:
     """By name: what makes the call."""
-    float32, n = torch.float32, TOKENS
+    float32, n, rows = torch.float32, TOKENS, ROWS
     wide = lambda *, dtype=HALF: numbers(n, 4096, dtype=dtype)
-    logits = lambda: numbers(n, 32_000, dtype=float32)
+    logits = lambda: numbers(rows, 32_000, dtype=float32)
     rope = lambda: (numbers(1, 32, n, WIDTH), numbers(1, 8, n, WIDTH))
     return {
         "attn_res": lambda: liger("attn_res", "LigerAttnResFunction", numbers(4, n, 1024), numbers(1024), numbers(1024), 1e-6),
-        "cross_entropy": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, n), None),
-        "cross_entropy, smoothed": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, n), None, -100, 0.1, 0.1, "mean", 30.0, True),
-        "cross_entropy, weighted": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, n), torch.rand(32_000, device=DEVICE)),
-        "cross_entropy, accuracy": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, n), None, -100, 0.0, 0.0, "none", None, False, True, True),
+        "cross_entropy": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, rows), None),
+        "cross_entropy, smoothed": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, rows), None, -100, 0.1, 0.1, "mean", 30.0, True),
+        "cross_entropy, weighted": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, rows), torch.rand(32_000, device=DEVICE)),
+        "cross_entropy, accuracy": lambda: liger("cross_entropy", "LigerCrossEntropyFunction", logits(), below(32_000, rows), None, -100, 0.0, 0.0, "none", None, False, True, True),
         "dyt": lambda: liger("dyt", "LigerDyTFunction", wide(), numbers(1, dtype=float32), numbers(4096), numbers(4096)),
         "fused_add_rms_norm": lambda: liger("fused_add_rms_norm", "LigerFusedAddRMSNormFunction", wide(), wide(), numbers(4096), 1e-6),
-        "fused_ce_tvd": lambda: liger("fused_ce_tvd", "LigerFusedCETVDFunction", logits(), logits(), below(32_000, n)),
-        "fused_linear_cross_entropy": lambda: liger("fused_linear_cross_entropy", "LigerFusedLinearCrossEntropyFunction", numbers(n, 1024), numbers(32_000, 1024), below(32_000, n)),
-        "fused_linear_jsd": lambda: liger("fused_linear_jsd", "LigerFusedLinearJSDFunction", numbers(n, 1024), numbers(32_000, 1024), numbers(n, 1024), numbers(32_000, 1024), below(32_000, n)),
-        "fused_linear_kl_div": lambda: liger("fused_linear_kl_div", "LigerFusedLinearKLDivFunction", numbers(n, 1024), numbers(32_000, 1024), logits().softmax(-1)),
+        "fused_ce_tvd": lambda: liger("fused_ce_tvd", "LigerFusedCETVDFunction", logits(), logits(), below(32_000, rows)),
+        "fused_linear_cross_entropy": lambda: liger("fused_linear_cross_entropy", "LigerFusedLinearCrossEntropyFunction", numbers(rows, 1024), numbers(32_000, 1024), below(32_000, rows)),
+        "fused_linear_jsd": lambda: liger("fused_linear_jsd", "LigerFusedLinearJSDFunction", numbers(rows, 1024), numbers(32_000, 1024), numbers(rows, 1024), numbers(32_000, 1024), below(32_000, rows)),
+        "fused_linear_kl_div": lambda: liger("fused_linear_kl_div", "LigerFusedLinearKLDivFunction", numbers(rows, 1024), numbers(32_000, 1024), logits().softmax(-1)),
         "fused_moe": lambda: liger("fused_moe", "LigerFusedMoEFunction", numbers(n, 1024), numbers(8, 2048, 1024), numbers(8, 1024, 1024), below(8, n, 2).to(torch.int32), torch.rand(n, 2, device=DEVICE)),
         "fused_neighborhood_attention": lambda: liger("fused_neighborhood_attention", "LigerFusedNeighborhoodAttentionFunction", *(numbers(1, 4, n, 64, dtype=float32) for _ in range(3))),
         "geglu": lambda: liger("geglu", "LigerGELUMulFunction", numbers(n, 11_008), numbers(n, 11_008)),
@@ -328,22 +348,20 @@ def liger_calls() -> dict[str, Callable[[], Call]]:
         "mhc_post_res": lambda: liger("mhc", "LigerMHCPostResFunction", numbers(n, 4, 1024), numbers(n, 1024), numbers(n, 4, dtype=float32), numbers(n, 4, 4, dtype=float32)),
         "modulated_rms_norm": lambda: liger("modulated_rms_norm", "LigerModulatedRMSNormFunction", numbers(1, n, 4096), numbers(4096), numbers(1, 4096), numbers(1, 4096), 1e-6),
         "modulated_rms_norm, no shift": lambda: liger("modulated_rms_norm", "LigerModulatedRMSNormFunction", numbers(1, n, 4096), None, numbers(1, 4096), None, 1e-6),
-        "multi_token_attention": lambda: liger("multi_token_attention", "LigerMultiTokenAttentionFunction", square(512), numbers(4, 4, 3, 3, dtype=float32), numbers(4, dtype=float32), 1, 1),
-        "multi_token_attention, sparse": lambda: liger("multi_token_attention", "LigerMultiTokenAttentionFunction", square(512), numbers(4, 4, 3, 3, dtype=float32), numbers(4, dtype=float32), 1, 1, 1, 1, True),
-        "poly_norm": lambda: liger("poly_norm", "LigerPolyNormFunction", wide(), numbers(3), numbers(1)),
+        "multi_token_attention": lambda: liger("multi_token_attention", "LigerMultiTokenAttentionFunction", square(64), numbers(4, 4, 3, 3, dtype=float32), numbers(4, dtype=float32), 1, 1),
+        "multi_token_attention, sparse": lambda: liger("multi_token_attention", "LigerMultiTokenAttentionFunction", square(64), numbers(4, 4, 3, 3, dtype=float32), numbers(4, dtype=float32), 1, 1, 1, 1, True),
+        "poly_norm": lambda: liger("poly_norm", "LigerPolyNormFunction", wide(), numbers(3), numbers(1).reshape(())),
         "qwen2vl_mrope": lambda: liger("qwen2vl_mrope", "LigerQwen2VLMRopeFunction", *rope(), numbers(3, 1, n, WIDTH), numbers(3, 1, n, WIDTH), [16, 24, 24]),
         "relu_squared": lambda: liger("relu_squared", "LigerReLUSquaredFunction", numbers(n, 11_008)),
         "rms_norm": lambda: liger("rms_norm", "LigerRMSNormFunction", wide(), numbers(4096), 1e-6),
         "rms_norm, gemma": lambda: liger("rms_norm", "LigerRMSNormFunction", wide(), numbers(4096), 1e-6, 1.0, "gemma"),
         "rms_norm, narrow": lambda: liger("rms_norm", "LigerRMSNormFunction", numbers(64 * n, 128), numbers(128), 1e-6),
         "rope": lambda: liger("rope", "LigerRopeFunction", *rope(), numbers(1, n, WIDTH), numbers(1, n, WIDTH)),
-        "softmax": lambda: liger("softmax", "LigerSoftmaxFunction", numbers(n, 32_000)),
-        "softmax, long": lambda: liger("softmax", "LigerSoftmaxFunction", numbers(64, 65_537, dtype=float32)),
+        "softmax": lambda: liger("softmax", "LigerSoftmaxFunction", numbers(rows, 32_000)),
         "sparsemax": lambda: liger("sparsemax", "LigerSparsemaxFunction", wide(dtype=float32), -1),
         "swiglu": lambda: liger("swiglu", "LigerSiLUMulFunction", numbers(n, 11_008), numbers(n, 11_008)),
         "swiglu, fused": lambda: liger("swiglu", "LigerFusedGateUpSiLUMulFunction", numbers(n, 2 * 11_008)),
         "tvd": lambda: liger("tvd", "LigerTVDLossFunction", logits().softmax(-1), logits().softmax(-1)),
-        "vocab_parallel_ce": lambda: liger("vocab_parallel_cross_entropy", "LigerVocabParallelCEFunction", logits(), below(32_000, n)),
         "embedding": lambda: liger("experimental.embedding", "LigerEmbeddingFunction", numbers(32_000, 1024), below(32_000, n)),
     }  # fmt: skip
 

@@ -10,17 +10,20 @@ is launched, but all is compiled for sm_90 and copied: `EVERY_COMPILE_ONLY=1`.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import json
 import os
 import re
 import sys
+import textwrap
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -40,7 +43,7 @@ COMPILE_ONLY = bool(os.environ.get("EVERY_COMPILE_ONLY"))
 #: A launch that reaches more memory is not copied.
 MOST_BYTES = 1 << 30
 #: Configurations of an autotuner that are tried.
-MOST_CONFIGURATIONS = 1 if COMPILE_ONLY else 6
+MOST_CONFIGURATIONS = 1 if COMPILE_ONLY else 3
 
 
 def claimed(path: Path) -> bool:
@@ -73,7 +76,9 @@ def has_dot(function: Any) -> bool:
     if id(function) in _dots:
         return _dots[id(function)]
     _dots[id(function)] = False
-    text = getattr(function, "_src", None) or getattr(function, "src", "")
+    # Without comments and text.
+    tree = ast.parse(textwrap.dedent(getattr(function, "_src", None) or getattr(function, "src", "")))
+    text = re.sub(r"'[^'\n]*'|\"[^\"\n]*\"", "", ast.unparse(tree))
     found = re.search(r"\btl\.dot|\bdot\(|dot_scaled|wgmma|tcgen05", text) is not None
     if not found:
         names = set(re.findall(r"\b([A-Za-z_]\w*)\s*\(", text))
@@ -82,6 +87,24 @@ def has_dot(function: Any) -> bool:
         found = any(has_dot(other) for other in called if other is not function)
     _dots[id(function)] = found
     return found
+
+
+def flat(signature: dict[Any, Any], args: tuple[Any, ...]) -> tuple[dict[str, str], list[Any]]:
+    """Types and arguments, those of tuples one after the other."""
+    kinds: list[str] = []
+    values: list[Any] = []
+
+    def add(kind: Any, value: Any) -> None:
+        if isinstance(kind, tuple):
+            for own in zip(kind, value, strict=True):
+                add(*own)
+        else:
+            kinds.append(kind)
+            values.append(value)
+
+    for kind, value in zip(signature.values(), args, strict=True):
+        add(kind, value)
+    return {str(number): kind for number, kind in enumerate(kinds)}, values
 
 
 class Copies:
@@ -109,9 +132,13 @@ class Copies:
         place.mkdir(parents=True)
         launch, shape = None, None
         try:
-            shape = Shape.of(compiled)
+            signature, args = flat(compiled.src.signature, args)
+            own = SimpleNamespace(
+                asm=compiled.asm, metadata=compiled.metadata, src=SimpleNamespace(signature=signature)
+            )
+            shape = Shape.of(own)
             launch = self.before(shape, compiled, grid, args)
-        except (Unsuitable, HeadstartError, OSError, OverflowError) as why:
+        except (Unsuitable, HeadstartError, OSError, OverflowError, ValueError) as why:
             note["left"] = str(why).strip() or type(why).__name__
         made = run()
         if launch is not None and shape is not None:
@@ -263,8 +290,6 @@ def fill_what_is_empty() -> None:
 @contextlib.contextmanager
 def without_a_gpu() -> Iterator[None]:
     """A driver for Triton that compiles for sm_90, and tensors of the host in the place of a GPU's."""
-    from types import SimpleNamespace
-
     from triton.backends.compiler import GPUTarget
 
     properties = {
@@ -330,6 +355,7 @@ def main() -> None:
         if COMPILE_ONLY:
             calls.DEVICE = "cpu"
         calls.TOKENS = int(os.environ.get("EVERY_TOKENS", calls.TOKENS))
+        calls.ROWS = min(calls.ROWS, calls.TOKENS)
         watch(copies)
         made = calls.calls()
         fill_what_is_empty()

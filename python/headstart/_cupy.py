@@ -209,16 +209,21 @@ class _Gpu:
 class CupyLauncher(RawLauncher):
     """Decides for the launches of a CuPy kernel on a GPU."""
 
-    def described(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> Call | None:
-        """A launch's parameters; `None` if it has no grid or no work-group, which CuPy itself says."""
+    def described(self, launch: tuple[Any, ...]) -> Call | None:
+        """The parameters of a launch of so many groups, their size, its arguments and shared memory.
+
+        `None` if it has no grid or no work-group, which CuPy itself says.
+        """
+        grid, block, args, shared_mem = launch
         try:
             extents, group = three(grid), three(block)
         except (TypeError, ValueError):
             return None
         return Call.of(extents, group, shared_mem, [_value(number, value) for number, value in enumerate(args)])
 
-    def token(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> tuple[Any, ...] | None:
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What tells a launch apart, without its parameters; `None` if it takes those."""
+        grid, block, args, shared_mem = launch
         if grid.__class__ is not tuple or block.__class__ is not tuple:
             return None
         token: list[Any] = [grid, block, shared_mem]

@@ -231,16 +231,18 @@ class NumbaLauncher(RawLauncher):
         super().__init__(Parameters(text, _ptx.entry(text, name), gpu.read), settings, gpu, dispatcher)
         self.kinds = kernel.argument_types
 
-    def described(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Call:
-        """A launch's parameters."""
+    def described(self, launch: tuple[Any, ...]) -> Call:
+        """The parameters of a launch: of its arguments, groups, their size, stream and shared memory."""
+        args, griddim, blockdim, stream, sharedmem = launch
         values: list[_Value] = []
         for kind, value in zip(self.kinds, args, strict=True):
             _flatten(kind, value, values)
         self.gpu.launch.stream = stream
         return Call.of(three(griddim), three(blockdim), sharedmem, values)
 
-    def token(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> tuple[Any, ...] | None:
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What tells a launch apart, without its parameters; `None` if it takes those."""
+        args, griddim, blockdim, _, sharedmem = launch
         token = [griddim, blockdim, sharedmem]
         for kind, value in zip(self.kinds, args, strict=False):
             name = kind.__class__.__name__

@@ -57,6 +57,11 @@ class Parameters:
         self.read = read
         self.hash = hashlib.sha256(f"{entry.name}\n{ptx}".encode()).hexdigest()
 
+    @property
+    def layout(self) -> Sequence[tuple[int, int]]:
+        """Offset and size of each parameter, in bytes."""
+        return self.entry.layout
+
     def check(self, call: Call) -> None:
         """Refuses arguments that do not match the parameters.
 
@@ -152,14 +157,14 @@ class RawLauncher(_answers.Launcher):
         super().__init__(parameters.entry.name, parameters, settings, gpu, kernel)
         self.is_undone = False
 
-    def token(self, *launch: Any) -> tuple[Any, ...] | None:
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What tells a launch apart, without its parameters; `None` if it takes those.
 
-        `launch` are the arguments of the library's own launch.
+        `launch` are the arguments of `for_launch`, as the library has them.
         """
         raise NotImplementedError
 
-    def described(self, *launch: Any) -> Call | None:
+    def described(self, launch: tuple[Any, ...]) -> Call | None:
         """A launch's parameters; `None` for one that the library itself refuses.
 
         Raises:
@@ -171,11 +176,11 @@ class RawLauncher(_answers.Launcher):
         """The better function for a launch, or its turn in a trial; `None` for the original."""
         if self.is_undone or _answers.is_left_alone():
             return None
-        token = self.token(*launch)
+        token = self.token(launch)
         if token is not None and (known := self.decided.get(token)) is not None:
             return known.better
         try:
-            call = self.described(*launch)
+            call = self.described(launch)
             if call is None:
                 return None
             decision = self.decided.get(call.token)

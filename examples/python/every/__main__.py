@@ -396,11 +396,12 @@ class Work:
             except OSError:
                 answer = ""
             watchdog.cancel()
-            if not answer:
+            found = json.loads(answer) if answer else {"error": "the process that compares it ended"}
+            if "error" in found:
+                # A context in which a kernel went wrong is of no use.
                 lost += 1
                 process.kill()
                 process.wait()
-            found = json.loads(answer) if answer else {"error": "the process that compares it ended"}
             found.pop("digest", None)
             self.table.add(digest, measured=found)
         if process is not None and process.stdin is not None:

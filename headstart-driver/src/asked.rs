@@ -150,7 +150,16 @@ mod tests {
             last: 399,
             ..Found::default()
         };
-        assert_eq!(found, [known, Found { index: 1, ..Found::default() }]);
+        assert_eq!(
+            found,
+            [
+                known,
+                Found {
+                    index: 1,
+                    ..Found::default()
+                }
+            ]
+        );
         // Nothing at all is reached, which is known.
         parameters[24..28].copy_from_slice(&0u32.to_le_bytes());
         let found = asked(FACTS, &parameters, &[0, 8, 16, 24]).expect("it is understood");
@@ -160,10 +169,19 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_read() {
         let parameters = [0; 28];
-        assert_eq!(asked(FACTS, &parameters, &[0, 8, 16]), None, "no fourth parameter");
+        assert_eq!(
+            asked(FACTS, &parameters, &[0, 8, 16]),
+            None,
+            "no fourth parameter"
+        );
         assert_eq!(asked(FACTS, &parameters, &[0, 8, 16, 26]), None, "it ends before");
         assert_eq!(asked(FACTS, &parameters, &[0, 8, 16, u64::MAX]), None);
-        for wrong in ["terms moon:1\n", "reach 0 0 0\n", "terms c:1\nreach 0 0 1\n", "terms c:1\nreach 0\n"] {
+        for wrong in [
+            "terms moon:1\n",
+            "reach 0 0 0\n",
+            "terms c:1\nreach 0 0 1\n",
+            "terms c:1\nreach 0\n",
+        ] {
             assert_eq!(asked(wrong, &parameters, &[0]), None, "{wrong}");
         }
         assert_eq!(asked("group 1 1 1\n", &parameters, &[0]), Some(Vec::new()));

@@ -100,7 +100,8 @@ pub fn read(text: &str) -> Vec<Better> {
             continue;
         }
         if let (Some(done), true) = (
-            last.as_mut().map(|better| add_reaches(&words, &mut better.reaches)),
+            last.as_mut()
+                .map(|better| add_reaches(&words, &mut better.reaches)),
             is_of_reaches(&words),
         ) {
             if !done {

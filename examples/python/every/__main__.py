@@ -22,7 +22,7 @@ import tempfile
 import threading
 import time
 import traceback
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -414,11 +414,14 @@ class Work:
         writer = threading.Thread(target=self.keep_writing, daemon=True)
         writer.start()
         # Assembling and writing again take the cores beside the processes that launch.
-        with ThreadPoolExecutor(max_workers=max(2, options.workers // 2)) as self.pool:
-            self.launches(until=0.58 * options.seconds)
-            self.say(f"{len(self.table.rows)} kernels were launched")
-            for own in self.emitting.values():
-                own.result(timeout=max(1.0, self.left()))
+        self.pool = ThreadPoolExecutor(max_workers=max(2, options.workers // 2))
+        self.launches(until=0.58 * options.seconds)
+        self.say(f"{len(self.table.rows)} kernels were launched")
+        wait(self.emitting.values(), timeout=max(1.0, self.left() - 0.42 * options.seconds))
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for digest, own in self.emitting.items():
+            if own.cancelled():
+                self.table.add(digest, why="no time was left to write it again")
         ready = [digest for digest, row in self.table.rows.items() if row.get("read") and not row.get("why")]
         self.say(f"{len(ready)} are read and assembled")
         if not COMPILE_ONLY:

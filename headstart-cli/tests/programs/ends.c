@@ -17,7 +17,8 @@ int main(int argc, char **argv) {
     CUmodule module = load(argv[1]);
     CUfunction gather;
     OK(cuModuleGetFunction(&gather, module, "gather"));
-    int indices[64] = {0}, count = 64, steps = 1;
+    enum { STEPS = 64 };
+    int indices[64 * STEPS] = {0}, count = 64, steps = STEPS;
     float values[4] = {1, 2, 3, 4}, out[64] = {0};
     CUdeviceptr on_indices = filled(indices, sizeof indices), on_values = filled(values, sizeof values),
                 on_out = filled(out, sizeof out);

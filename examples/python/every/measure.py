@@ -69,20 +69,34 @@ def stored(path: Path) -> bytearray:
     return contents
 
 
+def described(path: Path) -> dict[str, Any]:
+    """A manifest as the Python package writes it: values are JSON as well, and Python 3.10 reads no TOML."""
+    whole: dict[str, Any] = {"memory": []}
+    part = whole
+    for line in path.read_text().splitlines():
+        name, equals, value = line.partition(" = ")
+        if line == "[[memory]]":
+            part = {}
+            whole["memory"].append(part)
+        elif line.startswith("["):
+            part = whole.setdefault(line.strip("[]"), {})
+        elif equals and not line.startswith("#"):
+            part[name] = json.loads(value)
+    return whole
+
+
 class Launch:
     """A copied launch, on memory of its own."""
 
     def __init__(self, driver: Driver, folder: Path, pointers: list[int]) -> None:
-        import tomllib
-
         self.driver = driver
-        manifest = tomllib.loads((folder / "launch.toml").read_text())
+        manifest = described(folder / "launch.toml")
         self.kernel, self.groups, self.group = manifest["kernel"], manifest["groups"], manifest["group"]
         self.shared = manifest["shared_bytes"]
         self.memory: list[tuple[ctypes.c_uint64, bytearray]] = []
         words = bytearray.fromhex(manifest["parameters"]["bytes"])
         places = []
-        for own in manifest.get("memory", []):
+        for own in manifest["memory"]:
             contents, at = stored(folder.parent / "buffers" / own["before"]), ctypes.c_uint64()
             driver("cuMemAlloc_v2", ctypes.byref(at), ctypes.c_size_t(max(len(contents), 16)))
             self.memory.append((at, contents))

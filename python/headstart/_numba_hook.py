@@ -220,8 +220,8 @@ class NumbaLauncher(RawLauncher):
             raise Unsuitable("extensions change its arguments")
         if library._linking_files or getattr(library, "needs_cudadevrt", False):
             raise Unsuitable("other code is linked to it")
-        # nvJitLink's output is complete; the driver links kernels as they were compiled.
-        texts = [library.get_lto_ptx()] if getattr(library, "_lto", False) else library.get_asm_strs()
+        # nvJitLink's output is complete, and ends with a zero; the driver links kernels as they were compiled.
+        texts = [library.get_lto_ptx().rstrip("\0")] if getattr(library, "_lto", False) else library.get_asm_strs()
         if len(texts) != 1:
             raise Unsuitable(f"it consists of {len(texts)} modules")
         # The entry's name contains all types, in some hundred letters.

@@ -100,7 +100,8 @@ pub fn read(text: &str) -> Vec<Better> {
             continue;
         }
         if let (Some(done), true) = (
-            last.as_mut().map(|better| reaches(&words, better)),
+            last.as_mut()
+                .map(|better| add_reaches(&words, &mut better.reaches)),
             is_of_reaches(&words),
         ) {
             if !done {
@@ -119,21 +120,33 @@ pub fn read(text: &str) -> Vec<Better> {
         .collect()
 }
 
+/// The arithmetic among facts, words in a line separated by spaces or tabs; none if it is not understood.
+pub fn reaches_of(text: &str) -> Option<Reaches> {
+    let mut own = Reaches::default();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split([' ', '\t']).collect();
+        if is_of_reaches(&words) && !add_reaches(&words, &mut own) {
+            return None;
+        }
+    }
+    Some(own)
+}
+
 fn is_of_reaches(words: &[&str]) -> bool {
     matches!(words.first(), Some(&"terms" | &"reach"))
 }
 
 /// Adds a line about what is reached; false if it is not understood.
-fn reaches(words: &[&str], better: &mut Better) -> bool {
+fn add_reaches(words: &[&str], reaches: &mut Reaches) -> bool {
     match words {
         ["terms", terms @ ..] => {
             let read = Reaches::read(terms);
-            read.map(|read| better.reaches = read).is_some()
+            read.map(|read| *reaches = read).is_some()
         }
         ["reach", index, inside, term] => {
             let number = |word: &str| word.parse::<usize>().ok();
             match (number(index), number(inside), number(term)) {
-                (Some(index), Some(inside), Some(term)) => better.reaches.add(index, inside, term),
+                (Some(index), Some(inside), Some(term)) => reaches.add(index, inside, term),
                 _ => false,
             }
         }

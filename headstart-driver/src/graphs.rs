@@ -457,7 +457,9 @@ impl NodeParameters {
         context: ptr::null_mut::<c_void>(),
     };
 
-    /// The same with another function.
+    /// The same with another function, which the driver takes: for a graph it asks nothing of it, and for an executable one the
+    /// same device, and neither dynamic parallelism nor launches of graphs by the device where the first one had none. A better
+    /// kernel calls nothing that its original does not.
     fn with(mut self, function: Handle) -> NodeParameters {
         self.node.function = function;
         self

@@ -30,6 +30,7 @@
 
 mod abi;
 mod addresses;
+mod asked;
 mod compilers;
 mod events;
 mod exports;

@@ -8,6 +8,10 @@
 //! reach  2 0  5                                          what parameter 2 leads to is reached as term 5 says
 //! ```
 //!
+//! `ir` has an evaluator of its own, with wider numbers, for launches that the command looks at. This one depends on no crate of the
+//! workspace, as all of this library, which is loaded into any program; and it is written for a launch: no allocation for each
+//! term, 64 bits, and nothing said of what does not fit.
+//!
 //! A term takes few nanoseconds. What depends on the launch's scalars and grid alone is kept for launches with the same ones.
 
 use crate::lock::Lock;
@@ -130,6 +134,11 @@ impl Reaches {
             Term::Scalar(scalar) => Some(*scalar),
             _ => None,
         })
+    }
+
+    /// Index and byte inside of each pointer that something is known of.
+    pub fn pointers(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.pointers.iter().map(|&(index, inside, _)| (index, inside))
     }
 
     /// The number of a pointer among those that are known.

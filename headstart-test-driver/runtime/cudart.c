@@ -19,6 +19,9 @@ typedef int Result;
 typedef void *Handle;
 typedef unsigned long long Address;
 typedef struct { unsigned x, y, z; } dim3;
+/* The runtime's parameters of a kernel node, and the driver's. */
+struct own_node { const void *host; dim3 grid, block; unsigned shared; void **parameters, **extra; };
+struct node { Handle function; dim3 grid, block; unsigned shared; void **parameters, **extra; Handle kernel, context; };
 
 #define FUNCTIONS(_) \
     _(cuInit, (unsigned)) \
@@ -51,6 +54,10 @@ typedef struct { unsigned x, y, z; } dim3;
     _(cuStreamEndCapture, (Handle, Handle *)) \
     _(cuGraphInstantiateWithFlags, (Handle *, Handle, unsigned long long)) \
     _(cuGraphLaunch, (Handle, Handle)) \
+    _(cuGraphGetNodes, (Handle, Handle *, size_t *)) \
+    _(cuGraphKernelNodeSetParams, (Handle, const struct node *)) \
+    _(cuGraphExecKernelNodeSetParams, (Handle, Handle, const struct node *)) \
+    _(cuGraphExecUpdate, (Handle, Handle, void *)) \
     _(cuGraphExecDestroy, (Handle)) \
     _(cuGraphDestroy, (Handle)) \
     _(cuEventCreate, (Handle *, unsigned)) \
@@ -240,6 +247,22 @@ Result cudaStreamEndCapture(Handle stream, Handle *graph) AFTER(cuStreamEndCaptu
 Result cudaGraphInstantiate(Handle *exec, Handle graph, unsigned long long flags)
     AFTER(cuGraphInstantiateWithFlags(exec, graph, flags))
 Result cudaGraphLaunch(Handle exec, Handle stream) AFTER(cuGraphLaunch(exec, stream))
+Result cudaGraphGetNodes(Handle graph, Handle *nodes, size_t *count) AFTER(cuGraphGetNodes(graph, nodes, count))
+static Result to_node(const struct own_node *own, struct node *node) {
+    *node = (struct node){NULL, own->grid, own->block, own->shared, own->parameters, own->extra, NULL, NULL};
+    return find(own->host, &node->kernel);
+}
+Result cudaGraphKernelNodeSetParams(Handle own, const struct own_node *parameters) {
+    struct node node;
+    Result result = to_node(parameters, &node);
+    return result ? result : kept(cuGraphKernelNodeSetParams(own, &node));
+}
+Result cudaGraphExecKernelNodeSetParams(Handle exec, Handle own, const struct own_node *parameters) {
+    struct node node;
+    Result result = to_node(parameters, &node);
+    return result ? result : kept(cuGraphExecKernelNodeSetParams(exec, own, &node));
+}
+Result cudaGraphExecUpdate(Handle exec, Handle graph, void *outcome) AFTER(cuGraphExecUpdate(exec, graph, outcome))
 Result cudaGraphExecDestroy(Handle exec) AFTER(cuGraphExecDestroy(exec))
 Result cudaGraphDestroy(Handle graph) AFTER(cuGraphDestroy(graph))
 Result cudaEventCreate(Handle *event) AFTER(cuEventCreate(event, 0))

@@ -12,11 +12,11 @@ import logging
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from headstart import _capture, _facts
+from headstart import _capture, _facts, _reach
 from headstart._facts import Pointer
 from headstart._search import left, search
 from headstart._trial import LIMIT, Trial
@@ -96,6 +96,15 @@ class Shape(Protocol):
 
     def geometry(self, args: Any) -> tuple[tuple[int, int, int], int]:
         """Work-items of a work-group, and bytes of dynamic shared memory."""
+        ...
+
+    @property
+    def layout(self) -> Sequence[tuple[int, int]]:
+        """Offset and size of each parameter, in bytes."""
+        ...
+
+    def parameters(self, args: Any) -> bytes:
+        """The bytes of all parameters."""
         ...
 
     def key(self, grid: tuple[int, int, int], args: Any, device: str, version: str) -> str:
@@ -217,8 +226,8 @@ class Launcher:
         """Reuses the decision for equal launches, without a check."""
         raise NotImplementedError
 
-    def needs(self, pointers: set[int]) -> None:
-        """From now on facts also concern the memory of these parameters."""
+    def needs(self, pointers: set[int], are_of_numbers: bool) -> None:
+        """From now on facts also concern the memory of these parameters, and each number instead of about how large it is."""
 
     def forget(self) -> None:
         """Decisions are made anew."""
@@ -228,7 +237,9 @@ class Launcher:
         """From now on the original is launched."""
         raise NotImplementedError
 
-    def test(self, facts: tuple[str, ...], pointers: Mapping[int, Pointer]) -> Callable[..., bool] | None:
+    def test(
+        self, facts: tuple[str, ...], pointers: Mapping[int, Pointer], reached: Mapping[int, range]
+    ) -> Callable[..., bool] | None:
         """A function of other launches' arguments, if decisions are kept for launches with other addresses."""
         return None
 
@@ -243,7 +254,7 @@ class Launcher:
         try:
             key = self.shape.key(grid, args, self.gpu.name, VERSION)
             kernel = self._answer(key, grid, args)
-            decision = self._decided(kernel, args)
+            decision = self._decided(kernel, grid, args)
         except (Unsuitable, HeadstartError) as why:
             log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
@@ -332,7 +343,7 @@ class Launcher:
     def _learn(self, key: str, answer: Answer) -> Kernel:
         kernel = Kernel(answer)
         if answer.ptx is not None and answer.speedup >= self.settings.least:
-            self.needs(_facts.pointers_of(answer.facts))
+            self.needs(_facts.pointers_of(answer.facts), _facts.are_of_numbers(answer.facts))
         log.info("kernel %s: %s", self.name, answer.plan or answer.why)
         self.answers[key] = kernel
         # The cached decisions are out of date: launches of a kernel that was being tuned used the original.
@@ -343,17 +354,20 @@ class Launcher:
                 _state.reports.setdefault(self.name, []).append(found)
         return kernel
 
-    def _decided(self, kernel: Kernel, args: Any) -> Decision:
+    def _decided(self, kernel: Kernel, grid: tuple[int, int, int], args: Any) -> Decision:
         """The better function, if there is one and this launch meets its assumptions."""
         answer = kernel.answer
         if answer.ptx is None or answer.speedup < self.settings.least or kernel.is_slower:
             return _ORIGINAL
         pointers = self.shape.pointers(args)
-        unmet = _facts.unmet(answer.facts, *self.shape.geometry(args), pointers)
+        reached: Mapping[int, range] = {}
+        if _facts.share(answer.facts, pointers):
+            reached = _reach.of_launch(answer.facts, self.shape.parameters(args), self.shape.layout, grid)
+        unmet = _facts.unmet(answer.facts, *self.shape.geometry(args), pointers, reached)
         if unmet is not None:
             log.info("a launch of %s does not meet `%s`, and takes the original", self.name, unmet)
             return _UNMET
         if kernel.function is None:
             kernel.function = self.gpu.loaded(answer.ptx)
             kernel.trial = self.gpu.trial()
-        return Decision(self.adapted(kernel.function), self.test(answer.facts, pointers))
+        return Decision(self.adapted(kernel.function), self.test(answer.facts, pointers, reached))

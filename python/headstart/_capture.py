@@ -1,6 +1,7 @@
 """Launches as the folders that `headstart tune`, `advise` and `run` read: a manifest, the module, memory.
 
-`docs/programs.md` describes the format. A launch written here need not have run.
+`docs/programs.md` describes the format. A launch written here has run if the contents of all its memory after it
+are known.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ _PLAIN = 1 << 31
 
 @dataclass(frozen=True)
 class Memory:
-    """An allocation that a launch can access: its address, and its contents before the launch."""
+    """An allocation that a launch can access: its address, its contents before the launch, and after it if they are known."""
 
     address: int
     contents: bytes | bytearray | memoryview
+    after: bytes | bytearray | memoryview | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Launch:
                 'kind = "device"',
                 f"before = {_text(name)}",
             ]
+            if own.after is not None:
+                lines.append(f"after = {_text(_store(buffers, own.after))}")
         (folder / "module.ptx").write_text(self.ptx)
         (folder / "launch.toml").write_text("\n".join(lines) + "\n")
         return folder

@@ -209,43 +209,34 @@ class _Gpu:
 class CupyLauncher(RawLauncher):
     """Decides for the launches of a CuPy kernel on a GPU."""
 
-    def for_launch(self, grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> Any:
-        """The better kernel for a launch, or its turn in a trial; nothing for the original."""
-        token = _token(grid, block, args, shared_mem)
-        if token is not None and (known := self.known(token)) is not None:
-            return known.better
+    def described(self, launch: tuple[Any, ...]) -> Call | None:
+        """The parameters of a launch of so many groups, their size, its arguments and shared memory.
+
+        `None` if it has no grid or no work-group, which CuPy itself says.
+        """
+        grid, block, args, shared_mem = launch
         try:
             extents, group = three(grid), three(block)
         except (TypeError, ValueError):
-            # No grid, or no work-group: CuPy itself says so.
             return None
-        try:
-            values = [_value(number, value) for number, value in enumerate(args)]
-        except Unsuitable as why:
-            log.info("a launch of %s is left as it is: %s", self.name, why)
-            return None
-        call = Call.of(extents, group, shared_mem, values)
-        better = self.better(extents, call)
-        if token is not None:
-            self.remember_as(token, call)
-        return better
+        return Call.of(extents, group, shared_mem, [_value(number, value) for number, value in enumerate(args)])
 
-
-def _token(grid: Any, block: Any, args: Sequence[Any], shared_mem: int) -> tuple[Any, ...] | None:
-    """What tells a launch apart, without its parameters; `None` if it takes those."""
-    if grid.__class__ is not tuple or block.__class__ is not tuple:
-        return None
-    token: list[Any] = [grid, block, shared_mem]
-    for value in args:
-        place = getattr(value, "data", value)
-        memory = getattr(place, "mem", None)
-        if memory is not None:
-            token += (place.ptr, memory.ptr, memory.size)
-        elif isinstance(value, int | np.integer):
-            token.append(int(value))
-        elif not isinstance(value, float | np.floating):
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What tells a launch apart, without its parameters; `None` if it takes those."""
+        grid, block, args, shared_mem = launch
+        if grid.__class__ is not tuple or block.__class__ is not tuple:
             return None
-    return tuple(token)
+        token: list[Any] = [grid, block, shared_mem]
+        for value in args:
+            place = getattr(value, "data", value)
+            memory = getattr(place, "mem", None)
+            if memory is not None:
+                token += (place.ptr, memory.ptr, memory.size)
+            elif isinstance(value, int | np.integer):
+                token.append(int(value))
+            elif not isinstance(value, float | np.floating):
+                return None
+        return tuple(token)
 
 
 def _value(number: int, value: Any) -> Array | int | bytes:

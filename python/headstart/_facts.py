@@ -1,9 +1,8 @@
 """The facts that a better kernel assumes, checked for a launch.
 
 Facts are lines of words, as `headstart tune` writes them: `group X Y Z`, `shared BYTES`, `apart I IN J IN`,
-`ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one. What a kernel
-reaches in memory that several pointers lead into, `terms …` and `reach I IN …`, is not needed here: tensors say themselves
-how long they are.
+`ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one. Two pointers
+into one allocation are apart if the kernel reaches different bytes of it: `terms …` and `reach I IN …` (`_reach`).
 """
 
 from __future__ import annotations
@@ -33,8 +32,28 @@ def pointers_of(facts: Sequence[str]) -> set[int]:
     return found
 
 
-def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, pointers: Mapping[int, Pointer]) -> str | None:
-    """The first fact that a launch violates; `None` if it meets all. A fact that is not understood is violated."""
+def are_of_numbers(facts: Sequence[str]) -> bool:
+    """Whether they depend on a launch's integers and grid, and not on their sizes alone."""
+    return any(fact.startswith("terms ") for fact in facts)
+
+
+def share(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> bool:
+    """Whether two pointers that have to be apart lead into one allocation."""
+    pairs = [fact.split() for fact in facts if fact.startswith("apart ")]
+    return any(not _apart(pointers.get(int(words[1])), pointers.get(int(words[3]))) for words in pairs)
+
+
+def unmet(
+    facts: Sequence[str],
+    group: tuple[int, int, int],
+    shared_bytes: int,
+    pointers: Mapping[int, Pointer],
+    reached: Mapping[int, range],
+) -> str | None:
+    """The first fact that a launch violates; `None` if it meets all. A fact that is not understood is violated.
+
+    `reached` are the bytes that are reached through pointers, from where each leads.
+    """
     for fact in facts:
         kind, *words = fact.split()
         if kind in ("reach", "terms"):
@@ -48,7 +67,7 @@ def unmet(facts: Sequence[str], group: tuple[int, int, int], shared_bytes: int, 
             one, other = pointers.get(numbers[0]), pointers.get(numbers[2])
             met = one is not None and other is not None and numbers[1] == numbers[3] == 0
             # Nothing is accessed through a null pointer.
-            met = met and _apart(one, other)
+            met = met and (_apart(one, other) or _reach_apart(one, other, reached.get(numbers[0]), reached.get(numbers[2])))
         elif kind == "ends":
             own = pointers.get(numbers[0])
             met = own is not None and numbers[1] == 0 and own.address == own.start
@@ -71,8 +90,11 @@ class Addresses:
     numbers: tuple[int, ...]
 
 
-def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> list[Addresses]:
-    """The remaining comparisons of facts that a launch meets, for launches whose tensors have its sizes and offsets."""
+def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer], reached: Mapping[int, range]) -> list[Addresses]:
+    """The remaining comparisons of facts that a launch meets, for launches whose tensors have its sizes and offsets.
+
+    Where it needs `reached`, also those launches have its grid and integers.
+    """
     found: list[Addresses] = []
     for fact in facts:
         kind, *words = fact.split()
@@ -81,11 +103,13 @@ def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> list[
             found.append(Addresses(f"not p{numbers[0]} % {numbers[2]}", (numbers[0],)))
         elif kind == "apart":
             i, j = numbers[0], numbers[2]
-            one, other = pointers[i], pointers[j]
+            one, other = (_extent(pointers[number], None) for number in (i, j))
+            if not _apart(pointers[i], pointers[j]):
+                one, other = (_extent(pointers[number], reached.get(number)) for number in (i, j))
+            if not one or not other:
+                continue
             # Apart means that one ends before the other begins: the distance of the two values decides.
-            inside = (one.address - one.start, other.address - other.start)
-            least = inside[1] - inside[0] - (other.end - other.start)
-            most = inside[1] - inside[0] + (one.end - one.start)
+            least, most = one.start - other.stop, one.stop - other.start
             found.append(Addresses(f"not {least} < p{j} - p{i} < {most}", (i, j)))
     return found
 
@@ -94,3 +118,18 @@ def _apart(one: Pointer | None, other: Pointer | None) -> bool:
     if one is None or other is None:
         return False
     return one.address == 0 or other.address == 0 or one.end <= other.start or other.end <= one.start
+
+
+def _extent(own: Pointer, reached: range | None) -> range:
+    """What may be accessed through a pointer, from where it leads: what is reached, or else all of its allocation."""
+    return range(own.start - own.address, own.end - own.address) if reached is None else reached
+
+
+def _reach_apart(one: Pointer | None, other: Pointer | None, first: range | None, second: range | None) -> bool:
+    """Whether two pointers reach no byte both; not if it is unknown what one reaches."""
+    if one is None or other is None or first is None or second is None:
+        return False
+    if not first or not second:
+        return True
+    ends = one.address + first.stop <= other.address + second.start
+    return ends or other.address + second.stop <= one.address + first.start

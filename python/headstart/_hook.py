@@ -201,6 +201,7 @@ class TritonLauncher(_answers.Launcher):
         own = getattr(compiled.src, "fn", compiled)
         super().__init__(shape.entry.name, shape, settings, _Gpu(compiled), own)
         self.fast = Fast(shape.arguments, count, original, self.other, _answers.LEFT, of_triton=of_triton)
+        self.are_of_numbers = False
         self.coarse = shape.coarse(frozenset())
         """What tells launches apart that `fast` does not know: those that differ in integers or addresses."""
         self.adapt: Callable[[Any], Any] = lambda function: function
@@ -234,11 +235,12 @@ class TritonLauncher(_answers.Launcher):
         with contextlib.suppress(TypeError, AttributeError):
             known[self.fast.fingerprint(*grid, *args)] = (decision.better, decision.test)
 
-    def needs(self, pointers: set[int]) -> None:
-        """From now on facts also concern the memory of these parameters."""
+    def needs(self, pointers: set[int], are_of_numbers: bool) -> None:
+        """From now on facts also concern the memory of these parameters, and each number instead of about how large it is."""
         needed = self.fast.needed | pointers
-        if needed != self.fast.needed:
-            self.coarse = self.shape.coarse(needed)
+        if needed != self.fast.needed or are_of_numbers > self.are_of_numbers:
+            self.are_of_numbers |= are_of_numbers
+            self.coarse = self.shape.coarse(needed, are_of_numbers=self.are_of_numbers)
             self.fast.need(needed)
 
     def forget(self) -> None:
@@ -246,9 +248,11 @@ class TritonLauncher(_answers.Launcher):
         super().forget()
         self.fast.known.clear()
 
-    def test(self, facts: tuple[str, ...], pointers: Mapping[int, Pointer]) -> Callable[..., bool] | None:
+    def test(
+        self, facts: tuple[str, ...], pointers: Mapping[int, Pointer], reached: Mapping[int, range]
+    ) -> Callable[..., bool] | None:
         """A function of other launches' arguments, with tensors of the same sizes: whether addresses meet the facts."""
-        return self.fast.test(_facts.of_addresses(facts, pointers))
+        return self.fast.test(_facts.of_addresses(facts, pointers, reached))
 
     def adapted(self, function: Any) -> Any:
         """The result of `look` for a better function."""

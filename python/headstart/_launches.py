@@ -85,17 +85,25 @@ class Shape:
         """Work-items of a work-group, and bytes of dynamic shared memory: the same for all launches."""
         return self.group, self.shared_bytes
 
-    def coarse(self, needed: frozenset[int]) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
+    @property
+    def layout(self) -> Sequence[tuple[int, int]]:
+        """Offset and size of each parameter, in bytes."""
+        return self.entry.layout
+
+    def coarse(
+        self, needed: frozenset[int], *, are_of_numbers: bool = False
+    ) -> Callable[[int, int, int, tuple[Any, ...]], tuple[Any, ...]]:
         """A function of grid and arguments: equal results mean one answer, and equal facts.
 
         `needed` are the parameters whose allocations facts concern; for other tensors only the number of elements counts.
-        Grid and integers count as they do for keys.
+        Grid and integers count as they do for keys; with `are_of_numbers`, facts depend on each of them.
         """
-        parts = ["about(x)", "about(y)", "about(z)"]
+        number_of = "" if are_of_numbers else "about"
+        parts = [f"{number_of}({own})" for own in "xyz"]
         for number, argument in enumerate(self.arguments):
             own = f"a[{argument.index}]"
             if argument.is_integer:
-                parts.append(f"about({own})")
+                parts.append(f"{number_of}({own})")
             elif argument.kind[0] == "*" and number not in needed:
                 parts.append(f"{own}.numel()")
             elif argument.kind[0] == "*":

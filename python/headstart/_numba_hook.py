@@ -220,8 +220,8 @@ class NumbaLauncher(RawLauncher):
             raise Unsuitable("extensions change its arguments")
         if library._linking_files or getattr(library, "needs_cudadevrt", False):
             raise Unsuitable("other code is linked to it")
-        # nvJitLink's output is complete; the driver links kernels as they were compiled.
-        texts = [library.get_lto_ptx()] if getattr(library, "_lto", False) else library.get_asm_strs()
+        # nvJitLink's output is complete, and ends with a zero; the driver links kernels as they were compiled.
+        texts = [library.get_lto_ptx().rstrip("\0")] if getattr(library, "_lto", False) else library.get_asm_strs()
         if len(texts) != 1:
             raise Unsuitable(f"it consists of {len(texts)} modules")
         # The entry's name contains all types, in some hundred letters.
@@ -231,28 +231,18 @@ class NumbaLauncher(RawLauncher):
         super().__init__(Parameters(text, _ptx.entry(text, name), gpu.read), settings, gpu, dispatcher)
         self.kinds = kernel.argument_types
 
-    def for_launch(self, args: Sequence[Any], griddim: Any, blockdim: Any, stream: Any, sharedmem: int) -> Any:
-        """The better kernel for a launch, or its turn in a trial; `None` for the original."""
-        token = self._token(args, griddim, blockdim, sharedmem)
-        if token is not None and (known := self.known(token)) is not None:
-            return known.better
-        grid, group = three(griddim), three(blockdim)
+    def described(self, launch: tuple[Any, ...]) -> Call:
+        """The parameters of a launch: of its arguments, groups, their size, stream and shared memory."""
+        args, griddim, blockdim, stream, sharedmem = launch
         values: list[_Value] = []
-        try:
-            for kind, value in zip(self.kinds, args, strict=True):
-                _flatten(kind, value, values)
-        except Unsuitable as why:
-            log.info("a launch of %s is left as it is: %s", self.name, why)
-            return None
+        for kind, value in zip(self.kinds, args, strict=True):
+            _flatten(kind, value, values)
         self.gpu.launch.stream = stream
-        call = Call.of(grid, group, sharedmem, values)
-        better = self.better(grid, call)
-        if token is not None:
-            self.remember_as(token, call)
-        return better
+        return Call.of(three(griddim), three(blockdim), sharedmem, values)
 
-    def _token(self, args: Sequence[Any], griddim: Any, blockdim: Any, sharedmem: int) -> tuple[Any, ...] | None:
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """What tells a launch apart, without its parameters; `None` if it takes those."""
+        args, griddim, blockdim, _, sharedmem = launch
         token = [griddim, blockdim, sharedmem]
         for kind, value in zip(self.kinds, args, strict=False):
             name = kind.__class__.__name__

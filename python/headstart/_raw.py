@@ -7,7 +7,6 @@ takes such a library tens of them.
 from __future__ import annotations
 
 import bisect
-import contextlib
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ class Array(NamedTuple):
 class Call:
     """Arguments of a launch: an array, an integer, or the bytes of another value for each parameter of the entry."""
 
+    grid: Geometry
     group: Geometry
     shared_bytes: int
     values: tuple[Array | int | bytes, ...]
@@ -44,7 +44,7 @@ class Call:
     def of(cls, grid: Geometry, group: Geometry, shared_bytes: int, values: Sequence[Array | int | bytes]) -> Call:
         """A launch with these arguments."""
         token = (grid, group, shared_bytes, *[own for own in values if own.__class__ is not bytes])
-        return cls(group, shared_bytes, tuple(values), token)
+        return cls(grid, group, shared_bytes, tuple(values), token)
 
 
 class Parameters:
@@ -56,6 +56,11 @@ class Parameters:
         self.entry = entry
         self.read = read
         self.hash = hashlib.sha256(f"{entry.name}\n{ptx}".encode()).hexdigest()
+
+    @property
+    def layout(self) -> Sequence[tuple[int, int]]:
+        """Offset and size of each parameter, in bytes."""
+        return self.entry.layout
 
     def check(self, call: Call) -> None:
         """Refuses arguments that do not match the parameters.
@@ -152,30 +157,47 @@ class RawLauncher(_answers.Launcher):
         super().__init__(parameters.entry.name, parameters, settings, gpu, kernel)
         self.is_undone = False
 
-    def better(self, grid: Geometry, call: Call) -> Any:
+    def token(self, launch: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """What tells a launch apart, without its parameters; `None` if it takes those.
+
+        `launch` are the arguments of `for_launch`, as the library has them.
+        """
+        raise NotImplementedError
+
+    def described(self, launch: tuple[Any, ...]) -> Call | None:
+        """A launch's parameters; `None` for one that the library itself refuses.
+
+        Raises:
+            Unsuitable: it cannot be described.
+        """
+        raise NotImplementedError
+
+    def for_launch(self, *launch: Any) -> Any:
         """The better function for a launch, or its turn in a trial; `None` for the original."""
         if self.is_undone or _answers.is_left_alone():
             return None
-        with contextlib.suppress(KeyError):
-            return self.decided[call.token].better
+        token = self.token(launch)
+        if token is not None and (known := self.decided.get(token)) is not None:
+            return known.better
         try:
-            self.shape.check(call)
+            call = self.described(launch)
+            if call is None:
+                return None
+            decision = self.decided.get(call.token)
+            if decision is None:
+                self.shape.check(call)
         except Unsuitable as why:
             _answers.log.info("a launch of %s is left as it is: %s", self.name, why)
             return None
-        return self.look(grid, call)
-
-    def known(self, token: tuple[Any, ...]) -> Decision | None:
-        """The decision that is remembered under a token; `None` if there is none, or if it does not hold here."""
-        if self.is_undone or _answers.is_left_alone():
-            return None
-        return self.decided.get(token)
-
-    def remember_as(self, token: tuple[Any, ...], call: Call) -> None:
-        """Remembers a launch's decision, if it was made, under a token that costs less than the launch's own."""
-        decision = self.decided.get(call.token)
-        if decision is not None and len(self.decided) < _answers.REMEMBERED:
+        if decision is None:
+            better = self.look(call.grid, call)
+            decision = self.decided.get(call.token)
+        else:
+            better = decision.better
+        # The library's token costs less than the launch's own.
+        if token is not None and decision is not None and len(self.decided) < _answers.REMEMBERED:
             self.decided[token] = decision
+        return better
 
     def remember(self, grid: Geometry, args: Call, decision: Decision) -> None:
         """Reuses the decision for equal launches, without a check."""

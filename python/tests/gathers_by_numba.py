@@ -2,7 +2,7 @@
 
 python gathers_by_numba.py MODE [ROUNDS [lto]]
 
-With `lto` the kernel is as nvJitLink has it, which optimizes when it links, and gives the text that it has made of all.
+With `lto` the kernel is as nvJitLink has it, which optimizes when it links, and gives the text of all, with a zero at its end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Kernel.launch = launch
 def as_linked(self, kernel, *words) -> None:
     library = kernel._codelibrary
     (text,) = library.get_asm_strs()
-    library._lto, library.get_lto_ptx = True, lambda: text
+    library._lto, library.get_lto_ptx = True, lambda: text + "\0"
     library.get_asm_strs = None
     launcher(self, kernel, *words)
 

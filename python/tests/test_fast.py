@@ -108,7 +108,7 @@ def test_what_a_known_launch_asks_of_its_tensors() -> None:
     own = Launches(frozenset({0}))
     args = (Counted(0x1000, 8), Counted(0x2000, 8), 8, 0.5)
     pointers = {0: _facts.Pointer(0x1000, 0x1000, 0x1020)}
-    test = own.fast.test(_facts.of_addresses(("aligned 0 0 16",), pointers))
+    test = own.fast.test(_facts.of_addresses(("aligned 0 0 16",), pointers, {}))
     own.fast.known[own.fast.fingerprint(1, 1, 1, *args)] = ("better", test)
     asked.clear()
     assert own(*args) == "better" and own.asked == 0
@@ -127,13 +127,13 @@ def test_addresses_are_compared_as_facts_are(places: tuple[int, int]) -> None:
 
     one, other = Tensor(start, 8, offset), Tensor(0x4000, 12, 1)
     pointers = {0: pointer(one), 1: pointer(other)}
-    assert _facts.unmet((fact,), (1, 1, 1), 0, pointers) is None
-    test = Launches().fast.test(_facts.of_addresses((fact, "ends 0 0 8 4", "group 1 1 1"), pointers))
+    assert _facts.unmet((fact,), (1, 1, 1), 0, pointers, {}) is None
+    test = Launches().fast.test(_facts.of_addresses((fact, "ends 0 0 8 4", "group 1 1 1"), pointers, {}))
     assert test is not None
     seen = set()
     for address in range(start - 80, start + 80, 4):
         moved = Tensor(address, 12, 1)
-        met = _facts.unmet((fact,), (1, 1, 1), 0, {0: pointer(one), 1: pointer(moved)}) is None
+        met = _facts.unmet((fact,), (1, 1, 1), 0, {0: pointer(one), 1: pointer(moved)}, {}) is None
         assert test(one, moved, 8, 0.5) == met, hex(address)
         seen.add(met)
     assert seen == {True, False}
@@ -142,7 +142,7 @@ def test_addresses_are_compared_as_facts_are(places: tuple[int, int]) -> None:
 def test_alignment_and_triton_s_own_pointers() -> None:
     pointers = {0: _facts.Pointer(0x1000, 0x1000, 0x1020), 4: _facts.Pointer(0, 0, 0)}
     fast = Launches().fast
-    test = fast.test(_facts.of_addresses(("aligned 0 0 32", "apart 0 0 4 0"), pointers))
+    test = fast.test(_facts.of_addresses(("aligned 0 0 32", "apart 0 0 4 0"), pointers, {}))
     assert test is not None
     args = (Tensor(0x2000, 8), 8, 0.5)
     assert test(Tensor(0x1000, 8), *args) and not test(Tensor(0x1010, 8), *args)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import time
 import types
@@ -253,6 +254,41 @@ def test_facts_are_looked_at_for_each_launch(torch, compiled, monkeypatch) -> No
     assert launch(compiled, arguments(at=0x50_0000)) == "better"
 
 
+def test_tensors_of_one_storage_take_the_better_kernel_where_their_bytes_are_apart(torch, compiled, monkeypatch) -> None:
+    """Facts with arithmetic: each integer of a launch matters, and not how large it is alone."""
+    from test_reach import FACTS
+
+    # Parameters of the kernel are `indices`, `values`, `out`, `n`, `count`.
+    facts = [fact.replace("p:3:0:4", "p:4:0:4").replace("0 0 1 0", "1 0 2 0") for fact in FACTS]
+    facts[3:] = ["reach 1 0 10", "reach 2 0 10"]
+    answers(monkeypatch, *facts)
+    headstart.install(mode="now")
+    monkeypatch.setattr("headstart._trial.Trial.new", staticmethod(lambda: None))
+    whole = Storage(0x20_0000, np.zeros(4096, np.float32))
+
+    def args(at: int, count: int) -> tuple[Any, ...]:
+        own = [Tensor(0, np.zeros(0, np.float32)) for _ in range(2)]
+        own[0].storage = own[1].storage = whole
+        own[1].offset = at
+        return (arguments()[0], *own, 64, count, 128)
+
+    # So many elements are read and written, of `grid` times 128 at most.
+    for at, count, grid, taken in [
+        (1000, 1000, 64, True),
+        (1000, 1001, 64, False),
+        (1000, 1000, 64, True),
+        (1000, 1003, 64, False),
+        (1000, 1003, 7, True),
+        (1003, 1003, 64, True),
+        (1002, 1003, 64, False),
+        (0, 0, 64, True),
+        (0, 1, 64, False),
+    ]:
+        for _ in range(2):
+            found = launch(compiled, args(at, count), grid=grid)
+            assert found == ("better" if taken else "original"), (at, count, grid)
+
+
 def test_a_launch_is_described_once(torch, compiled, monkeypatch) -> None:
     answers(monkeypatch, "ends 1 0 64 4", "apart 1 0 2 0")
     described = []
@@ -445,6 +481,49 @@ def test_a_read_only_cache_is_refused_by_name_and_warned_of_otherwise(torch, com
     headstart.install(mode="now")
     with pytest.warns(UserWarning, match="answers are lost"):
         assert launch(compiled, arguments()) == "better"
+
+
+def test_a_cache_on_a_read_only_disk_has_its_answers(torch, compiled, monkeypatch, tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", str(disk)], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        answers(monkeypatch)
+        headstart.install(mode="now", cache=str(disk))
+        assert launch(compiled, arguments()) == "better"
+        headstart.uninstall()
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        forget(compiled)
+        with pytest.raises(headstart.CacheError, match=r'Read-only file system.*mode="cached"'):
+            headstart.install(mode="now", cache=str(disk))
+        headstart.install(mode="cached", cache=str(disk))
+        assert launch(compiled, arguments()) == "better"
+        headstart.uninstall()
+        # One that is not named: answers are found all the same, for this process.
+        forget(compiled)
+        monkeypatch.setenv("HEADSTART_PYTHON_CACHE", str(disk))
+        headstart.install(mode="now")
+        with pytest.warns(UserWarning, match="answers are lost"):
+            assert launch(compiled, arguments(values=4096)) == "better"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_launch_without_work_groups_is_left_to_triton(torch, compiled, monkeypatch) -> None:
+    """No grid of a search: nothing would be launched there."""
+    seen = answers(monkeypatch)
+    headstart.install(mode="now")
+    assert launch(compiled, arguments(), grid=0) == "original" and seen == []
+    assert launch(compiled, arguments()) == "better" and len(seen) == 1
+
+
+def test_a_cache_of_another_gpu_is_warned_of_where_it_is_all_there_is(torch, compiled, own_cache: Path) -> None:
+    Cache().put("NVIDIA H200", "ab", Answer("k", "NVIDIA H200", None, 1.0, None, (), "", ""))
+    headstart.install(mode="cached")
+    with pytest.warns(UserWarning, match=f"has answers for nvidia-h200, and none for {DEVICE}, which is here; tune here"):
+        assert launch(compiled, arguments()) == "original"
 
 
 def test_a_cache_of_another_gpu_says_so(own_cache: Path) -> None:

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use headstart::back::{machine, ptx, spirv};
+use headstart::capture::Contraction;
 use headstart::device::CacheState;
 use headstart::prefetch::Plan;
 use headstart::tune::{self, perturb::Engine};
@@ -17,7 +18,8 @@ use crate::output::Destination;
 pub fn run(options: &Emit) -> Result<()> {
     let plan: Plan = options.plan.parse()?;
     let kernel_options = &options.kernel;
-    let subject = kernel::find(&options.kernel, Places::Kept)?;
+    let mut captured = kernel::captured(kernel_options)?;
+    let mut subject = kernel::find_with(kernel_options, captured.as_ref(), Places::Kept)?;
     let name = match (&options.device, options.target) {
         (Some(device), _) => device,
         (None, EmitTarget::Spirv) => "sim:pvc-1550",
@@ -28,6 +30,15 @@ pub fn run(options: &Emit) -> Result<()> {
     let workload = subject.workload()?;
     let bench = device::open(&*device, CacheState::default(), None)?;
     let bench = bench.as_ref();
+    let mut workload = workload;
+    // What a captured launch left says which sums its machine code fused: the kernel that is written does the same.
+    if let Some(captured) = captured.as_mut().filter(|captured| captured.has_run) {
+        captured.contraction = tune::contraction(captured, Some(bench)).unwrap_or_default();
+        if let Contraction::Decided(_) = captured.contraction {
+            subject = Box::new(tune::captured_subject(captured.clone())?);
+            workload = subject.workload()?;
+        }
+    }
     let plain = tune::plain(bench, &workload)?;
     let kernel = match tune::derive(bench, &workload, &plain, &plan) {
         Ok(derived) => derived.kernel,
@@ -40,8 +51,9 @@ pub fn run(options: &Emit) -> Result<()> {
                 .unwrap_or(refusal));
         }
     };
-    let module = match options.target {
-        EmitTarget::Ptx => Module::of(kernel_options)?,
+    let module = match (options.target, &captured) {
+        (EmitTarget::Ptx, Some(captured)) => Some(Module::of_captured(captured)?),
+        (EmitTarget::Ptx, None) => Module::of(kernel_options)?,
         _ => None,
     };
     // An exported kernel has to be correct for other launches, too. A module's entry is checked where it is rewritten.

@@ -1,4 +1,9 @@
 //! The terms of the arithmetic, and what they are for a launch.
+//!
+//! `headstart-driver/src/reach.rs` computes the same for launches of a running program. It is a second evaluator on purpose: that
+//! library is preloaded into any program, depends on no crate of the workspace, reads the terms as text, and has nanoseconds for
+//! each, so that it counts in 64 bits and says nothing of what is larger. `headstart-cli/tests/capture/facts.rs` holds the two
+//! together: programs whose arrays share a pool at random leave the same bytes under the one as the other derived.
 
 /// A step of the arithmetic. Its result is an interval of integers, which may be empty; numbers are those of earlier terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,0 +1,100 @@
+//! Captured launches run again, on a simulated device or on one that plans are tried on, and compared byte by byte with what the
+//! program's own launch left.
+
+use std::sync::Arc;
+
+use super::{WORKSPACE, read};
+use crate::capture::{Captured, Contraction, Difference};
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::ir::Fused;
+use crate::tune::bench::Bench;
+use crate::tune::subject::Subject;
+use crate::tune::workload::{PlacedMemory, Workload};
+
+/// The outcome of running a captured launch again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// Bytes of memory that were compared.
+    pub bytes: u64,
+    /// Bytes that the captured launch changed.
+    pub changed: u64,
+    /// In each allocation that differs, where.
+    pub differences: Vec<Difference>,
+}
+
+/// Runs a captured launch again on a simulated device, in its own address space, and compares all its memory with the contents
+/// after the launch.
+///
+/// # Errors
+/// As for [`captured_subject`]; the kernel goes wrong.
+pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
+    let captured = Arc::new(captured);
+    let workload = read(Arc::clone(&captured), true)?.workload()?;
+    let kernel = Arc::clone(&workload.kernel);
+    let (_, outputs) = workload.bind(device)?.run(device, &kernel)?;
+    compared(&captured, &workload, &outputs)
+}
+
+/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; none if the bench
+/// does not return a kernel's outputs.
+///
+/// # Errors
+/// As for [`replay`]; the memory cannot be where it was.
+pub(in crate::tune) fn replay_on(
+    captured: &Captured,
+    choice: &[Fused],
+    bench: &dyn Bench,
+) -> Result<Option<Replay>> {
+    let with = |contraction: Contraction| {
+        let captured = Captured {
+            contraction,
+            ..captured.clone()
+        };
+        read(Arc::new(captured), true)?.workload()
+    };
+    let open = with(Contraction::Unknown)?;
+    let chosen = with(Contraction::Decided(choice.to_vec()))?;
+    // The bench takes the module as it was for the kernel as it was read: that is the one that leaves the sums open.
+    let kernel = Arc::clone(&chosen.kernel);
+    let workload = Workload {
+        kernel: open.kernel,
+        ..chosen
+    };
+    let outputs = bench.outputs_of(&workload, &kernel)?;
+    outputs
+        .map(|outputs| compared(captured, &workload, &outputs))
+        .transpose()
+}
+
+/// Compares a launch's memory, in its own address space, with the captured launch's.
+fn compared(captured: &Captured, workload: &Workload, outputs: &[Vec<u8>]) -> Result<Replay> {
+    let placed = workload.placed.as_ref();
+    let placed = placed.ok_or_else(|| Error::bug("a launch that is run again is not where it was"))?;
+    let all = || {
+        captured
+            .memory
+            .iter()
+            .chain(captured.variables.iter().map(|own| &own.memory))
+    };
+    let mut replay = Replay {
+        bytes: 0,
+        changed: 0,
+        differences: Vec::new(),
+    };
+    for (PlacedMemory { address, .. }, now) in placed.memory.iter().zip(outputs) {
+        // The driver's own memory is not compared.
+        if *address == WORKSPACE {
+            continue;
+        }
+        let own = all().find(|own| own.address == *address);
+        let own = own.ok_or_else(|| Error::bug("memory of a captured launch is lost"))?;
+        replay.bytes += now.len() as u64;
+        if !Arc::ptr_eq(&own.before, &own.after) {
+            let both = own.before.iter().zip(own.after.iter());
+            replay.changed += both.filter(|(before, after)| before != after).count() as u64;
+        }
+        replay.differences.extend(own.difference(now));
+    }
+    Ok(replay)
+}

@@ -1,0 +1,158 @@
+//! Launches that meet what a better kernel assumes, and launches that do not.
+
+use std::fs;
+use std::process::Command;
+
+use headstart_testing::{ptxas::Ptxas, tools};
+
+use crate::place::{EVEN, Place, ptx, text};
+
+#[test]
+fn memory_that_shares_an_allocation_is_apart_from_nothing() {
+    let ptx = ptx("gather");
+    let place = Place::new("gather", 0);
+    let program = ["./gather", &ptx, "1024", "64", "5", "shared"];
+    let alone = text(&place.alone("gather", &program[1..]).stdout);
+    let mut all = vec!["capture", "-o", "cap", "--"];
+    all.extend(program);
+    place.done(&all);
+    let ran = place.done(&["run", "cap/gather", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("match the capture"), "{ran}");
+    let manifest = fs::read_to_string(place.at("cap/gather/launch.toml")).expect("a manifest");
+    assert_eq!(manifest.matches("[[memory]]").count(), 1, "{manifest}");
+    place.done(&[
+        "tune",
+        "cap/gather",
+        "--device",
+        "sim:h200",
+        "--plans",
+        "unroll:4",
+    ]);
+    let mut all = vec!["exec", "--with", "cap", "--"];
+    all.extend(program);
+    let exec = place.headstart(&all);
+    assert_eq!(text(&exec.stdout), alone, "{}", text(&exec.stderr));
+}
+
+/// Arrays of a pool: which bytes the kernel reaches is computed for each launch from its numbers. Early loads read what was there
+/// before, so that a launch with a byte too many in common would leave other sums.
+#[test]
+fn arrays_of_one_pool_are_apart_where_the_launch_says_so() {
+    let ptx = ptx("pooled");
+    let place = Place::new("pooled", 1);
+    place.done(&[
+        "capture", "-o", "cap", "--launch", "0", "--", "./pooled", &ptx, "1", "2", "apart",
+    ]);
+    let ran = place.done(&["run", "cap/pooled", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("match the capture"), "{ran}");
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    let tuned = place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    assert!(
+        tuned.contains(
+            "`param_0` and `param_1` lead into different allocations, or to different bytes of one"
+        ),
+        "{tuned}"
+    );
+    let even = place.driver_in_front("even", EVEN);
+    let mut shared = 0;
+    let seed: u32 = std::env::var("HEADSTART_SEED").map_or(1, |seed| seed.parse().expect("a number"));
+    // Seeds of the commit have nine digits.
+    let first = 8 * (seed % 10_000);
+    for seed in first..first + 8 {
+        let launches = 40;
+        let program = ["./pooled", &ptx, &seed.to_string(), &launches.to_string()];
+        let alone = text(&place.alone("pooled", &program[1..]).stdout);
+        let sharing: u32 = alone
+            .split_whitespace()
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_else(|| panic!("{alone}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["exec", "--with", "cap", "--"]).args(program);
+        let exec = place.behind(&even, command).output().expect("it runs");
+        let told = text(&exec.stderr);
+        assert_eq!(text(&exec.stdout), alone, "seed {seed}: {told}");
+        // All the others meet them; the first 32 of these take turns.
+        let said = format!("headstart: pooled: {sharing} launches did not meet");
+        assert!(told.contains(&said), "seed {seed}: {alone}{told}");
+        let met: u32 = launches - sharing;
+        let taken = met.min(32).div_ceil(2) + met.saturating_sub(32);
+        let said = format!("headstart: pooled: {taken} of {launches} launches ran the tuned kernel");
+        assert!(told.contains(&said), "seed {seed}: {alone}{told}");
+        shared += sharing;
+    }
+    assert!(shared > 80, "{shared}");
+}
+
+/// Nodes meet the facts or do not, each for itself, whatever changes them.
+#[test]
+fn nodes_of_graphs_take_the_better_kernel_where_they_meet_its_facts() {
+    let ptx = ptx("pooled");
+    let place = Place::new("graphs", 1);
+    let even = place.driver_in_front("even", EVEN);
+    let in_program = |first: &[&str], launches: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(first).args(["--", "./graphs", &ptx, launches]);
+        let output = place.behind(&even, command).output().expect("it runs");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    in_program(&["capture", "-o", "cap", "--launch", "0"], "1");
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    // In the first 16 launches of each executable graph the program's own and the better one take turns.
+    for (launches, replaced, of) in [("1", 6, 13), ("8", 45, 97), ("20", 137, 241)] {
+        let alone = text(&place.alone("graphs", &[&ptx, launches]).stdout);
+        let (said, told) = in_program(&["exec", "--with", "cap"], launches);
+        assert_eq!(said, alone, "{launches}: {told}");
+        let ran = format!("headstart: pooled: {replaced} of {of} launches ran the tuned kernel");
+        assert!(told.contains(&ran), "{launches}: {told}");
+        let original = format!("{} launches in graphs ran the original", of - replaced);
+        assert!(told.contains(&original), "{launches}: {told}");
+    }
+}
+
+#[test]
+fn variables_are_the_programs_own_in_the_better_kernel() {
+    let ptx = ptx("variables");
+    let place = Place::new("variables", 2);
+    let program = ["./variables", &ptx, "1024", "64", "12"];
+    let alone = text(&place.alone("variables", &program[1..]).stdout);
+    assert!(alone.ends_with(", 12 launches\n"), "{alone}");
+    let in_program = |first: &[&str], program: &[&str]| {
+        let output = place.headstart(&[first, &["--"], program].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (said, _) = in_program(&["capture", "-o", "cap", "--launch", "3"], &program);
+    assert!(said.contains("captured: smooth"), "{said}");
+    let ran = place.done(&["run", "cap/smooth", "--device", "sim:h200", "--plan", "none"]);
+    assert!(ran.contains("match the capture"), "{ran}");
+
+    let plan = ["--plans", "table=rolling-registers:4"];
+    let tuned = place.done(&[&["tune", "cap/smooth", "--device", "sim:h200"][..], &plan].concat());
+    assert!(tuned.contains("to no variable of a module"), "{tuned}");
+    let module = fs::read_to_string(place.at("cap/smooth/tuned.ptx")).expect("the better kernel");
+    match Ptxas::find() {
+        Some(ptxas) => drop(
+            ptxas
+                .assemble_module(&module)
+                .unwrap_or_else(|error| panic!("{error}")),
+        ),
+        None => tools::skip("variables", "there is no ptxas"),
+    }
+    let (result, told) = in_program(&["exec", "--with", "cap"], &program);
+    assert_eq!(result, alone, "{told}");
+    assert!(told.contains("6 of 12 launches ran the tuned kernel"), "{told}");
+
+    // A pointer that leads into a variable: the better kernel was not derived for that.
+    let aliased = ["./variables", &ptx, "1", "64", "12", "table"];
+    let alone = text(&place.alone("variables", &aliased[1..]).stdout);
+    let (result, told) = in_program(&["exec", "--with", "cap"], &aliased);
+    assert_eq!(result, alone, "{told}");
+    assert!(told.contains("0 of 12 launches ran the tuned kernel"), "{told}");
+    assert!(
+        told.contains("12 launches did not meet its assumptions"),
+        "{told}"
+    );
+}

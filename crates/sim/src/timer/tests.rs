@@ -842,7 +842,7 @@ fn moves_of_matrices_take_the_traffic_of_their_accesses() {
         let names: Vec<String> = (0..count).map(|number| format!("{letter}{number}")).collect();
         names.join(", ")
     };
-    let (made, types) = (registers('=', 8), vec!["i32"; 8].join(", "));
+    let (made, types) = (registers('=', 8), ["i32"; 8].join(", "));
     let results = format!(
         "%a, {}",
         (1..8)
@@ -856,7 +856,7 @@ fn moves_of_matrices_take_the_traffic_of_their_accesses() {
     ));
     assert_eq!((a.memory.loads, a.memory.l1_sectors), (4, 32), "{:?}", a.memory);
     assert_eq!(a.memory.l2_sectors * 32, 512, "{:?}", a.memory);
-    let floats = vec!["f32"; 8].join(", ");
+    let floats = ["f32"; 8].join(", ");
     let c = moves(&format!(
         "{} = opaque \"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {{{made}}}, [@0], 16\" reads unordered settled ({floats}) (%matrix)\n\
          opaque \"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [@0], {{{}}}, 16\" anything unordered settled () (%matrix, {})\n%a = bits %f0 to i32",

@@ -220,7 +220,7 @@ fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> 
             headstart::front::ptx::read(&text, file, entry, &launch.facts())
         }
         (false, _) if launch.is_for_ptx() => Err(Error::usage(
-            "`readonly`, `unaliased`, `no_overflow`, `races` and `shared_bytes` of a launch file are for kernels in PTX and SPIR-V",
+            "`readonly`, `unaliased`, `no_overflow`, `warp_synchronous`, `races` and `shared_bytes` of a launch file are for kernels in PTX and SPIR-V",
         )
         .accepted("the kernel's own facts, such as `readonly`")),
         (false, Places::Filled) => headstart::ir::read(&text, file),
@@ -339,13 +339,23 @@ fn read_trace(name: &str, access: Access) -> Result<Entry> {
 /// Reads a kernel's text, as far as kernels may be long.
 fn read_text(path: &Path) -> Result<String> {
     let place = quoted(&path.to_string_lossy());
-    if path
-        .extension()
-        .is_some_and(|extension| extension != "hsir" && extension != "ptx")
-    {
-        return Err(Error::usage("unknown kind of file")
-            .at(&place)
-            .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if extension.is_some_and(|extension| extension != "hsir" && extension != "ptx") {
+        // What people bring instead of the text of its kernels.
+        let way = match extension {
+            Some("cu" | "cuh") => "; `nvcc -arch=sm_90 -ptx FILE.cu` writes FILE.ptx",
+            Some("cubin" | "fatbin" | "o" | "so" | "a") => {
+                "; `cuobjdump -ptx FILE` lists its PTX, if it has any"
+            }
+            Some("cl") => "; clang and Intel's compiler make SPIR-V of OpenCL C",
+            Some("py") => {
+                "; `headstart capture -o DIR -- python FILE.py` takes the kernels that a program launches"
+            }
+            _ => "",
+        };
+        return Err(Error::usage("unknown kind of file").at(&place).accepted(format!(
+            "a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]{way}"
+        )));
     }
     let most = match path.extension().is_some_and(|extension| extension == "ptx") {
         true => limits::MODULE_BYTES,

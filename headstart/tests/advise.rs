@@ -212,3 +212,65 @@ fn a_program_gains_what_its_share_allows() {
         assert!(advice.clone().within_program(share).is_err(), "{share}");
     }
 }
+
+/// A column sum that nvcc unrolled by four, of so many rows.
+fn unrolled(rows: u32) -> Advice {
+    let launch = format!(
+        "groups = 132\ngroup = 128\nreadonly = [\"param_0\"]\nunaliased = [\"param_1\"]\nno_overflow = true\n[parameters.param_0]\n\
+         length = {}\nfill = \"fractions\"\n[parameters.param_1]\nlength = 16896\n[parameters.param_2]\nvalue = {rows}\n\
+         [parameters.param_3]\nvalue = 16896\n",
+        16896 * rows.max(1)
+    );
+    let launch = LaunchFile::parse(&launch, "launch.toml").expect("a launch file");
+    let text = include_str!("../../corpus/strided.ptx");
+    let imported = headstart::front::ptx::import(text, "strided.ptx", Some("column_sum"), &launch.facts());
+    let subject = FileSubject::of_module(imported.expect("an entry"), launch);
+    let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+    advise(&subject, &bench, &Silent).expect("advice")
+}
+
+/// The plans that were considered and the one that is recommended.
+fn plans(advice: &Advice) -> String {
+    let plans = advice.choices.iter().filter_map(|choice| choice.plan.as_ref());
+    plans.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn advice_is_about_the_loop_in_which_the_time_is() {
+    let place = |advice: &Advice, question: &str| {
+        let step = advice.steps.iter().find(|step| step.question.contains(question));
+        step.and_then(|step| step.place.clone()).expect("a place")
+    };
+    let many = unrolled(32);
+    // Eight iterations, each four of the source's.
+    assert_eq!(answer(&many, "sizeable loop"), Answer::Yes, "{many:?}");
+    assert_eq!(answer(&many, "independent"), Answer::Yes, "{many:?}");
+    assert!(
+        plans(&many).contains("param_0=") && !plans(&many).contains('@'),
+        "{}",
+        plans(&many)
+    );
+    assert!(
+        many.notes.iter().all(|note| !note.contains("remainder")),
+        "{:?}",
+        many.notes
+    );
+
+    let few = unrolled(3);
+    assert_eq!(answer(&few, "sizeable loop"), Answer::No, "{few:?}");
+    assert!(plans(&few).contains("param_0@"), "{}", plans(&few));
+    assert!(
+        few.notes.iter().any(|note| note.contains("remainder")),
+        "{:?}",
+        few.notes
+    );
+    assert_ne!(place(&many, "sizeable loop"), place(&few, "sizeable loop"));
+
+    // Both run: the plan for the main loop is for both.
+    let both = unrolled(7);
+    assert!(
+        plans(&both).contains("param_0=") && !plans(&both).contains('@'),
+        "{}",
+        plans(&both)
+    );
+}

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use headstart::front::ptx;
 use headstart::ir;
 use headstart_testing::{self as testing, Random, Size};
 
@@ -52,6 +53,14 @@ const WORDS: [&str; 28] = [
 fn corpus(seed: u64) -> Vec<String> {
     let files = testing::texts().expect("tests/in can be read");
     let mut texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
+    // Instructions that are carried as text, and loops in two parts.
+    let forms = include_str!("data/forms.ptx");
+    for entry in ptx::entries(forms).expect("a module") {
+        let kernel = ptx::read(forms, "forms.ptx", Some(&entry), &ptx::Facts::default());
+        texts.push(ir::print(
+            &kernel.unwrap_or_else(|error| panic!("{entry}: {error}")),
+        ));
+    }
     texts.extend((seed..seed + 20).map(|seed| ir::print(&testing::random_kernel(seed, Size::SMALL))));
     texts
 }

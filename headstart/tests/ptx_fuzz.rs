@@ -1,5 +1,5 @@
 //! PTX from nobody: broken copies of the corpus through the parser and behind it, and random flow graphs through the
-//! structurer. `HEADSTART_FUZZ_SECONDS=600` runs each for so long; the seed is that of the other random tests.
+//! structurer; broken launch files. `HEADSTART_FUZZ_SECONDS=600` runs each for so long; the seed is that of the other random tests.
 
 mod common;
 
@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 
 use common::flow::Checked;
 use common::{flow, modules};
-use headstart_testing::{self as testing, Random};
+use headstart::Fault;
+use headstart::front::ptx::import;
+use headstart::tune::{FileSubject, LaunchFile, Subject};
+use headstart_testing::{self as testing, Random, bind};
 
 /// Longest that one broken module may take, in an unoptimised build.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,8 +31,22 @@ fn corpus() -> Vec<String> {
         .map(|path| fs::read_to_string(path).expect("readable"))
         .collect();
     texts.sort();
+    // Forms that are rare in it, masks that the run tells, warps in lockstep, debug information.
+    texts.extend(
+        [
+            FORMS,
+            FORMS,
+            include_str!("ptx_semantics/masks.ptx"),
+            include_str!("ptx_semantics/lockstep.ptx"),
+            include_str!("../../crates/front/tests/ptx/fields.ptx"),
+        ]
+        .map(str::to_owned),
+    );
     texts
 }
+
+/// Entries with the rare forms.
+const FORMS: &str = include_str!("data/forms.ptx");
 
 /// The text with some of its words, characters and lines exchanged, doubled or gone.
 fn mutated(random: &mut Random, text: &str) -> String {
@@ -103,6 +120,52 @@ fn broken_modules_are_read_or_refused() {
     }
     println!("{rounds} broken modules: {read} entries read, {refused} refused");
     assert!(read > 0 && refused > 0);
+}
+
+/// What a launch file can say, for the parameters of `two_loops`; each is a launch of its own.
+const LAUNCHES: [&str; 3] = [
+    "kernel = \"two_loops\"\ngroups = [2, 1, 1]\ngroup = 32\nreadonly = [\"param_1\"]\nunaliased = [\"param_0\"]\nno_overflow = true\n\
+     warp_synchronous = true\nas_opaque = true\nraces = [\"param_0\"]\nshared_bytes = 64\n[parameters.param_0]\nlength = 256\nfill = \"zero\"\n\
+     output = 1e-6\n[parameters.param_1]\nlength = 4096\nfill = \"random\"\nrange = [-1.0, 1.0]\nseed = 7\n[parameters.param_2]\nvalue = 7\n\
+     [[geometries]]\ngroups = 4\nparameters.param_2 = { value = 3 }\n",
+    "groups = 1\ngroup = 32\nraces = true\n[graphs.bags]\nvertices = 64\ndegree = 4\nkind = \"skewed\"\ncolumns = 1000\n[parameters.param_0]\n\
+     end_of = \"param_1\"\n[parameters.param_1]\nfill = \"columns\"\ngraph = \"bags\"\n[parameters.param_2]\ntype = \"f16\"\nvalue = 1.5\n",
+    "groups = 1\ngroup = 32\n[tables.t]\nslots = 64\nload = 0.5\nhash = \"murmur\"\nempty = -1\n[parameters.param_0]\nbuffer = \"param_1\"\n\
+     offset = 16\n[parameters.param_1]\nfill = \"slots\"\ntable = \"t\"\nhits = 0.9\nskew = 0.8\nbelow = 9\nnull = false\nshape = [8, 8]\n",
+];
+
+/// Most elements of a buffer that is made.
+const FEW: u64 = 1 << 16;
+
+#[test]
+fn broken_launch_files_are_read_or_refused() {
+    let mut random = Random::new(testing::base_seed());
+    let start = Instant::now();
+    let (mut rounds, mut launched, mut refused) = (0u64, 0u64, 0u64);
+    while start.elapsed() < limit() {
+        let text = mutated(&mut random, LAUNCHES[(rounds % 3) as usize]);
+        rounds += 1;
+        let begun = Instant::now();
+        let made = LaunchFile::parse(&text, "launch.toml").and_then(|launch| {
+            let imported = import(FORMS, "forms.ptx", Some("two_loops"), &launch.facts())?;
+            let subject = FileSubject::of_module(imported, launch);
+            let workload = subject.workload()?;
+            if workload.bytes() < FEW && workload.geometry().groups < 64 {
+                bind(&workload)?;
+            }
+            Ok(())
+        });
+        match made {
+            Ok(()) => launched += 1,
+            Err(error) => {
+                assert_ne!(error.fault(), Fault::Bug, "{error}\n{text}");
+                refused += 1;
+            }
+        }
+        assert!(begun.elapsed() < PATIENCE, "{:?}\n{text}", begun.elapsed());
+    }
+    println!("{rounds} broken launch files: {launched} launched, {refused} refused");
+    assert!(launched > 0 && refused > 0);
 }
 
 fn random_text(texts: &[String], round: u64) -> &str {

@@ -196,7 +196,7 @@ impl Launch {
         if let Some(required) = kernel.group_size.filter(|&required| required != group) {
             return Err(Error::usage(format!(
                 "`{}` cannot run with work-groups of {}",
-                kernel.name,
+                kernel.shown(),
                 spelled(group)
             ))
             .accepted(format!("it requires {}", spelled(required))));
@@ -212,14 +212,14 @@ impl Launch {
         if kernel.sub_group_size.is_some_and(|required| required != size) {
             return Err(Error::usage(format!(
                 "`{}` cannot run with sub-groups of {size} work-items",
-                kernel.name
+                kernel.shown()
             )));
         }
         let shared = kernel.shared_bytes();
         if shared > device.max_shared_bytes {
             return Err(Error::device(format!(
                 "`{}` takes {shared} bytes of shared memory a work-group",
-                kernel.name
+                kernel.shown()
             ))
             .accepted(format!("{} has at most {}", device.name, device.max_shared_bytes)));
         }
@@ -230,7 +230,7 @@ impl Launch {
         if self.arguments.len() != kernel.params.len() {
             return Err(Error::usage(format!(
                 "`{}` was given {} arguments",
-                kernel.name,
+                kernel.shown(),
                 self.arguments.len()
             ))
             .accepted(format!("it takes {}", kernel.params.len())));
@@ -240,10 +240,10 @@ impl Launch {
             let (given, fits) = match argument {
                 Argument::Scalar(given, _) => (format!("`{given}`"), *given == ty),
                 Argument::Address(_) => ("an address".to_owned(), ty.is_pointer()),
-                // Its target may be seen as another type there.
+                // Its target may be seen as another type there. A kernel that only compares pointers takes them for numbers.
                 Argument::Part(buffer, _) => (
                     format!("a part of a buffer of `{}`", buffer.element()),
-                    ty.is_pointer(),
+                    ty.is_pointer() || ty == Type::I64,
                 ),
                 Argument::Buffer(buffer) => {
                     let element = param.facts.map_or(buffer.element(), |facts| facts.element);
@@ -300,8 +300,10 @@ impl Launch {
         }
         // Parameters may reach different bytes of one buffer where a program has placed it: whoever says so has looked.
         let is_placed = |buffer: &Buffer| self.memory.iter().any(|(_, own)| own.is_same(buffer));
-        for (index, (param, buffer, _)) in pointers().enumerate().filter(|(_, (_, own, _))| !is_placed(own)) {
-            let mut rest = pointers().skip(index + 1);
+        // Nothing is accessed through a number.
+        let accessed = || pointers().filter(|(param, ..)| kernel.ty(param.value).is_pointer());
+        for (index, (param, buffer, _)) in accessed().enumerate().filter(|(_, (_, own, _))| !is_placed(own)) {
+            let mut rest = accessed().skip(index + 1);
             let clash = rest.find(|(other, memory, _)| buffer.is_same(memory) && !may_share(param, other));
             if let Some((other, ..)) = clash {
                 return Err(Error::usage(format!(

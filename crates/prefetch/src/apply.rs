@@ -262,7 +262,7 @@ fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
         false => Ok(loops),
         true => Err(Error::usage(format!(
             "kernel `{}` has no loop that loads from global memory",
-            kernel.name
+            kernel.shown()
         ))),
     }
 }

@@ -190,10 +190,10 @@ pub(super) fn resolve<'c>(
         let what = match known {
             true => format!(
                 "no loop of kernel `{}` loads from `{}`",
-                kernel.name,
+                kernel.shown(),
                 name.param()
             ),
-            false => format!("kernel `{}` has no load `{}`", kernel.name, name.param()),
+            false => format!("kernel `{}` has no load `{}`", kernel.shown(), name.param()),
         };
         let hint = suggest::nearest(name.param(), params.iter().copied());
         let hint = hint
@@ -214,7 +214,7 @@ pub(super) fn resolve<'c>(
     match ids.len() {
         1 => Ok(chosen),
         0 => Err(
-            Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.name))
+            Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.shown()))
                 .accepted(format!("its loads are {}", all_names(candidates))),
         ),
         _ => {

@@ -187,4 +187,34 @@ mod tests {
             "{unrolled} loads, {together} rests"
         );
     }
+
+    /// Whether a counter may wrap around says nothing about which loads are copies of one: rows of a sparse matrix, and all
+    /// others.
+    #[test]
+    fn copies_are_copies_whether_counters_may_wrap_or_not() {
+        let mut unrolled = 0;
+        for text in [
+            include_str!("../../../corpus/strided.ptx"),
+            include_str!("../../../corpus/first.ptx"),
+        ] {
+            for entry in ptx::entries(text).expect("a module") {
+                let most = |no_overflow: bool| {
+                    let facts = Facts {
+                        no_overflow,
+                        ..Facts::default()
+                    };
+                    let kernel = ptx::read(text, "corpus.ptx", Some(&entry), &facts)
+                        .unwrap_or_else(|error| panic!("{entry}: {error}"));
+                    candidates(&kernel)
+                        .iter()
+                        .map(|load| load.copies)
+                        .max()
+                        .unwrap_or(0)
+                };
+                assert_eq!(most(false), most(true), "{entry}");
+                unrolled += u32::from(most(false) > 1);
+            }
+        }
+        assert!(unrolled >= 10, "{unrolled}");
+    }
 }

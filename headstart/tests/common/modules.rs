@@ -1,6 +1,7 @@
 //! Any text as a PTX module: it is read or refused, with the party at fault, and accepted modules can be written again.
 
 use headstart::Fault;
+use headstart::back::machine;
 use headstart::back::ptx::{Options, Target, emit};
 use headstart::front::ptx::{Facts, entries, import};
 use headstart::tune::drop_in::drop_in;
@@ -20,15 +21,20 @@ pub fn check(text: &str) -> (u32, u32) {
             return (0, 1);
         }
     };
+    // Half of the texts with what a launch file may say besides.
+    let more = text.len() % 2 == 1;
     let facts = Facts {
         dynamic_shared_bytes: Some(1024),
         no_overflow: true,
+        as_opaque: more,
+        warp_synchronous: more,
         ..Facts::default()
     };
     let (mut read, mut refused) = (0, 0);
     for name in names.iter().take(MOST_ENTRIES) {
         match import(text, "fuzzed.ptx", Some(name), &facts) {
             Ok(imported) => {
+                machine::lower(&imported.kernel, &machine::Target::nvidia());
                 for error in [
                     emit(&imported.kernel, &Options::new(Target::Sm90)).err(),
                     drop_in(&imported.original, &imported.kernel).err(),

@@ -1,7 +1,9 @@
 //! What each PTX instruction means: against the same in Rust.
 
+mod lockstep;
 mod masks;
 mod numbers;
+mod quads;
 mod together;
 mod words;
 

@@ -1,7 +1,7 @@
-//! Products of matrices among the instructions that are carried as text: how large they are.
+//! Products and moves of matrices among the instructions that are carried as text: how large they are.
 
 use super::program::Class;
-use crate::ir::{Opaque, product_sizes};
+use crate::ir::{Opaque, Space, product_sizes};
 
 /// Bits of an element, by the type's name in PTX.
 const BITS: [(&str, u32); 14] = [
@@ -51,6 +51,57 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
     })
 }
 
+/// The class of a move of a matrix between memory and the registers of a sub-group, and how many instructions assemblers make of
+/// it.
+///
+/// `ldmatrix` and `stmatrix` are one, which moves 16 bytes of a lane; so does `wmma.load` bring factors of 16 bits from shared
+/// memory. Other operands of `wmma` are moved register by register, or two at once where their elements lie side by side.
+pub(super) fn moved(what: &Opaque) -> Option<(Class, u32)> {
+    let words: Vec<&str> = what.name().split('.').collect();
+    let has = |word: &str| words.contains(&word);
+    let space = match (has("shared") || has("shared::cta"), has("global")) {
+        (true, _) => Space::Shared,
+        (_, true) => Space::Global,
+        _ => Space::Generic,
+    };
+    match words[..] {
+        ["ldmatrix", ..] => Some((Class::Load { space, bytes: 16 }, 1)),
+        ["stmatrix", ..] => Some((Class::Store { space, bytes: 16 }, 1)),
+        ["wmma", direction @ ("load" | "store"), part, ..] => {
+            let (rows, columns, inner) = words
+                .iter()
+                .find_map(|word| product_sizes(word))
+                .filter(|&(m, n, k)| m.max(n).max(k) <= 512)?;
+            let bits = words.iter().rev().find_map(|word| match *word {
+                "f32" | "s32" => Some(32),
+                word => BITS.iter().find(|(name, _)| *name == word).map(|&(_, bits)| bits),
+            })?;
+            let elements = match part {
+                "a" => rows * inner,
+                "b" => inner * columns,
+                _ => rows * columns,
+            };
+            let is_factor = matches!(part, "a" | "b");
+            // Whether the elements of a register, or of two, lie side by side.
+            let is_along = has("row") == (part != "b");
+            let width = match (is_factor, is_along) {
+                (true, _) if space == Space::Shared && bits == 16 => 16,
+                (true, true) => bits.max(32) / 8,
+                (false, true) => bits / 4,
+                (_, false) => bits.div_ceil(8),
+            };
+            let count = (elements * bits / 8).div_ceil(32 * width).max(1);
+            let bytes = width.min(16) as u8;
+            let class = match direction {
+                "load" => Class::Load { space, bytes },
+                _ => Class::Store { space, bytes },
+            };
+            Some((class, count))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,5 +141,42 @@ mod tests {
         );
         assert_eq!(of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), None);
         assert_eq!(of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), None);
+    }
+
+    #[test]
+    fn moves_are_as_many_instructions_as_an_assembler_makes() {
+        let of = |text: &str| moved(&Opaque::unknown(format!("{text} {{=0}}, [@0]"), Vec::new()));
+        let load = |space, bytes, count| Some((Class::Load { space, bytes }, count));
+        assert_eq!(
+            of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"),
+            load(Space::Shared, 16, 1)
+        );
+        assert_eq!(
+            of("wmma.load.a.sync.aligned.row.m16n16k16.global.f16"),
+            load(Space::Global, 4, 4)
+        );
+        assert_eq!(
+            of("wmma.load.b.sync.aligned.row.m16n16k16.global.f16"),
+            load(Space::Global, 2, 8)
+        );
+        assert_eq!(
+            of("wmma.load.a.sync.aligned.col.m16n16k16.shared::cta.f16"),
+            load(Space::Shared, 16, 1)
+        );
+        assert_eq!(
+            of("wmma.load.c.sync.aligned.row.m16n16k16.f32"),
+            load(Space::Generic, 8, 4)
+        );
+        assert_eq!(
+            of("wmma.store.d.sync.aligned.row.m32n8k16.global.s32"),
+            Some((
+                Class::Store {
+                    space: Space::Global,
+                    bytes: 8
+                },
+                4
+            ))
+        );
+        assert_eq!(of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"), None);
     }
 }

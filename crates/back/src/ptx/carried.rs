@@ -11,7 +11,10 @@ use crate::error::{Error, Result};
 use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
 
 /// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
-const NEWER: [(&str, &str, (u32, u32)); 6] = [
+const NEWER: [(&str, &str, (u32, u32)); 9] = [
+    ("ld.", ".b128", (8, 4)),
+    ("st.", ".b128", (8, 4)),
+    ("atom.", ".b128", (8, 4)),
     ("mma.", ".e4m3.", (8, 4)),
     ("mma.", ".e5m2.", (8, 4)),
     ("ldmatrix.", ".b8", (8, 6)),
@@ -68,6 +71,34 @@ pub(super) fn declarations(kernel: &Kernel, declared: &str) -> String {
     text
 }
 
+/// An instruction on registers of 128 bits, from one on pairs of registers; the first pair is the result, if there is one.
+///
+/// ```text
+/// before    atom.exch.b128 {%rd1, %rd2}, [%rd3], {%rd4, %rd5}
+/// after     { .reg .b128 q0, q1; mov.b128 q1, {%rd4, %rd5}; atom.exch.b128 q0, [%rd3], q1; mov.b128 {%rd1, %rd2}, q0; }
+/// ```
+fn with_quads(text: &str, has_result: bool) -> String {
+    let (mut names, mut before, mut behind, mut whole) =
+        (Vec::new(), String::new(), String::new(), String::new());
+    let mut rest = text;
+    while let Some((plain, pair, after)) = rest
+        .split_once('{')
+        .and_then(|(plain, open)| open.split_once('}').map(|(pair, after)| (plain, pair, after)))
+    {
+        let name = format!("q{}", names.len());
+        whole.push_str(plain);
+        whole.push_str(&name);
+        match has_result && names.is_empty() {
+            true => behind.push_str(&format!(" mov.b128 {{{pair}}}, {name};")),
+            false => before.push_str(&format!(" mov.b128 {name}, {{{pair}}};")),
+        }
+        names.push(name);
+        rest = after;
+    }
+    whole.push_str(rest);
+    format!("{{ .reg .b128 {};{before} {whole};{behind} }}", names.join(", "))
+}
+
 impl Emitter<'_> {
     /// An instruction that is carried.
     ///
@@ -84,7 +115,11 @@ impl Emitter<'_> {
             // Not every instruction takes numbers where it takes registers.
             given.push(self.in_register(value));
         }
-        self.line(&what.written(&made, &given));
+        let text = what.written(&made, &given);
+        match what.name().ends_with(".b128") {
+            true => self.line(&with_quads(&text, results.len() == 2)),
+            false => self.line(&text),
+        }
         Ok(())
     }
 
@@ -119,5 +154,22 @@ impl Emitter<'_> {
             }
             _ => operand,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_of_registers_become_registers_of_128_bits() {
+        assert_eq!(
+            with_quads("atom.exch.b128 {%rd1, %rd2}, [%rd3], {%rd4, %rd5}", true),
+            "{ .reg .b128 q0, q1; mov.b128 q1, {%rd4, %rd5}; atom.exch.b128 q0, [%rd3], q1; mov.b128 {%rd1, %rd2}, q0; }"
+        );
+        assert_eq!(
+            with_quads("st.relaxed.gpu.b128 [%rd3], {%rd4, %rd5}", false),
+            "{ .reg .b128 q0; mov.b128 q0, {%rd4, %rd5}; st.relaxed.gpu.b128 [%rd3], q0; }"
+        );
     }
 }

@@ -184,7 +184,9 @@ fn inner_loops(kernel: &Kernel, definitions: &Definitions, region: &Region, into
             });
             if is_innermost && !loads.is_empty() {
                 let summary = summarize(kernel, definitions, op);
-                let counter = summary.exit.ok().map(|exit| exit.param);
+                // Whether a counter may wrap around says nothing about how far it goes at once.
+                let unless = summary.unless_wraps.map(|unless| unless.exit);
+                let counter = summary.exit.ok().or(unless).map(|exit| exit.param);
                 let steps =
                     match counter.map(|param| (summary.params[param], summary.steps[param])) {
                         Some((param, Step::Constant(step))) if kernel.ty(param).is_integer() => {

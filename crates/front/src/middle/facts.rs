@@ -20,6 +20,9 @@ pub struct Facts {
     pub unbounded_variables: bool,
     /// Instructions that are not understood are carried as text, and nothing is taken for granted of them.
     pub as_opaque: bool,
+    /// The work-items of a sub-group run in lockstep, as on GPUs before Volta: they meet before and after each access to shared
+    /// memory.
+    pub warp_synchronous: bool,
     /// What the assembler made of each sum that the text leaves to it, in the order in which they stand, once somebody found
     /// out.
     pub fused: Option<Vec<Fused>>,

@@ -116,7 +116,9 @@ impl<'t> Translator<'_, 't> {
             id,
             cache: cache_use(instruction),
         };
+        self.in_lockstep(b, pointer);
         let results = b.push(kind, &vec![ty; to.len()]);
+        self.in_lockstep(b, pointer);
         for (register, result) in to.iter().zip(results) {
             self.set(b, values, register, result, numeric.signed)?;
         }
@@ -166,8 +168,20 @@ impl<'t> Translator<'_, 't> {
             values: stored,
             cache: cache_use(instruction),
         };
+        self.in_lockstep(b, pointer);
         b.push(kind, &[]);
+        self.in_lockstep(b, pointer);
         Ok(())
+    }
+
+    /// Where the launch file says so, the active work-items of a sub-group meet around an access to shared memory: those that
+    /// run in lockstep see each other's accesses in the order of the text.
+    fn in_lockstep(&self, b: &mut Builder<'_>, pointer: Value) {
+        let may_be_shared = matches!(b.kernel.ty(pointer), Type::Ptr(Space::Shared | Space::Generic));
+        if self.source.facts.warp_synchronous && may_be_shared {
+            let active = b.active();
+            b.meet(Meeting::SubGroup(Some(active)));
+        }
     }
 
     /// `prefetch.global.L2 [a]`.

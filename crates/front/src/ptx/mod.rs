@@ -30,6 +30,7 @@ mod compare;
 mod contract;
 mod convert;
 mod data;
+mod fields;
 mod float;
 mod flow;
 #[cfg(test)]
@@ -43,6 +44,7 @@ mod opaque;
 mod original;
 mod parameters;
 mod parse;
+mod quads;
 mod scratch;
 mod slots;
 mod structure;
@@ -58,7 +60,7 @@ pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, verify};
 use crate::names;
 use crate::suggest::{accepted, quoted};
@@ -84,7 +86,10 @@ impl<'t> Module<'t> {
     /// # Errors
     /// The text is no PTX module: what, and in which line.
     pub fn new(text: &'t str, file: &'t str) -> Result<Module<'t>> {
-        let tree = parse::module(text)?;
+        let tree = parse::module(text).map_err(|error| match text.contains(".version") {
+            true => error,
+            false => error.accepted("PTX as text, which begins with `.version`: `nvcc -ptx` writes it"),
+        })?;
         Ok(Module {
             text,
             shared: None,
@@ -168,13 +173,41 @@ impl<'t> Module<'t> {
                 bytes += entry.body_end - entry.body.0;
                 bytes <= MOST_BYTES_TRIED
             });
-        few.filter(|entry| self.translate(entry.name, facts).is_ok())
+        few.filter(|entry| translate(self, entry.name, facts).is_ok())
             .map(|entry| entry.name)
             .collect()
     }
 
+    /// Reads an entry. A refusal says whether carrying what is not understood as text would get further: it is tried.
     fn translate(&self, name: &str, facts: &Facts) -> Result<Imported> {
-        translate(self, name, facts)
+        let error = match translate(self, name, facts) {
+            Err(error) if error.fault() == Fault::Input && !facts.as_opaque => error,
+            result => return result,
+        };
+        let carrying = Facts {
+            as_opaque: true,
+            ..facts.clone()
+        };
+        let note = match translate(self, name, &carrying) {
+            Ok(_) => {
+                return Err(error.or_accepted(
+                    "`--as-opaque`, which carries the instruction as text, with nothing known of it",
+                ));
+            }
+            Err(other) if (other.what(), other.place()) == (error.what(), error.place()) => {
+                "`--as-opaque` gets no further".to_owned()
+            }
+            Err(other) => format!(
+                "`--as-opaque` gets no further than {}: {}",
+                other.place().unwrap_or("the end"),
+                other.what()
+            ),
+        };
+        let known = error
+            .accepts()
+            .map(|known| format!("{known}; "))
+            .unwrap_or_default();
+        Err(error.accepted(format!("{known}{note}")))
     }
 }
 
@@ -237,7 +270,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         file,
         tree: ref module,
     } = *of;
-    let about = |error: Error| error.about(format!("entry {}", quoted(name)));
+    let about = |error: Error| error.about(format!("entry {}", quoted(&names::shown(name))));
     let function = entries_of(module)
         .find(|entry| entry.name == name)
         .ok_or_else(|| Error::bug("an entry that was found is lost"))?;
@@ -250,11 +283,14 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     scratch::copies_to_hints(&mut body, &arrays);
     asynchronous::name_groups(&mut body).map_err(about)?;
     carry::name_flag(&mut body);
+    quads::halve(&mut body);
     taken::name_places(&mut body, function);
     workspace::name(&mut body);
     let variables = used_variables(module, &body);
     let flow = flow::flow(&body).map_err(about)?;
-    let slots = slots::slots(function, &body, &variables).map_err(about)?;
+    let mut slots = slots::slots(function, &body, &variables).map_err(about)?;
+    let fields = fields::in_source(text, function, &mut slots);
+    let facts = &fields::facts_of_slots(function.name, facts, &slots, &fields)?;
     let kinds = kinds::kinds(&slots, &body, &variables);
     let structure::Structured {
         kernel,
@@ -290,6 +326,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         spaces_inferred,
         as_opaque: facts.as_opaque,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
+        fields,
     })
     .map_err(about)?;
     Ok(Imported { kernel, original })

@@ -9,6 +9,7 @@
 //! ([`Facts::as_opaque`](super::Facts)), with nothing known about them.
 
 use super::kinds::space_of;
+use super::quads::is_whole;
 use super::structure::Translator;
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
@@ -121,6 +122,12 @@ fn knowledge(instruction: &Instruction<'_>) -> Option<Knowledge> {
         | "call" => WORST,
         "cp" if has("bulk") || has("mbarrier") || has("reduce") => WORST,
         "red" | "st" if has("async") => WORST,
+        // One operation of 16 bytes: each lane for itself.
+        "atom" | "ld" | "st" if is_whole(instruction) => Knowledge {
+            touches: Touches::Anything,
+            orders: ["acquire", "release", "acq_rel"].iter().any(|word| has(word)),
+            ..ALONE
+        },
         _ => return None,
     })
 }

@@ -26,6 +26,9 @@ pub struct Original {
     pub body: Range<usize>,
     /// Where each of the kernel's parameters comes from.
     pub parameters: Vec<Origin>,
+    /// The name of each of them in the source, with the path to a structure's member (`args.inner.scale`), where the module's debug
+    /// information has it.
+    pub fields: Vec<Option<String>>,
     /// Bytes of all that the launch passes.
     pub parameter_bytes: u64,
     /// Where each of the entry's own parameters starts in that, and its size, in bytes.
@@ -137,6 +140,8 @@ pub(super) struct Pieces<'p, 't> {
     pub spaces_inferred: bool,
     /// [`Facts::as_opaque`](super::Facts::as_opaque).
     pub as_opaque: bool,
+    /// The names in the source of the kernel's parameters.
+    pub fields: Vec<Option<String>>,
 }
 
 /// Keeps what is needed of a module.
@@ -213,6 +218,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         start: function.start,
         body: function.body.0..function.body_end,
         parameters,
+        fields: pieces.fields.clone(),
         parameter_bytes,
         layout,
         arrays,

@@ -46,16 +46,6 @@ pub(super) fn parameter_name<'t>(entry: &str, name: &'t str) -> &'t str {
 /// Gives the kernel its parameters and arrays.
 pub(super) fn declare(translator: &mut Translator<'_, '_>, kernel: &mut Kernel) -> Result<()> {
     let source = translator.source;
-    let function = source.function;
-    for name in source.facts.parameters.keys() {
-        let names = || source.slots.all.iter().map(|slot| slot.name.as_str());
-        if !names().any(|known| known == name) {
-            return Err(
-                Error::usage(format!("`{}` has no parameter {}", function.name, quoted(name)))
-                    .accepted(crate::suggest::accepted(name, "parameters", names())),
-            );
-        }
-    }
     for (number, slot) in source.slots.all.iter().enumerate() {
         let name = &slot.name;
         let at = |error: Error| error.at(format!("parameter `{name}`"));
@@ -158,7 +148,7 @@ fn pointer_facts(
         }
     }
     let commonest = elements.into_iter().max_by_key(|&(ty, count)| (count, ty));
-    let element = commonest.map_or(Type::I8, |(ty, _)| ty);
+    let element = commonest.map(|(ty, _)| ty).or(slot.element).unwrap_or(Type::I8);
     let given = source.facts.parameters.get(&slot.name);
     let mut given = given.copied().unwrap_or_default();
     if let Some(variable) = variable {
@@ -211,6 +201,10 @@ fn reaches(translator: &Translator<'_, '_>, base: Register, number: usize) -> bo
 fn element(translator: &Translator<'_, '_>, instruction: &Instruction<'_>) -> Option<Type> {
     if instruction.opcode == "cp" {
         return copied(translator, instruction);
+    }
+    // Sixteen bytes at once are two numbers.
+    if super::quads::is_whole(instruction) {
+        return Some(Type::I64);
     }
     let ty = type_of(instruction.last())?;
     let value = match instruction.opcode {

@@ -18,7 +18,7 @@ use super::taken::taken;
 use super::tree::{Body, Function, Instruction, Operand, Statement, Variable};
 use super::workspace::{self, WORKSPACE};
 use crate::error::{Error, Result};
-use crate::ir::limits;
+use crate::ir::{Type, limits};
 use crate::suggest::quoted;
 
 /// A scalar that the entry is given.
@@ -32,6 +32,8 @@ pub(super) struct Slot<'t> {
     pub from: From<'t>,
     /// The space and alignment of its target, if the text declares it a pointer.
     pub pointer: Option<(&'t str, u64)>,
+    /// The numbers that it points to, as the source declares them.
+    pub element: Option<Type>,
 }
 
 /// Where a slot comes from.
@@ -104,6 +106,7 @@ pub(super) fn slots<'t>(
                 ty: param.ty,
                 from: From::Parameter(param.name, 0),
                 pointer: param.pointer,
+                element: None,
             });
             continue;
         };
@@ -115,6 +118,7 @@ pub(super) fn slots<'t>(
                 ty: "u64",
                 from: From::Structure(param.name, length),
                 pointer: Some(("global", param.align)),
+                element: None,
             });
         }
         let found = match members(body, param.name, length) {
@@ -128,6 +132,7 @@ pub(super) fn slots<'t>(
                 ty,
                 from: From::Parameter(param.name, offset),
                 pointer: None,
+                element: None,
             });
         }
     }
@@ -144,6 +149,7 @@ pub(super) fn slots<'t>(
             ty: "u64",
             from: From::Variable(variable.name),
             pointer: Some(("global", variable.align)),
+            element: None,
         });
     }
     if workspace::is_named(body) {
@@ -153,6 +159,7 @@ pub(super) fn slots<'t>(
             ty: "u64",
             from: From::Workspace,
             pointer: Some(("global", 8)),
+            element: None,
         });
     }
     // Two things of one name would be one thing in plans and launch files.

@@ -12,7 +12,7 @@ use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
 use super::{kinds, library, parameters as given};
 use crate::cleanup;
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::ir::{Array, Builder, FloatMode, Fused, Kernel, Place, PlaceData, Type, Value};
 use crate::middle::address::Shapes;
 use crate::middle::facts::Facts;
@@ -163,12 +163,8 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
             let place = self.place(b, instruction.location, instruction.line);
             b.at(place);
             if let Err(error) = self.instruction(b, values, instruction) {
-                let carried = match self.source.facts.as_opaque {
-                    true => self.carry(b, values, instruction),
-                    false => Err(self.would_be_carried(instruction, error.clone())),
-                };
-                if let Err(other) = carried {
-                    let error = if self.source.facts.as_opaque { error } else { other };
+                let is_carried = self.source.facts.as_opaque && self.carry(b, values, instruction).is_ok();
+                if !is_carried {
                     let label = instruction.location.and_then(|location| location.function);
                     let called = label.and_then(|label| library::function(self.source.text, label));
                     let error = match called {
@@ -224,17 +220,6 @@ impl<'t> Translator<'_, 't> {
         let place = b.kernel.places.push(data);
         self.places.insert(key, place);
         place
-    }
-
-    /// An error about an instruction; whether it could be carried as text.
-    fn would_be_carried(&self, instruction: &Instruction<'t>, error: Error) -> Error {
-        let is_jump = matches!(instruction.opcode, "bra" | "brx" | "ret" | "exit" | "trap");
-        match is_jump || error.fault() != Fault::Input {
-            true => error,
-            false => error.or_accepted(
-                "`--as-opaque`, which carries the instruction as text, with nothing known of it",
-            ),
-        }
     }
 
     /// Writes one instruction.

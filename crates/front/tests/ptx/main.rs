@@ -2,6 +2,7 @@
 
 mod atomics;
 mod corpus;
+mod fields;
 mod mutations;
 
 use std::sync::Arc;

@@ -1,10 +1,13 @@
 //! A kernel: its parameters, arrays, values, labels, source places, loads, and its body.
 
+use std::borrow::Cow;
+
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap, entity_impl};
 
 use super::hint::{CacheLevel, HintSource};
 use super::op::{Op, OpKind};
 use super::types::{Space, Type};
+use crate::names;
 
 /// A value: a parameter, a constant, or the result of one operation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,6 +205,11 @@ pub struct FloatMode {
 }
 
 impl Kernel {
+    /// Its name as people read it.
+    pub fn shown(&self) -> Cow<'_, str> {
+        names::shown(&self.name)
+    }
+
     /// The place of operations whose source is unknown.
     pub const NOWHERE: Place = Place(0);
 

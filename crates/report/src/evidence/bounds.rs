@@ -245,6 +245,7 @@ mod tests {
             loop_place: "k.rs:3:5".to_owned(),
             chain: vec!["indices".to_owned()],
             bytes: 4,
+            copies: 1,
             refusal: refusal.map(str::to_owned),
         }
     }

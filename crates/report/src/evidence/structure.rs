@@ -19,6 +19,8 @@ pub struct LoopLoad {
     pub chain: Vec<String>,
     /// Bytes that a work-item reads.
     pub bytes: u32,
+    /// How often it stands in that loop: more than once where a compiler unrolled it.
+    pub copies: u32,
     /// Why it cannot be fetched early, if it cannot.
     pub refusal: Option<String>,
 }
@@ -38,6 +40,7 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
         loop_place: places.get(&candidate.looped).cloned().unwrap_or_default(),
         chain: chain(candidate, &all),
         bytes: candidate.bytes,
+        copies: candidate.copies,
         refusal: refusal(kernel, candidate),
     };
     all.iter().map(found).collect()

@@ -136,7 +136,7 @@ impl WorkGroup<'_> {
     }
 
     /// Notes the order that a strong operation of a work-item establishes.
-    fn operate(&mut self, strong: Strong, at: Location, item: u32) {
+    pub(super) fn operate(&mut self, strong: Strong, at: Location, item: u32) {
         let Some(checks) = &mut self.checks else {
             return;
         };
@@ -174,7 +174,7 @@ impl WorkGroup<'_> {
         }
     }
 
-    fn tick(&mut self) {
+    pub(super) fn tick(&mut self) {
         if let Some(checks) = &mut self.checks {
             checks.tick();
         }

@@ -12,8 +12,8 @@ use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::state::meant_by;
 use super::work_group::{SubGroup, WorkGroup};
 use super::written::{SameBits, Written};
-use crate::Result;
 use crate::ir::{NoWrapOp, Place, Races, Space, Type, Wrap};
+use crate::{Error, Result};
 
 /// The records of the checking mode.
 #[derive(Debug)]
@@ -109,6 +109,13 @@ fn has_seen(
 /// Where the memory of a strong access begins, one of whose bytes this is.
 fn start_of(byte: u64, touch: &Touch) -> u64 {
     byte & !((1 << touch.strength.size()) - 1)
+}
+
+/// A race within a sub-group, with the statement that a launch file may make about it.
+fn in_lockstep(error: Error) -> Error {
+    error.or_accepted(
+        "where the work-items of a sub-group run in lockstep, as on GPUs before Volta, `warp_synchronous = true` in the launch file of PTX",
+    )
 }
 
 /// The cell no longer holds a strong write.
@@ -310,7 +317,12 @@ impl WorkGroup<'_> {
                 found
             });
             if let Some(with) = conflict {
-                return Err(self.race(access, Space::Shared, address, item, place, with));
+                let is_within = touch.item / group.2.max(1) == with.item / group.2.max(1);
+                let race = self.race(access, Space::Shared, address, item, place, with);
+                return Err(match is_within {
+                    true => in_lockstep(race),
+                    false => race,
+                });
             }
             if touch.wrote && touch.strength.is_plain() && !checks.locations.is_empty() {
                 forget_location(&mut checks.locations, cell, shift, history.writer());

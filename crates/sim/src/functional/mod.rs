@@ -44,6 +44,7 @@ mod places;
 mod prefetch;
 mod printed;
 mod pure;
+mod quads;
 mod reports;
 mod run;
 mod sample;
@@ -76,6 +77,7 @@ pub use buffer::BufferMemory;
 pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
+pub(crate) use matrix::{Matrix, Piece};
 #[doc(hidden)]
 pub use reports::{beyond_its_end, has_not_ended};
 pub use run::{CompiledKernel, Groups, Messages};

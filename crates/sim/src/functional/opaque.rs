@@ -1,6 +1,6 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
-//! Tensor cores are [`matrix`](super::matrix)'s. What only takes time or orders what is in order here does nothing. Clocks count how
+//! Tensor cores are [`matrix`](super::matrix)'s, operations on 16 bytes [`quads`](super::quads)'. What only takes time or orders what is in order here does nothing. Clocks count how
 //! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
 //! copies and textures are not run.
 
@@ -8,7 +8,8 @@ use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
-use super::matrix::{Matrix, Run};
+use super::matrix::{Matrix, Piece, Run};
+use super::quads::Quad;
 use super::short_float::ShortFloat;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::conversion::Conversion;
@@ -39,15 +40,29 @@ pub struct Carried {
     known: Option<Known>,
     /// The tensor-core instruction that it is.
     matrix: Option<Matrix>,
+    /// The operation on 16 bytes that it is.
+    quad: Option<Quad>,
 }
 
 impl Carried {
+    /// The memory that a move of a matrix touches, and whether it writes there; none of other instructions.
+    pub fn moves(&self) -> Option<(Space, bool)> {
+        self.matrix.as_ref().and_then(Matrix::moves)
+    }
+
+    /// The accesses of a move of a matrix, as a sub-group makes them one after the other.
+    pub fn pieces(&self, values: &[(Type, Slot)], registers: &Registers) -> Vec<Piece> {
+        let matrix = self.matrix.as_ref();
+        matrix.map_or(Vec::new(), |matrix| matrix.pieces(values, registers))
+    }
+
     /// Reads an instruction that takes this many operands.
     pub fn new(what: &Opaque, operands: usize) -> Carried {
         Carried {
             what: what.clone(),
             known: known(what),
             matrix: Matrix::read(&what.text, what.makes.len(), operands),
+            quad: Quad::read(&what.text, what.makes.len(), operands),
         }
     }
 }
@@ -116,6 +131,9 @@ impl WorkGroup<'_> {
                 place,
             };
             return self.matrix(matrix, &run, registers);
+        }
+        if let Some(quad) = &carried.quad {
+            return self.quad(quad, to, values, registers, (sub_group, mask), place);
         }
         let Some(known) = carried.known else {
             return Err(Error::device(format!(

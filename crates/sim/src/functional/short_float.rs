@@ -7,10 +7,15 @@
 //! | `tf32` | 8, 10 bits | of `f32` | `0x7fffffff` |
 //!
 //! PTX has conversions to 8 bits with `.satfinite` alone: what is greater becomes the greatest number. They round to the nearest,
-//! ties to even; those to `tf32` as they say, `.rna` ties away from zero. Of a NaN nothing is left, its sign neither.
+//! ties to even; those to `tf32` as they say, `.rna` ties away from zero, and stay finite only where they say so. A NaN becomes
+//! the one in the table: its sign is lost, too.
 
 use super::matrix::half_of_e4m3;
 use half::f16;
+
+/// Infinity as a `tf32`, and the number below it.
+const INFINITE: u32 = 0x7f80_0000;
+const GREATEST_TF32: u32 = 0x7f7f_e000;
 
 /// A format of 8 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +66,10 @@ enum What {
     FromHalves(Eight),
     /// A pair becomes one of halves.
     ToHalves(Eight),
-    Tf32(Shortens),
+    Tf32 {
+        how: Shortens,
+        finite: bool,
+    },
 }
 
 impl ShortFloat {
@@ -75,12 +83,15 @@ impl ShortFloat {
             return None;
         }
         let what = match (to, from) {
-            ("tf32", "f32") if !has("satfinite") => What::Tf32(match (has("rna"), has("rn"), has("rz")) {
-                (true, false, false) => Shortens::TiesAway,
-                (false, true, false) => Shortens::TiesEven,
-                (false, false, true) => Shortens::TowardsZero,
-                _ => return None,
-            }),
+            ("tf32", "f32") => What::Tf32 {
+                how: match (has("rna"), has("rn"), has("rz")) {
+                    (true, false, false) => Shortens::TiesAway,
+                    (false, true, false) => Shortens::TiesEven,
+                    (false, false, true) => Shortens::TowardsZero,
+                    _ => return None,
+                },
+                finite: has("satfinite"),
+            },
             (to, "f32") if has("rn") && has("satfinite") => What::FromSingles(Eight::read(to)?),
             (to, "f16x2") if has("rn") && has("satfinite") => What::FromHalves(Eight::read(to)?),
             ("f16x2", from) if has("rn") && !has("satfinite") => What::ToHalves(Eight::read(from)?),
@@ -103,7 +114,10 @@ impl ShortFloat {
                 let halves = [first as u8, (first >> 8) as u8].map(|bits| u64::from(self.half(eight, bits)));
                 halves[0] | halves[1] << 16
             }
-            What::Tf32(how) => u64::from(self.tf32(how, first as u32)),
+            What::Tf32 { how, finite } => match (self.tf32(how, first as u32), finite) {
+                (bits, true) if bits & 0x7fff_ffff == INFINITE => u64::from(bits & 1 << 31 | GREATEST_TF32),
+                (bits, _) => u64::from(bits),
+            },
         }
     }
 
@@ -225,6 +239,14 @@ mod tests {
         assert_eq!(converted("cvt.rz.tf32.f32", 0xbf80_1fff, 0), 0xbf80_0000);
         assert_eq!(converted("cvt.rna.tf32.f32", 0xff80_0000, 0), 0xff80_0000);
         assert_eq!(converted("cvt.rna.tf32.f32", 0x7f80_0001, 0), 0x7fff_ffff);
+        // The greatest single is rounded up to infinity, which `.satfinite` avoids.
+        assert_eq!(converted("cvt.rna.tf32.f32", 0x7f7f_ffff, 0), 0x7f80_0000);
+        let finite = |bits| converted("cvt.rna.satfinite.tf32.f32", bits, 0);
+        assert_eq!(
+            (finite(0x7f7f_ffff), finite(0xff80_0000)),
+            (0x7f7f_e000, 0xff7f_e000)
+        );
+        assert_eq!(finite(0x7f80_0001), 0x7fff_ffff);
     }
 
     #[test]

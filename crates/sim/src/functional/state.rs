@@ -212,7 +212,11 @@ impl<'l> LaunchState<'l> {
                 Argument::Part(buffer, start) => (buffer, *start),
             };
             let memory: Arc<BufferMemory> = buffer.implementation()?;
-            let read_only = param.facts.is_some_and(|facts| facts.read_only);
+            // Nothing is written through a number.
+            let read_only = match kernel.ty(param.value).is_pointer() {
+                true => param.facts.is_some_and(|facts| facts.read_only),
+                false => true,
+            };
             let known = buffers
                 .iter()
                 .position(|known| Arc::ptr_eq(&known.memory, &memory));
@@ -285,7 +289,7 @@ impl<'l> LaunchState<'l> {
         {
             return Err(Error::device(format!(
                 "`{}` is launched in {groups} work-groups that may see each other's writes, which the simulator runs one by one",
-                kernel.name
+                kernel.shown()
             ))
             .accepted(format!("at most {}", 1u64 << (u32::BITS - group_bits.min(u32::BITS)))));
         }

@@ -112,7 +112,7 @@ impl<'l> WorkGroup<'l> {
         if bytes > state.options.group_memory_limit {
             return Err(Error::device(format!(
                 "a work-group of `{}` takes {bytes} bytes of memory in the simulator",
-                state.kernel.name
+                state.kernel.shown()
             ))
             .accepted(format!("at most {}", state.options.group_memory_limit)));
         }

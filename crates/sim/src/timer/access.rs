@@ -1,7 +1,7 @@
 //! The memory accesses of an instruction, and their completion times.
 
 use super::stalls::StallReason;
-use crate::functional::{LANES, Lanes, Mask, from_generic};
+use crate::functional::{LANES, Lanes, Mask, Piece, from_generic};
 use crate::ir::Space;
 use crate::memory::{Access, MemorySystem};
 use crate::model::{PrefetchInstruction, Reached};
@@ -15,6 +15,8 @@ pub(super) enum Touched {
     At(Lanes, u32),
     /// So many bytes at each work-item's first address, for its second.
     Both(Lanes, Lanes, u32),
+    /// One access after the other, of the lanes that each names.
+    Several(Vec<Piece>),
 }
 
 /// Which way data go.
@@ -48,13 +50,50 @@ pub(super) fn access(
     mask: Mask,
     direction: Direction,
 ) -> Answer {
-    let at_once = Answer {
+    let mut last = Answer {
         done: now + 1,
         cause: StallReason::Wait,
         is_behind_copies: false,
     };
-    let Touched::At(addresses, bytes) = touched else {
-        return at_once;
+    match touched {
+        Touched::At(addresses, bytes) => one(memory, core, now, (addresses, *bytes), space, mask, direction),
+        Touched::Several(pieces) => {
+            for piece in pieces {
+                let addresses = (&piece.addresses, piece.bytes);
+                let answer = one(
+                    memory,
+                    core,
+                    now,
+                    addresses,
+                    space,
+                    mask.and(piece.mask),
+                    direction,
+                );
+                if answer.done >= last.done {
+                    (last.done, last.cause) = (answer.done, answer.cause);
+                }
+                last.is_behind_copies |= answer.is_behind_copies;
+            }
+            last
+        }
+        Touched::None | Touched::Both(..) => last,
+    }
+}
+
+/// An access of so many bytes at each work-item's address.
+fn one(
+    memory: &mut MemorySystem,
+    core: usize,
+    now: u64,
+    (addresses, bytes): (&Lanes, u32),
+    space: Space,
+    mask: Mask,
+    direction: Direction,
+) -> Answer {
+    let at_once = Answer {
+        done: now + 1,
+        cause: StallReason::Wait,
+        is_behind_copies: false,
     };
     if mask.is_empty() {
         return at_once;
@@ -74,7 +113,7 @@ pub(super) fn access(
     let access = Access {
         addresses,
         mask: mask.0,
-        bytes: *bytes,
+        bytes,
     };
     let time = now as f64;
     let answer = |done: f64, cause| Answer {

@@ -146,7 +146,8 @@ impl Code {
         if program.registers > u32::from(u16::MAX) {
             return Err(Error::device(format!(
                 "`{}` needs {} registers before they are shared",
-                program.kernel.name, program.registers
+                program.kernel.shown(),
+                program.registers
             ))
             .accepted(format!("the timer tracks {}", u16::MAX)));
         }
@@ -409,7 +410,10 @@ fn action(
     let found = match class {
         Class::None => Some(Action::Mark),
         Class::Load { space, bytes } => {
-            let loads = find(|kind| matches!(kind, LaneOpKind::Load { .. }));
+            let loads = find(|kind| match kind {
+                LaneOpKind::Opaque { what, .. } => matches!(what.moves(), Some((_, false))),
+                kind => matches!(kind, LaneOpKind::Load { .. }),
+            });
             match loads {
                 Some(step) => Some(Action::Load { space, step }),
                 // No operation of the kernel: its own registers.
@@ -417,7 +421,10 @@ fn action(
             }
         }
         Class::Store { space, bytes } => {
-            let stores = find(|kind| matches!(kind, LaneOpKind::Store { .. }));
+            let stores = find(|kind| match kind {
+                LaneOpKind::Opaque { what, .. } => matches!(what.moves(), Some((_, true))),
+                kind => matches!(kind, LaneOpKind::Store { .. }),
+            });
             match stores {
                 Some(step) => Some(Action::Store { space, step }),
                 // No operation of the kernel: its own registers.

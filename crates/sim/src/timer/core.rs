@@ -347,7 +347,8 @@ impl<'l> Core<'l> {
         if self.issued > self.limit {
             return Err(Error::input(format!(
                 "`{}` does not end: a core has issued {} instructions",
-                code.program.kernel.name, self.limit
+                code.program.kernel.shown(),
+                self.limit
             )));
         }
         let issuing = &mut self.schedulers[scheduler];
@@ -392,6 +393,11 @@ impl<'l> Core<'l> {
                         } => {
                             let values = &resident.values;
                             touched = Touched::Both(*values.get(source), *values.get(target), bytes);
+                        }
+                        LaneOpKind::Opaque {
+                            ref what, ref values, ..
+                        } if what.moves().is_some() => {
+                            touched = Touched::Several(what.pieces(values, &resident.values));
                         }
                         _ => {}
                     }

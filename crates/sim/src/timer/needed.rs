@@ -7,7 +7,8 @@
 use cranelift_entity::SecondaryMap;
 
 use crate::back::machine::{Control, MachineProgram, Step};
-use crate::ir::{Kernel, Op, OpKind, Space, Value};
+use crate::functional::Matrix;
+use crate::ir::{Given, Kernel, Op, OpKind, Opaque, Space, Value};
 
 /// How much of a step has to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,14 @@ impl Needed {
                     search.need(from);
                 }
                 OpKind::Wait(token) => search.need(token),
+                OpKind::Opaque(ref what, ref given) => {
+                    let operands = moved(what, given)
+                        .into_iter()
+                        .flat_map(|own| own.address_operands().collect::<Vec<_>>());
+                    operands
+                        .filter_map(|operand| given.0.get(operand))
+                        .for_each(|&value| search.need(value));
+                }
                 // It fails where this is not below 32.
                 OpKind::Shuffle { by, .. } => search.need(by),
                 _ => {}
@@ -106,6 +115,12 @@ impl Needed {
             | OpKind::Active => {
                 return Need::All;
             }
+            // A matrix that is stored where others read it.
+            OpKind::Opaque(ref what, ref given)
+                if written(what, given).is_some_and(|space| self.holds(Some(space))) =>
+            {
+                return Need::All;
+            }
             // Most cannot be run; what they make is wanted or not.
             OpKind::Opaque(..) if op.results.iter().all(|&result| !self.has(result)) => return Need::Nothing,
             // Nobody reads it while time is told.
@@ -128,6 +143,17 @@ impl Needed {
             None => self.memory.contains(&true),
         }
     }
+}
+
+/// The move of a matrix that a carried instruction is.
+fn moved(what: &Opaque, given: &Given) -> Option<Matrix> {
+    Matrix::read(&what.text, what.makes.len(), given.0.len()).filter(|matrix| matrix.moves().is_some())
+}
+
+/// The memory that it writes.
+fn written(what: &Opaque, given: &Given) -> Option<Space> {
+    let (space, writes) = moved(what, given)?.moves()?;
+    writes.then_some(space)
 }
 
 /// Where in [`Needed::memory`] a memory is; generic pointers may lead to any.

@@ -296,7 +296,7 @@ fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footp
     if occupancy.groups_per_core == 0 {
         return Err(Error::device(format!(
             "a work-group of `{}` does not fit into a core of {}: {} work-items, {} registers each, {} bytes of shared memory",
-            program.kernel.name, model.title, footprint.group, footprint.registers, footprint.shared
+            program.kernel.shown(), model.title, footprint.group, footprint.registers, footprint.shared
         ))
         .accepted(format!("it is limited by {}", occupancy.limit())));
     }

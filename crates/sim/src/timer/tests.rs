@@ -814,3 +814,99 @@ fn tensor_cores_take_as_long_as_on_an_h100() {
     let busy = (products(6, 16, false) - products(4, 16, false)) / (2.0 * 100.0 * 16.0);
     assert!((1.4..1.7).contains(&busy), "{busy} cycles");
 }
+
+/// A kernel that moves matrices once: `pointer` is computed from `%matrix`, `%tile` in shared memory, and the lane.
+fn moves(body: &str) -> LaunchTime {
+    let bench = Bench::new("h100", &[]).with_cores(Cores::Exactly(1));
+    let text = format!(
+        "hsir 1
+        kernel @moves(%matrix: ptr.global i32[%length] align 16 unaliased, %length: i64, %out: ptr.global i32[32:i64] align 4 unaliased) {{
+          shared @tile: i32[1024] align 16
+          %lane = id.local.x
+          %wide = extend.u %lane to i64
+          %tile = array @tile
+          {body}
+          %to = address %out + %wide * 4
+          store %to, %a
+          return
+        }}"
+    );
+    let matrix = bench.buffer(Type::I32, 4096, Pattern::Constant(0));
+    let out = bench.buffer(Type::I32, 32, Pattern::Constant(0));
+    bench.time(&text, 1, 32, vec![matrix, index(4096), out])
+}
+
+#[test]
+fn moves_of_matrices_take_the_traffic_of_their_accesses() {
+    let registers = |letter: char, count: usize| {
+        let names: Vec<String> = (0..count).map(|number| format!("{letter}{number}")).collect();
+        names.join(", ")
+    };
+    let (made, types) = (registers('=', 8), ["i32"; 8].join(", "));
+    let results = format!(
+        "%a, {}",
+        (1..8)
+            .map(|number| format!("%a{number}"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    // 16 rows of 32 bytes, 256 bytes apart: each of four registers is 16 bytes of eight rows.
+    let a = moves(&format!(
+        "{results} = opaque \"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {{{made}}}, [@0], 128\" reads unordered settled ({types}) (%matrix)"
+    ));
+    assert_eq!((a.memory.loads, a.memory.l1_sectors), (4, 32), "{:?}", a.memory);
+    assert_eq!(a.memory.l2_sectors * 32, 512, "{:?}", a.memory);
+    let floats = ["f32"; 8].join(", ");
+    let c = moves(&format!(
+        "{} = opaque \"wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {{{made}}}, [@0], 16\" reads unordered settled ({floats}) (%matrix)\n\
+         opaque \"wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [@0], {{{}}}, 16\" anything unordered settled () (%matrix, {})\n%a = bits %f0 to i32",
+        results.replace("%a", "%f").replacen("%f,", "%f0,", 1),
+        (1..9)
+            .map(|number| format!("@{number}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+        (0..8)
+            .map(|number| format!("%f{number}"))
+            .collect::<Vec<_>>()
+            .join(", "),
+    ));
+    assert_eq!(
+        (c.memory.loads, c.memory.l2_sectors * 32),
+        (4, 1024),
+        "{:?}",
+        c.memory
+    );
+    // The matrix, and the output.
+    assert_eq!(
+        (c.memory.stores, c.memory.l2_written_sectors),
+        (5, 36),
+        "{:?}",
+        c.memory
+    );
+    // Rows side by side meet in no bank; rows that are as far apart as there are banks all do.
+    let rows = |stride: u32| {
+        moves(&format!(
+            "%from = address %tile + %wide * {stride}\n%a, %b, %c, %d = opaque \"ldmatrix.sync.aligned.m8n8.x4.shared.b16 \
+             {{=0, =1, =2, =3}}, [@0]\" reads unordered settled (i32, i32, i32, i32) (%from)"
+        ))
+    };
+    let (dense, apart) = (rows(16), rows(128));
+    assert_eq!(
+        (dense.memory.shared_accesses, dense.memory.bank_conflicts),
+        (1, 0),
+        "{:?}",
+        dense.memory
+    );
+    assert_eq!(
+        (apart.memory.shared_accesses, apart.memory.bank_conflicts),
+        (1, 28),
+        "{:?}",
+        apart.memory
+    );
+    assert!(
+        apart.cycles >= dense.cycles + 28.0,
+        "{} and {}",
+        apart.cycles,
+        dense.cycles
+    );
+}

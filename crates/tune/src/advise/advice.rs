@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
-use crate::tune::space::{likely_plans_of, without_shared_copies};
+use crate::tune::search::likely_for;
 use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
 
 /// The recommendation for a kernel, with reasons.
@@ -111,10 +111,7 @@ fn advise_with(
     let likely = match bench.predictor() {
         _ if loads.is_empty() => Some(Vec::new()),
         Some(_) => None,
-        None => {
-            let likely = likely_plans_of(&kernel, &bench.levels())?;
-            Some(without_shared_copies(&kernel, likely))
-        }
+        None => Some(likely_for(&workload, &kernel, bench)?),
     };
     let found = tune::search(
         subject,

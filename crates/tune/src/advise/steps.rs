@@ -200,10 +200,21 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
 
 fn in_a_sizeable_loop(case: &Case<'_>) -> Step {
     let main = case.profile.and_then(Profile::main_loop);
+    // An iteration of an unrolled loop is several of the source's.
+    let of_the_source = main.map_or(1, |main| {
+        let loads = case.loads.unwrap_or_default().iter();
+        let own = loads.filter(|load| load.loop_place == main.place);
+        own.map(|load| load.copies).max().unwrap_or(1)
+    });
     let found = main.map(|main| {
-        let sizeable = main.waiting >= 0.5 && main.iterations >= SIZEABLE;
+        let sizeable =
+            main.waiting >= 0.5 && main.iterations * f64::from(of_the_source) >= SIZEABLE;
+        let unrolled = match of_the_source {
+            1 => String::new(),
+            copies => format!(", each {copies} of the source's"),
+        };
         let text = format!(
-            "{} of the waiting is in one loop of {} instructions; a sub-group runs {} iterations of it.",
+            "{} of the waiting is in one loop of {} instructions; a sub-group runs {} iterations of it{unrolled}.",
             percent(main.waiting),
             figures(f64::from(main.instructions)),
             figures(main.iterations)

@@ -10,7 +10,7 @@ use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::race::Race;
-use super::search::{Derived, Progress, derive, plain, sampled_for};
+use super::search::{Derived, Progress, derive, main_loads, plain, sampled_for};
 use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
@@ -138,7 +138,9 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         perturbed,
         sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
-        race: here.race.then(|| Race::new(&kernel, here.bench)),
+        race: here
+            .race
+            .then(|| Race::new(&kernel, &main_loads(&kernel), here.bench)),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs)?,

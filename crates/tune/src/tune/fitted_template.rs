@@ -4,6 +4,7 @@
 //! it: an access beyond a buffer's end asks for a longer one, one that is far beyond for smaller numbers, work-items that
 //! write one place for indices that differ. So a template is tried, and mended, until its launch runs and writes something.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,7 @@ pub fn fitted_launch_template(
         group: original
             .and_then(|original| largest_group(original))
             .unwrap_or_else(|| Values::default().group),
+        fields: original.map_or_else(BTreeMap::new, |original| fields(kernel, original)),
         ..Values::default()
     };
     let mut idle = None;
@@ -97,6 +99,14 @@ pub fn fitted_launch_template(
         }
         (None, None) => written(kernel, shared_bytes, &usual),
     }
+}
+
+/// The names of parameters in the source, by the kernel's.
+fn fields(kernel: &Kernel, original: &Original) -> BTreeMap<String, String> {
+    let is_own = |field: &str| kernel.params.iter().any(|param| param.name == field);
+    let named = kernel.params.iter().zip(&original.fields);
+    let named = named.filter_map(|(param, field)| Some((param.name.clone(), field.clone()?)));
+    named.filter(|(_, field)| !is_own(field)).collect()
 }
 
 /// The largest work-group that an entry is compiled for, which is mostly the one that it is launched with.

@@ -110,6 +110,7 @@
 //! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
 //! no_overflow = true            # the module's signed loop counters do not overflow
 //! shared_bytes = 4096           # dynamic shared memory of a work-group
+//! warp_synchronous = true       # work-items of a sub-group run in lockstep, as on GPUs before Volta
 //! races = true                  # who reads what others write meanwhile finds either value, and either is right
 //! races = ["param_3"]           # any race for this memory is meant: whatever is left there is right, and not compared
 //! ```
@@ -179,6 +180,9 @@ pub struct LaunchFile {
     /// Whether instructions that are not understood are carried as text.
     #[serde(default)]
     as_opaque: bool,
+    /// Whether the work-items of a sub-group run in lockstep.
+    #[serde(default)]
+    warp_synchronous: bool,
     /// Which races are meant.
     races: Option<MeantRaces>,
     /// Bytes of dynamic shared memory.
@@ -324,7 +328,9 @@ impl LaunchFile {
             FileError::TooLong { .. } => Error::input("the launch file is too large")
                 .at(&place)
                 .accepted("at most 1 MiB"),
-            _ => Error::usage(format!("the launch file cannot be read: {error}")).at(&place),
+            _ => Error::usage(format!("the launch file cannot be read: {error}"))
+                .at(&place)
+                .accepted("a file that `headstart launch-template KERNEL` writes, edited"),
         })?;
         let mut launch = LaunchFile::parse(&text, &place)?;
         launch.folder = path.parent().map(Path::to_owned).unwrap_or_default();
@@ -448,6 +454,7 @@ impl LaunchFile {
             no_overflow: self.no_overflow,
             unbounded_variables: false,
             as_opaque: self.as_opaque,
+            warp_synchronous: self.warp_synchronous,
             fused: self.fused.clone(),
         }
     }
@@ -491,6 +498,7 @@ impl LaunchFile {
         !self.readonly.is_empty()
             || !self.unaliased.is_empty()
             || self.no_overflow
+            || self.warp_synchronous
             || self.races.is_some()
             || self.shared_bytes.is_some()
     }

@@ -37,6 +37,8 @@ pub(super) struct Values {
     pub below: Option<u64>,
     /// What looks like indices has each number once.
     pub permutation: bool,
+    /// The names of parameters in the source, by the kernel's.
+    pub fields: BTreeMap<String, String>,
     /// Work-groups.
     pub groups: Option<u64>,
     /// Work-items of a work-group, where the kernel requires none, as a launch file says it.
@@ -51,6 +53,7 @@ impl Default for Values {
             number: 1024,
             below: None,
             permutation: false,
+            fields: BTreeMap::new(),
             groups: None,
             group: GROUP.to_string(),
         }
@@ -129,9 +132,11 @@ pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Value
             && !told.contains(&structure)
         {
             told.push(structure);
-            text.push_str(&members(kernel, structure));
+            text.push_str(&members(kernel, structure, &values.fields));
         }
-        let _ = write!(text, "\n[parameters.{:?}]", param.name);
+        // By its name in the source, where that is known.
+        let field = values.fields.get(&param.name);
+        let _ = write!(text, "\n[parameters.{:?}]", field.unwrap_or(&param.name));
         match param.facts {
             Some(facts) => {
                 let element = facts.element;
@@ -249,7 +254,7 @@ fn member(name: &str) -> Option<(&str, u64)> {
 }
 
 /// A table of the members of a structure that the kernel reads.
-fn members(kernel: &Kernel, structure: &str) -> String {
+fn members(kernel: &Kernel, structure: &str, fields: &BTreeMap<String, String>) -> String {
     let mut rows: Vec<(u64, &str, Type, Option<Type>)> = kernel
         .params
         .iter()
@@ -265,7 +270,10 @@ fn members(kernel: &Kernel, structure: &str) -> String {
     for (offset, name, ty, element) in rows {
         let last = offset + u64::from(ty.bytes()) - 1;
         let what = element.map_or(ty.to_string(), |element| format!("{element} *"));
-        let _ = writeln!(text, "#   {offset:>3}-{last:<3}   {what:<12} {name}");
+        let field = fields
+            .get(name)
+            .map_or(String::new(), |field| format!("   {field}"));
+        let _ = writeln!(text, "#   {offset:>3}-{last:<3}   {what:<12} {name}{field}");
     }
     text
 }

@@ -124,7 +124,7 @@ fn workload(
     if kernel.params.len() != arguments.len() {
         return Err(Error::bug(format!(
             "kernel `{}` has {} parameters and {} arguments",
-            kernel.name,
+            kernel.shown(),
             kernel.params.len(),
             arguments.len()
         )));

@@ -6,6 +6,7 @@
 //! | `captured` | a captured launch as a subject, its replay, and the assumptions of its tuned kernel |
 //! | `statements` | statements of a launch file that would allow more plans |
 //! | `space` | the plans that are tried |
+//! | `remainder` | launches in which only the remainder of an unrolled loop runs |
 //! | `search` | tries them: derive, check, time, choose |
 //! | `trying` | the trials of a search, in parallel or alternating |
 //! | `proposals` | which plans to measure if only a few can be |
@@ -56,6 +57,7 @@ pub mod perturb;
 mod proposals;
 mod race;
 mod reasons;
+pub(crate) mod remainder;
 #[cfg(test)]
 mod rewritten;
 pub mod sample;

@@ -8,9 +8,10 @@
 use std::cmp::Reverse;
 
 use super::bench::Bench;
-use super::space::likely_plans_of;
+use super::space::likely_plans_for;
 use crate::device::sim::timer::{Behind, Course, Pace};
 use crate::ir::Kernel;
+use crate::prefetch::plan::LoadName;
 use crate::prefetch::{self, Plan};
 use crate::report::{Outcome, Trial};
 
@@ -29,8 +30,8 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race of a plain kernel's plans. Progress is told by the loads that lead to no other.
-    pub fn new(kernel: &Kernel, bench: &dyn Bench) -> Race {
+    /// A race of a plain kernel's plans, for the loads that they name. Progress is told by the loads that lead to no other.
+    pub fn new(kernel: &Kernel, named: &[LoadName], bench: &dyn Bench) -> Race {
         let all = prefetch::candidates(kernel);
         let leads_on = |id| {
             all.iter()
@@ -41,7 +42,7 @@ impl Race {
         Race {
             pace: Pace::new(loads.clone()),
             free: Pace::new(loads),
-            likely: likely_plans_of(kernel, &bench.levels()).unwrap_or_default(),
+            likely: likely_plans_for(kernel, named, &bench.levels()).unwrap_or_default(),
         }
     }
 

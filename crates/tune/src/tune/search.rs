@@ -12,7 +12,8 @@ use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
 use super::reasons::{Findings, reasons};
-use super::space::{default_plans, likely_plans_of, shared_plans, without_shared_copies};
+use super::remainder::{self, Alone, main_loads_beside};
+use super::space::{default_plans, likely_plans_for, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
@@ -124,9 +125,16 @@ pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Ta
 /// # Errors
 /// The kernel's data cannot be made, or a wish of its author cannot be carried out.
 pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
-    let kernel = plain(bench, &subject.workload()?)?;
-    let plans = likely_plans_of(&kernel, &bench.levels())?;
-    Ok(without_shared_copies(&kernel, plans))
+    let workload = subject.workload()?;
+    likely_for(&workload, &plain(bench, &workload)?, bench)
+}
+
+/// The same for a plain kernel and its launch.
+pub(crate) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
+    let alone = remainder::alone(workload, plain, bench.device().description());
+    let loads = main_loads_beside(plain, &alone);
+    let plans = likely_plans_for(plain, &loads, &bench.levels())?;
+    Ok(without_shared_copies(plain, plans))
 }
 
 /// Tries plans for a kernel and chooses one. `plans` are those to try; none asks for the default space.
@@ -213,12 +221,16 @@ pub fn search(
     ));
     let kernel = plain(bench, &workload)?;
     perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), asked.perturbed)?;
+    let alone = remainder::alone(&workload, &kernel, bench.device().description());
+    let only_rests = remainder::sentences(&kernel, &alone);
+    tell(only_rests.clone());
+    let loads = main_loads_beside(&kernel, &alone);
     let plans = match asked.plans {
         Some(plans) => plans.to_vec(),
         None => {
-            let (loads, levels) = (main_loads(&kernel), bench.levels());
+            let levels = bench.levels();
             let mut plans = default_plans(&loads, &levels)?;
-            for plan in likely_plans_of(&kernel, &levels)? {
+            for plan in likely_plans_for(&kernel, &loads, &levels)? {
                 if !plans.contains(&plan) {
                     plans.push(plan);
                 }
@@ -259,7 +271,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         sampled: sampled_for(bench, asked.check_whole, asked.perturbed),
         progress,
-        race: (!asked.every_plan).then(|| Race::new(&kernel, bench)),
+        race: (!asked.every_plan).then(|| Race::new(&kernel, &loads, bench)),
     };
     let Tried {
         baseline,
@@ -398,6 +410,7 @@ pub fn search(
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
             .chain(partial.as_ref().map(Partial::to_string))
+            .chain(only_rests)
             .chain(subject.unlocking())
             .collect(),
         partial,
@@ -415,22 +428,11 @@ fn refute(trials: &mut [Trial], plan: &Plan, error: &Error) {
 
 /// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
 pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
-    let mut all = prefetch::candidates(kernel);
-    all.retain(|load| !load.is_rest && can_be_early(kernel, &load.name));
-    let leads_on = |id| {
-        all.iter()
-            .any(|other| other.id != id && other.parents.contains(&id))
-    };
-    let main = all
-        .iter()
-        .filter(|load| load.refusal.is_none() && !leads_on(load.id));
-    let mut names: Vec<LoadName> = main.map(|load| load.name.clone()).collect();
-    names.dedup();
-    names
+    main_loads_beside(kernel, &Alone::new())
 }
 
 /// Whether a load can be fetched even one iteration early: the answer of a register ring, which needs nothing but an address.
-fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
+pub(super) fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
     let one = Distance::new(1).map(|distance| Strategy::new(Kind::RollingRegisters, distance));
     let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
     plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::Target::default()))

@@ -135,9 +135,17 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
 /// # Errors
 /// As for [`default_plans`].
 pub fn likely_plans_of(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
-    let loads = main_loads(kernel);
-    let mut plans = likely_plans(&loads, levels)?;
-    plans.extend(unrolled_plans(kernel, &loads)?);
+    likely_plans_for(kernel, &main_loads(kernel), levels)
+}
+
+/// The same for loads that are known to matter in a launch.
+pub(crate) fn likely_plans_for(
+    kernel: &Kernel,
+    loads: &[LoadName],
+    levels: &[CacheLevel],
+) -> Result<Vec<Plan>> {
+    let mut plans = likely_plans(loads, levels)?;
+    plans.extend(unrolled_plans(kernel, loads)?);
     let mut seen = HashSet::new();
     plans.retain(|plan| seen.insert(plan.clone()));
     Ok(plans)

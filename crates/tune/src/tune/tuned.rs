@@ -49,8 +49,7 @@ use super::bench::Bench;
 use super::log::hash;
 use super::perturb::{Engine, check_unless_known};
 use super::proposals::MEASURED;
-use super::search::{Asked, Progress, derive, plain, search};
-use super::space::{likely_plans_of, without_shared_copies};
+use super::search::{Asked, Progress, derive, likely_for, plain, search};
 use super::subject::Subject;
 use super::trying::shielded;
 use super::workload::{Given, Workload};
@@ -307,10 +306,7 @@ pub fn tuned_telling(
     }
     // A simulated device has nobody to ask first which plans are worth their time.
     let likely = match bench.times_at_once() {
-        true => Some(without_shared_copies(
-            &kernel,
-            likely_plans_of(&kernel, &bench.levels())?,
-        )),
+        true => Some(likely_for(&workload, &kernel, bench)?),
         false => None,
     };
     let asked = Asked {

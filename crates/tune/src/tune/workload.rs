@@ -159,7 +159,7 @@ impl Workload {
             let next = next.map_or("nothing".to_owned(), |param| format!("`{}`", param.name));
             return Err(Error::usage(format!(
                 "`{}` takes {next} next, not `{name}`",
-                self.kernel.name
+                self.kernel.shown()
             )));
         };
         let length = match given {
@@ -185,7 +185,7 @@ impl Workload {
         let (given, wanted) = (self.given.len(), self.kernel.params.len());
         if given != wanted {
             return Err(
-                Error::usage(format!("`{}` was given {given} arguments", self.kernel.name))
+                Error::usage(format!("`{}` was given {given} arguments", self.kernel.shown()))
                     .accepted(format!("it takes {wanted}")),
             );
         }

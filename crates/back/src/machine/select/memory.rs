@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::matrix;
 use super::super::program::{Class, Share, Step};
 use super::Selector;
-use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Place, Space, Value};
+use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -156,6 +156,7 @@ impl Selector<'_, '_> {
                 let draft = self.access(Class::Fence, op, uses, None);
                 self.emit(Draft { fixed: true, ..draft });
             }
+            OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
             OpKind::Opaque(what, _) => {
                 let class = match (matrix::product(what), what.orders) {
                     (Some(product), false) => product,
@@ -191,6 +192,39 @@ impl Selector<'_, '_> {
                 self.emit(Draft { fixed: true, ..draft });
             }
         }
+    }
+
+    /// A matrix between memory and registers. The last of its instructions has the operation, and makes the results.
+    fn move_matrix(&mut self, op: &Op, what: &Opaque) {
+        let Some((class, count)) = matrix::moved(what) else {
+            return;
+        };
+        let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
+        let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+        let (space, writes) = match class {
+            Class::Store { space, .. } => (space, true),
+            Class::Load { space, .. } => (space, false),
+            _ => return,
+        };
+        let here = (space != Space::Generic).then_some(Location { space, root: None });
+        let memory = MemoryUse {
+            reads: here.filter(|_| !writes),
+            writes: here.filter(|_| writes),
+        };
+        for _ in 1..count {
+            let one = self.access(class, op, uses.clone(), Some(memory));
+            self.emit(Draft {
+                steps: Vec::new(),
+                fixed: here.is_none(),
+                ..one
+            });
+        }
+        let draft = self.access(class, op, uses, Some(memory));
+        self.emit(Draft {
+            defines,
+            fixed: here.is_none(),
+            ..draft
+        });
     }
 
     /// A shuffle, 32 bits at a time, or a vote.

@@ -4,10 +4,12 @@
 
 mod fragment;
 mod instruction;
+mod moved;
 mod number;
 
 pub use instruction::Matrix;
 use instruction::{Address, Stride};
+pub use moved::Piece;
 
 use super::access::Location;
 use super::address::from_generic;

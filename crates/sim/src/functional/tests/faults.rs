@@ -222,7 +222,8 @@ fn shared_memory_races_without_a_barrier() {
     assert_eq!(
         neighbour("").error(),
         "k.rs:4:5: work-item 0 of work-group 0 (global 0) reads `tile[1]`, which work-item 1 wrote at k.rs:2:3 with \
-         no barrier between"
+         no barrier between; where the work-items of a sub-group run in lockstep, as on GPUs before Volta, \
+         `warp_synchronous = true` in the launch file of PTX"
     );
     let mut fast = neighbour("");
     fast.options = Options::FAST;
@@ -249,7 +250,8 @@ fn a_write_races_with_an_earlier_read() {
     assert_eq!(
         Case::new(&text(""), 1, 4).output::<i32>(1).error(),
         "k.rs:4:5: work-item 0 of work-group 0 (global 0) writes `tile[0]`, which work-item 1 read at k.rs:2:3 with \
-         no barrier between"
+         no barrier between; where the work-items of a sub-group run in lockstep, as on GPUs before Volta, \
+         `warp_synchronous = true` in the launch file of PTX"
     );
 }
 
@@ -430,7 +432,8 @@ fn a_copied_element_needs_a_barrier_before_another_reads_it() {
     assert_eq!(
         text("").error(),
         "k.rs:5:5: work-item 0 of work-group 0 (global 0) reads `ring[1]`, which work-item 1 wrote at k.rs:2:3 with no \
-         barrier between"
+         barrier between; where the work-items of a sub-group run in lockstep, as on GPUs before Volta, \
+         `warp_synchronous = true` in the launch file of PTX"
     );
 }
 

@@ -1,5 +1,7 @@
 //! The arguments of a kernel's parameters in a launch file.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::{DEFAULT_LENGTH, Extent, LaunchFile, Output, OutputName, Parameter};
@@ -8,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
 use crate::front::spirv;
 use crate::ir::{Kernel, Param, Races, Type};
+use crate::names;
 use crate::suggest::{accepted, quoted};
 use crate::tune::compare::Compare;
 use crate::tune::fills::{self, FillName, Sources};
@@ -40,9 +43,45 @@ impl LaunchFile {
             Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), *declared)),
             Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
         };
+        let fields = original.map_or(&[][..], |original| &original.fields);
+        let named = self.as_the_kernel_names(kernel, fields);
         Ok(Workload {
             original: original.cloned(),
-            ..self.workload_with(kernel, &[], variable)?
+            ..named.workload_with(kernel, &[], variable)?
+        })
+    }
+
+    /// The file with the kernel's names of the parameters that it calls as the source does: `args.scale` for `param_0_16`.
+    fn as_the_kernel_names(&self, kernel: &Kernel, fields: &[Option<String>]) -> Cow<'_, LaunchFile> {
+        let names = || kernel.params.iter().map(|param| &param.name);
+        let is_own = |name: &str| names().any(|own| own == name);
+        let own: BTreeMap<&str, &str> = names()
+            .zip(fields)
+            .filter_map(|(own, field)| Some((field.as_deref().filter(|field| !is_own(field))?, own.as_str())))
+            .collect();
+        let named = |name: &String| {
+            own.get(name.as_str())
+                .map_or(name.clone(), |own| (*own).to_owned())
+        };
+        let is_named_so = |parameter: &Parameter| {
+            let mut others = [&parameter.buffer, &parameter.end_of].into_iter().flatten();
+            others.any(|name| own.contains_key(name.as_str()))
+        };
+        let mut all = self.parameters.iter();
+        if !all.any(|(name, parameter)| own.contains_key(name.as_str()) || is_named_so(parameter)) {
+            return Cow::Borrowed(self);
+        }
+        let parameters = self.parameters.iter().map(|(name, parameter)| {
+            let parameter = Parameter {
+                buffer: parameter.buffer.as_ref().map(named),
+                end_of: parameter.end_of.as_ref().map(named),
+                ..parameter.clone()
+            };
+            (named(name), parameter)
+        });
+        Cow::Owned(LaunchFile {
+            parameters: parameters.collect(),
+            ..self.clone()
         })
     }
 
@@ -69,10 +108,12 @@ impl LaunchFile {
         let names = || kernel.params.iter().map(|param| param.name.as_str());
         for name in self.parameters.keys() {
             if !names().chain(arrays.iter().copied()).any(|param| param == name) {
-                return Err(
-                    Error::usage(format!("`{}` has no parameter {}", kernel.name, quoted(name)))
-                        .accepted(accepted(name, "parameters", names())),
-                );
+                return Err(Error::usage(format!(
+                    "{} has no parameter {}",
+                    quoted(&names::shown(&kernel.name)),
+                    quoted(name)
+                ))
+                .accepted(accepted(name, "parameters", names())));
             }
         }
         let given = kernel.params.iter().enumerate().map(|(number, param)| {

@@ -27,7 +27,7 @@ pub struct Replay {
 /// after the launch.
 ///
 /// # Errors
-/// As for [`captured_subject`]; the kernel goes wrong.
+/// As for [`captured_subject`](super::captured_subject); the kernel goes wrong.
 pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     let captured = Arc::new(captured);
     let workload = read(Arc::clone(&captured), true)?.workload()?;

@@ -88,7 +88,7 @@ impl Eight {
 /// The `tf32` near a single: a fraction of 10 bits.
 fn tf32(single: f32, round: fn(f64) -> f64, relu: bool, finite: bool) -> u32 {
     if single.is_nan() {
-        return 0x7fff_ffff;
+        return 0x7fff_e000;
     }
     if single.is_sign_negative() && relu {
         return 0;
@@ -103,6 +103,15 @@ fn tf32(single: f32, round: fn(f64) -> f64, relu: bool, finite: bool) -> u32 {
     match finite {
         true => rounded.clamp(-greatest, greatest).to_bits(),
         false => rounded.to_bits(),
+    }
+}
+
+/// The same with ties away from zero, as ptxas writes it for sm_90: a NaN's last bits are cut off, and `.satfinite` takes one
+/// from the last place of what is left.
+fn tf32_away(bits: u32, finite: bool) -> u32 {
+    match f32::from_bits(bits) {
+        single if single.is_nan() => (bits & 0xffff_e000) - if finite { 0x2000 } else { 0 },
+        single => tf32(single, f64::round, false, finite),
     }
 }
 
@@ -173,12 +182,8 @@ const CASES: [Case; 18] = [
     case("rn.relu.f16x2.e5m2x2", From::Codes, |a, _| {
         to_halves(E5M2, true, a)
     }),
-    case("rna.tf32.f32", From::Single, |a, _| {
-        tf32(f32::from_bits(a), f64::round, false, false)
-    }),
-    case("rna.satfinite.tf32.f32", From::Single, |a, _| {
-        tf32(f32::from_bits(a), f64::round, false, true)
-    }),
+    case("rna.tf32.f32", From::Single, |a, _| tf32_away(a, false)),
+    case("rna.satfinite.tf32.f32", From::Single, |a, _| tf32_away(a, true)),
     case("rn.tf32.f32", From::Single, |a, _| {
         tf32(f32::from_bits(a), f64::round_ties_even, false, false)
     }),

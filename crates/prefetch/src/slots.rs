@@ -14,11 +14,8 @@ use super::plan::{Distance, Layout};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{
-    ArrayData, BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, OpKind, Space, Type, Value,
+    ArrayData, BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, OpKind, Space, Type, Value, limits,
 };
-
-/// Largest array of slots that is generated at all; devices have less, and say so themselves.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// The type of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,11 +62,13 @@ impl Slots {
         let bytes = u64::from(element.bytes()) * elements;
         let per_item = u64::from(layout.depth(depth));
         let total = items * per_item * bytes;
-        if total > MAX_BYTES {
-            return Err(Error::usage(format!(
-                "`{name}` would take {total} bytes of shared memory a work-group"
+        // With the slots of other loads, and of the other copies of this one. Devices have less, and say so themselves.
+        let (arrays, shared) = (b.kernel.arrays.len() + 1, b.kernel.shared_bytes() + total);
+        if arrays > limits::ARRAYS || shared > limits::SHARED_BYTES {
+            return Err(Error::device(format!(
+                "with the slots of `{name}` a work-group would have {arrays} arrays and {shared} bytes of shared memory"
             ))
-            .accepted(format!("at most {MAX_BYTES}")));
+            .accepted(format!("at most {} arrays and {} bytes", limits::ARRAYS, limits::SHARED_BYTES)));
         }
         let (item_stride, stride) = match layout {
             Layout::Interleaved => (bytes, items * bytes),

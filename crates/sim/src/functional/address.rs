@@ -66,18 +66,6 @@ pub(super) fn split(space: Space, address: u64) -> (Option<usize>, i64) {
     }
 }
 
-/// The buffer that an address of a space names, and the byte offset in it; none if it names none, or lies before it.
-pub(super) fn of_buffer(space: Space, address: u64) -> Option<(usize, u64)> {
-    let (space, address) = match space {
-        Space::Generic => from_generic(address),
-        space => (space, address),
-    };
-    match (space, split(space, address)) {
-        (Space::Global, (Some(buffer), offset)) => Some((buffer, u64::try_from(offset).ok()?)),
-        _ => None,
-    }
-}
-
 /// Where the arrays of one space lie in the memory that holds them.
 #[derive(Clone, Debug)]
 pub struct Layout {

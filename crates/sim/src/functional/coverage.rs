@@ -10,7 +10,6 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::address;
 use super::lane_op::{LaneOp, LaneOpKind, Touches};
 use super::lanes::{LANES, Mask, Registers};
 use super::run::{CompiledKernel, Groups};
@@ -362,10 +361,10 @@ impl<'s> Watching<'s> {
         }
     }
 
-    fn touched(&mut self, touches: Touches, registers: &Registers, mask: Mask) {
+    fn touched(&mut self, touches: Touches, registers: &Registers, mask: Mask, group: &WorkGroup<'_>) {
         let addresses = registers.get(touches.ptr);
         for lane in mask.lanes() {
-            let Some((buffer, offset)) = address::of_buffer(touches.space, addresses[lane]) else {
+            let Some((buffer, offset)) = group.state.buffer_of(touches.space, addresses[lane]) else {
                 continue;
             };
             let Some(extent) = self.own.extents.get_mut(buffer) else {
@@ -387,11 +386,11 @@ impl Observer for Watching<'_> {
         registers: &Registers,
         mask: Mask,
         _sub_group: &SubGroup,
-        _group: &WorkGroup<'_>,
+        group: &WorkGroup<'_>,
     ) {
         self.own.operations += 1;
         if let Some(touches) = op.kind.touches() {
-            self.touched(touches, registers, mask);
+            self.touched(touches, registers, mask, group);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::address;
 use super::lane_op::LaneOp;
 use super::lanes::{Mask, Registers};
 use super::sub_group::Observer;
@@ -81,7 +80,7 @@ impl Observer for Touching<'_> {
         registers: &Registers,
         mask: Mask,
         _sub_group: &SubGroup,
-        _group: &WorkGroup<'_>,
+        group: &WorkGroup<'_>,
     ) {
         let Some(footprint) = self.0 else { return };
         let Some(touches) = op.kind.touches() else { return };
@@ -90,7 +89,7 @@ impl Observer for Touching<'_> {
         }
         let addresses = registers.get(touches.ptr);
         for lane in mask.lanes() {
-            if let Some((buffer, offset)) = address::of_buffer(touches.space, addresses[lane]) {
+            if let Some((buffer, offset)) = group.state.buffer_of(touches.space, addresses[lane]) {
                 footprint.touch(buffer, offset, touches.bytes);
             }
         }

@@ -146,8 +146,11 @@ impl WorkGroup<'_> {
     fn check_bounds(&self, address: u64, bytes: u64, item: u32, place: Place) -> Result<()> {
         // Sizes beyond 32 bits end behind every buffer's end anyway.
         let last = address.saturating_add(bytes - 1);
-        let inside = self.global(Access::Prefetch, address, 1, item, place);
-        let inside = inside.and_then(|_| self.global(Access::Prefetch, last, 1, item, place));
+        let look_up = |address| {
+            let (_, address) = self.state.resolve(Space::Global, address);
+            self.global(Access::Prefetch, address, 1, item, place)
+        };
+        let inside = look_up(address).and_then(|_| look_up(last));
         inside.map(|_| ()).map_err(|error| {
             let one = self.state.options.prefetch_bounds == PrefetchBounds::L1;
             match one {

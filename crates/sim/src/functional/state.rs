@@ -370,6 +370,18 @@ impl<'l> LaunchState<'l> {
         }
     }
 
+    /// The buffer that an address of a space, as the kernel sees it, means, and the byte offset in it, which may lie behind its
+    /// end; none if it means none, or lies before it.
+    pub(super) fn buffer_of(&self, space: Space, address: u64) -> Option<(usize, u64)> {
+        match self.resolve(space, address) {
+            (Space::Global, address) => {
+                let (buffer, offset) = address::split(Space::Global, address);
+                Some((buffer?, u64::try_from(offset).ok()?))
+            }
+            _ => None,
+        }
+    }
+
     /// The buffer and byte offset that a global address, as the kernel sees it, means, if it lies in one; buffers count in the
     /// order of the parameters that name them first.
     #[inline]

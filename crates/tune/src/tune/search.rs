@@ -20,7 +20,7 @@ use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
 use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Roofline, loop_loads, overview};
-use crate::ir::{ArrayData, Kernel, Space, limits};
+use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
 use crate::prefetch::{self, Plan};
 use crate::report::{Counter, Partial, Report, Trial, number};
@@ -84,20 +84,6 @@ pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
 /// The plan is not legal for the kernel.
 pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
     let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
-    let arrays = applied.kernel.arrays.values();
-    let shared = arrays.clone().filter(|data| data.space == Space::Shared);
-    let bytes: u64 = shared.map(ArrayData::bytes).sum();
-    if arrays.len() > limits::ARRAYS || bytes > limits::SHARED_BYTES {
-        let what = format!(
-            "its rings would be {} arrays, {bytes} bytes of shared memory",
-            arrays.len()
-        );
-        return Err(Error::device(what).accepted(format!(
-            "at most {} arrays, {} bytes",
-            limits::ARRAYS,
-            limits::SHARED_BYTES
-        )));
-    }
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // A plan that cannot be written into its module is useless.
         drop_in(original, &applied.kernel)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Case;
 use crate::device::{Argument, Buffer, Fill};
-use crate::functional::{BufferMemory, Options};
+use crate::functional::{BufferMemory, CompiledKernel, Footprint, Options};
 use crate::ir::Type;
 use headstart_front::ptx::{Facts, read};
 
@@ -24,13 +24,28 @@ fn placed(bytes: &[u8]) -> Buffer {
     Buffer::new(Type::I8, bytes.len() as u64, Arc::new(memory))
 }
 
+/// The same with a prefetch of each node's value before its use, or of the value of the next node, if there is one.
+fn with_prefetch(own: bool) -> String {
+    let load = "ld.global.u64 %rd1, [%rd1];";
+    let (before, after) = if own {
+        ("prefetch.global.L1 [%rd1+8];", "")
+    } else {
+        ("", "prefetch.global.L1 [%rd1+8];")
+    };
+    LIST.replace(load, &format!("{before}\n{load}\n{after}"))
+}
+
 /// A list of three in two allocations, whose last one leads to `end`.
 fn list(end: u64) -> Case {
+    list_for(LIST, end)
+}
+
+fn list_for(ptx: &str, end: u64) -> Case {
     let node = |next: u64, value: u64| [next.to_le_bytes(), value.to_le_bytes()].concat();
     let here = placed(&[node(THERE, 5), node(end, 70)].concat());
     let there = placed(&node(HERE + 16, 600));
     let out = placed(&[0; 4]);
-    let kernel = read(LIST, "list.ptx", None, &Facts::default()).unwrap_or_else(|error| panic!("{error}"));
+    let kernel = read(ptx, "list.ptx", None, &Facts::default()).unwrap_or_else(|error| panic!("{error}"));
     let mut case = Case::of(kernel, 1, 1);
     let ty = case.kernel.params[0].facts.expect("a pointer").element;
     case.launch.arguments = vec![
@@ -66,6 +81,27 @@ fn a_pointer_that_leads_out_of_all_memory_is_caught() {
         let error = list(end).error();
         assert!(error.contains(told), "{error}");
     }
+}
+
+#[test]
+fn a_prefetch_is_looked_up_where_the_memory_lies() {
+    let case = list_for(&with_prefetch(true), 0);
+    case.run().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(sum(&case), 675u32.to_le_bytes());
+    // The last one has no next.
+    let error = list_for(&with_prefetch(false), 0).error();
+    assert!(error.contains("prefetches 1 bytes at address 0x8"), "{error}");
+}
+
+#[test]
+fn what_a_launch_touches_is_counted_where_the_memory_lies() {
+    let case = list(0);
+    let compiled = CompiledKernel::new(Arc::clone(&case.kernel));
+    let sizes = [32, 16, 4];
+    let footprint = Footprint::new(&sizes, 32, 1 << 20).expect("small buffers");
+    let steps = compiled.steps_of(&case.launch, 32, case.options, &[0], Some(&footprint));
+    assert_eq!(steps.expect("it runs").len(), 1);
+    assert_eq!(footprint.bytes(), 3 * 32, "a line of each buffer");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use super::loads::parents;
 use super::plan::{Carried, Distance, Kind, Strategy};
-use crate::analysis::loops::LoopSummary;
+use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, LoadId};
 
@@ -36,7 +36,7 @@ pub(super) fn complete(
             }
             match strategies.get(&parent) {
                 None => {
-                    if let Some(needed) = needed_of_parent(strategy, group)? {
+                    if let Some(needed) = needed_of_parent(kernel, site, strategy, parent, group)? {
                         strategies.insert(parent, needed);
                         given.push(parent);
                     }
@@ -73,17 +73,16 @@ pub(super) fn complete(
             let Some(&strategy) = strategies.get(&site.id) else {
                 continue;
             };
-            let Some(needed) = needed_of_parent(strategy, group)? else {
-                continue;
-            };
             for parent in parents(summary, site.pointer, &site.conditions) {
-                let Some(own) = strategies.get_mut(&parent) else {
+                if parent == site.id || !given.contains(&parent) {
+                    continue;
+                }
+                let Some(needed) = needed_of_parent(kernel, site, strategy, parent, group)? else {
                     continue;
                 };
                 let rolling = needed.carried() == Carried::InRegisters;
-                if parent != site.id
+                if let Some(own) = strategies.get_mut(&parent)
                     && rolling
-                    && given.contains(&parent)
                     && own.distance() < needed.distance()
                 {
                     *own = needed;
@@ -96,13 +95,30 @@ pub(super) fn complete(
 }
 
 /// How a parent is carried for a child with this strategy; nothing if the child reads it itself.
-fn needed_of_parent(child: Strategy, group: u32) -> Result<Option<Strategy>> {
+///
+/// # Errors
+/// It would have to be further ahead than any load can be.
+fn needed_of_parent(
+    kernel: &Kernel,
+    site: &LoadSite,
+    child: Strategy,
+    parent: LoadId,
+    group: u32,
+) -> Result<Option<Strategy>> {
     Ok(match child.carried() {
         Carried::InBatches => Some(Strategy::new(Kind::BatchedRegisters, child.distance())),
         // Such a batch reads its parents itself, all together.
         Carried::InBatchesOfSlots => None,
         _ => {
-            let distance = Distance::new(child.distance().get() + group)?;
+            let ahead = child.distance().get() + group;
+            let distance = Distance::new(ahead).map_err(|_| {
+                let (own, other) = (&kernel.loads[site.id].name, &kernel.loads[parent].name);
+                Error::usage(format!(
+                    "`{other}` would have to be fetched {ahead} iterations ahead for `{own}`"
+                ))
+                .at(kernel.describe_place(site.place))
+                .accepted(format!("at most {}", Distance::MAX))
+            })?;
             Some(Strategy::new(Kind::RollingRegisters, distance))
         }
     })

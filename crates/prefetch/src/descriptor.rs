@@ -11,7 +11,7 @@
 //! | `report::page` | the look of its lines |
 //!
 //! A new strategy is a file with its pass and its descriptor, a row of [`strategies`](super::strategies) and the `mod` in
-//! [`prefetch`](super). Nobody else names it.
+//! [`prefetch`](super). Beside tests, only the compile-time list of names in `headstart-macros` and the command's help name it.
 
 use std::collections::HashMap;
 

@@ -66,9 +66,13 @@ impl Slots {
         let (arrays, shared) = (b.kernel.arrays.len() + 1, b.kernel.shared_bytes() + total);
         if arrays > limits::ARRAYS || shared > limits::SHARED_BYTES {
             return Err(Error::device(format!(
-                "with the slots of `{name}` a work-group would have {arrays} arrays and {shared} bytes of shared memory"
+                "with the slots of `{name}` shared memory would take {shared} bytes a work-group, and the number of arrays would be {arrays}"
             ))
-            .accepted(format!("at most {} arrays and {} bytes", limits::ARRAYS, limits::SHARED_BYTES)));
+            .accepted(format!(
+                "at most {} bytes and {} arrays",
+                limits::SHARED_BYTES,
+                limits::ARRAYS
+            )));
         }
         let (item_stride, stride) = match layout {
             Layout::Interleaved => (bytes, items * bytes),

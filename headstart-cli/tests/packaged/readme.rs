@@ -97,14 +97,15 @@ pub fn follow(registry: &Registry, headstart: &Path) -> usize {
             "rust,no_run" if place.join("src/main.rs").is_file() => {
                 fs::write(place.join("src/main.rs"), &fence.text).expect("a program");
             }
-            // What the commands before it print.
+            // The commands before it print each of its paragraphs, and more between them.
             "text" => {
                 if let Some(printed) = printed.take() {
-                    assert!(
-                        printed.contains(fence.text.trim()),
-                        "README.md shows\n{}\nand its command prints\n{printed}",
-                        fence.text
-                    );
+                    for shown in fence.text.trim().split("\n\n") {
+                        assert!(
+                            printed.contains(shown),
+                            "README.md shows\n{shown}\nand its command prints\n{printed}"
+                        );
+                    }
                 }
             }
             _ => {}

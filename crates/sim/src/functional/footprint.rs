@@ -41,7 +41,7 @@ impl Footprint {
     }
 
     /// Whether there are as many as are of interest.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.lines.load(Ordering::Relaxed) >= self.most
     }
 

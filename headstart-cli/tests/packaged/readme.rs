@@ -21,11 +21,13 @@ struct Fence {
     /// `sh`, `rust,no_run`, `text`, …
     language: String,
     text: String,
+    /// Whether it is marked as what a command printed.
+    is_result: bool,
 }
 
 fn fences(page: &str) -> Vec<Fence> {
     let mut found: Vec<Fence> = Vec::new();
-    let mut open = false;
+    let (mut open, mut before) = (false, "");
     for line in page.lines() {
         if let Some(language) = line.strip_prefix("```") {
             open = !open;
@@ -33,6 +35,7 @@ fn fences(page: &str) -> Vec<Fence> {
                 found.push(Fence {
                     language: language.to_owned(),
                     text: String::new(),
+                    is_result: before.starts_with("<!-- from results"),
                 });
             }
         } else if open {
@@ -40,6 +43,7 @@ fn fences(page: &str) -> Vec<Fence> {
             fence.text += line;
             fence.text.push('\n');
         }
+        before = line;
     }
     found
 }
@@ -98,7 +102,7 @@ pub fn follow(registry: &Registry, headstart: &Path) -> usize {
                 fs::write(place.join("src/main.rs"), &fence.text).expect("a program");
             }
             // The commands before it print each of its paragraphs, and more between them.
-            "text" => {
+            "text" if fence.is_result => {
                 if let Some(printed) = printed.take() {
                     for shown in fence.text.trim().split("\n\n") {
                         assert!(

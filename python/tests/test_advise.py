@@ -88,7 +88,7 @@ def test_checks_of_indices_are_no_hindrance() -> None:
         checked.checked_bag,
         grid=(64,),
         args=(indices, headstart.shape(rows), headstart.shape(64, fill="zero"), rows, items),
-        budget=5,
+        budget=15,
         BLOCK=128,
         num_warps=4,
         debug=True,

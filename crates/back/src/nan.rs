@@ -374,7 +374,7 @@ impl<'k> Bounds<'k> {
         }
     }
 
-    /// That a value lies in an interval, and the consequences for the value of which it is the magnitude.
+    /// Records that a value lies in an interval. If it is the magnitude of another value, that one has an interval, too.
     fn fact(&self, value: Value, (low, high): (f64, f64), facts: &mut Vec<(Value, (f64, f64))>) {
         if self.kernel.as_constant(value).is_some() {
             return;

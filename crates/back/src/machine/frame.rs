@@ -22,7 +22,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// An empty frame for a program with so many registers.
+    /// An empty frame for a program with `registers` virtual registers.
     pub fn new(drafts: &[Draft], registers: usize) -> Frame {
         let mut ranges: SecondaryMap<Virtual, Range<usize>> = SecondaryMap::new();
         let mut add = |register: Virtual, index: usize, after: usize| {
@@ -47,7 +47,7 @@ impl Frame {
         }
     }
 
-    /// The offset in bytes of a value of so many 32-bit registers, at a multiple of its size.
+    /// The offset of a value in bytes, a multiple of its size. The value has `width` 32-bit registers.
     pub fn place(&mut self, register: Virtual, width: u32) -> u32 {
         let range = self.ranges[register].clone();
         let is_free = |word: &[Range<usize>]| {

@@ -25,8 +25,8 @@ pub struct Target {
     pub sub_group: u32,
     /// 32-bit registers that a work-item can have.
     pub max_registers: u32,
-    /// 32-bit registers of a work-item up to which the compiler takes more to save time: as many as leave the number of
-    /// resident work-groups that the launch can use.
+    /// 32-bit registers of a work-item that the compiler uses freely to save time: more would leave fewer resident work-groups
+    /// than the launch can use.
     pub comfortable_registers: u32,
     /// Registers that leave room for as many work-groups as the launch can use: the compiler keeps to them if it can.
     pub kept_registers: u32,

@@ -12,7 +12,7 @@ use super::Target;
 use super::emitter::Emitter;
 use crate::ir::{CacheUse, LscControl, Space, Type};
 
-/// The data of one call: words of so many bits, and their number.
+/// The data of one call: the width of a word in bits, and the number of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Words {
     bits: u32,
@@ -20,7 +20,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// The call for a load of so many elements of a type, if a builtin does that.
+    /// The call that loads `count` elements of a type, if there is such a builtin.
     pub(super) fn of(ty: Type, count: u32) -> Option<Words> {
         match ty {
             Type::I32 | Type::F32 => Some(Words { bits: 32, count }),

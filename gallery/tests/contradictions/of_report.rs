@@ -1,14 +1,12 @@
 //! What contradicts something else in the report of one search: verdict, plans, bounds and the sentences that give the reasons.
 
+use headstart::device::sim::timer::WORTH;
 use headstart::evidence::Evidence;
 use headstart::prefetch::Plan;
 use headstart::report::{Report, Trial, Verdict, number};
 
 /// A dearer answer must be this much faster than a cheaper one, as the documentation says.
 const WORTH_IT: f64 = 1.03;
-
-/// A plan is dropped that is certain not to be this much faster than the best so far, as the report says.
-const WORTH: f64 = 1.02;
 
 /// What contradicts something else in a report. `evidence` is that of the plain kernel's run.
 pub fn contradictions(report: &Report, evidence: &Evidence) -> Vec<String> {

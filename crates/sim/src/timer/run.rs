@@ -151,23 +151,29 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
     let groups = launch.group_count();
     let busy = groups.min(u64::from(*model.core.count)) as u32;
     let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(u64::from(busy))) as u32;
-    let wanted = match cores {
+    let resident = places * occupancy.sub_groups_per_group;
+    let is_large = u64::from(code.program().code_bytes) > *model.instruction_cache.near;
+    let sample = |sub_groups: u32| {
+        sub_groups
+            .div_ceil(resident.max(1))
+            .clamp(LEAST_CORES, busy.max(LEAST_CORES))
+            .min(busy)
+    };
+    let first = match cores {
         // Who adds to a word waits for the others that do.
         Cores::Sampled if meets_others(kernel) => busy,
         Cores::All => busy,
         Cores::Exactly(count) => count.clamp(1, busy),
-        Cores::Sampled => {
-            let resident = places * occupancy.sub_groups_per_group;
-            let is_large = u64::from(code.program().code_bytes) > *model.instruction_cache.near;
-            let sub_groups = match is_large {
-                true => SUB_GROUPS_OF_LARGE_CODE,
-                false => SUB_GROUPS_OF_A_SAMPLE,
-            };
-            sub_groups
-                .div_ceil(resident.max(1))
-                .clamp(LEAST_CORES, busy.max(LEAST_CORES))
-                .min(busy)
-        }
+        Cores::Sampled => sample(SUB_GROUPS_OF_A_SAMPLE),
+    };
+    // Few cores of large code are lucky, so that whoever is behind with few is behind.
+    let wanted = match cores {
+        Cores::Sampled if is_large => sample(SUB_GROUPS_OF_LARGE_CODE).max(first),
+        _ => first,
+    };
+    let first = match pace.is_some_and(Pace::has_leader) {
+        true => first,
+        false => wanted,
     };
     let survey = survey.as_ref().filter(|survey| survey.of_groups() == groups);
     let contents = match cache {
@@ -224,12 +230,16 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         let time = report::launch_time(model, code, result, sample, footprint, occupancy);
         return Ok(Raced::Ended(Box::new(time), course));
     }
-    let mut simulated = wanted;
+    let mut simulated = first;
     loop {
         let (result, course) = match job.simulate(simulated, None)? {
             Ok(ended) => ended,
             Err(behind) => return Ok(Raced::Behind(behind)),
         };
+        if simulated < wanted {
+            simulated = wanted;
+            continue;
+        }
         if cores == Cores::Sampled && simulated < busy {
             let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
             if !result.independent || is_enough && job.shares_unseen(&result)? {

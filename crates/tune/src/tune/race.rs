@@ -3,7 +3,7 @@
 //!
 //! Plans run in heats. The fastest of all heats before leads, and a plan of the next heat that falls behind it is dropped as
 //! soon as that is certain ([`Pace`]). The likely plans run first, so that there is a fast leader early. Plans without loads,
-//! which only unroll, are timed to their end: the gain of unrolling alone is part of every answer.
+//! which only unroll, race each other: the gain of unrolling alone is part of every answer.
 
 use std::cmp::Reverse;
 
@@ -24,8 +24,8 @@ const DOUBLED: usize = 4;
 #[derive(Clone, Debug)]
 pub struct Race {
     pace: Pace,
-    /// Of plans that are never given up.
-    free: Pace,
+    /// Of plans that only unroll.
+    unrolling: Pace,
     likely: Vec<Plan>,
 }
 
@@ -41,7 +41,7 @@ impl Race {
         let loads: Vec<_> = last.map(|load| load.id).collect();
         Race {
             pace: Pace::new(loads.clone()),
-            free: Pace::new(loads),
+            unrolling: Pace::new(loads),
             likely: likely_plans_for(kernel, named, &bench.levels()).unwrap_or_default(),
         }
     }
@@ -50,7 +50,7 @@ impl Race {
     pub fn without_dropping() -> Race {
         Race {
             pace: Pace::new(Vec::new()),
-            free: Pace::new(Vec::new()),
+            unrolling: Pace::new(Vec::new()),
             likely: Vec::new(),
         }
     }
@@ -58,14 +58,14 @@ impl Race {
     /// What a plan is held against; the plain kernel is held against nothing yet.
     pub fn pace(&self, plan: &Plan) -> &Pace {
         match plan.loads().is_empty() {
-            true => &self.free,
+            true => &self.unrolling,
             false => &self.pace,
         }
     }
 
     /// The plain kernel has run.
     pub fn start(&mut self, course: Option<Course>) {
-        self.came(1.0, course);
+        self.came(&Plan::none(), 1.0, course);
     }
 
     /// The plans in heats, by their positions: the likely ones first, and of them those with the most iterations on their
@@ -105,15 +105,17 @@ impl Race {
     /// A plan of the last heat has been tried.
     pub fn ended(&mut self, trial: &Trial, course: Option<Course>) {
         if let Some((_, speedup)) = trial.measured() {
-            self.came(speedup, course);
+            self.came(&trial.plan, speedup, course);
         }
     }
 
     /// The same, with its speedup.
-    pub fn came(&mut self, speedup: f64, course: Option<Course>) {
-        if let Some(course) = course {
-            self.pace.ended(course, speedup);
+    pub fn came(&mut self, plan: &Plan, speedup: f64, course: Option<Course>) {
+        let Some(course) = course else { return };
+        if plan.loads().is_empty() {
+            self.unrolling.ended(course.clone(), speedup);
         }
+        self.pace.ended(course, speedup);
     }
 }
 

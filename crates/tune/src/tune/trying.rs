@@ -135,12 +135,11 @@ impl Trying<'_> {
     /// number of threads changes nothing.
     pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
         self.progress.begin(pairs.len() + 1);
-        let checks = self.checks(pairs)?;
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
-        let plain = self
-            .bench
-            .race(self.bound, self.kernel, race.pace(&Plan::none()))?;
-        let Raced::Ended(baseline, course) = plain else {
+        let run_plain = || self.bench.race(self.bound, self.kernel, race.pace(&Plan::none()));
+        let (plain, checks) = threads::both(run_plain, || self.checks(pairs));
+        let checks = checks?;
+        let Raced::Ended(baseline, course) = plain? else {
             return Err(Error::bug("the plain kernel was given up"));
         };
         race.start(course);
@@ -327,7 +326,7 @@ impl Trying<'_> {
             .collect();
         for heat in race.heats(&asked, |index| derived[index].operations()) {
             for (index, speedup, course) in threads::map(&heat, |&index| predict(&race, index)) {
-                race.came(speedup, course);
+                race.came(&derived[index].plan, speedup, course);
                 predicted[index].1 = speedup;
             }
         }

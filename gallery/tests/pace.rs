@@ -1,0 +1,99 @@
+//! The race of plans, held against their whole runs: which plans would be dropped, and whether one of them is worth its end.
+
+use std::sync::Arc;
+
+use headstart::device::model::built_in;
+use headstart::device::sim::timer::{Course, Pace, WORTH};
+use headstart::ir::CacheLevel;
+use headstart::prefetch::{Plan, candidates};
+use headstart::report::number::percent;
+use headstart::tune::search::{derive, main_loads, plain};
+use headstart::tune::space::{default_plans, without_shared_copies};
+use headstart::tune::{Bench, Raced, SimulatedBench, Subject, threads};
+use headstart_gallery::kernels;
+
+/// The whole runs of a kernel's plans, with the plain kernel's as the first: nanoseconds, and how they came along.
+fn runs(case: &str) -> Vec<(Plan, f64, Course)> {
+    let (name, settings) = case.split_once(' ').expect("a name and settings");
+    let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
+    let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+    let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
+    let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
+    let kernel = plain(&bench, &workload).expect("wishes");
+    let loads = main_loads(&kernel);
+    let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
+    let mut plans = without_shared_copies(&kernel, plans);
+    plans.retain(|plan| !plan.is_none());
+    plans.insert(0, Plan::none());
+    let all = candidates(&kernel);
+    let leads_on = |id| {
+        all.iter()
+            .any(|other| other.id != id && other.parents.contains(&id))
+    };
+    let last = all.iter().filter(|load| !leads_on(load.id)).map(|load| load.id);
+    let pace = Pace::new(last.collect());
+    let bound = workload.bind(bench.device()).expect("it fits");
+    let run = |plan: &Plan| {
+        let derived = match plan.is_none() {
+            true => Arc::clone(&kernel),
+            false => derive(&bench, &workload, &kernel, plan).ok()?.kernel,
+        };
+        match bench.race(&bound, &derived, &pace).ok()? {
+            Raced::Ended(timed, course) => Some((plan.clone(), timed.time_ns, course?)),
+            Raced::Behind(_) => None,
+        }
+    };
+    threads::map(&plans, run).into_iter().flatten().collect()
+}
+
+/// Plans that lead.
+const LEADERS: usize = 4;
+
+#[test]
+#[ignore = "takes minutes"]
+fn plans_that_are_dropped_are_not_worth_their_end() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/accuracy-h200.json");
+    let text = std::fs::read_to_string(path).expect("the measurements");
+    let suite: serde_json::Value = serde_json::from_str(&text).expect("the measurements");
+    let (mut pairs, mut dropped, mut wrong) = (0, 0, Vec::new());
+    for case in suite["cases"].as_array().expect("the cases") {
+        let name = case["case"].as_str().expect("a name");
+        if name.contains("--trace") {
+            continue;
+        }
+        let runs = runs(name);
+        let Some(((_, plain_ns, plain), plans)) = runs.split_first() else {
+            continue;
+        };
+        let mut fastest: Vec<&(Plan, f64, Course)> = plans.iter().collect();
+        fastest.sort_by(|one, other| one.1.total_cmp(&other.1));
+        for leader in fastest.iter().take(LEADERS) {
+            let mut pace = Pace::new(Vec::new());
+            pace.ended(plain.clone(), 1.0);
+            pace.ended(leader.2.clone(), plain_ns / leader.1);
+            for (plan, ns, course) in plans.iter().filter(|(plan, ..)| *plan != leader.0) {
+                pairs += 1;
+                let Some(after) = pace.would_give_up(course) else {
+                    continue;
+                };
+                dropped += 1;
+                let faster = leader.1 / ns;
+                if faster > WORTH {
+                    wrong.push((
+                        faster,
+                        format!("{name}: {plan} beside {}, after {}", leader.0, percent(after)),
+                    ));
+                }
+            }
+        }
+    }
+    wrong.sort_by(|one, other| other.0.total_cmp(&one.0));
+    for (faster, which) in &wrong {
+        println!("{faster:.3} {which}");
+    }
+    println!(
+        "{pairs} pairs, {dropped} dropped, {} of them wrongly",
+        wrong.len()
+    );
+    assert!(wrong.len() * 200 < dropped);
+}

@@ -6,6 +6,7 @@ mod corpus_results;
 mod documents;
 mod function_times;
 mod results;
+mod strategies;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,12 @@
 //! links, conditional loads, trip counts that differ by work-item, private and shared arrays, barriers, stores in loops,
 //! atomics, fences, shuffles, votes, block loads, arithmetic on halves and narrow integers, vectors in memory.
 
+/// The examples in the documentation of the crates below the facade.
+#[cfg(doctest)]
+mod examples {
+    include!(concat!(env!("OUT_DIR"), "/examples.rs"));
+}
+
 mod case;
 mod gpu;
 mod loops;

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,33 +41,52 @@ def test_kernels_are_compared_on_the_memory_of_their_launch(tmp_path: Path) -> N
     for name, added in (("original", 1), ("again", 1), ("tuned", 2)):
         codes[name] = str(tmp_path / f"{name}.ptx")
         Path(codes[name]).write_text(ADDS.replace("ADDED", str(added)))
-    codes["broken"] = str(tmp_path / "broken.ptx")
-    Path(codes["broken"]).write_text("nonsense")
+    broken = tmp_path / "broken.ptx"
+    broken.write_text("nonsense")
     (tmp_path / "libcuda.so.1").symlink_to(Path(DRIVER).resolve())
     job = {"digest": "ab", "folder": str(tmp_path), "pointers": [0, 1], "codes": codes}
-    done = subprocess.run(
-        [sys.executable, str(EVERY / "measure.py")],
-        input=json.dumps(job) + "\n" + json.dumps({**job, "folder": "/nowhere"}) + "\n",
-        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    device, found, lost = map(json.loads, done.stdout.splitlines())
-    assert device["device"]
+    begun: list[Any] = []
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    comparer = part("compare").Comparer(environment, subprocess.DEVNULL, begun.append)
+    found = comparer.compared(job)
+    assert comparer.device and len(begun) == 1
     assert found["repeats"] and found["changed"] and found["original"]["verified"] > 0
     assert found["again"]["differ"] == 0 and found["again"]["chosen_by"] > 0
     # One more in each of 32 numbers below 64: a byte of each.
     assert found["tuned"]["differ"] == 32
+    assert [(own["memory"], own["bytes"], own["first"]) for own in found["tuned"]["places"]] == [(0, 32, 128)]
+    # A module that fails ends its process, and is named; the others have their answers from other processes.
+    found = comparer.compared({**job, "codes": {**codes, "broken": str(broken)}})
     assert "cuModuleLoadData" in found["broken"]["error"]
-    assert "FileNotFoundError" in lost["error"]
+    assert found["again"]["differ"] == 0 and found["tuned"]["differ"] == 32
+    assert len(begun) == 2
+    assert "FileNotFoundError" in comparer.compared({**job, "folder": "/nowhere"})["error"]
+    comparer.end()
 
 
-@pytest.fixture
-def every() -> Any:
-    spec = importlib.util.spec_from_file_location("every", EVERY / "__main__.py")
+def test_an_address_at_the_end_of_one_piece_of_memory_is_the_start_of_the_next() -> None:
+    moved = part("measure").moved
+    places = [(0x1000, 0x200, 0x90_0000), (0x1200, 0x100, 0x50_0000)]
+    assert moved(0x1200, places) == 0x50_0000
+    assert moved(0x1200, places[::-1]) == 0x50_0000
+    assert moved(0x11FF, places) == 0x90_01FF
+    # Where nothing follows, the end belongs to what it ends: a pointer one past the last element.
+    assert moved(0x1300, places) == 0x50_0100
+    assert moved(0x1301, places) is None
+
+
+def part(name: str) -> Any:
+    """A module of `examples/python/every`."""
+    spec = importlib.util.spec_from_file_location(f"every_{name}", EVERY / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def every() -> Any:
+    return part("__main__")
 
 
 def row(again: float, tuned: float | None, verified: float, *, differ: int = 0, plan_differs: int = 0) -> dict[str, Any]:

@@ -27,14 +27,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[2] / "python"))
+sys.path[:0] = [str(HERE), str(HERE.parents[2] / "python")]
+
+from compare import Comparer
 
 from headstart import _command
 
 #: A plan is taken if it takes less than this share of the original's time: as in a program (`headstart._trial`).
 LIMIT = 0.98
 #: Seconds of a call of an operator, of writing a module again, and of a search beside its budget.
-CALL, EMIT, BESIDE = 75, 60, 40
+CALL, EMIT, BESIDE = 75, 60, 75
 COMPILE_ONLY = bool(os.environ.get("EVERY_COMPILE_ONLY"))
 
 
@@ -355,58 +357,63 @@ class Work:
 
     # Comparisons.
 
-    def measure(self, digests: list[str], seconds: float) -> None:
-        """Compares kernels with their originals, one after the other, with nothing else on the GPU."""
-        process: subprocess.Popen[str] | None = None
-        lost = 0
-        for digest in digests:
-            if self.left() < seconds or lost > 20:
-                break
-            if process is None or process.poll() is not None:
-                process = subprocess.Popen(
-                    [sys.executable, str(HERE / "measure.py")],
-                    env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True,
-                )  # fmt: skip
-                self.children.add(process)
-                assert process.stdout is not None
-                head = process.stdout.readline()
-                if not head:
-                    self.say("nothing can be measured here")
-                    return
-                self.table.head["device"] = json.loads(head)["device"]
-            assert process.stdin is not None and process.stdout is not None
-            folder = self.folder / "launches" / digest
-            codes = {"original": str(folder / "original.cubin"), "again": str(folder / "again.cubin")}
-            better = folder / "tuned.cubin"
-            if better.exists():
-                codes["tuned"] = str(better)
-            job = {
-                "digest": digest,
-                "folder": str(folder),
-                "pointers": self.table.rows[digest]["pointers"],
-                "codes": codes,
-            }
-            # A kernel that hangs is ended with its process.
-            watchdog = threading.Timer(30, process.kill)
-            watchdog.start()
+    def comparer(self) -> Comparer:
+        return Comparer(self.environment, self.log, self.children.add)
+
+    def job(self, digest: str, **options: Any) -> dict[str, Any]:
+        folder = self.folder / "launches" / digest
+        row = self.table.rows[digest]
+        codes = {name: folder / f"{name}.cubin" for name in ("original", "again", "tuned")}
+        failed = [name for name in codes if "error" in row.get("measured", {}).get(name, {})]
+        return {
+            "digest": digest,
+            "folder": str(folder),
+            "pointers": row["pointers"],
+            "codes": {name: str(own) for name, own in codes.items() if own.exists() and name not in failed},
+            **options,
+        }
+
+    def compare(self, digests: list[str], seconds: float) -> None:
+        """Compares the bits of what was written again, in several processes at once."""
+        left = list(reversed(digests))
+
+        def some() -> None:
+            comparer = self.comparer()
             try:
-                process.stdin.write(json.dumps(job) + "\n")
-                process.stdin.flush()
-                answer = process.stdout.readline()
-            except OSError:
-                answer = ""
-            watchdog.cancel()
-            found = json.loads(answer) if answer else {"error": "the process that compares it ended"}
-            if "error" in found:
-                # A context in which a kernel went wrong is of no use.
-                lost += 1
-                process.kill()
-                process.wait()
-            found.pop("digest", None)
-            self.table.add(digest, measured=found)
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
-            process.wait(10)
+                while self.left() > seconds:
+                    try:
+                        digest = left.pop()
+                    except IndexError:
+                        break
+                    self.add(digest, comparer.compared(self.job(digest, time=False)))
+                self.table.head["device"] = comparer.device
+                comparer.end()
+            except Exception as why:  # noqa: BLE001 - the others go on
+                self.say(f"a process that compares: {type(why).__name__}: {why}")
+
+        threads = [threading.Thread(target=some) for _ in range(self.options.comparers)]
+        for own in threads:
+            own.start()
+        for own in threads:
+            own.join()
+
+    def add(self, digest: str, found: dict[str, Any]) -> None:
+        """Adds what a comparison found to what others found before."""
+        known = self.table.rows[digest].get("measured", {})
+        for name, own in found.items():
+            known[name] = {**known.get(name, {}), **own} if isinstance(own, dict) else own
+        self.table.add(digest, measured=known)
+
+    def measure(self, digests: list[str], seconds: float, **options: Any) -> None:
+        """Measures kernels beside their originals, one after the other, with nothing else on the GPU."""
+        comparer = self.comparer()
+        for digest in digests:
+            if self.left() < seconds:
+                self.say("no time was left for all measurements")
+                break
+            if "error" not in self.table.rows[digest].get("measured", {}):
+                self.add(digest, comparer.compared(self.job(digest, **options)))
+        comparer.end()
 
     def run(self) -> None:
         options = self.options
@@ -425,11 +432,17 @@ class Work:
         ready = [digest for digest, row in self.table.rows.items() if row.get("read") and not row.get("why")]
         self.say(f"{len(ready)} are read and assembled")
         if not COMPILE_ONLY:
-            self.measure(ready, 0.35 * options.seconds)
-            self.say("compared as written again")
+            self.compare(ready, 0.2 * options.seconds)
+            self.say("bits compared")
+            self.measure(ready, options.search * options.seconds, bits=False)
+            self.say("measured as written again")
         self.table.write()
         # Those with loops first: the others have an answer at once.
-        searched = sorted(ready, key=lambda digest: -self.table.rows[digest].get("loops", 0))
+        searched = (
+            []
+            if options.search == 0
+            else sorted(ready, key=lambda digest: -self.table.rows[digest].get("loops", 0))
+        )
         reserved = 0.0 if COMPILE_ONLY else 40.0
         with ThreadPoolExecutor(max_workers=options.workers) as pool:
             for own in [pool.submit(self.tune, digest, reserved) for digest in searched]:
@@ -467,6 +480,10 @@ def main() -> None:
         "--budget", type=float, default=3.0, help="seconds after which a search begins no plan"
     )
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 2))
+    parser.add_argument("--comparers", type=int, default=6, help="processes that compare bits at once")
+    parser.add_argument(
+        "--search", type=float, default=0.35, help="share of the time for searches and their plans; 0: none"
+    )
     parser.add_argument(
         "--only", action="append", default=[], help="calls whose names have this word; repeatable"
     )

@@ -166,7 +166,7 @@ FLA: tuple[str, ...] = (
     "ops.rwkv7.fused_mul_recurrent_rwkv7 r=narrow w=narrow-decays k=narrow v=narrow kk=narrow-unit a=narrow-unit",
     "ops.rwkv7.fused_addcmul.fused_addcmul_rwkv7 hidden_states=hidden delta=hidden xr=hidden-point xw=hidden-point xk=hidden-point xv=hidden-point xa=hidden-point xg=hidden-point",
     "ops.rwkv7.fused_k_update.fused_k_rwkv7 k=hidden a=hidden ka=hidden-point",
-    "ops.rwkv7.gate_output_correction.gate_output_correction o=hidden r=narrow k=narrow r_k=of-narrow-head v=narrow g=hidden-512",
+    "ops.rwkv7.gate_output_correction.gate_output_correction o=hidden-512 r=narrow k=narrow r_k=of-narrow-head v=narrow g=hidden-512",
     "ops.rwkv7.channel_mixing.channel_mixing_rwkv7 x=hidden x_prev=hidden-point1 x_k=hidden-row key_weight=matrix value_weight=matrix",
     "ops.simple_gla.chunk_simple_gla q=heads k=heads v=heads g=decay",
     "ops.simple_gla.fused_recurrent_simple_gla q=heads k=heads v=heads g=decay",

@@ -4,8 +4,9 @@
 
 Each line of the input is a job in JSON: `folder`, of a copied launch; `pointers`, the parameters that are addresses; `codes`, the
 files of machine code or PTX by name, `original` among them. A line in JSON answers it. Each kernel is launched on the same memory;
-`original` twice, so that one that does not repeat its own bits is known. Times are medians of rounds in turns, each a graph of
-launches that takes about as long as `ROUND_US`, with what the launch before left in the caches.
+`original` twice, so that one that does not repeat its own bits is known. A job has `bits`, `time` or both. Times are medians of
+rounds in turns, each a graph of launches that takes about as long as `ROUND_US`, with what the launch before left in the caches.
+The process ends with the first job that fails: who asks begins another.
 """
 
 from __future__ import annotations
@@ -85,6 +86,18 @@ def described(path: Path) -> dict[str, Any]:
     return whole
 
 
+def moved(address: int, places: list[tuple[int, int, int]]) -> int | None:
+    """Where an address of the copied launch lies here, from places as start, length and start here.
+
+    An allocator puts one piece of memory at the end of another, so the end of a piece belongs to it only if nothing starts there.
+    """
+    inside = [own for own in places if own[0] <= address < own[0] + own[1]]
+    at_end = [own for own in places if address == own[0] + own[1]]
+    for start, _, here in inside + at_end:
+        return here + address - start
+    return None
+
+
 class Launch:
     """A copied launch, on memory of its own."""
 
@@ -104,10 +117,9 @@ class Launch:
         for number in pointers:
             offset, size = manifest["parameters"]["layout"][number]
             address = int.from_bytes(words[offset : offset + size], "little")
-            for start, length, here in places:
-                if start <= address <= start + length:
-                    words[offset : offset + size] = (here + address - start).to_bytes(size, "little")
-                    break
+            here = moved(address, places)
+            if here is not None:
+                words[offset : offset + size] = here.to_bytes(size, "little")
         self.words = ctypes.create_string_buffer(bytes(words), len(words))
         self.size = ctypes.c_size_t(len(words))
         self.extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(self.words), 2, ctypes.addressof(self.size), 0)
@@ -218,47 +230,65 @@ class Timed:
 
 def differences(one: list[bytes], other: list[bytes]) -> int:
     """Bytes that are not the same."""
-    count = 0
-    for left, right in zip(one, other, strict=True):
-        if left != right:
-            count += sum(a != b for a, b in zip(left, right, strict=True)) if len(left) <= 1 << 20 else 1
-    return count
+    return sum(len(own) - own.count(0) for own in map(both, one, other) if own)
+
+
+def both(left: bytes, right: bytes) -> bytes:
+    """Bytes of which the bits are set that differ; none if none differs."""
+    if left == right:
+        return b""
+    bits = int.from_bytes(left, "little") ^ int.from_bytes(right, "little")
+    return bits.to_bytes(len(left), "little")
+
+
+def places(one: list[bytes], other: list[bytes]) -> list[dict[str, Any]]:
+    """Of each piece of memory that differs: how many bytes, the first place, and what both have there."""
+    found = []
+    for number, (left, right) in enumerate(zip(one, other, strict=True)):
+        if own := both(left, right):
+            first = (len(own) - len(own.lstrip(b"\0"))) & ~15
+            found.append(
+                {
+                    "memory": number,
+                    "bytes": len(own) - own.count(0),
+                    "of": len(own),
+                    "first": first,
+                    "original": bytes(left[first : first + 16]).hex(),
+                    "own": bytes(right[first : first + 16]).hex(),
+                }
+            )
+    return found
 
 
 def measured(driver: Driver, job: dict[str, Any]) -> dict[str, Any]:
-    folder = Path(job["folder"])
-    launch = Launch(driver, folder / "launch", job["pointers"])
+    launch = Launch(driver, Path(job["folder"]) / "launch", job["pointers"])
     found: dict[str, Any] = {}
-    try:
-        original = launch.function(Path(job["codes"]["original"]))
-        right, _ = launch.once(original)
+    original = launch.function(Path(job["codes"]["original"]))
+    right, microseconds = launch.once(original)
+    if job.get("bits", True):
         again, microseconds = launch.once(original)
         found["repeats"] = differences(right, again) == 0
         found["changed"] = any(
             own != bytes(before) for own, (_, before) in zip(right, launch.memory, strict=True)
         )
-        functions, names = [original], ["original"]
-        for name, code in job["codes"].items():
-            if name == "original":
-                continue
-            try:
-                function = launch.function(Path(code))
-                left, _ = launch.once(function)
-            except RuntimeError as why:
-                found[name] = {"error": str(why)}
-                continue
-            found[name] = {"differ": differences(right, left)}
-            functions.append(function)
-            names.append(name)
+    functions, names = [original], ["original"]
+    for name, code in job["codes"].items():
+        if name == "original":
+            continue
+        function = launch.function(Path(code))
+        if job.get("bits", True):
+            left, _ = launch.once(function)
+            found[name] = {"differ": differences(right, left), "places": places(right, left)}
+        functions.append(function)
+        names.append(name)
+    if job.get("time", True):
         launch.fill()
-        if job.get("time", True):
-            # What a first comparison would choose is shown by a second: the choice is not its own judge.
-            for part in ("chosen_by", "verified"):
-                times = launch.rounds(functions, microseconds, job.get("seconds", 1.5))
-                for name, own in zip(names, times, strict=True):
-                    found.setdefault(name, {})[part] = statistics.median(own)
-    finally:
-        launch.free()
+        # What a first comparison would choose is shown by a second: the choice is not its own judge.
+        for part in ("chosen_by", "verified"):
+            times = launch.rounds(functions, microseconds, job.get("seconds", 1.5))
+            for name, own in zip(names, times, strict=True):
+                found.setdefault(name, {})[part] = statistics.median(own)
+    launch.free()
     return found
 
 
@@ -270,7 +300,9 @@ def main() -> None:
         try:
             found = measured(driver, job)
         except Exception as why:  # noqa: BLE001 - the answer says so
-            found = {"error": f"{type(why).__name__}: {why}"}
+            # After a fault the context is of no use, nor is this process.
+            print(json.dumps({"digest": job["digest"], "error": f"{type(why).__name__}: {why}"}), flush=True)
+            sys.exit(1)
         print(json.dumps({"digest": job["digest"], **found}), flush=True)
 
 

@@ -13,12 +13,24 @@
 //! Such a sum is *open*: a rewritten entry could have other bits than the original, so none is written unless the original's
 //! choice for each is known ([`Facts::fused`]). A product in front of a loop is not fused with a sum inside.
 //!
+//! `div.full`, `div.approx` and `rcp.approx` without `.ftz` end in a product, which ptxas fuses like any other:
+//!
+//! ```text
+//! div.full.f32 %f3, %f1, %f2;                   %f1 and %f2 scaled for a large and for a small %f2
+//! add.f32 %f5, %f3, %f4;                        MUFU.RCP of %f2, FFMA with %f1 and %f4
+//! ```
+//!
+//! If the quotient has no other use, its sum keeps the permission, and ptxas fuses both again. A quotient that something else
+//! needs is rounded, as ptxas does: 28 kernels of two packages that have such sums had the original's bits on an H200. Where all
+//! uses are sums, they are open; if the choice is known, the quotient is [written out](super::quotient).
+//!
 //! [`Facts::fused`]: crate::middle::facts::Facts::fused
 
 use std::collections::{HashMap, HashSet};
 
+use super::quotient::Quotient;
 use crate::error::Error;
-use crate::ir::{BinaryOp, FloatRule, Fused, Kernel, Op, OpKind, Place, Region, UnaryOp, Value};
+use crate::ir::{BinaryOp, FloatRule, Fused, Kernel, Op, OpKind, Place, Region, Type, UnaryOp, Value};
 
 /// Products and sums of halves, single or in pairs, that were written without `.rn`: which of them ptxas fuses is not known.
 #[derive(Clone, Debug, Default)]
@@ -45,15 +57,26 @@ pub(super) fn contract(
     decided: Option<&[Fused]>,
 ) -> Contracted {
     let mut uses: HashMap<Value, u32> = HashMap::new();
+    let mut needed = HashSet::new();
     kernel.body.walk(&mut |op| {
-        op.kind
-            .for_each_operand(|value| *uses.entry(value).or_default() += 1);
+        let may_be_fused = match op.kind.plain() {
+            OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, ..) => open.contains(&op.results[0]),
+            OpKind::Unary(UnaryOp::FNeg | UnaryOp::FAbs, _) | OpKind::Select(..) => true,
+            _ => false,
+        };
+        op.kind.for_each_operand(|value| {
+            *uses.entry(value).or_default() += 1;
+            if !may_be_fused {
+                needed.insert(value);
+            }
+        });
     });
     let mut body = std::mem::take(&mut kernel.body);
     let mut fuser = Fuser {
         kernel,
         open,
         uses,
+        needed,
         products: HashMap::new(),
         factors: HashMap::new(),
         decided,
@@ -84,7 +107,12 @@ pub(super) fn contract(
     });
     left.extend(alike);
     body.walk_mut(&mut |op| {
-        if op.results.first().is_some_and(|result| left.contains(result)) {
+        // A quotient has no permission of its own, nor has a change of sign.
+        let may_be_fused = matches!(
+            op.kind.plain(),
+            OpKind::Binary(BinaryOp::FMul | BinaryOp::FAdd | BinaryOp::FSub, ..)
+        );
+        if may_be_fused && op.results.first().is_some_and(|result| left.contains(result)) {
             let rule = FloatRule {
                 contract: true,
                 ..op.kind.rule()
@@ -114,6 +142,8 @@ struct Fuser<'k> {
     kernel: &'k mut Kernel,
     open: &'k HashSet<Value>,
     uses: HashMap<Value, u32>,
+    /// Values that something but a sum needs, itself or with another sign.
+    needed: HashSet<Value>,
     /// Products that may be fused, of every region so far.
     products: HashMap<Value, (u32, Value)>,
     /// The factors of each of those, and of their negations.
@@ -134,10 +164,17 @@ struct Fuser<'k> {
 /// What a product is made of.
 #[derive(Clone, Copy, Debug)]
 struct Factors {
-    x: Value,
-    y: Value,
+    made: Made,
     rule: FloatRule,
     sign: Sign,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Made {
+    /// The product of two numbers.
+    Product(Value, Value),
+    /// A division's last operation.
+    Quotient(Quotient),
 }
 
 /// What became of a product's sign.
@@ -151,8 +188,8 @@ enum Sign {
 
 impl Fuser<'_> {
     fn region(&mut self, region: &mut Region) {
-        // Products of this region with one use: their factors, and their rule.
-        let mut factors: HashMap<Value, (Value, Value, FloatRule)> = HashMap::new();
+        // Products of this region with one use: what they are made of, and their rule.
+        let mut factors: HashMap<Value, (Made, FloatRule)> = HashMap::new();
         let mut ops = Vec::with_capacity(region.ops.len());
         let mut fused: HashSet<Value> = HashSet::new();
         for mut op in std::mem::take(&mut region.ops) {
@@ -168,34 +205,28 @@ impl Fuser<'_> {
             let rule = op.kind.rule();
             match *op.kind.plain() {
                 OpKind::Binary(BinaryOp::FMul, x, y) if self.open.contains(&op.results[0]) => {
-                    let product = op.results[0];
-                    self.products.insert(product, (self.inside, product));
-                    let sign = Sign::Kept;
-                    self.factors.insert(product, Factors { x, y, rule, sign });
-                    if self.uses.get(&product) == Some(&1) {
-                        factors.insert(product, (x, y, rule));
-                    }
+                    self.product(&mut factors, op.results[0], Made::Product(x, y), rule);
                 }
                 OpKind::Binary(sum @ (BinaryOp::FAdd | BinaryOp::FSub), a, b)
                     if self.open.contains(&op.results[0]) =>
                 {
-                    let alike = |&(.., other): &(Value, Value, FloatRule)| other == rule;
+                    let alike = |&(_, other): &(Made, FloatRule)| other == rule;
                     let taken = [a, b].map(|value| factors.get(&value).copied().filter(alike));
                     match taken {
-                        [Some((x, y, _)), None] if !self.is_product(b) => {
+                        [Some((Made::Product(x, y), _)), None] if !self.is_product(b) => {
                             fused.insert(a);
                             let c = self.negated(&mut ops, &op, b, sum == BinaryOp::FSub);
                             op.kind = OpKind::Fma(x, y, c).ruled(rule);
                         }
-                        [None, Some((x, y, _))] if !self.is_product(a) => {
+                        [None, Some((Made::Product(x, y), _))] if !self.is_product(a) => {
                             fused.insert(b);
                             let x = self.negated(&mut ops, &op, x, sum == BinaryOp::FSub);
                             op.kind = OpKind::Fma(x, y, a).ruled(rule);
                         }
+                        [Some(_), None] if !self.is_product(b) => self.is_alike(&op, a, b),
+                        [None, Some(_)] if !self.is_product(a) => self.is_alike(&op, a, b),
                         // One of two products that are nothing but operands here: the same one wherever that stands.
-                        [Some(_), Some(_)] => {
-                            self.alike.extend([a, b, op.results[0]]);
-                        }
+                        [Some(_), Some(_)] => self.is_alike(&op, a, b),
                         _ => {
                             let products: Vec<Value> = [a, b]
                                 .iter()
@@ -215,12 +246,16 @@ impl Fuser<'_> {
                     self.follow(product, result);
                     self.signed(product, result, rule, Sign::Changed);
                     let once = self.uses.get(&result) == Some(&1);
-                    if let Some(&(x, y, of_product)) = factors.get(&product)
+                    if let Some(&(made, of_product)) = factors.get(&product)
                         && once
                         && rule.flush == of_product.flush
                     {
-                        let x = self.negated(&mut ops, &op, x, true);
-                        factors.insert(result, (x, y, of_product));
+                        let made = match made {
+                            Made::Product(x, y) => Made::Product(self.negated(&mut ops, &op, x, true), y),
+                            // Left to the assembler with its sum.
+                            Made::Quotient(_) => made,
+                        };
+                        factors.insert(result, (made, of_product));
                     }
                 }
                 OpKind::Unary(UnaryOp::FAbs, product) if self.is_product(product) => {
@@ -234,13 +269,43 @@ impl Fuser<'_> {
                         }
                     }
                 }
-                _ => {}
+                ref plain => {
+                    if let Some(quotient) = Quotient::of(plain, rule)
+                        && self.kernel.ty(op.results[0]) == Type::F32
+                        && !self.needed.contains(&op.results[0])
+                    {
+                        self.product(&mut factors, op.results[0], Made::Quotient(quotient), rule);
+                    }
+                }
             }
             ops.push(op);
         }
         // A product behind a change of sign is left without use, and tidied away.
         ops.retain(|op| !op.results.first().is_some_and(|result| fused.contains(result)));
         region.ops = ops;
+    }
+
+    /// A product that may be fused.
+    fn product(
+        &mut self,
+        once: &mut HashMap<Value, (Made, FloatRule)>,
+        product: Value,
+        made: Made,
+        rule: FloatRule,
+    ) {
+        self.products.insert(product, (self.inside, product));
+        let sign = Sign::Kept;
+        self.factors.insert(product, Factors { made, rule, sign });
+        if self.uses.get(&product) == Some(&1) {
+            once.insert(product, (made, rule));
+        }
+    }
+
+    /// A sum with a product that ptxas fuses wherever both stand: they keep the permission.
+    fn is_alike(&mut self, sum: &Op, a: Value, b: Value) {
+        let products = [a, b].map(|value| self.products.get(&value).map(|(_, product)| *product));
+        self.alike.extend(products.into_iter().flatten());
+        self.alike.insert(sum.results[0]);
     }
 
     /// Whether a value is a product that the assembler may fuse with a sum here.
@@ -278,8 +343,12 @@ impl Fuser<'_> {
         };
         let subtracts = sum == BinaryOp::FSub;
         let chosen = sides.iter().find(|(side, _)| *side == decided);
-        let Some((side, Some(Factors { x, y, sign, .. }))) = chosen.copied() else {
+        let Some((side, Some(Factors { made, sign, .. }))) = chosen.copied() else {
             return;
+        };
+        let (x, y) = match made {
+            Made::Product(x, y) => (x, y),
+            Made::Quotient(own) => own.written_out(self.kernel, ops, op.place, rule),
         };
         let (other, is_subtracted) = match side {
             Fused::Left => (b, false),
@@ -541,6 +610,83 @@ mod tests {
         // A sum that cannot be decided stays open.
         assert!(decided(&magnitude, Some(&[Left])).original.undecided.is_some());
         assert!(decided(&twice, Some(&[Right])).original.undecided.is_some());
+    }
+
+    #[test]
+    fn a_quotient_is_fused_with_its_sum_by_the_assembler() {
+        for (text, products) in [
+            ("div.full.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;", 0),
+            ("div.approx.f32 %f4, %f1, %f2;\nsub.f32 %f6, %f3, %f4;", 0),
+            ("div.full.ftz.f32 %f4, %f1, %f2;\nadd.ftz.f32 %f6, %f4, %f3;", 0),
+            ("rcp.approx.f32 %f4, %f1;\nadd.f32 %f6, %f4, %f3;", 0),
+            (
+                "div.full.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nadd.f32 %f6, %f5, %f3;",
+                0,
+            ),
+            // The one on the left, as with two products.
+            (
+                "div.full.f32 %f4, %f1, %f2;\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f4, %f5;",
+                1,
+            ),
+            (
+                "div.full.f32 %f4, %f1, %f2;\nmul.f32 %f5, %f2, %f3;\nadd.f32 %f6, %f5, %f4;",
+                1,
+            ),
+            (
+                "mul.f32 %f4, %f1, %f2;\nneg.f32 %f5, %f4;\nmul.f32 %f7, %f2, %f3;\nadd.f32 %f6, %f5, %f7;",
+                2,
+            ),
+        ] {
+            let imported = imported(text);
+            let kernel = print(&imported.kernel);
+            assert!(imported.original.undecided.is_none(), "{text}");
+            assert!(!kernel.contains("= fma"), "{kernel}");
+            assert_eq!(
+                kernel.matches(".contract").count(),
+                products + 1,
+                "{text}\n{kernel}"
+            );
+        }
+        // Another rule, no quotient at all, and an instruction that is one already.
+        for text in [
+            "div.full.f32 %f4, %f1, %f2;\nadd.rn.f32 %f6, %f4, %f3;",
+            "rcp.approx.ftz.f32 %f4, %f1;\nadd.ftz.f32 %f6, %f4, %f3;",
+            "div.rn.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;",
+            // Something else needs the quotient.
+            "div.full.f32 %f4, %f1, %f2;\nadd.f32 %f6, %f4, %f3;\nst.global.f32 [%rd1+16], %f4;",
+            "div.full.f32 %f4, %f1, %f2;\nsub.f32 %f5, %f3, %f4;\nmul.rn.f32 %f6, %f5, %f4;",
+        ] {
+            let imported = imported(text);
+            assert!(imported.original.undecided.is_none(), "{text}");
+            assert!(!print(&imported.kernel).contains("contract"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quotient_whose_sum_is_open_is_written_out() {
+        let behind = "add.f32 %f5, %f3, %f4;\nst.global.f32 [%rd1+16], %f5;\nadd.f32 %f6, %f3, %f4;";
+        for (division, flushes, scaled, divisions) in [
+            ("div.full.f32 %f4, %f1, %f2;", "", 4, 1),
+            ("div.full.ftz.f32 %f4, %f1, %f2;", ".ftz", 2, 1),
+            ("div.approx.f32 %f4, %f1, %f2;", "", 2, 1),
+            // 1, scaled for a large divisor, is a constant.
+            ("rcp.approx.f32 %f4, %f1;", "", 3, 0),
+        ] {
+            let text = format!("{division}\n{}", behind.replace("add", &format!("add{flushes}")));
+            let open = imported(&text).original.open_sums;
+            assert_eq!(open, [vec![Nothing, Right], vec![Nothing, Right]], "{text}");
+            assert!(imported(&text).original.undecided.is_some());
+            let rounded = decided(&text, Some(&[Nothing, Nothing]));
+            assert!(rounded.original.undecided.is_none());
+            assert!(!print(&rounded.kernel).contains("fma"), "{text}");
+            let fused = decided(&text, Some(&[Right, Nothing]));
+            assert!(fused.original.undecided.is_none());
+            let kernel = print(&fused.kernel);
+            assert_eq!(kernel.matches("= fma").count(), 1, "{kernel}");
+            assert_eq!(kernel.matches("= fmul").count(), scaled, "{kernel}");
+            assert_eq!(kernel.matches("= approximate.rcp.ftz").count(), 1, "{kernel}");
+            assert_eq!(kernel.matches("= approximate.div").count(), divisions, "{kernel}");
+        }
     }
 
     #[test]

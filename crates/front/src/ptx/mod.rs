@@ -45,6 +45,7 @@ mod original;
 mod parameters;
 mod parse;
 mod quads;
+mod quotient;
 mod scratch;
 mod slots;
 mod structure;

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use cranelift_entity::SecondaryMap;
 
 use super::Options;
+use super::halves::Shapes;
 use super::integer::is_dot4;
 use super::print::Lines;
 use super::registers::{Class, Registers};
@@ -143,6 +144,13 @@ impl<'k> Emitter<'k> {
         });
         let mut folded: HashSet<Value> = addresses.difference(&kept).copied().collect();
         folded.extend(added_dots(kernel, &definitions, &uses));
+        let nans = NanPlan::of(kernel);
+        let shapes = Shapes {
+            kernel,
+            definitions: &definitions,
+            nans: &nans,
+        };
+        folded.extend(shapes.folded(&uses));
         Emitter {
             kernel,
             options,
@@ -151,7 +159,7 @@ impl<'k> Emitter<'k> {
             uses,
             folded,
             groups: Groups::of(kernel),
-            nans: NanPlan::of(kernel),
+            nans,
             rule: FloatRule::EXACT,
             roots: Roots::find(kernel),
             banked: BankedConstants::of(kernel),
@@ -357,6 +365,11 @@ impl<'k> Emitter<'k> {
         }
         self.at(op.place);
         self.rule = op.kind.rule();
+        if let [result] = op.results[..]
+            && self.in_one(&op.kind, result)
+        {
+            return Ok(());
+        }
         match op.kind.plain() {
             OpKind::Ruled(..) => unreachable!("the verifier keeps rules away from ruled operations"),
             OpKind::Id(id) => self.id(op.results[0], *id),

@@ -16,6 +16,7 @@ mod control;
 mod convert;
 mod emitter;
 mod float;
+mod halves;
 mod integer;
 mod joined;
 mod loop_exits;

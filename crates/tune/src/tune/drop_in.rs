@@ -297,6 +297,7 @@ fn block(
     let within = Within {
         parameters: parameters.collect(),
         static_shared_bytes: declared.map(|data| data.bytes()).sum(),
+        dynamic_shared_bytes: u64::from(original.dynamic_shared_bytes),
         arrays,
         files: original.files.clone(),
     };

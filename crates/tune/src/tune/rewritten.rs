@@ -202,6 +202,23 @@ fn spaces_of_generic_addresses_are_taken_for_granted() {
 }
 
 #[test]
+fn what_is_added_has_room_beside_what_launches_ask_for() {
+    let entry = Entry {
+        module: ".extern .shared .align 4 .b32 dynamic[];\n",
+        start: "mov.u32 %r7, dynamic;\nst.shared.u32 [%r7], %r1;\n",
+        ..PLAIN
+    };
+    let launch = |bytes: u32| format!("shared_bytes = {bytes}\n{LAUNCH}");
+    entry.done(&launch(32 << 10), SHARED);
+    // Beyond 48 KiB in all the driver refuses launches of a function whose limit nobody has raised.
+    let refused = entry.rewritten(&launch((48 << 10) - 256), SHARED);
+    let error = refused.expect_err("it has no room").to_string();
+    assert!(error.contains("its launches ask for 48896"), "{error}");
+    // Programs that ask for more have raised it.
+    entry.done(&launch(64 << 10), SHARED);
+}
+
+#[test]
 fn sizes_of_dynamic_shared_memory_are_taken_for_granted_or_looked_at() {
     let module = ".extern .shared .align 4 .b32 dynamic[];\n";
     let start = "mov.u32 %r7, dynamic;\nst.shared.u32 [%r7], %r1;\n";

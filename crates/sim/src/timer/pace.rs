@@ -186,6 +186,14 @@ impl Pace {
         }
     }
 
+    /// Whether a run with this speedup leads.
+    #[doc(hidden)]
+    pub fn is_led_by(&self, speedup: f64) -> bool {
+        self.leader
+            .as_ref()
+            .is_some_and(|leader| leader.speedup == speedup)
+    }
+
     /// The moment at which a run that has ended would have been given up, as a part of its time.
     #[doc(hidden)]
     pub fn would_give_up(&self, ended: &Course) -> Option<f64> {

@@ -37,7 +37,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use code::Code;
-pub use pace::{Behind, Course, Pace, WORTH};
+#[doc(hidden)]
+pub use pace::WORTH;
+pub use pace::{Behind, Course, Pace};
 pub use profile::{LoadProfile, LoopProfile, UnitProfile};
 pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};

@@ -260,14 +260,12 @@ fn settled(run: &Course, leader: &Course) -> Option<f64> {
     let took = |course: &Course, number: f64| {
         (course.when((number + 1.0) * quarter) - course.when(number * quarter)).max(1.0)
     };
-    let numbers = [1.0, 2.0, 3.0];
-    let paces = numbers.map(|number| took(leader, number) / took(run, number));
-    let fastest = paces.into_iter().fold(0.0, f64::max);
-    let slowest = paces.into_iter().fold(f64::INFINITY, f64::min);
-    let shortest = numbers
-        .map(|number| took(run, number))
-        .into_iter()
-        .fold(f64::INFINITY, f64::min);
+    let beside = [1.0, 2.0, 3.0].map(|number| (took(run, number), took(leader, number)));
+    let least = |all: [f64; 3]| all.into_iter().fold(f64::INFINITY, f64::min);
+    let most = |all: [f64; 3]| all.into_iter().fold(0.0, f64::max);
+    let paces = beside.map(|(own, theirs)| theirs / own);
+    let (slowest, fastest) = (least(paces), most(paces));
+    let shortest = least(beside.map(|(own, _)| own));
     let ends = now + (all - own) * shortest / quarter;
     (fastest <= slowest * (1.0 + EVEN)).then_some(end / ends)
 }

@@ -6,26 +6,23 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Crates below the facade whose `Cargo.toml` has `doctest = false`.
-const CRATES: [&str; 6] = ["ir", "model", "device", "prefetch", "back", "sim"];
-
 fn main() {
     let crates = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("set by Cargo")).join("..");
     let out = PathBuf::from(env::var("OUT_DIR").expect("set by Cargo"));
     let mut tests = String::new();
-    for name in CRATES {
-        let sources = crates.join(name).join("src");
+    for name in names(&crates) {
+        let sources = crates.join(&name).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());
         for source in sources_in(&sources) {
             let text = fs::read_to_string(&source).expect("a source");
             for (line, block) in blocks(&text) {
                 let within = source.strip_prefix(&sources).expect("in that folder").display();
                 let item =
-                    format!("{name}::{within}:{line}").replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+                    format!("{name}/{within}:{line}").replace(|c: char| !c.is_ascii_alphanumeric(), "_");
                 fs::write(out.join(&item), block).expect("the output folder can be written");
                 writeln!(
                     tests,
-                    "#[doc = include_str!({:?})]\npub struct {item};",
+                    "#[doc = include_str!({:?})]\npub mod {item} {{}}",
                     out.join(&item)
                 )
                 .expect("text");
@@ -33,6 +30,22 @@ fn main() {
         }
     }
     fs::write(out.join("examples.rs"), tests).expect("the output folder can be written");
+}
+
+/// The crates whose `Cargo.toml` leaves their examples to this one, in order.
+fn names(crates: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(crates).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let manifest = entry.path().join("Cargo.toml");
+        println!("cargo::rerun-if-changed={}", manifest.display());
+        let text = fs::read_to_string(&manifest).unwrap_or_default();
+        if text.lines().any(|line| line == "doctest = false") {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found
 }
 
 /// The Rust files in a folder and those below, in order.

@@ -53,9 +53,12 @@ fn errors(case: &str, seeds: std::ops::Range<u64>) -> (String, Vec<f64>, usize) 
         .count();
     let of = samples.first().map_or(0, |sample| sample.sample.groups);
     let list: Vec<String> = errors.iter().map(|&error| percent(error)).collect();
+    let hit_rate = |time: &LaunchTime| time.memory.l2_hits as f64 / time.memory.l2_sectors.max(1) as f64;
     let line = format!(
-        "{case}: {of} of {} work-groups: {}",
+        "{case}: {of} of {} work-groups, L2 hit rate {} for {}: {}",
         whole.sample.groups,
+        percent(samples.first().map_or(0.0, hit_rate)),
+        percent(hit_rate(&whole)),
         list.join(", ")
     );
     (line, errors, outside)
@@ -104,7 +107,7 @@ fn whole_launches_of_the_accuracy_suite() {
     });
 }
 
-/// Twenty launches, each by ten choices of work-groups.
+/// Twenty launches, each by ten choices of work-groups. `HEADSTART_LAUNCHES=TEXT` picks those whose name contains it.
 #[test]
 #[ignore = "takes minutes"]
 fn twenty_launches_whose_work_groups_differ() {
@@ -130,6 +133,8 @@ fn twenty_launches_whose_work_groups_differ() {
         "spmv matrix=power-law rows=524288 group=128 lanes=8",
         "spmv matrix=power-law rows=524288 group=128 lanes=16",
     ];
+    let wanted = std::env::var("HEADSTART_LAUNCHES").unwrap_or_default();
+    let cases: Vec<&str> = cases.into_iter().filter(|case| case.contains(&wanted)).collect();
     let found = headstart::tune::threads::map(&cases, |case| errors(case, 0..10));
     let (mut all, mut outside) = (Vec::new(), 0);
     for (line, errors, beyond) in found {

@@ -46,6 +46,7 @@ mod printed;
 mod pure;
 mod quads;
 mod reports;
+mod requests;
 mod run;
 mod sample;
 mod schedule;
@@ -80,6 +81,7 @@ pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::{Matrix, Piece};
 #[doc(hidden)]
 pub use reports::{beyond_its_end, has_not_ended};
+pub(crate) use requests::{Noted, Request};
 pub use run::{CompiledKernel, Groups, Messages};
 pub use sample::Sampled;
 #[doc(hidden)]

@@ -128,15 +128,35 @@ impl MemorySystem {
             self.counters.l2_hits += count;
             return ready.max(served + self.timing.near + detour);
         }
-        let (place, _) = self.place_in_l2(served, key);
-        self.l2.await_load(place, false);
         let latency = if way.is_far {
             self.timing.far
         } else {
             self.timing.near
         };
+        let is_new_here = !self.regions.is_empty() && !self.l2.holds(key);
+        if is_new_here && let Some(region) = self.others_hold(key.line) {
+            let count = u64::from(sectors.count_ones());
+            self.counters.l2_sectors += count;
+            self.counters.l2_hits += count;
+            if !way.is_far || self.regions[region].have_copy() {
+                return served + self.timing.near + detour;
+            }
+            let done = served + latency + detour;
+            let whole = self.shape.widen(sectors, self.timing.granule);
+            let victim = self.l2.copy(key, near, whole, done);
+            self.write_back(served, victim);
+            return done;
+        }
+        let (place, _) = self.place_in_l2(served, key);
+        let was_announced = self.l2.await_load(place, false);
         let (missing, ready) = self.missing_in_l2(place, sectors);
-        let missing = self.missing_of_all(core, served, (key, place), missing, purpose);
+        let missing = match is_new_here || was_announced {
+            true => {
+                self.l2.first_asker(place, core);
+                missing
+            }
+            false => self.missing_of_all(core, served, (key, place), missing, purpose),
+        };
         let mut done = ready.max(served + latency + detour);
         if missing != 0 {
             let (arrives, _) = self.bring(served, key, place, missing, purpose, way);
@@ -189,26 +209,23 @@ impl MemorySystem {
         self.others.have(missing == 0 && first != core)
     }
 
-    /// The same by the sample's share of the region around.
+    /// The same for a line that the sample holds, by the hit rate of its region.
     pub(super) fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
         // Buffers set aside at full size are filled for all.
         if matches!(place, Place::Small { .. }) {
             return false;
         }
-        let Some(region) = self.regions.iter().position(|regions| regions.may_have(key.line)) else {
+        let Some(regions) = self.regions.iter_mut().find(|regions| regions.contains(key.line)) else {
             return false;
         };
-        let first = self.l2.first_asker(place, core);
-        if missing == 0 && first == core {
-            return false;
-        }
-        let have = self.regions[region].have(key.line, core, missing == 0);
-        let brought = match missing {
-            0 => 0,
-            missing => self.brought_with(place, missing),
-        };
-        self.regions[region].note(key.line, first, brought.count_ones(), 0);
-        have
+        let is_own = missing == 0 && self.l2.first_asker(place, core) == core;
+        (!is_own || regions.counts_own(key.line)) && regions.have(key.line, missing == 0)
+    }
+
+    /// Whether cores outside the simulation have a line that the sample does not hold: the number of its buffer's regions.
+    pub(super) fn others_hold(&mut self, line: u64) -> Option<usize> {
+        let at = self.regions.iter().position(|regions| regions.contains(line))?;
+        self.regions[at].have(line, false).then_some(at)
     }
 
     /// Which of the sectors that are asked for L2 does not have, and when the last of the others is there.
@@ -300,16 +317,6 @@ impl MemorySystem {
     /// Writes back an evicted line: when that is done.
     pub(super) fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
-        if let Some(Victim {
-            number,
-            there,
-            first_asker: Some(core),
-            ..
-        }) = victim
-            && let Some(regions) = self.regions.iter_mut().find(|regions| regions.may_have(number))
-        {
-            regions.note(number, core, 0, there);
-        }
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
             if victim.partial != 0 {
                 let wanted = self.shape.widen(victim.partial, self.timing.granule);

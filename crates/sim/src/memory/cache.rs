@@ -25,8 +25,6 @@ pub(super) struct Cache {
     sectors: usize,
     /// Look-ups and insertions so far, from which [`Replaces::Any`] chooses.
     clock: u64,
-    /// Whether a line that goes is told of though nothing is to be written back. It has to be read for that.
-    tells_clean: bool,
 }
 
 /// A set: which of its ways may have a line, and which goes next.
@@ -67,6 +65,13 @@ pub(super) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
+impl Slot {
+    /// Its number among all of the cache.
+    pub(super) fn number(self) -> usize {
+        self.0
+    }
+}
+
 /// A line that had to make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Victim {
@@ -76,9 +81,6 @@ pub(super) struct Victim {
     pub(super) dirty: u8,
     /// Those of them of which a part was, and the rest is not known.
     pub(super) partial: u8,
-    /// How many of its sectors were there, and the first core that asked for it, as far as that was wanted.
-    pub(super) there: u32,
-    pub(super) first_asker: Option<usize>,
 }
 
 const EMPTY: u64 = u64::MAX;
@@ -165,13 +167,7 @@ impl Cache {
             ways,
             sectors: shape.sectors(),
             clock: 0,
-            tells_clean: false,
         }
-    }
-
-    /// From now on every line that goes is told of.
-    pub(super) fn tell_clean(&mut self) {
-        self.tells_clean = true;
     }
 
     /// Where to look for a line. Consecutive lines lie in different sets, in an order that a hash changes from one round
@@ -202,6 +198,11 @@ impl Cache {
         self.lines[slot].number ^ self.ready[slot * self.sectors].to_bits()
     }
 
+    /// How many lines it has room for.
+    pub(super) fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Forgets every line. Nothing is written back: only clean caches are emptied.
     pub(super) fn empty(&mut self) {
         self.sets.fill(Set::NEW);
@@ -226,8 +227,7 @@ impl Cache {
         None
     }
 
-    /// Makes a place for a line that has none, without any sector; gives the line that had to go if it was written, or if
-    /// every line is [told of](Cache::tell_clean).
+    /// Makes a place for a line that has none, without any sector; gives the line that had to go if it was written.
     pub(super) fn insert(&mut self, key: Key, replaces: Replaces) -> (Slot, Option<Victim>) {
         self.clock += 1;
         let first = key.set * self.ways;
@@ -237,13 +237,13 @@ impl Cache {
             way = pick(spread(self.clock), self.ways);
         }
         let (bit, slot) = (1 << way, first + way);
-        let is_told = set.taken & bit != 0 && (self.tells_clean || set.dirty & bit != 0);
+        let is_dirty = set.taken & bit != 0 && set.dirty & bit != 0;
         set.touch(way, self.ways);
         set.tags[way] = key.tag;
         set.awaited &= !bit;
         set.dirty &= !bit;
         set.taken |= bit;
-        let victim = is_told.then(|| self.victim(slot));
+        let victim = is_dirty.then(|| self.victim(slot));
         self.lines[slot] = Line::new(key.number);
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
         (Slot(slot), victim)
@@ -251,13 +251,10 @@ impl Cache {
 
     fn victim(&self, slot: usize) -> Victim {
         let old = &self.lines[slot];
-        let ready = &self.ready[slot * self.sectors..][..self.sectors];
         Victim {
             number: old.number,
             dirty: old.dirty,
             partial: old.partial,
-            there: ready.iter().filter(|ready| ready.is_finite()).count() as u32,
-            first_asker: (old.first_asker != NOBODY).then_some(old.first_asker as usize),
         }
     }
 
@@ -270,11 +267,13 @@ impl Cache {
         }
     }
 
-    /// A hint has announced a load of a line, or it has been loaded.
-    pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) {
+    /// A hint has announced a load of a line, or it has been loaded: whether a hint had announced it.
+    pub(super) fn await_load(&mut self, slot: Slot, is_awaited: bool) -> bool {
         let bit = 1 << (slot.0 % self.ways);
         let awaited = &mut self.sets[slot.0 / self.ways].awaited;
+        let was_awaited = *awaited & bit != 0;
         *awaited = *awaited & !bit | if is_awaited { bit } else { 0 };
+        was_awaited
     }
 
     /// The first core that asked for a line since it is here; this one, if none did.
@@ -340,9 +339,7 @@ mod tests {
     }
 
     fn cache(ways: u32, lines: u64) -> Cache {
-        let mut cache = Cache::new((lines * 128) as f64, ways, 128, LineShape::new(128, 32));
-        cache.tell_clean();
-        cache
+        Cache::new((lines * 128) as f64, ways, 128, LineShape::new(128, 32))
     }
 
     #[test]
@@ -372,8 +369,6 @@ mod tests {
                 number: 2,
                 dirty: 0b0100,
                 partial: 0,
-                there: 0,
-                first_asker: None,
             })
         );
         assert!(cache.find_line(1).is_some() && cache.find_line(2).is_none());
@@ -385,18 +380,14 @@ mod tests {
         let (first, _) = cache.insert_line(1, Replaces::LeastRecent);
         cache.await_load(first, true);
         cache.insert_line(2, Replaces::LeastRecent);
-        let (third, victim) = cache.find_or_fit(cache.of(3)).unwrap();
-        assert_eq!(victim.map(|victim| victim.number), Some(2));
-        cache.await_load(third, true);
-        // Both are awaited: the older one goes.
+        let (third, _) = cache.find_or_fit(cache.of(3)).unwrap();
+        assert!(cache.find_line(2).is_none() && cache.find_line(1).is_some());
+        assert!(!cache.await_load(third, true));
+        // Both are awaited: the one that was used longer ago goes.
+        cache.find_line(3);
         assert!(cache.find_or_fit(cache.of(4)).is_none());
-        assert_eq!(
-            cache
-                .insert_line(4, Replaces::LeastRecent)
-                .1
-                .map(|victim| victim.number),
-            Some(1)
-        );
+        cache.insert_line(4, Replaces::LeastRecent);
+        assert!(cache.find_line(1).is_none() && cache.await_load(third, false));
     }
 
     #[test]

@@ -45,10 +45,15 @@ impl MemorySystem {
         let served = self.hint_port.take(start, 1.0);
         self.queue(core, served);
         let key = self.l2.key(line);
+        let is_with_others =
+            !self.regions.is_empty() && !self.l2.holds(&key) && self.others_hold(line).is_some();
         let Some((place, victim)) = self.l2.place_hint(&key) else {
             return;
         };
         self.write_back(served, victim);
+        if is_with_others {
+            self.l2.fill(place, sectors, served, purpose.scattered);
+        }
         let (missing, _) = self.missing_in_l2(place, sectors);
         if missing != 0 {
             self.l2.await_load(place, true);

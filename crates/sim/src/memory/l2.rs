@@ -175,11 +175,6 @@ impl L2 {
         }
     }
 
-    /// From now on every line that has to go is told of, not only those that are to be written back.
-    pub(super) fn tell_clean(&mut self) {
-        self.halves.iter_mut().for_each(Cache::tell_clean);
-    }
-
     /// Whether all that is touched is there from the start.
     pub(super) fn holds_touched(&self) -> bool {
         self.holds_touched
@@ -259,6 +254,14 @@ impl L2 {
         core & 1 & (self.halves.len() - 1)
     }
 
+    /// Whether the line has a place in its home, or needs none; if so, it counts as used.
+    pub(super) fn holds(&mut self, key: &Key) -> bool {
+        match key.at {
+            At::Small { .. } => true,
+            At::Half(at) => self.halves[key.home].find(at).is_some(),
+        }
+    }
+
     /// The line's place in its home; one is made if it has none, and the evicted line is given, too.
     pub(super) fn place(&mut self, key: &Key) -> (Place, Option<Victim>) {
         let half = key.home;
@@ -295,10 +298,11 @@ impl L2 {
         }
     }
 
-    /// A hint announces a load of a line, or it is loaded.
-    pub(super) fn await_load(&mut self, place: Place, is_awaited: bool) {
-        if let Place::Cached { half, slot } = place {
-            self.halves[half].await_load(slot, is_awaited);
+    /// A hint announces a load of a line, or it is loaded: whether a hint had announced it.
+    pub(super) fn await_load(&mut self, place: Place, is_awaited: bool) -> bool {
+        match place {
+            Place::Cached { half, slot } => self.halves[half].await_load(slot, is_awaited),
+            Place::Small { .. } => false,
         }
     }
 

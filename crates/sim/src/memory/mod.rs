@@ -35,6 +35,7 @@ mod others;
 mod port;
 mod recent;
 mod regions;
+mod reuse;
 mod slices;
 mod spilled;
 mod stacks;
@@ -48,6 +49,7 @@ mod writes;
 mod tests;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use asked::Asked;
 use atomics::Changed;
@@ -72,6 +74,7 @@ use port::Port;
 pub(crate) use port::spread;
 use recent::Recent;
 use regions::Regions;
+pub(crate) use reuse::{Requests, Reuse, noted};
 use slices::Slices;
 use stacks::Link;
 pub use stacks::Placement;
@@ -101,8 +104,8 @@ pub struct Extent {
     pub simulated: u32,
     /// Cores of the device that the launch keeps busy; at least as many.
     pub busy: u32,
-    /// Whether the simulated ones run work-groups that stand for all.
-    pub is_stratified: bool,
+    /// How often cores find lines that others brought, if it is known.
+    pub reuse: Option<Arc<Reuse>>,
     /// The whole launch's work over that of the simulated cores, at least 1: `busy / simulated` where all have as much.
     pub ratio: f64,
     /// Bytes of L1 in each core, shared memory taken off.
@@ -201,7 +204,7 @@ impl MemorySystem {
             in_flight: InFlight::new(l1.map_or(1024, |l1| *l1.outstanding)),
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
         };
-        let mut beyond = L2::new(
+        let beyond = L2::new(
             if *l2.far_latency > *l2.near_latency { 2 } else { 1 },
             *l2.effective_size,
             *l2.ways,
@@ -210,10 +213,6 @@ impl MemorySystem {
             &extent.buffers,
             extent.contents,
         );
-        // Where work-groups stand for others, what a line was asked for by is kept until it goes.
-        if extent.is_stratified {
-            beyond.tell_clean();
-        }
         MemorySystem {
             timing: Timing::of(model),
             shape,
@@ -229,15 +228,13 @@ impl MemorySystem {
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
-            others: Others::new(simulated, extent.busy),
+            others: Others::new(if extent.reuse.is_some() { 1 } else { simulated }, extent.busy),
             regions: extent
-                .buffers
+                .reuse
                 .iter()
-                .filter(|_| extent.is_stratified)
-                .map(|buffer| {
-                    let lines = buffer.start >> shape.line_shift()..buffer.end.div_ceil(shape.line_bytes());
-                    Regions::new(lines, shape.sectors(), simulated, extent.busy)
-                })
+                .filter(|_| ratio > 1.0)
+                .flat_map(|reuse| reuse.buffers())
+                .map(|buffer| Regions::new(Arc::clone(buffer), ratio))
                 .collect(),
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.

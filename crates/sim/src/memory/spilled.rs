@@ -47,7 +47,7 @@ mod tests {
         let extent = Extent {
             simulated: 1,
             busy: 1,
-            is_stratified: false,
+            reuse: None,
             ratio: 1.0,
             l1_bytes: 240 << 10,
             buffers: Vec::new(),

@@ -41,7 +41,7 @@ impl Scatter {
         let extent = Extent {
             simulated: cores,
             busy,
-            is_stratified: false,
+            reuse: None,
             ratio: f64::from(busy) / f64::from(cores),
             l1_bytes: 240 << 10,
             buffers: vec![0..self.footprint],

@@ -158,12 +158,11 @@ impl Timer {
     /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
     /// it takes too long.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
-        let sub_group = launch.sub_group_size(kernel, &self.model.description());
         // So few are all simulated in any case; but the lines that they leave in L2 matter.
-        let kept = (self.cache == CacheState::Kept).then_some(&*self.model);
-        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept.is_some();
+        let kept = self.cache == CacheState::Kept;
+        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept;
         is_worth_it
-            .then(|| Survey::of(kernel, launch, sub_group, kept))
+            .then(|| Survey::of(self, kernel, launch, kept))
             .flatten()
     }
 

@@ -1,19 +1,21 @@
 //! Running a launch: which cores are simulated, and how their results extend to all of them.
 
+use std::sync::Arc;
+
 use super::code::Code;
 use super::core::{Core, Groups, Shared};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
-use super::survey::Chosen;
+use super::survey::{Chosen, Survey};
 use super::{Cores, Raced, Timer};
 use crate::device::{CacheState, Launch};
 use crate::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
 use crate::home::Home;
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::memory::{
-    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, WithHost, parts, spread,
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, parts, spread,
     stays_in_l2,
 };
 use crate::model::DeviceModel;
@@ -122,6 +124,8 @@ struct Job<'l> {
     places: u32,
     /// L2's initial contents.
     contents: Contents,
+    /// How often cores find lines that others brought, if it is known.
+    reuse: Option<Arc<Reuse>>,
     /// What it is compared with.
     pace: Option<&'l Pace>,
     /// Which stack of the card runs it.
@@ -175,7 +179,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         true => first,
         false => wanted,
     };
-    let survey = survey.as_ref().filter(|survey| survey.of_groups() == groups);
+    let survey = survey.as_deref().filter(|survey| survey.of_groups() == groups);
     let contents = match cache {
         CacheState::Flushed => Contents::Nothing,
         CacheState::Kept if survey.is_some_and(|survey| survey.touches_at_most(stays_in_l2(model))) => {
@@ -183,6 +187,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         }
         CacheState::Kept => Contents::Buffers,
     };
+    let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
     let job = Job {
         model,
         code,
@@ -192,11 +197,11 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         busy,
         places,
         contents,
+        reuse: differing.and_then(Survey::reuse),
         pace,
         stack: timer.stack,
         watch: timer.watch,
     };
-    let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
     if let (Cores::Sampled, Some(survey)) = (cores, differing) {
         // A short launch is soon simulated, and ends as its last few work-groups do.
         let simulated = match survey.steps() <= SHORT {
@@ -268,7 +273,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
 }
 
 /// Whether atomic operations of a work-group can meet those of others.
-fn meets_others(kernel: &Kernel) -> bool {
+pub(super) fn meets_others(kernel: &Kernel) -> bool {
     let mut meets = false;
     kernel.body.walk(&mut |op| {
         if let OpKind::Atomic { ptr, op, .. } = &op.kind {
@@ -276,6 +281,15 @@ fn meets_others(kernel: &Kernel) -> bool {
         }
     });
     meets
+}
+
+/// The cores that a launch keeps busy, the work-groups that each holds at once, and the bytes of its L1.
+pub(super) fn held(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(usize, usize, u64)> {
+    let (_, occupancy) = occupancy(model, code, launch)?;
+    let groups = launch.group_count();
+    let busy = groups.min(u64::from(*model.core.count)).max(1);
+    let places = u64::from(occupancy.groups_per_core).min(groups.div_ceil(busy));
+    Ok((busy as usize, places as usize, model.l1_bytes(&occupancy)))
 }
 
 /// How many work-groups of the launch the device holds at once.
@@ -353,7 +367,7 @@ impl Job<'_> {
     ) -> Result<std::result::Result<(Simulated, Course), Behind>> {
         let is_shared = simulated == self.busy || chosen.is_some();
         let ratio = chosen.map_or_else(|| self.ratio(simulated), |chosen| chosen.ratio);
-        let memory = self.memory(simulated, ratio, chosen.is_some());
+        let memory = self.memory(simulated, ratio);
         let mut queue = self.queue((0..u64::from(simulated)).collect(), is_shared);
         if let Some(Chosen { groups, left_out, .. }) = chosen {
             queue.busy = u64::from(simulated);
@@ -403,7 +417,7 @@ impl Job<'_> {
             return Ok(false);
         }
         let walking = CORES_TO_WALK.min(self.busy);
-        let memory = self.memory(walking, self.ratio(walking), false).walked();
+        let memory = self.memory(walking, self.ratio(walking)).walked();
         // One core out of each of as many parts of them, at random: data may be shared at one distance only.
         let part = f64::from(self.busy) / f64::from(walking);
         let chosen = |number: u32| {
@@ -420,11 +434,11 @@ impl Job<'_> {
     }
 
     /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
-    fn memory(&self, simulated: u32, ratio: f64, is_stratified: bool) -> MemorySystem {
+    fn memory(&self, simulated: u32, ratio: f64) -> MemorySystem {
         let extent = Extent {
             simulated,
             busy: self.busy,
-            is_stratified,
+            reuse: self.reuse.clone(),
             ratio,
             l1_bytes: self.model.l1_bytes(self.occupancy),
             buffers: self.state.extents(),

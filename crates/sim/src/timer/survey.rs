@@ -8,15 +8,20 @@
 //! equal size, and each stratum is represented by the work-group whose work is nearest to the stratum's mean. So the sample has
 //! the work of the launch, in its order and with its spread. The longest work-group of all is always included, because the
 //! launch may wait for it.
+//!
+//! The same pass notes which lines the work-groups ask for. From these it follows what they bring to L2 for each other: see
+//! [`Reuse`].
 
 use std::sync::Arc;
 
+use super::Timer;
+use super::run::{held, meets_others};
 use super::slowest::Moments;
 use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
-use crate::functional::{CompiledKernel, Footprint, LaunchState, Options, PrefetchBounds};
+use crate::functional::{CompiledKernel, Footprint, LaunchState, Noted, Options, PrefetchBounds};
 use crate::ir::Kernel;
-use crate::memory::{spread, stays_in_l2};
+use crate::memory::{Requests, Reuse, noted, spread, stays_in_l2};
 use crate::model::DeviceModel;
 
 /// Work-groups that are counted first; where they have as much to do as each other, the others are taken to have, too.
@@ -28,6 +33,14 @@ const SAME: f64 = 0.01;
 /// Steps of sub-groups that may be counted; by choice, a second or two on one thread. Of a launch that has more, evenly
 /// spread work-groups are counted.
 const MOST: u64 = 60_000_000;
+
+/// Of so many steps every line is noted that they ask for, and one in some of more; of no more than one in [`MOST_ONE_IN`]. A
+/// step asks for up to 32 lines, and some millions of requests are kept.
+const NOTED: f64 = 2e6;
+const MOST_ONE_IN: u64 = 64;
+
+/// How many times [`MOST`] steps the work-groups take at most that are resident at once.
+const FEW_TIMES: u64 = 4;
 
 /// Strata of a window.
 const STRATA: usize = 8;
@@ -41,6 +54,8 @@ pub struct Survey {
     of: u64,
     /// Bytes of the lines that they all touch, at most; none where that was not counted.
     touched: Option<u64>,
+    /// How often cores find lines that others brought; none where L2 holds all, or it was not found out.
+    reuse: Option<Arc<Reuse>>,
 }
 
 /// Work-groups that stand for a launch.
@@ -55,29 +70,27 @@ pub(super) struct Chosen {
 }
 
 impl Survey {
-    /// Counts the work of a checked launch's work-groups, and the lines that they touch, as long as the L2 of `kept` could keep
-    /// them, if there is one. They write to the launch's buffers. None if that takes too long, or work-groups wait for others.
-    pub(super) fn of(
-        kernel: &Arc<Kernel>,
-        launch: &Launch,
-        sub_group_size: u32,
-        kept: Option<&DeviceModel>,
-    ) -> Option<Survey> {
+    /// Counts the work of a checked launch's work-groups, and the lines that they touch, as long as L2 could keep them, if they
+    /// matter. Where the work-groups differ, it is found out, too, what they bring for each other. They write to the launch's
+    /// buffers. None if that takes too long, or work-groups wait for others.
+    pub(super) fn of(timer: &Timer, kernel: &Arc<Kernel>, launch: &Launch, kept: bool) -> Option<Survey> {
+        let model = timer.model();
+        let sub_group_size = launch.sub_group_size(kernel, &model.description());
         let options = Options {
             prefetch_bounds: PrefetchBounds::Free,
             operation_limit: MOST,
             ..Options::FAST
         };
         let compiled = CompiledKernel::new(Arc::clone(kernel));
-        let footprint = kept.and_then(|model| {
-            let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
-            let sizes = state
-                .extents()
-                .into_iter()
-                .map(|extent| extent.end - extent.start);
-            let line = *model.l2.line;
-            Footprint::new(&sizes.collect::<Vec<_>>(), line, stays_in_l2(model) + line)
-        });
+        let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
+        let buffers = state.extents();
+        let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.end - buffer.start).collect();
+        let line = *model.l2.line;
+        let stays = stays_in_l2(model);
+        let footprint = match kept {
+            true => Footprint::new(&sizes, line, stays + line),
+            false => None,
+        };
         let count = |groups: &[u64]| -> Option<Vec<(u64, u64)>> {
             let work = compiled.steps_of(launch, sub_group_size, options, groups, footprint.as_ref());
             Some(groups.iter().copied().zip(work.ok()?).collect())
@@ -104,29 +117,75 @@ impl Survey {
             let bytes = footprint.as_ref()?.bytes();
             Some((bytes as f64 * of as f64 / counted.max(1) as f64) as u64)
         };
-        let survey = Survey {
+        let mut survey = Survey {
             touched: touched(counted.len()),
+            reuse: None,
             counted,
             of,
         };
-        if survey.spread() <= SAME || of <= few {
+        let differ = survey.spread() > SAME;
+        if !differ && !meets_others(kernel) || of <= few {
             return Some(survey);
         }
-        let mut counted = survey.counted;
-        let mean = (sum(&counted) / counted.len() as u64).max(1);
-        let step = u64::try_from(u128::from(of) * u128::from(mean) / u128::from(MOST)).unwrap_or(of) + 1;
-        let known: Vec<u64> = counted.iter().map(|&(group, _)| group).collect();
-        let more: Vec<u64> = (0..of.div_ceil(step))
-            .map(|at| at * step + spread(at) % step)
-            .filter(|group| *group < of && known.binary_search(group).is_err())
-            .collect();
-        counted.extend(count(&more)?);
-        counted.sort_unstable();
-        Some(Survey {
-            touched: touched(counted.len()),
-            counted,
-            of,
-        })
+        if sizes.iter().sum::<u64>() > stays && !survey.touches_at_most(stays) {
+            let code = timer.compile(kernel, launch).ok()?;
+            let (cores, places, l1_bytes) = held(model, &code, launch).ok()?;
+            let (noted, one_in) = survey.noted((cores * places) as u64, model);
+            let groups: Vec<u64> = (0..noted).collect();
+            let runs = compiled.requests_of(
+                launch,
+                sub_group_size,
+                options,
+                &groups,
+                one_in,
+                footprint.as_ref(),
+            );
+            let (steps, groups): (Vec<u64>, Vec<_>) = runs.ok()?.into_iter().unzip();
+            let requests = Requests {
+                groups,
+                one_in: one_in.one_in,
+                buffers,
+                cores,
+                places,
+                l1_bytes,
+            };
+            survey.reuse = Some(Arc::new(Reuse::of(model, &requests)));
+            if noted == of {
+                survey.touched = touched(steps.len());
+                survey.counted = (0..).zip(steps).collect();
+                return Some(survey);
+            }
+        }
+        if differ {
+            let step = (survey.steps() / MOST as f64) as u64 + 1;
+            let known = &survey.counted;
+            let more: Vec<u64> = (0..of.div_ceil(step))
+                .map(|at| at * step + spread(at) % step)
+                .filter(|group| {
+                    *group < of && known.binary_search_by_key(group, |&(known, _)| known).is_err()
+                })
+                .collect();
+            survey.counted.extend(count(&more)?);
+            survey.counted.sort_unstable();
+            survey.touched = touched(survey.counted.len());
+        }
+        Some(survey)
+    }
+
+    /// How many of the first work-groups are run to find out what they bring for each other, and which lines are noted. All, or
+    /// as many as have [`MOST`] steps; but of those that are `resident` at once, which fill the caches together, [`FEW_TIMES`]
+    /// as many.
+    fn noted(&self, resident: u64, model: &DeviceModel) -> (u64, Noted) {
+        let of_group = self.steps() / self.of as f64;
+        let most = (MOST as f64 / of_group.max(1.0)) as u64;
+        let groups = resident.min(FEW_TIMES * most).max(most).clamp(1, self.of);
+        let one_in = (of_group * groups as f64 / NOTED).max(1.0) as u64;
+        (groups, noted(model, one_in.next_power_of_two().min(MOST_ONE_IN)))
+    }
+
+    /// How often cores find lines that others brought, if it is known.
+    pub(super) fn reuse(&self) -> Option<Arc<Reuse>> {
+        self.reuse.clone()
     }
 
     /// Work-groups of the launch.
@@ -209,6 +268,7 @@ mod tests {
             of: counted.len() as u64,
             counted,
             touched: None,
+            reuse: None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Case;
 use crate::device::{Argument, Buffer, Fill};
-use crate::functional::{BufferMemory, CompiledKernel, Footprint, Options};
+use crate::functional::{BufferMemory, CompiledKernel, Footprint, Noted, Options};
 use crate::ir::Type;
 use headstart_front::ptx::{Facts, read};
 
@@ -116,4 +116,40 @@ fn a_null_pointer_may_be_passed_and_not_followed() {
     assert_eq!(sum(&case), 670u32.to_le_bytes());
     case.launch.arguments[0] = Argument::Address(16);
     assert!(case.error().contains("at address 0x18, which is in no buffer"));
+}
+
+#[test]
+fn what_a_launch_asks_for_is_noted_in_order() {
+    let case = list(0);
+    let compiled = CompiledKernel::new(Arc::clone(&case.kernel));
+    let noted = |one_in| Noted {
+        line: 32,
+        sector: 8,
+        is_noted: |line, one_in| line.is_multiple_of(one_in),
+        one_in,
+    };
+    let run = |one_in| {
+        let found = compiled.requests_of(&case.launch, 32, case.options, &[0], noted(one_in), None);
+        found.expect("it runs").remove(0)
+    };
+    let (steps, of_sub_groups) = run(1);
+    assert!(steps > 0);
+    let requests = of_sub_groups.concat();
+    let lines: Vec<u64> = requests.iter().map(|request| request.line()).collect();
+    let mut distinct = lines.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    assert_eq!(distinct.len(), 3, "a line of each buffer");
+    assert!(requests.is_sorted_by_key(|request| request.after));
+    assert!(
+        requests.last().is_some_and(|last| last.writes()),
+        "the sum comes last"
+    );
+    assert!(requests.iter().all(|request| request.sectors() != 0));
+    let some = run(2).1.concat();
+    assert!(some.iter().all(|request| request.line().is_multiple_of(2)));
+    assert_eq!(
+        some.len(),
+        lines.iter().filter(|line| line.is_multiple_of(2)).count()
+    );
 }

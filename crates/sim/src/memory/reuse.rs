@@ -1,0 +1,507 @@
+//! How often a core finds in L2 a line that another one has brought, by the requests of all work-groups.
+//!
+//! What L2 holds is decided by the addresses, hardly by the time. So it is found out once for a launch, without time: resident
+//! sub-groups take turns, some accesses each, and L1 and L2 are as large and as associative as the device's. Only some lines take
+//! part, by a hash of their numbers, and the caches have that part of their sets. A sample of the cores, which sees its own
+//! requests alone, takes the others' from here.
+//!
+//! Requests of a core for lines that it has brought itself, and that no other one asks for, are left out: the sample sees those
+//! itself. Where most of its requests for its own lines are for such as others ask for, too, they count: of lines that all ask
+//! for, a sample brings many that another core brings in the whole.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::cache::{Cache, Replaces};
+use super::lines::LineShape;
+use super::port::spread;
+use crate::functional::{Noted, Request};
+use crate::model::DeviceModel;
+
+/// Regions of a buffer, at most, and their lines, at least.
+const REGIONS: u64 = 4096;
+const REGION: u64 = 128;
+
+/// Requests from which the hit rate of a stage follows; that of a region with fewer is its buffer's.
+const LEAST: usize = 16;
+
+/// Stages of a region, at most: its first requests find less than the last ones, and where all cores read one part of a buffer
+/// after the other, each part's lines are brought while few ask for them, and found while many do.
+const STAGES: usize = 32;
+
+/// The hit rates of a launch's buffers.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reuse {
+    buffers: Vec<Arc<OfBuffer>>,
+}
+
+/// The requests of cores for lines of one buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct OfBuffer {
+    /// The numbers of its lines.
+    pub lines: Range<u64>,
+    /// Lines of a region.
+    region: u64,
+    regions: Vec<Course>,
+    /// For regions with few requests.
+    all: Course,
+    /// The part of the hits in the far half of which the near one has a copy.
+    pub copied: f64,
+}
+
+/// The hits among requests, as a launch goes on.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Course {
+    /// Requests of the whole launch.
+    asked: f64,
+    /// The part that hits, in as many stages with as many requests each; none where there are too few.
+    hit_rates: Vec<f32>,
+    /// Whether those count which hit a core's own lines.
+    counts_own: bool,
+}
+
+impl Course {
+    fn of(answers: &[Found], one_in: u64) -> Course {
+        let own = answers.iter().filter(|&&found| found == Found::Own).count();
+        let shared = answers.iter().filter(|&&found| found == Found::Shared).count();
+        let counts_own = shared > own;
+        let counted: Vec<bool> = answers
+            .iter()
+            .filter(|found| counts_own || matches!(found, Found::Nothing | Found::Others))
+            .map(|&found| found != Found::Nothing)
+            .collect();
+        let stages = (counted.len() / LEAST).min(STAGES);
+        let part = |stage: usize| {
+            let stage = &counted[stage * counted.len() / stages..(stage + 1) * counted.len() / stages];
+            stage.iter().filter(|&&found| found).count() as f32 / stage.len() as f32
+        };
+        Course {
+            asked: counted.len() as f64 * one_in as f64,
+            hit_rates: (0..stages).map(part).collect(),
+            counts_own,
+        }
+    }
+
+    /// The hit rate when so many requests of the launch have been made.
+    fn hit_rate(&self, asked: f64) -> f64 {
+        let stage = asked / self.asked * self.hit_rates.len() as f64;
+        let last = self.hit_rates.len().saturating_sub(1);
+        self.hit_rates
+            .get((stage as usize).min(last))
+            .map_or(0.0, |&part| f64::from(part))
+    }
+}
+
+/// The launch whose requests they are.
+pub(crate) struct Requests {
+    /// By work-group, in order, and by sub-group.
+    pub groups: Vec<Vec<Vec<Request>>>,
+    /// One line in so many is among them.
+    pub one_in: u64,
+    /// The addresses of each buffer.
+    pub buffers: Vec<Range<u64>>,
+    /// Busy cores, and the work-groups that each holds at once.
+    pub cores: usize,
+    /// See above.
+    pub places: usize,
+    /// Bytes of L1 in each core.
+    pub l1_bytes: u64,
+}
+
+/// Whether a line takes part, if one in so many does: a power of two.
+fn takes_part(line: u64, one_in: u64) -> bool {
+    // The lowest bit chooses the half of L2, other ones the slice and the tag.
+    spread(line) >> 8 & (one_in - 1) == 0
+}
+
+/// Which lines of a device are noted, one in so many.
+pub(crate) fn noted(model: &DeviceModel, one_in: u64) -> Noted {
+    Noted {
+        line: *model.l2.line,
+        sector: *model.l2.sector,
+        is_noted: takes_part,
+        one_in,
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// The line is not there.
+    Nothing,
+    /// Another core has brought it.
+    Others,
+    /// The core has brought it itself; no other one has asked for it, or one has.
+    Own,
+    /// See above.
+    Shared,
+}
+
+/// A buffer while it is counted.
+struct Counting {
+    lines: Range<u64>,
+    region: u64,
+    /// By region, in order.
+    regions: Vec<Vec<Found>>,
+    all: Vec<Found>,
+    /// Hits in the far half, and those of them with a copy in the near one.
+    far: u64,
+    copied: u64,
+}
+
+impl Counting {
+    fn new(buffer: &Range<u64>, line: u64) -> Counting {
+        let lines = buffer.start / line..buffer.end.div_ceil(line);
+        let count = (lines.end - lines.start).max(1);
+        let region = count.div_ceil(REGIONS).max(REGION);
+        Counting {
+            lines,
+            region,
+            regions: vec![Vec::new(); count.div_ceil(region) as usize],
+            all: Vec::new(),
+            far: 0,
+            copied: 0,
+        }
+    }
+
+    fn add(&mut self, line: u64, found: Found) {
+        self.regions[((line - self.lines.start) / self.region) as usize].push(found);
+        self.all.push(found);
+    }
+
+    fn done(self, one_in: u64) -> OfBuffer {
+        OfBuffer {
+            lines: self.lines,
+            region: self.region,
+            regions: self
+                .regions
+                .iter()
+                .map(|answers| Course::of(answers, one_in))
+                .collect(),
+            all: Course::of(&self.all, one_in),
+            copied: self.copied as f64 / self.far.max(1) as f64,
+        }
+    }
+}
+
+impl OfBuffer {
+    /// A buffer with one region, of which so many requests hit as often, stage by stage.
+    #[cfg(test)]
+    pub(super) fn uniform(lines: Range<u64>, hit_rates: &[f32], asked: f64) -> OfBuffer {
+        let all = Course {
+            asked,
+            hit_rates: hit_rates.to_vec(),
+            counts_own: false,
+        };
+        OfBuffer {
+            region: lines.end - lines.start,
+            lines,
+            regions: vec![all.clone()],
+            all,
+            copied: 0.0,
+        }
+    }
+
+    /// The region of a line.
+    pub(super) fn region(&self, line: u64) -> usize {
+        ((line - self.lines.start) / self.region) as usize
+    }
+
+    /// How many regions it has.
+    pub(super) fn regions(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// The hit rate of a region when so many requests of the launch for lines of it, and of the buffer, have been made.
+    pub(super) fn hit_rate(&self, region: usize, of_region: f64, of_buffer: f64) -> f64 {
+        let course = &self.regions[region];
+        match course.hit_rates.is_empty() {
+            true => self.all.hit_rate(of_buffer),
+            false => course.hit_rate(of_region),
+        }
+    }
+
+    /// Whether requests of a core for lines of a region that it has brought itself count, too.
+    pub(super) fn counts_own(&self, region: usize) -> bool {
+        self.regions[region].counts_own
+    }
+}
+
+impl Reuse {
+    /// What the requests of a launch find in a device's L2, which is empty at first.
+    pub(crate) fn of(model: &DeviceModel, requests: &Requests) -> Reuse {
+        let mut walk = Walk::new(model, requests);
+        let mut groups = requests.groups.iter();
+        let mut resident: Vec<Option<Resident>> = (0..requests.cores * requests.places)
+            .map(|place| {
+                groups
+                    .next()
+                    .map(|group| Resident::new(group, place % requests.cores))
+            })
+            .collect();
+        // All advance by as many accesses at a time as one request that is noted stands for.
+        let turn = requests.one_in.min(u64::from(u32::MAX)) as u32;
+        while !resident.is_empty() {
+            for place in &mut resident {
+                let Some(group) = place else { continue };
+                group.until += turn;
+                let mut is_over = true;
+                for (requests, at) in &mut group.sub_groups {
+                    while let Some(&request) = requests.get(*at).filter(|request| request.after < group.until)
+                    {
+                        *at += 1;
+                        walk.ask(request, group.core);
+                    }
+                    is_over &= *at == requests.len();
+                }
+                if is_over {
+                    let core = group.core;
+                    *place = groups.next().map(|group| Resident::new(group, core));
+                }
+            }
+            resident.retain(Option::is_some);
+        }
+        let buffers = walk.buffers.into_iter();
+        Reuse {
+            buffers: buffers
+                .map(|buffer| Arc::new(buffer.done(requests.one_in)))
+                .collect(),
+        }
+    }
+
+    /// The buffers of which any is found.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = &Arc<OfBuffer>> {
+        let is_found = |buffer: &&Arc<OfBuffer>| buffer.all.hit_rates.iter().any(|&part| part > 0.0);
+        self.buffers.iter().filter(is_found)
+    }
+}
+
+/// A work-group that a core holds: the requests of its sub-groups, and the next one of each.
+struct Resident<'r> {
+    core: usize,
+    /// The accesses that each of its sub-groups has made.
+    until: u32,
+    sub_groups: Vec<(&'r [Request], usize)>,
+}
+
+impl<'r> Resident<'r> {
+    fn new(group: &'r [Vec<Request>], core: usize) -> Resident<'r> {
+        Resident {
+            core,
+            until: 0,
+            sub_groups: group.iter().map(|requests| (requests.as_slice(), 0)).collect(),
+        }
+    }
+}
+
+/// The answer for a line that is there.
+fn found_in(is_own: bool, is_shared: bool) -> Found {
+    match (is_own, is_shared) {
+        (true, false) => Found::Own,
+        (true, true) => Found::Shared,
+        (false, _) => Found::Others,
+    }
+}
+
+/// The caches, and the counts so far.
+struct Walk {
+    l1: Vec<Cache>,
+    halves: Vec<Cache>,
+    /// Of each half, whether a core has asked for a line that another one brought.
+    shared: Vec<Vec<bool>>,
+    shape: LineShape,
+    granule: u64,
+    buffers: Vec<Counting>,
+}
+
+impl Walk {
+    fn new(model: &DeviceModel, requests: &Requests) -> Walk {
+        let l2 = &model.l2;
+        let shape = LineShape::new(*l2.line, *l2.sector);
+        let part = |bytes: u64| bytes as f64 / requests.one_in as f64;
+        let l1 = model.l1.as_ref().filter(|_| requests.l1_bytes > 0);
+        let halves = if *l2.far_latency > *l2.near_latency { 2 } else { 1 };
+        let halves = vec![Cache::new(part(*l2.effective_size), *l2.ways, *l2.line, shape); halves];
+        Walk {
+            shared: halves.iter().map(|half| vec![false; half.lines()]).collect(),
+            l1: l1.map_or_else(Vec::new, |l1| {
+                vec![Cache::new(part(requests.l1_bytes), *l1.ways, *l2.line, shape); requests.cores]
+            }),
+            halves,
+            shape,
+            granule: *model.dram.granule,
+            buffers: requests
+                .buffers
+                .iter()
+                .map(|buffer| Counting::new(buffer, *l2.line))
+                .collect(),
+        }
+    }
+
+    /// A core makes a request.
+    fn ask(&mut self, request: Request, core: usize) {
+        let (line, hash) = (request.line(), spread(request.line()));
+        let mut sectors = request.sectors();
+        if !request.writes()
+            && let Some(l1) = self.l1.get_mut(core)
+        {
+            let key = l1.key(line, hash);
+            let slot = match l1.find(key) {
+                Some(slot) => slot,
+                None => l1.insert(key, Replaces::LeastRecent).0,
+            };
+            sectors &= !l1.present(slot, sectors).0;
+            l1.fill(slot, sectors, 0.0);
+            if sectors == 0 {
+                return;
+            }
+        }
+        let of_two = self.halves.len() - 1;
+        let (home, near) = (hash as usize & 1 & of_two, core & 1 & of_two);
+        let key = self.halves[home].key(line, hash);
+        let buffer = self
+            .buffers
+            .iter_mut()
+            .find(|buffer| buffer.lines.contains(&line));
+        let Some(buffer) = buffer.filter(|_| !request.writes()) else {
+            self.bring(home, line, hash, sectors);
+            return;
+        };
+        if home != near
+            && let Some(slot) = self.halves[near].find(key)
+            && self.halves[near].present(slot, sectors).0 == sectors
+        {
+            let is_own = self.halves[near].first_asker(slot, core) == core;
+            let is_shared = &mut self.shared[near][slot.number()];
+            *is_shared |= !is_own;
+            buffer.add(line, found_in(is_own, *is_shared));
+            buffer.far += u64::from(!is_own);
+            buffer.copied += u64::from(!is_own);
+            return;
+        }
+        let mut found = Found::Nothing;
+        if let Some(slot) = self.halves[home].find(key) {
+            let is_own = self.halves[home].first_asker(slot, core) == core;
+            let is_shared = &mut self.shared[home][slot.number()];
+            *is_shared |= !is_own;
+            if self.halves[home].present(slot, sectors).0 == sectors {
+                found = found_in(is_own, *is_shared);
+            }
+        }
+        buffer.add(line, found);
+        buffer.far += u64::from(found == Found::Others && home != near);
+        self.bring(home, line, hash, self.shape.widen(sectors, self.granule));
+        self.first(home, line, hash, core);
+        if home != near {
+            self.bring(near, line, hash, sectors);
+            self.first(near, line, hash, core);
+        }
+    }
+
+    /// Sectors of a line are in a half from now on.
+    fn bring(&mut self, half: usize, line: u64, hash: u64, sectors: u8) {
+        let cache = &mut self.halves[half];
+        let key = cache.key(line, hash);
+        let slot = match cache.find(key) {
+            Some(slot) => slot,
+            None => {
+                let (slot, _) = cache.insert(key, Replaces::LeastRecent);
+                self.shared[half][slot.number()] = false;
+                slot
+            }
+        };
+        cache.fill(slot, sectors, 0.0);
+    }
+
+    /// A core has asked for a line that is there.
+    fn first(&mut self, half: usize, line: u64, hash: u64, core: usize) {
+        let cache = &mut self.halves[half];
+        let key = cache.key(line, hash);
+        if let Some(slot) = cache.find(key) {
+            cache.first_asker(slot, core);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::built_in;
+
+    /// What a launch of so many work-groups finds on an H200, each of which asks 512 times for the line that `line` says of it
+    /// and the time.
+    fn reuse(groups: u64, lines: u64, one_in: u64, line: impl Fn(u64, u64) -> u64) -> Reuse {
+        let model = built_in("h200", &[]).expect("a model");
+        let noted = noted(&model, one_in);
+        let of_group = |group: u64| -> Vec<Request> {
+            (0..512)
+                .map(|at| Request::new(at as u32, line(group, at), 1, false))
+                .filter(|request| (noted.is_noted)(request.line(), one_in))
+                .collect()
+        };
+        let requests = Requests {
+            groups: (0..groups).map(|group| vec![of_group(group)]).collect(),
+            one_in,
+            buffers: vec![0..lines * noted.line],
+            cores: 132,
+            places: 4,
+            l1_bytes: 1 << 17,
+        };
+        Reuse::of(&model, &requests)
+    }
+
+    /// The hit rate of the first buffer when this part of so many requests has been made, on average over its regions.
+    fn hit_rate(reuse: &Reuse, requests: f64, part: f64) -> f64 {
+        let buffer = reuse
+            .buffers()
+            .next()
+            .expect("a buffer of which something is found");
+        let regions = buffer.regions() as f64;
+        let of_region = |region| buffer.hit_rate(region, part * requests / regions, part * requests);
+        (0..buffer.regions()).map(of_region).sum::<f64>() / regions
+    }
+
+    #[test]
+    fn what_all_ask_for_is_there_once_it_was_brought() {
+        // A table of 25 MiB that is read eight times over.
+        let lines = 200_000;
+        let random = |group: u64, at: u64| spread(group * 512 + at) % lines;
+        let asked = (3168 * 512) as f64;
+        let all = reuse(3168, lines, 1, random);
+        assert!(hit_rate(&all, asked, 0.01) < 0.3);
+        assert!(hit_rate(&all, asked, 0.99) > 0.95);
+        // A part of the lines says the same.
+        let some = reuse(3168, lines, 4, random);
+        for part in [0.2, 0.5, 0.99] {
+            let (all, some) = (hit_rate(&all, asked, part), hit_rate(&some, asked, part));
+            assert!((all - some).abs() < 0.06, "{part}: {all} {some}");
+        }
+    }
+
+    #[test]
+    fn l2_holds_its_part_of_a_larger_table() {
+        let model = built_in("h200", &[]).expect("a model");
+        // Each line lies in one half, and is copied to the other one sooner or later.
+        let held = *model.l2.effective_size / *model.l2.line;
+        let lines = 4 * held;
+        let reuse = reuse(8448, lines, 8, |group, at| spread(group * 512 + at) % lines);
+        let last = hit_rate(&reuse, (8448 * 512) as f64, 0.99);
+        assert!((0.2..0.45).contains(&last), "{last}");
+    }
+
+    #[test]
+    fn nobody_finds_what_each_has_for_itself() {
+        let own = reuse(1056, 1056 * 64, 1, |group, at| group * 64 + at % 64);
+        assert_eq!(own.buffers().count(), 0);
+    }
+
+    #[test]
+    fn lines_that_go_are_not_found() {
+        // All read the same lines, one after the other, some far behind the others: 128 MiB between them.
+        let lines = 1 << 20;
+        let behind = |group: u64, at: u64| (group % 2 * (lines / 2) + group / 2 * 512 + at) % lines;
+        let reuse = reuse(4096, lines, 4, behind);
+        let found = reuse.buffers().count();
+        assert_eq!(found, 0);
+    }
+}

@@ -25,6 +25,7 @@ mod matrix;
 mod operands;
 mod pressure;
 pub(crate) mod program;
+mod quads;
 mod recipe;
 mod registers;
 mod schedule;

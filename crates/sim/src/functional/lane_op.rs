@@ -282,20 +282,13 @@ impl LaneOpKind {
                 ..
             } => (*space, *ptr, ty.bytes() * values.length(), true),
             LaneOpKind::Atomic {
-                op,
-                ty,
-                space,
-                ptr,
-                to,
-                values,
-                ..
-            } => {
-                let parts = match op.can_be_several() {
-                    true => to.length().max(values.length()),
-                    false => 1,
-                };
-                (*space, *ptr, ty.bytes() * parts, *op != AtomicOp::Load)
-            }
+                op, ty, space, ptr, ..
+            } => (
+                *space,
+                *ptr,
+                ty.bytes() * self.atomic_values(),
+                *op != AtomicOp::Load,
+            ),
             LaneOpKind::Copy { source, bytes, .. } => (Space::Global, *source, *bytes, false),
             _ => return None,
         };
@@ -306,6 +299,17 @@ impl LaneOpKind {
             bytes,
             writes,
         })
+    }
+
+    /// How many consecutive values in memory an atomic operation reads or changes; 0 of others.
+    pub(crate) fn atomic_values(&self) -> u32 {
+        match self {
+            LaneOpKind::Atomic { op, to, values, .. } if op.can_be_several() => {
+                to.length().max(values.length())
+            }
+            LaneOpKind::Atomic { .. } => 1,
+            _ => 0,
+        }
     }
 
     /// The name of an operation that a sub-group, or a part of it, runs together.

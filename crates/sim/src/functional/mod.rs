@@ -79,6 +79,7 @@ pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::{Matrix, Piece};
+pub(crate) use quads::{QUAD_BYTES, Quad};
 #[doc(hidden)]
 pub use reports::{beyond_its_end, has_not_ended};
 pub(crate) use requests::{Noted, Request};

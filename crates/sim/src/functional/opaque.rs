@@ -56,6 +56,11 @@ impl Carried {
         matrix.map_or(Vec::new(), |matrix| matrix.pieces(values, registers))
     }
 
+    /// The operation on 16 bytes that it is.
+    pub(crate) fn quad(&self) -> Option<&Quad> {
+        self.quad.as_ref()
+    }
+
     /// Reads an instruction that takes this many operands.
     pub fn new(what: &Opaque, operands: usize) -> Carried {
         Carried {

@@ -12,7 +12,7 @@ use std::sync::PoisonError;
 use super::access::Location;
 use super::address::from_generic;
 use super::fault::Access;
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use super::order::Strong;
 use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
@@ -20,7 +20,7 @@ use crate::Result;
 use crate::ir::{MemoryOrder, MemoryScope, Place, Space, Type};
 
 /// Bytes of a value.
-const BYTES: u32 = 16;
+pub(crate) const QUAD_BYTES: u32 = 16;
 
 /// The change of the value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum Change {
 
 /// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Quad {
+pub(crate) struct Quad {
     change: Change,
     order: MemoryOrder,
     scope: MemoryScope,
@@ -45,7 +45,7 @@ pub(super) struct Quad {
 
 impl Quad {
     /// The operation of a text with these numbers of results and operands.
-    pub(super) fn read(text: &str, results: usize, operands: usize) -> Option<Quad> {
+    pub(crate) fn read(text: &str, results: usize, operands: usize) -> Option<Quad> {
         let (name, rest) = text.split_once(' ')?;
         let words: Vec<&str> = name.split('.').collect();
         let has = |word: &str| words.contains(&word);
@@ -96,6 +96,29 @@ impl Quad {
     }
 }
 
+impl Quad {
+    /// Whether it reads memory, and whether it writes there.
+    pub(crate) fn directions(&self) -> (bool, bool) {
+        (self.change != Change::Store, self.change != Change::None)
+    }
+
+    /// Whether later accesses of the device come after it.
+    pub(crate) fn acquires(&self) -> bool {
+        self.order.acquires() && self.scope.is_wide()
+    }
+
+    /// The address of each work-item, whose register is the first of these operands.
+    pub(crate) fn addresses(&self, values: &[(Type, Slot)], registers: &Registers) -> Lanes {
+        let mut addresses = values
+            .first()
+            .map_or([0; LANES], |&(_, slot)| *registers.get(slot));
+        for address in &mut addresses {
+            *address = address.wrapping_add_signed(self.offset);
+        }
+        addresses
+    }
+}
+
 impl WorkGroup<'_> {
     /// Runs an operation on 16 bytes on each lane of `mask`, the lowest first.
     ///
@@ -110,8 +133,8 @@ impl WorkGroup<'_> {
         (sub_group, mask): (&SubGroup, Mask),
         place: Place,
     ) -> Result<()> {
-        let (reads, writes) = (quad.change != Change::Store, quad.change != Change::None);
-        let strength = Strength::strong(quad.scope, BYTES);
+        let (reads, writes) = quad.directions();
+        let strength = Strength::strong(quad.scope, QUAD_BYTES);
         let access = Access::Atomic {
             reads,
             writes,
@@ -135,7 +158,7 @@ impl WorkGroup<'_> {
                 space => (space, address),
             };
             let at = Location::new(self.state, space, address.wrapping_add_signed(quad.offset));
-            let offset = self.access(access, at, BYTES, item, place)?;
+            let offset = self.access(access, at, QUAD_BYTES, item, place)?;
             // Work-groups on other threads may be at the same value.
             let lock = (at.space == Space::Global)
                 .then(|| self.state.atomics[(at.address / 8) as usize % self.state.atomics.len()].lock());

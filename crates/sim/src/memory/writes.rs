@@ -87,13 +87,14 @@ impl MemorySystem {
 
     /// An atomic operation on global memory: when the old value is back. It is carried out in L2, and counted as a store.
     /// Operations that meet in one line are served one after the other, two words at a time; if a whole sub-group adds to one
-    /// word, its compiler has combined them. The returned data are small.
-    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    /// word, its compiler has combined them. Each of the consecutive `values` of a work-item is an operation of its own. The
+    /// returned data are small.
+    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access, values: u32) -> Cycles {
         self.counters.stores += 1;
         let mut addresses = access.active();
         let first = addresses.next();
         let is_one = addresses.all(|address| Some(address) == first);
-        let most = if is_one { 1 } else { access.count() };
+        let most = values * if is_one { 1 } else { access.count() };
         let start = self.cores[core]
             .port
             .take(now, f64::from(most) * self.timing.atomic);
@@ -115,7 +116,7 @@ impl MemorySystem {
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let (place, _) = self.place_in_l2(back, &key);
             self.l2.write(place, sectors, 0, back);
-            done = done.max(self.atomics.change(line, back, words));
+            done = done.max(self.atomics.change(line, back, words * values as usize));
         }
         // Nobody may wait for it.
         self.queue(core, done);

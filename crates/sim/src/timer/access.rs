@@ -24,8 +24,10 @@ pub(super) enum Touched {
 pub(super) enum Direction {
     Load,
     Store,
-    /// There and back: where the value is, it is changed.
-    Atomic,
+    /// There and back: where the values are, so many of each work-item, they are changed.
+    Atomic {
+        values: u32,
+    },
     /// From where all cores see it.
     AtomicLoad,
 }
@@ -130,12 +132,15 @@ fn one(
             memory.shared_store(core, time, &access);
             at_once
         }
-        (Space::Shared, Direction::Atomic) => {
+        (Space::Shared, Direction::Atomic { .. }) => {
             let done = memory.shared_load(core, time, &access);
             memory.shared_store(core, time, &access);
             answer(done, StallReason::ShortScoreboard)
         }
-        (_, Direction::Atomic) => answer(memory.atomic(core, time, &access), StallReason::LongScoreboard),
+        (_, Direction::Atomic { values }) => answer(
+            memory.atomic(core, time, &access, values),
+            StallReason::LongScoreboard,
+        ),
         (_, Direction::AtomicLoad) => answer(
             memory.load_beyond_l1(core, time, &access),
             StallReason::LongScoreboard,

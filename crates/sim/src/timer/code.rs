@@ -373,22 +373,41 @@ fn control(control: Control, slots: &mut Slots) -> CodedControl {
 
 /// The action of an atomic instruction.
 fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
-    let (mut direction, mut acquires) = (Direction::Atomic, false);
-    if let CodedStep::Op(op, _) = &steps[step as usize]
-        && let LaneOpKind::Atomic { op, order, scope, .. } = &op.kind
-    {
-        direction = match op {
-            AtomicOp::Load => Direction::AtomicLoad,
-            AtomicOp::Store => Direction::Store,
-            _ => Direction::Atomic,
-        };
-        acquires = order.acquires() && *scope == MemoryScope::Device && direction != Direction::Store;
-    }
+    let (reads, writes, values, waits) = match &steps[step as usize] {
+        CodedStep::Op(op, _) => match &op.kind {
+            LaneOpKind::Atomic {
+                op: atomic,
+                order,
+                scope,
+                ..
+            } => (
+                *atomic != AtomicOp::Store,
+                *atomic != AtomicOp::Load,
+                op.kind.atomic_values(),
+                order.acquires() && *scope == MemoryScope::Device,
+            ),
+            LaneOpKind::Opaque { what, .. } => match what.quad() {
+                // Two values of 8 bytes.
+                Some(quad) => {
+                    let (reads, writes) = quad.directions();
+                    (reads, writes, 2, quad.acquires())
+                }
+                None => (true, true, 1, false),
+            },
+            _ => (true, true, 1, false),
+        },
+        _ => (true, true, 1, false),
+    };
+    let direction = match (reads, writes) {
+        (true, false) => Direction::AtomicLoad,
+        (false, _) => Direction::Store,
+        (true, true) => Direction::Atomic { values },
+    };
     Action::Atomic {
         space,
         step,
         direction,
-        acquires,
+        acquires: waits && direction != Direction::Store,
     }
 }
 
@@ -432,7 +451,11 @@ fn action(
             }
         }
         Class::Atomic { space, .. } => {
-            find(|kind| matches!(kind, LaneOpKind::Atomic { .. })).map(|step| atomic(steps, step, space))
+            let atomics = find(|kind| match kind {
+                LaneOpKind::Opaque { what, .. } => what.quad().is_some(),
+                kind => matches!(kind, LaneOpKind::Atomic { .. }),
+            });
+            atomics.map(|step| atomic(steps, step, space))
         }
         Class::AsyncCopy { .. } => {
             find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })

@@ -22,7 +22,7 @@ use super::needed::Need;
 use super::profile::Traffic;
 use super::stalls::{InstructionProfile, Issue, StallReason, WATCHED, Watch};
 use super::sub_group::{Resident, State};
-use crate::functional::{LaneOp, LaneOpKind, LaunchState, Mask, WorkGroup};
+use crate::functional::{LaneOp, LaneOpKind, LaunchState, Mask, QUAD_BYTES, WorkGroup};
 use crate::memory::{Access, MemorySystem};
 use crate::model::DeviceModel;
 use crate::{Error, Result};
@@ -380,7 +380,8 @@ impl<'l> Core<'l> {
                             touched = Touched::At(*resident.values.get(ptr), ty.bytes() * values.length());
                         }
                         LaneOpKind::Atomic { ptr, ty, .. } => {
-                            touched = Touched::At(*resident.values.get(ptr), ty.bytes());
+                            let bytes = ty.bytes() * op.kind.atomic_values();
+                            touched = Touched::At(*resident.values.get(ptr), bytes);
                         }
                         LaneOpKind::Prefetch { ptr, bytes, .. } => {
                             touched = Touched::At(*resident.values.get(ptr), bytes);
@@ -396,8 +397,12 @@ impl<'l> Core<'l> {
                         }
                         LaneOpKind::Opaque {
                             ref what, ref values, ..
-                        } if what.moves().is_some() => {
-                            touched = Touched::Several(what.pieces(values, &resident.values));
+                        } => {
+                            if what.moves().is_some() {
+                                touched = Touched::Several(what.pieces(values, &resident.values));
+                            } else if let Some(quad) = what.quad() {
+                                touched = Touched::At(quad.addresses(values, &resident.values), QUAD_BYTES);
+                            }
                         }
                         _ => {}
                     }

@@ -7,7 +7,7 @@
 use cranelift_entity::SecondaryMap;
 
 use crate::back::machine::{Control, MachineProgram, Step};
-use crate::functional::Matrix;
+use crate::functional::{Matrix, Quad};
 use crate::ir::{Given, Kernel, Op, OpKind, Opaque, Space, Value};
 
 /// How much of a step has to be done.
@@ -75,6 +75,9 @@ impl Needed {
                     search.need(from);
                 }
                 OpKind::Wait(token) => search.need(token),
+                OpKind::Opaque(ref what, ref given) if is_quad(what, given) => {
+                    given.0.iter().for_each(|&value| search.need(value));
+                }
                 OpKind::Opaque(ref what, ref given) => {
                     let operands = moved(what, given)
                         .into_iter()
@@ -115,6 +118,7 @@ impl Needed {
             | OpKind::Active => {
                 return Need::All;
             }
+            OpKind::Opaque(ref what, ref given) if is_quad(what, given) => return Need::All,
             // A matrix that is stored where others read it.
             OpKind::Opaque(ref what, ref given)
                 if written(what, given).is_some_and(|space| self.holds(Some(space))) =>
@@ -143,6 +147,11 @@ impl Needed {
             None => self.memory.contains(&true),
         }
     }
+}
+
+/// Whether a carried instruction is an operation on 16 bytes, which is atomic.
+fn is_quad(what: &Opaque, given: &Given) -> bool {
+    Quad::read(&what.text, what.makes.len(), given.0.len()).is_some()
 }
 
 /// The move of a matrix that a carried instruction is.
@@ -222,6 +231,8 @@ impl<'p> Search<'p> {
     fn need_result_of(&mut self, op: &Op) {
         match op.kind {
             OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. } => self.need_memory(ptr),
+            // Its operands are needed whether its result is or not.
+            OpKind::Opaque(ref what, ref given) if is_quad(what, given) => self.need_memory(given.0[0]),
             // Its token; its data are another matter.
             OpKind::Copy { .. } => {}
             _ => op.kind.for_each_operand(|operand| self.need(operand)),

@@ -1,10 +1,10 @@
 //! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
-use super::super::matrix;
 use super::super::program::{Class, Share, Step};
+use super::super::{matrix, quads};
 use super::Selector;
-use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, Place, Space, Value};
+use crate::ir::{CacheUse, Given, Meeting, MemoryOrder, Op, OpKind, Opaque, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -132,13 +132,7 @@ impl Selector<'_, '_> {
                     writes: here,
                 };
                 if order.releases() && scope.is_wide() && space != Space::Shared {
-                    // All work-items see the earlier accesses before this one.
-                    let before = self.access(Class::Fence, op, Vec::new(), None);
-                    self.emit(Draft {
-                        steps: Vec::new(),
-                        fixed: true,
-                        ..before
-                    });
+                    self.release(op);
                 }
                 let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
                 // Accesses that an order concerns may not move across it; nothing does.
@@ -157,6 +151,7 @@ impl Selector<'_, '_> {
                 self.emit(Draft { fixed: true, ..draft });
             }
             OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
+            OpKind::Opaque(what, given) if quads::quad(what).is_some() => self.quad(op, what, given),
             OpKind::Opaque(what, _) => {
                 let class = match (matrix::product(what), what.orders) {
                     (Some(product), false) => product,
@@ -192,6 +187,56 @@ impl Selector<'_, '_> {
                 self.emit(Draft { fixed: true, ..draft });
             }
         }
+    }
+
+    /// All work-items see the earlier accesses before an operation.
+    fn release(&mut self, op: &Op) {
+        let before = self.access(Class::Fence, op, Vec::new(), None);
+        self.emit(Draft {
+            steps: Vec::new(),
+            fixed: true,
+            ..before
+        });
+    }
+
+    /// An operation on 16 bytes at once.
+    fn quad(&mut self, op: &Op, what: &Opaque, given: &Given) {
+        let Some(quad) = quads::quad(what) else { return };
+        let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
+        let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+        let pointer = given
+            .0
+            .first()
+            .filter(|&&value| self.facts.kernel.ty(value).is_pointer());
+        let here = match pointer {
+            Some(&pointer) => self.location(pointer),
+            None => Location {
+                space: quad.space,
+                root: None,
+            },
+        };
+        let space = match here.space {
+            Space::Generic => quad.space,
+            space => space,
+        };
+        if quad.releases && space != Space::Shared {
+            self.release(op);
+        }
+        let memory = MemoryUse {
+            reads: quad.reads.then_some(here),
+            writes: quad.writes.then_some(here),
+        };
+        let class = Class::Atomic {
+            space,
+            bytes: quads::BYTES,
+        };
+        let draft = self.access(class, op, uses, Some(memory));
+        self.emit(Draft {
+            defines,
+            // Nothing moves across an order, or across what may lead anywhere.
+            fixed: what.orders || here.space == Space::Generic,
+            ..draft
+        });
     }
 
     /// A matrix between memory and registers. The last of its instructions has the operation, and makes the results.

@@ -4,22 +4,36 @@
 //! blocks ─ flow ─ ssa ─►     loops, dominators; which blocks take which registers as parameters
 //!        ─ regions ─►        nested regions, without flag variables
 //!        ─ address ─►        base + index × scale + offset
-//!        ─ countdown, counters, copies ─►  loops as the passes look for them
+//!        ─ countdown, closed, endings, counters, copies ─►  loops as the passes look for them
 //! ```
 //!
 //! A front divides its code into blocks ([`flow`]), states the reads and writes of its instructions ([`ssa::Registers`]), and
 //! translates each of them ([`regions::Front`]). Any reducible flow graph is accepted.
 
 pub(crate) mod address;
+pub(crate) mod closed;
 pub(crate) mod copies;
 pub(crate) mod countdown;
 pub(crate) mod counters;
+pub(crate) mod endings;
 pub(crate) mod facts;
 pub(crate) mod flow;
 pub(crate) mod regions;
 pub(crate) mod ssa;
 
-use crate::ir::Value;
+use crate::cleanup;
+use crate::ir::{Kernel, Value};
+
+/// Writes a kernel's loops as the passes look for them. The caller says whether signed counters do not overflow.
+pub(crate) fn shape_loops(kernel: &mut Kernel, no_overflow: bool) {
+    for shape in [countdown::unwind, closed::close, endings::prepare] {
+        if shape(kernel) {
+            cleanup::tidy(kernel);
+        }
+    }
+    counters::prepare(kernel, no_overflow);
+    cleanup::tidy(kernel);
+}
 
 /// A register of a function, by number.
 pub(crate) type Register = u32;

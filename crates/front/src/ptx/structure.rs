@@ -18,7 +18,7 @@ use crate::middle::address::Shapes;
 use crate::middle::facts::Facts;
 use crate::middle::flow::Block;
 use crate::middle::regions::{self, Front};
-use crate::middle::{Values, copies, countdown, counters};
+use crate::middle::{self, Values, copies};
 use crate::suggest::quoted;
 
 /// What an entry is made of.
@@ -119,11 +119,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let Contracted { open_sums, undecided } = contract::contract(&mut kernel, &open, &open_halves, decided);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
-    if countdown::unwind(&mut kernel) {
-        cleanup::tidy(&mut kernel);
-    }
-    counters::prepare(&mut kernel, source.facts.no_overflow);
-    cleanup::tidy(&mut kernel);
+    middle::shape_loops(&mut kernel, source.facts.no_overflow);
     copies::merge(&mut kernel, source.file);
     Ok(Structured {
         kernel,

@@ -49,7 +49,7 @@ use rspirv::spirv::ExecutionMode;
 
 use super::middle::flow::Flow;
 use super::middle::regions;
-use super::middle::{copies as alike, countdown, counters};
+use super::middle::{self, copies as alike};
 pub use super::ptx::{Facts, ParameterFacts};
 use crate::cleanup;
 use crate::error::{Error, Result};
@@ -209,11 +209,7 @@ impl Module {
         parameters::learn(&mut kernel);
         cleanup::own_exits(&mut kernel);
         cleanup::tidy(&mut kernel);
-        if countdown::unwind(&mut kernel) {
-            cleanup::tidy(&mut kernel);
-        }
-        counters::prepare(&mut kernel, facts.no_overflow);
-        cleanup::tidy(&mut kernel);
+        middle::shape_loops(&mut kernel, facts.no_overflow);
         alike::merge(&mut kernel, &self.file);
         verify(&kernel)?;
         Ok(Imported {

@@ -26,11 +26,19 @@ pub(super) fn by_data(
         kernel,
         definitions,
         halves: false,
+        shifts: false,
+        clears: false,
         exchanges: false,
         carried_text: false,
         atomic: None,
         loaded: None,
     };
+    if jumps_out(body)
+        .iter()
+        .all(|jump| matches!(jump.kind, OpKind::Continue(..)))
+    {
+        return "nothing ends it".to_owned();
+    }
     let mut conditions = Vec::new();
     deciding(body, &mut conditions);
     let is_own = |value: Value| inside.contains_key(&value) || params.contains(&value);
@@ -63,6 +71,10 @@ struct Slice<'k> {
     kernel: &'k Kernel,
     definitions: &'k Definitions,
     halves: bool,
+    /// A carried number is shifted, or divided, by a constant.
+    shifts: bool,
+    /// A carried number loses the bits that are set in it.
+    clears: bool,
     exchanges: bool,
     carried_text: bool,
     atomic: Option<Value>,
@@ -79,6 +91,7 @@ impl Slice<'_> {
             match self.definitions.get(value) {
                 None => {}
                 Some(Definition::LoopParam { initial, next, .. }) => {
+                    next.iter().for_each(|&next| self.used_up(value, next));
                     work.push(*initial);
                     work.extend(next);
                 }
@@ -91,6 +104,31 @@ impl Slice<'_> {
                     work.extend(passed);
                 }
             }
+        }
+    }
+
+    /// Notes how a carried number gets shorter, where it does.
+    fn used_up(&mut self, number: Value, next: Value) {
+        use BinaryOp::{And, DivU, Shl, ShrS, ShrU, Xor};
+        let Some(&OpKind::Binary(op, a, b)) = self.definitions.op(next) else {
+            return;
+        };
+        let constant = |value: Value| self.kernel.as_constant(value).is_some();
+        match op {
+            Shl | ShrS | ShrU | DivU => self.shifts |= a == number && constant(b),
+            // `x & (x - 1)`, or `x ^ (1 << …)`.
+            And | Xor if a == number || b == number => {
+                let other = if a == number { b } else { a };
+                self.clears |= match self.definitions.op(other) {
+                    Some(OpKind::Binary(BinaryOp::Add, x, y)) => *x == number && constant(*y),
+                    Some(OpKind::Binary(Shl | ShrU, x, _)) => self
+                        .kernel
+                        .as_constant(*x)
+                        .is_some_and(|bits| bits.is_power_of_two()),
+                    _ => false,
+                };
+            }
+            _ => {}
         }
     }
 
@@ -156,6 +194,11 @@ impl Slice<'_> {
             _ if self.carried_text => {
                 "its end depends on what an instruction gives that is carried as text".to_owned()
             }
+            _ if self.shifts => {
+                "its end depends on how often a number can be shifted or divided before nothing is left of it"
+                    .to_owned()
+            }
+            _ if self.clears => "its end depends on how many bits of a number are set".to_owned(),
             _ => "its end depends on data that the loop computes".to_owned(),
         }
     }
@@ -194,6 +237,24 @@ mod tests {
         let collatz = "%t = mul %a, 3:i32\n%u = add %t, 1:i32\n%c = ne %u, %n\n\
                        if %c { yield } else { break }\ncontinue %u, %b";
         assert_eq!(why(collatz), "its end depends on data that the loop computes");
+        assert_eq!(why("continue %a, %b"), "nothing ends it");
+        let shifted =
+            "%t = shr.u %b, 2:i32\n%c = ne %t, 0:i32\nif %c { yield } else { break }\ncontinue %a, %t";
+        assert!(why(shifted).contains("shifted or divided"), "{}", why(shifted));
+        let cleared = "%m = add %b, -1:i32\n%t = and %b, %m\n%c = ne %t, 0:i32\n\
+                       if %c { yield } else { break }\ncontinue %a, %t";
+        assert!(
+            why(cleared).ends_with("bits of a number are set"),
+            "{}",
+            why(cleared)
+        );
+        let highest = "%z = clz %b\n%m = shr.u -2147483648:i32, %z\n%t = xor %m, %b\n%c = ne %t, 0:i32\n\
+                       if %c { yield } else { break }\ncontinue %a, %t";
+        assert!(
+            why(highest).ends_with("bits of a number are set"),
+            "{}",
+            why(highest)
+        );
         let voted = "%t = mul %a, 3:i32\n%o = ne %t, %n\n%c = vote any %o\n\
                      if %c { yield } else { break }\ncontinue %t, %b";
         assert!(why(voted).ends_with("exchange"), "{}", why(voted));

@@ -183,7 +183,7 @@ fn collect_jumps<'r>(region: &'r Region, inside: &[Label], jumps: &mut Vec<&'r O
 }
 
 /// Whether a side of an `if` that lies right in a loop's body leaves the loop on every path.
-pub(super) fn leaves(side: &Region, own: Label, looped: Label) -> bool {
+pub fn leaves(side: &Region, own: Label, looped: Label) -> bool {
     jumps_out(side).iter().all(|jump| match &jump.kind {
         OpKind::Break(label, _) => *label != own,
         OpKind::Continue(label, _) => *label != looped,

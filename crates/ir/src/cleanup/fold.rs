@@ -1,9 +1,9 @@
-//! Folds constants, `if`s whose condition is known, blocks left only at their end, and chains of
-//! additions.
+//! Folds constants, `if`s whose condition is known, blocks left only at their end, chains of
+//! additions, and extensions that are cut off again.
 
 use std::collections::HashMap;
 
-use crate::ir::{BinaryOp, Builder, Kernel, Label, Op, OpKind, Region, Type, Value};
+use crate::ir::{BinaryOp, Builder, ConvertOp, Kernel, Label, Op, OpKind, Region, Type, Value};
 
 /// Folds a whole kernel.
 pub(super) fn fold(kernel: &mut Kernel) {
@@ -11,6 +11,7 @@ pub(super) fn fold(kernel: &mut Kernel) {
     let mut folder = Folder {
         values: HashMap::new(),
         sums: HashMap::new(),
+        extended: HashMap::new(),
     };
     let body = folder.region(kernel, body);
     kernel.body = body;
@@ -27,6 +28,8 @@ struct Folder {
     /// A value's replacement.
     values: HashMap<Value, Value>,
     sums: HashMap<Value, Sum>,
+    /// What a value extends.
+    extended: HashMap<Value, Value>,
 }
 
 impl Folder {
@@ -165,6 +168,19 @@ impl Folder {
         }
         let result = op.results[0];
         let ty = kernel.ty(result);
+        match op.kind {
+            OpKind::Convert(ConvertOp::ExtendU | ConvertOp::ExtendS, a) => {
+                self.extended.insert(result, a);
+            }
+            // The low bits of an extension are the number.
+            OpKind::Convert(ConvertOp::Truncate, a) => {
+                let narrow = self.extended.get(&a).copied();
+                if let Some(narrow) = narrow.filter(|&narrow| kernel.ty(narrow) == ty) {
+                    return Some(narrow);
+                }
+            }
+            _ => {}
+        }
         let mut b = Builder::new(kernel, op.place);
         let value = match op.kind {
             OpKind::Unary(kind, a) => b.unary(kind, a),

@@ -2,7 +2,8 @@
 //!
 //! A kernel says neither how long its buffers are nor which numbers it can take. What the functional engine complains of says
 //! it: an access beyond a buffer's end asks for a longer one, one that is far beyond for smaller numbers, work-items that
-//! write one place for indices that differ. So a template is tried, and mended, until its launch runs and writes something.
+//! write one place for indices that differ; a read of shared memory that nobody wrote, for other work-groups. So a template is
+//! tried, and mended, until its launch runs and writes something.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Optio
 use crate::device::{Description, Device};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
-use crate::ir::Kernel;
+use crate::ir::{Id, Kernel, OpKind, Type};
 
 /// Most bytes of a buffer.
 const MOST_BYTES: u64 = 1 << 28;
@@ -25,6 +26,8 @@ const LONGEST: u64 = 1 << 20;
 const ROUNDS: usize = 24;
 /// Elements of a buffer of a launch of few work-groups, until an access asks for more.
 const FEW_ELEMENTS: u64 = 1 << 12;
+/// Scalars that are tried alone.
+const MOST_SCALARS: usize = 12;
 /// How long templates are tried.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -59,7 +62,20 @@ pub fn fitted_launch_template(
     };
     let mut idle = None;
     let mut first_refusal = None;
-    for choice in choices(&usual) {
+    let others = other_groups(kernel, original.map(|original| &**original));
+    let groups = std::iter::once(usual.group.clone()).chain(others);
+    let all = groups.flat_map(|group| {
+        let usual = Values {
+            group,
+            ..usual.clone()
+        };
+        choices(kernel, &usual)
+    });
+    for choice in all {
+        // Other work-groups are for launches that end in an error with the usual ones.
+        if idle.is_some() && choice.group != usual.group {
+            break;
+        }
         let mut values = choice;
         for _ in 0..ROUNDS {
             if started.elapsed() > PATIENCE {
@@ -73,7 +89,10 @@ pub fn fitted_launch_template(
                     );
                 }
                 Ok(Outcome::Idle) => {
-                    idle.get_or_insert(text);
+                    // A number of zero may only have left no work.
+                    if values.numbers.is_empty() {
+                        idle.get_or_insert(text);
+                    }
                     break;
                 }
                 Err(error) => {
@@ -123,8 +142,39 @@ fn largest_group(original: &Original) -> Option<String> {
     }
 }
 
+/// Work-groups to try beside the usual ones, as a launch file says them.
+fn other_groups(kernel: &Kernel, original: Option<&Original>) -> Vec<String> {
+    let largest = original.and_then(largest_group);
+    let largest = largest.as_deref().map(str::parse::<u32>);
+    let mut is_plane = false;
+    kernel
+        .body
+        .walk(&mut |op| is_plane |= matches!(op.kind, OpKind::Id(Id::Local(1))));
+    match (kernel.group_size, largest) {
+        (Some(_), _) | (_, Some(Err(_))) => Vec::new(),
+        // Launch bounds are a number of work-items, in one dimension.
+        (None, Some(Ok(items))) if is_plane && items > 32 && items.is_multiple_of(32) => {
+            vec![format!("[32, {}]", items / 32), format!("[{}, 32]", items / 32)]
+        }
+        (None, Some(Ok(_))) => Vec::new(),
+        (None, None) => {
+            let planes: &[&str] = if is_plane {
+                &["[32, 8]", "[16, 16]", "[32, 4]", "[8, 8]"]
+            } else {
+                &[]
+            };
+            let lines = &["256", "32", "512", "64", "1024"];
+            planes
+                .iter()
+                .chain(lines)
+                .map(|&group| group.to_owned())
+                .collect()
+        }
+    }
+}
+
 /// Numbers to try, the usual ones first.
-fn choices(usual: &Values) -> Vec<Values> {
+fn choices(kernel: &Kernel, usual: &Values) -> Vec<Values> {
     let with = |number, below, permutation, groups: Option<u64>| Values {
         length: if groups.is_some() {
             FEW_ELEMENTS
@@ -137,7 +187,7 @@ fn choices(usual: &Values) -> Vec<Values> {
         groups,
         ..usual.clone()
     };
-    vec![
+    let mut choices = vec![
         usual.clone(),
         with(1024, Some(1024), false, None),
         with(1024, None, true, Some(4)),
@@ -145,7 +195,28 @@ fn choices(usual: &Values) -> Vec<Values> {
         with(16, None, true, Some(1)),
         with(8, Some(8), false, Some(1)),
         with(1, Some(1), false, Some(1)),
-    ]
+    ];
+    let scalars = |wanted: fn(Type) -> bool| {
+        let params = kernel.params.iter();
+        let wanted = params.filter(move |param| param.facts.is_none() && wanted(kernel.ty(param.value)));
+        wanted.map(|param| param.name.clone()).take(MOST_SCALARS)
+    };
+    let unusual: Vec<Values> = choices[1..4].to_vec();
+    // A flag that is not set, a pointer in a structure that leads nowhere.
+    if scalars(|ty| ty == Type::I8).next().is_some() {
+        choices.extend(unusual.iter().map(|values| Values {
+            byte: Some(0),
+            ..values.clone()
+        }));
+    }
+    // One of the numbers is where the work begins.
+    for name in scalars(|ty| ty.is_integer() && ty != Type::I8) {
+        choices.extend(unusual.iter().skip(1).map(|values| Values {
+            numbers: BTreeMap::from([(name.clone(), 0)]),
+            ..values.clone()
+        }));
+    }
+    choices
 }
 
 /// Gives a buffer the length that an access asks for. Says whether that is all that there is to do.
@@ -215,5 +286,62 @@ impl Trial<'_> {
         } else {
             Outcome::Idle
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::parse;
+
+    fn fitted(text: &str) -> String {
+        let kernel = Arc::new(parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}")));
+        let simulator = Simulator::new("h200").expect("a model");
+        fitted_launch_template(&kernel, None, None, simulator.description())
+    }
+
+    #[test]
+    fn a_kernel_gets_the_work_group_that_fills_its_memory() {
+        let template = fitted(
+            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4) {\nshared @tile: i32[256]\n%i = id.local.x\n\
+             %wide = extend.u %i to i64\n%tile = array @tile\n%mine = address %tile + %wide * 4\nstore %mine, %i\nbarrier\n\
+             %back = sub 255:i64, %wide\n%its = address %tile + %back * 4\nload @tile\n%x = load i32 %its, @tile\n\
+             %at = address %out + %wide * 4\nstore %at, %x\nreturn\n}\n",
+        );
+        assert!(
+            template.contains("runs on the simulator and writes"),
+            "{template}"
+        );
+        assert!(template.contains("\ngroup = 256 "), "{template}");
+    }
+
+    #[test]
+    fn work_may_have_to_begin_at_zero() {
+        let template = fitted(
+            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4, %n: i32, %first: i32) {\n%set = ne %first, 0:i32\n\
+             if %set { trap } else { yield }\n%i = id.local.x\n%j = extend.u %i to i64\n\
+             %at = address %out + %j * 4\nstore %at, %n\nreturn\n}\n",
+        );
+        assert!(
+            template.contains("runs on the simulator and writes"),
+            "{template}"
+        );
+        let first = "[parameters.\"first\"]        # a scalar `i32`\nvalue = 0\n";
+        assert!(template.contains(first), "{template}");
+        assert!(template.matches("value = 0\n").count() == 1, "{template}");
+    }
+
+    #[test]
+    fn flags_may_have_to_be_unset() {
+        let template = fitted(
+            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4, %flag: i8, %n: i32) {\n%wide = extend.u %flag to i32\n\
+             %set = ne %wide, 0:i32\nif %set { trap } else { yield }\n%i = id.local.x\n%j = extend.u %i to i64\n\
+             %at = address %out + %j * 4\nstore %at, %n\nreturn\n}\n",
+        );
+        assert!(
+            template.contains("runs on the simulator and writes"),
+            "{template}"
+        );
+        assert!(template.contains("a scalar `i8`\nvalue = 0\n"), "{template}");
     }
 }

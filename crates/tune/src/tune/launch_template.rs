@@ -33,6 +33,10 @@ pub(super) struct Values {
     pub lengths: BTreeMap<String, u64>,
     /// Integers.
     pub number: u64,
+    /// Integers by name, where they are others.
+    pub numbers: BTreeMap<String, u64>,
+    /// Integers of a byte, where they are others: flags, or parts of a structure.
+    pub byte: Option<u64>,
     /// Where what looks like indices ends.
     pub below: Option<u64>,
     /// What looks like indices has each number once.
@@ -51,6 +55,8 @@ impl Default for Values {
             length: LENGTH,
             lengths: BTreeMap::new(),
             number: 1024,
+            numbers: BTreeMap::new(),
+            byte: None,
             below: None,
             permutation: false,
             fields: BTreeMap::new(),
@@ -181,9 +187,10 @@ pub(super) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Value
             }
             None => {
                 let value = match ty {
+                    _ if values.numbers.contains_key(&param.name) => values.numbers[&param.name].to_string(),
                     Type::Bool => "true".to_owned(),
                     ty if ty.is_float() => "1.0".to_owned(),
-                    Type::I8 => values.number.min(100).to_string(),
+                    Type::I8 => values.byte.unwrap_or_else(|| values.number.min(100)).to_string(),
                     _ => values.number.to_string(),
                 };
                 let _ = writeln!(text, "        # a scalar `{ty}`\nvalue = {value}");

@@ -179,3 +179,96 @@ fn a_launch_that_shows_nothing_is_told_above_the_verdict() {
     );
     assert!(!told(8).contains("Warning"));
 }
+
+/// A kernel as libraries write them: an iterator and its end, a part of the same memory, a mask that may be absent, a scale in
+/// half precision.
+const TOTALS: &str = ".version 8.4\n.target sm_90\n.address_size 64\n\
+    .visible .entry totals(.param .u64 totals_param_0, .param .u64 totals_param_1, .param .u64 totals_param_2,\n\
+    .param .u64 totals_param_3, .param .u16 totals_param_4, .param .u64 totals_param_5)\n{\n\
+    .reg .b64 %a<6>, %off, %l<4>; .reg .b32 %i, %m; .reg .b16 %h; .reg .f32 %s, %x, %y; .reg .pred %p;\n\
+    ld.param.u64 %a0, [totals_param_0];\nld.param.u64 %a1, [totals_param_1];\nld.param.u64 %a2, [totals_param_2];\n\
+    ld.param.u64 %a3, [totals_param_3];\nld.param.u16 %h, [totals_param_4];\nld.param.u64 %a5, [totals_param_5];\n\
+    cvta.to.global.u64 %a0, %a0;\ncvta.to.global.u64 %a1, %a1;\ncvta.to.global.u64 %a2, %a2;\n\
+    cvta.to.global.u64 %l3, %a3;\ncvta.to.global.u64 %a5, %a5;\nmov.u32 %i, %tid.x;\nmul.wide.u32 %off, %i, 4;\n\
+    add.s64 %a0, %a0, %off;\nadd.s64 %a2, %a2, %off;\nadd.s64 %a5, %a5, %off;\nld.global.f32 %s, [%a2];\n\
+    AGAIN:\nsetp.ge.u64 %p, %a0, %a1;\n@%p bra BEHIND;\nld.global.f32 %x, [%a0];\nadd.rn.f32 %s, %s, %x;\n\
+    add.s64 %a0, %a0, 256;\nbra AGAIN;\nBEHIND:\nsetp.eq.s64 %p, %a3, 0;\n@%p bra SCALE;\nadd.s64 %l3, %l3, %off;\n\
+    ld.global.u32 %m, [%l3];\ncvt.rn.f32.u32 %x, %m;\nadd.rn.f32 %s, %s, %x;\nSCALE:\ncvt.f32.f16 %y, %h;\n\
+    mul.rn.f32 %s, %s, %y;\nst.global.f32 [%a5], %s;\nret;\n}\n";
+
+const TOTALS_LAUNCH: &str = "groups = 1\ngroup = 64\nreadonly = [\"param_0\", \"param_1\", \"param_2\", \"param_3\"]\n\
+    unaliased = [\"param_5\"]\n[parameters]\nparam_0 = { length = 1024, fill = \"fractions\" }\nparam_1 = { end_of = \"param_0\" }\n\
+    param_2 = { buffer = \"param_0\", offset = 128 }\nparam_3 = { null = true }\nparam_4 = { value = 0.5 }\n\
+    param_5 = { length = 64 }\n";
+
+#[test]
+fn pointers_into_one_buffer_null_and_halves_go_through_the_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    fs::write(at("totals.ptx"), TOTALS).expect("written");
+    let (kernel, launch) = (format!("{}:totals", at("totals.ptx")), at("launch.toml"));
+    let checksums = |kernel: &str, text: &str| {
+        fs::write(&launch, text).expect("written");
+        let said = done(&[
+            "run", kernel, "--launch", &launch, "--device", "sim:h200", "--json", "-",
+        ]);
+        let from = said.find("\"checksums\"").expect("checksums");
+        said[from..].split('}').next().expect("an end").to_owned()
+    };
+    let usual = checksums(&kernel, TOTALS_LAUNCH);
+    // The end said in another way is the same end; every other statement changes what is computed.
+    let ends = (
+        "{ end_of = \"param_0\" }",
+        "{ buffer = \"param_0\", offset = 1024 }",
+    );
+    assert_eq!(checksums(&kernel, &TOTALS_LAUNCH.replace(ends.0, ends.1)), usual);
+    for (from, to) in [
+        (ends.0, "{ buffer = \"param_0\", offset = 512 }"),
+        ("offset = 128", "offset = 129"),
+        ("{ null = true }", "{ length = 64, fill = \"sequence\" }"),
+        ("value = 0.5", "value = 0.25"),
+    ] {
+        assert_ne!(
+            checksums(&kernel, &TOTALS_LAUNCH.replace(from, to)),
+            usual,
+            "{to}"
+        );
+    }
+    // A search writes a module that computes the same under the same launch file.
+    fs::write(&launch, TOTALS_LAUNCH).expect("written");
+    let (better, report) = (at("better.ptx"), at("report.json"));
+    done(&[
+        "tune",
+        &kernel,
+        "--launch",
+        &launch,
+        "--device",
+        "sim:h200",
+        "--plans",
+        "param_0=rolling-registers:4",
+        "-o",
+        &better,
+        "--json",
+        &report,
+    ]);
+    let report = fs::read_to_string(report).expect("a report");
+    assert!(report.contains("\"baseline_ns\""), "{report}");
+    assert_eq!(checksums(&format!("{better}:totals"), TOTALS_LAUNCH), usual);
+    fs::write(&launch, TOTALS_LAUNCH).expect("written");
+    let advice = done(&["advise", &kernel, "--launch", &launch, "--device", "sim:h200"]);
+    assert!(advice.contains("totals"), "{advice}");
+    refused(
+        &[
+            "run",
+            &kernel,
+            "--launch",
+            &launch,
+            "--device",
+            "sim:h200",
+            "--plan",
+            "param_9=cache:L2:2",
+        ],
+        2,
+        &["param_9"],
+    );
+}

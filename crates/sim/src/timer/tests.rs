@@ -921,7 +921,7 @@ fn changes(change: &str) -> LaunchTime {
           %lane = extend.u %local to i64
           %at = address %out + %lane * 16
           %next = address %at + 1:i64 * 16
-          %one = convert.s %local to f32
+          %one = signed_to_float %local to f32
           %wide = add %lane, 1:i64
           {change}
           return
@@ -934,8 +934,11 @@ fn changes(change: &str) -> LaunchTime {
 #[test]
 fn an_atomic_operation_takes_all_of_its_values() {
     let values = |count: usize| vec!["%one"; count].join(", ");
-    let one = changes(&format!("atomic fadd relaxed device %at, {}", values(1)));
-    let four = changes(&format!("atomic fadd relaxed device %at, {}", values(4)));
+    let one = changes(&format!("%o = atomic fadd relaxed device %at, {}", values(1)));
+    let four = changes(&format!(
+        "%o, %p, %q, %r = atomic fadd relaxed device %at, {}",
+        values(4)
+    ));
     assert!(
         four.cycles > one.cycles + 32.0,
         "{} and {} cycles",

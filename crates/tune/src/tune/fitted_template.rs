@@ -303,9 +303,9 @@ mod tests {
     #[test]
     fn a_kernel_gets_the_work_group_that_fills_its_memory() {
         let template = fitted(
-            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4) {\nshared @tile: i32[256]\n%i = id.local.x\n\
+            "hsir 1\nkernel @k(%out: ptr.global i32[] align 4) {\nload @x\nshared @tile: i32[256] align 4\n%i = id.local.x\n\
              %wide = extend.u %i to i64\n%tile = array @tile\n%mine = address %tile + %wide * 4\nstore %mine, %i\nbarrier\n\
-             %back = sub 255:i64, %wide\n%its = address %tile + %back * 4\nload @tile\n%x = load i32 %its, @tile\n\
+             %back = sub 255:i64, %wide\n%its = address %tile + %back * 4\n%x = load i32 %its, @x\n\
              %at = address %out + %wide * 4\nstore %at, %x\nreturn\n}\n",
         );
         assert!(

@@ -165,7 +165,7 @@ fn alike(what: &str) -> String {
     let mut parts = what.split('`');
     let mut told = parts.next().unwrap_or_default().to_owned();
     while let (Some(_), rest) = (parts.next(), parts.next()) {
-        told.push_str("…");
+        told.push('…');
         told.push_str(rest.unwrap_or_default());
     }
     let words = told

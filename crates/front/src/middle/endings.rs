@@ -32,7 +32,7 @@ use crate::analysis::jumps::leaves;
 use crate::analysis::ranges::range;
 use crate::ir::eval::signed;
 use crate::ir::{
-    BinaryOp, CompareOp, ConvertOp, Kernel, Label, Op, OpKind, Place, Region, Type, UnaryOp, Value,
+    BinaryOp, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region, Type, UnaryOp, Value,
 };
 
 /// Most operations that a bound is made of.
@@ -536,7 +536,9 @@ impl Loop<'_> {
             if !is_one || (value != self.params[index] && value != *next) {
                 return None;
             }
-            let OpKind::Binary(BinaryOp::Add, a, b) = self.made(*next)?.kind else {
+            let (OpKind::Binary(BinaryOp::Add, a, b) | OpKind::NoWrap(NoWrapOp::Add, _, a, b)) =
+                self.made(*next)?.kind
+            else {
                 return None;
             };
             let step = match (a == self.params[index], b == self.params[index]) {

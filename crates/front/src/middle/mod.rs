@@ -4,7 +4,7 @@
 //! blocks ─ flow ─ ssa ─►     loops, dominators; which blocks take which registers as parameters
 //!        ─ regions ─►        nested regions, without flag variables
 //!        ─ address ─►        base + index × scale + offset
-//!        ─ countdown, closed, endings, counters, copies ─►  loops as the passes look for them
+//!        ─ countdown, closed, counters, endings, copies ─►  loops as the passes look for them
 //! ```
 //!
 //! A front divides its code into blocks ([`flow`]), states the reads and writes of its instructions ([`ssa::Registers`]), and
@@ -26,13 +26,17 @@ use crate::ir::{Kernel, Value};
 
 /// Writes a kernel's loops as the passes look for them. The caller says whether signed counters do not overflow.
 pub(crate) fn shape_loops(kernel: &mut Kernel, no_overflow: bool) {
-    for shape in [countdown::unwind, closed::close, endings::prepare] {
+    for shape in [countdown::unwind, closed::close] {
         if shape(kernel) {
             cleanup::tidy(kernel);
         }
     }
     counters::prepare(kernel, no_overflow);
     cleanup::tidy(kernel);
+    // Behind the promises, which are about the counters of the source: those that are made here may wrap.
+    if endings::prepare(kernel) {
+        cleanup::tidy(kernel);
+    }
 }
 
 /// A register of a function, by number.

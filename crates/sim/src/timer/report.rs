@@ -100,8 +100,8 @@ impl Sample {
         self.groups == self.of_groups
     }
 
-    /// The relative uncertainty of the time, if work-groups differ: the largest error of 17 of 20 samples of launches with very
-    /// different work-groups (`gallery/tests/sampling.rs`).
+    /// The relative uncertainty of the time, if work-groups differ: the largest error of 187 of 190 samples of launches with
+    /// very different work-groups (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
         self.is_stratified.then_some(WITHIN)
     }

@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use half::f16;
+use headstart::back::ptx::{Options, Target, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
 use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
 use headstart::tune::{Compare, Given, Workload};
+use headstart_testing::ptxas::Ptxas;
 use headstart_testing::{Random, run};
 
 /// A format of 8 bits.
@@ -265,6 +267,11 @@ impl Case {
         let count = operands[0].len() as u64;
         let mut workload = Workload::new(Arc::new(kernel), (count / 128) as u32, 128);
         for (name, words) in ["k_0", "k_1"].into_iter().zip(operands) {
+            // A parameter that is not used is a number.
+            if name == "k_1" && self.from != From::Singles {
+                workload = workload.with(name, Given::Scalar(Type::I64, 0))?;
+                continue;
+            }
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let fill = Fill::Bytes(bytes.into());
             workload = workload.with(
@@ -321,6 +328,23 @@ fn conversions_give_the_nearest_number() {
         wrong.extend(case.difference(&operands, &found));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn modules_have_the_version_that_their_conversions_need() {
+    let Some(ptxas) = Ptxas::find() else { return };
+    for case in &CASES {
+        let imported = Module::new(&case.module(), "convert.ptx")
+            .and_then(|module| module.import_alone("k", &Facts::default()));
+        let kernel = imported
+            .unwrap_or_else(|error| panic!("{}: {error}", case.name))
+            .kernel;
+        let ptx = emit(&kernel, &Options::new(Target::Sm90));
+        let ptx = ptx.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert!(ptx.text.contains(case.name), "{}", ptx.text);
+        let assembled = ptxas.assemble_module(&ptx.text);
+        assembled.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    }
 }
 
 #[test]

@@ -99,6 +99,14 @@ fn of_one(b: &mut Builder<'_>, op: UnaryOp, x: Value) -> Value {
             let (one, own) = (number(b, x, 1.0), Function::Erf.emit(b, &[x]));
             b.binary(BinaryOp::FSub, one, own)
         }
+        // Within 8,192 units in the last place, which the approximations of logarithms near 1, of sines of small numbers, and of
+        // cosines of large ones are not.
+        UnaryOp::HalfLog => Function::Log.emit(b, &[x]),
+        UnaryOp::HalfLog2 => Function::Log2.emit(b, &[x]),
+        UnaryOp::HalfLog10 => Function::Log10.emit(b, &[x]),
+        UnaryOp::HalfSin => Function::Sin.emit(b, &[x]),
+        UnaryOp::HalfCos => Function::Cos.emit(b, &[x]),
+        UnaryOp::HalfTan => Function::Tan.emit(b, &[x]),
         UnaryOp::NativeExp | UnaryOp::HalfExp => {
             let power = times(b, x, std::f64::consts::LOG2_E);
             b.unary(UnaryOp::ApproximateExp2, power)
@@ -108,18 +116,15 @@ fn of_one(b: &mut Builder<'_>, op: UnaryOp, x: Value) -> Value {
             b.unary(UnaryOp::ApproximateExp2, power)
         }
         UnaryOp::HalfExp2 => b.unary(UnaryOp::ApproximateExp2, x),
-        UnaryOp::NativeLog | UnaryOp::HalfLog => {
+        UnaryOp::NativeLog => {
             let own = b.unary(UnaryOp::ApproximateLog2, x);
             times(b, own, std::f64::consts::LN_2)
         }
-        UnaryOp::NativeLog10 | UnaryOp::HalfLog10 => {
+        UnaryOp::NativeLog10 => {
             let own = b.unary(UnaryOp::ApproximateLog2, x);
             times(b, own, std::f64::consts::LOG10_2)
         }
-        UnaryOp::HalfLog2 => b.unary(UnaryOp::ApproximateLog2, x),
-        UnaryOp::HalfSin => b.unary(UnaryOp::ApproximateSin, x),
-        UnaryOp::HalfCos => b.unary(UnaryOp::ApproximateCos, x),
-        UnaryOp::NativeTan | UnaryOp::HalfTan => {
+        UnaryOp::NativeTan => {
             let sine = b.unary(UnaryOp::ApproximateSin, x);
             let cosine = b.unary(UnaryOp::ApproximateCos, x);
             b.binary(BinaryOp::ApproximateDiv, sine, cosine)
@@ -142,14 +147,14 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
             let power = b.convert(ConvertOp::SignedToFloat, ty, power);
             Function::Pow.emit(b, &[x, power])
         }
-        BinaryOp::NativePowr | BinaryOp::HalfPowr => {
+        BinaryOp::NativePowr => {
             let own = b.unary(UnaryOp::ApproximateLog2, x);
             let power = b.binary(BinaryOp::FMul, y, own);
             b.unary(UnaryOp::ApproximateExp2, power)
         }
         BinaryOp::NativeDivide | BinaryOp::HalfDivide => b.binary(BinaryOp::ApproximateDiv, x, y),
         // NaN wherever y ln x is.
-        BinaryOp::LibraryPowr => {
+        BinaryOp::LibraryPowr | BinaryOp::HalfPowr => {
             let log = Function::Log.emit(b, &[x]);
             let product = b.binary(BinaryOp::FMul, y, log);
             let is_number = b.compare(CompareOp::FEq, product, product);

@@ -11,10 +11,11 @@ use crate::error::{Error, Result};
 use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
 
 /// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
-const NEWER: [(&str, &str, (u32, u32)); 9] = [
+const NEWER: [(&str, &str, (u32, u32)); 10] = [
     ("ld.", ".b128", (8, 4)),
     ("st.", ".b128", (8, 4)),
     ("atom.", ".b128", (8, 4)),
+    ("cvt.", ".satfinite.tf32.", (8, 1)),
     ("mma.", ".e4m3.", (8, 4)),
     ("mma.", ".e5m2.", (8, 4)),
     ("ldmatrix.", ".b8", (8, 6)),

@@ -151,8 +151,13 @@ impl Survey {
             };
             survey.reuse = Some(Arc::new(Reuse::of(model, &requests)));
             if noted == of {
-                survey.touched = touched(steps.len());
-                survey.counted = (0..).zip(steps).collect();
+                let mut counted: Vec<(u64, u64)> = (0..).zip(steps).collect();
+                // A second time they may have less to do.
+                for &(group, work) in &survey.counted {
+                    counted[group as usize].1 = work;
+                }
+                survey.touched = touched(counted.len());
+                survey.counted = counted;
                 return Some(survey);
             }
         }

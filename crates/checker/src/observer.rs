@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::operation::{Operation, address, binary, type_number, unary};
 use super::record::{Node, Record, Stored};
 use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
-use crate::ir::{ConvertOp, LoadId, Place, Space};
+use crate::ir::{ConvertOp, LoadId, Place, Space, Type};
 use headstart_sim::functional::{
     LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
@@ -25,6 +25,8 @@ pub(super) struct TermObserver {
     copies: HashMap<u32, Copies>,
     /// How often each load was executed, by all work-items together.
     pub loads: BTreeMap<LoadId, u64>,
+    /// What terms of extended integers extend, and its type.
+    extended: HashMap<Term, (Term, Type)>,
     /// How each term was made, if somebody wants to know.
     pub record: Option<Record>,
 }
@@ -48,6 +50,7 @@ impl TermObserver {
             memory: TermMemory::default(),
             copies: HashMap::new(),
             loads: BTreeMap::new(),
+            extended: HashMap::new(),
             record: None,
         }
     }
@@ -110,6 +113,14 @@ impl TermObserver {
                 result[lane] = terms[same][lane];
                 continue;
             }
+            // The low bits of an extension are the number.
+            if let Some((ConvertOp::Truncate, _, into)) = what.width
+                && let Some(&(narrow, ty)) = self.extended.get(&terms[0][lane])
+                && ty == into
+            {
+                result[lane] = narrow;
+                continue;
+            }
             let of = |operand: usize| (terms[operand][lane], bits(operand));
             let operands: Vec<(Term, u64)> = (0..operands.len()).map(of).collect();
             let linear = what.linear.and_then(|(linear, ty)| linear.term(ty, &operands));
@@ -120,6 +131,9 @@ impl TermObserver {
                 }
                 Term::made(what.number, parts)
             });
+            if let Some((ConvertOp::ExtendU | ConvertOp::ExtendS, from, _)) = what.width {
+                self.extended.insert(result[lane], (terms[0][lane], from));
+            }
             if let Some(record) = &mut self.record
                 && !result[lane].is_known()
             {
@@ -201,6 +215,7 @@ impl TermObserver {
                         op,
                         ConvertOp::Bits | ConvertOp::ToGeneric | ConvertOp::FromGeneric
                     ),
+                    width: Some((op, from, into)),
                     ..Operation::new(5 + type_number(from), op as u64, into, op.name())
                 };
                 compute(what, to, &[a]);

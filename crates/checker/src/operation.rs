@@ -2,7 +2,7 @@
 
 use super::linear::Linear;
 use super::terms::OPERATION;
-use crate::ir::{BinaryOp, FloatRule, Type, UnaryOp};
+use crate::ir::{BinaryOp, ConvertOp, FloatRule, Type, UnaryOp};
 
 /// What tells one operation from another.
 pub(super) struct Operation {
@@ -16,6 +16,8 @@ pub(super) struct Operation {
     pub is_identity: bool,
     /// It is an integer operation that is linear, on this type.
     pub linear: Option<(Linear, Type)>,
+    /// It changes the width of an integer: which conversion, from and to which type.
+    pub width: Option<(ConvertOp, Type, Type)>,
 }
 
 impl Operation {
@@ -27,6 +29,7 @@ impl Operation {
             neutral: None,
             is_identity: false,
             linear: None,
+            width: None,
         }
     }
 

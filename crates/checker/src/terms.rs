@@ -6,7 +6,7 @@
 //! | read from memory as the launch found it | the addresses of its bytes |
 //! | read from where the kernel wrote before | what was written there |
 //! | integer sum or known multiple | the same sum of the operands' terms ([`linear`](super::linear)) |
-//! | low bits of an extended integer, as many as it had | the term of that integer |
+//! | truncation of an extended integer to its original width | the term of that integer |
 //! | what an atomic operation found | [`Term::UNORDERED`], and so is all that is made of it |
 //! | result of another operation | the operation, its type, and the operands' terms (or bits) |
 //!

@@ -3,13 +3,11 @@
 //! Only a part of the lines is noted, by a hash of their numbers; of these every request, so that a cache with that part of the
 //! sets can be filled by them as the whole one is filled by all.
 
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-
 use super::footprint::{Footprint, Touching};
 use super::lane_op::LaneOp;
 use super::lanes::{Mask, Registers};
 use super::run::{CompiledKernel, Totals, run_group};
-use super::sample::are_there;
+use super::sample::{are_there, each_of};
 use super::state::{LaunchState, Options};
 use super::sub_group::Observer;
 use super::work_group::{SubGroup, WorkGroup};
@@ -35,7 +33,7 @@ pub(crate) struct Noted {
     pub sector: u64,
     /// Whether the line of this number is noted.
     pub is_noted: fn(line: u64, one_in: u64) -> bool,
-    /// About one line in so many is.
+    /// The sampling interval: about every n-th line is noted.
     pub one_in: u64,
 }
 
@@ -93,16 +91,7 @@ impl CompiledKernel {
                 None => Ok((totals.steps(), noting.requests)),
             }
         };
-        match state.in_order {
-            true => {
-                let mut worker = None;
-                groups.iter().map(|&number| run(&mut worker, number)).collect()
-            }
-            false => groups
-                .par_iter()
-                .map_init(|| None, |worker, &number| run(worker, number))
-                .collect(),
-        }
+        each_of(&state, groups, run)
     }
 }
 

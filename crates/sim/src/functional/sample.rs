@@ -14,6 +14,7 @@ use super::footprint::{Footprint, Touching};
 use super::run::{CompiledKernel, Totals, run_group};
 use super::state::{LaunchState, Options};
 use super::sub_group::Unobserved;
+use super::worker::Worker;
 use crate::device::{Counters, Launch};
 use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
@@ -75,16 +76,7 @@ impl CompiledKernel {
                 None => Ok(totals.steps()),
             }
         };
-        match state.in_order {
-            true => {
-                let mut worker = None;
-                groups.iter().map(|&number| run(&mut worker, number)).collect()
-            }
-            false => groups
-                .par_iter()
-                .map_init(|| None, |worker, &number| run(worker, number))
-                .collect(),
-        }
+        each_of(&state, groups, run)
     }
 
     /// Runs these work-groups of a launch that has passed [`Launch::check`], of a kernel that [`runs_apart`]. `outputs` are
@@ -145,6 +137,25 @@ impl CompiledKernel {
             alone,
             written,
         })
+    }
+}
+
+/// What `run` gives for each of these work-groups, in the given order. It gets the worker of its thread, which it makes. If
+/// work-groups see each other, they run one after the other.
+pub(super) fn each_of<'l, R: Send>(
+    state: &LaunchState<'l>,
+    groups: &[u64],
+    run: impl Fn(&mut Option<Worker<'l>>, u64) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    match state.in_order {
+        true => {
+            let mut worker = None;
+            groups.iter().map(|&number| run(&mut worker, number)).collect()
+        }
+        false => groups
+            .par_iter()
+            .map_init(|| None, |worker, &number| run(worker, number))
+            .collect(),
     }
 }
 

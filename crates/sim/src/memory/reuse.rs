@@ -82,7 +82,7 @@ impl Course {
         }
     }
 
-    /// The hit rate when so many requests of the launch have been made.
+    /// The hit rate after `asked` requests of the launch.
     fn hit_rate(&self, asked: f64) -> f64 {
         let stage = asked / self.asked * self.hit_rates.len() as f64;
         let last = self.hit_rates.len().saturating_sub(1);
@@ -96,7 +96,7 @@ impl Course {
 pub(crate) struct Requests {
     /// By work-group, in order, and by sub-group.
     pub groups: Vec<Vec<Vec<Request>>>,
-    /// One line in so many is among them.
+    /// The sampling interval: about every n-th line is among them. A power of two.
     pub one_in: u64,
     /// The addresses of each buffer.
     pub buffers: Vec<Range<u64>>,
@@ -108,13 +108,13 @@ pub(crate) struct Requests {
     pub l1_bytes: u64,
 }
 
-/// Whether a line takes part, if one in so many does: a power of two.
+/// Whether a line is sampled, at an interval that is a power of two.
 fn takes_part(line: u64, one_in: u64) -> bool {
     // The lowest bit chooses the half of L2, other ones the slice and the tag.
     spread(line) >> 8 & (one_in - 1) == 0
 }
 
-/// Which lines of a device are noted, one in so many.
+/// Which lines of a device are noted, at a sampling interval.
 pub(crate) fn noted(model: &DeviceModel, one_in: u64) -> Noted {
     Noted {
         line: *model.l2.line,

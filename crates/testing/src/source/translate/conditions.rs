@@ -95,7 +95,10 @@ impl Translator<'_> {
                 let is_and = matches!(condition, Condition::And(..));
                 let left = self.truth(left);
                 if self.style.eager && is_free(right) {
+                    // It is computed where C would not, and then its sums may wrap.
+                    let promises = std::mem::replace(&mut self.style.promises, false);
                     let right = self.truth(right);
+                    self.style.promises = promises;
                     let op = if is_and { BinaryOp::And } else { BinaryOp::Or };
                     return self.build(|b| b.binary(op, left, right));
                 }

@@ -107,6 +107,50 @@ fn whole_launches_of_the_accuracy_suite() {
     });
 }
 
+/// Searches in lists and trees of growing size, whole and sampled, against what an H200 takes (microseconds, driver 580.159.04,
+/// 2026-11-27: `headstart sweep binary-search --set groups=528 --set group=256 --set items=8 --over levels=14,18,20,22,24,26,28
+/// --plan none --l2 flushed`, and the same of `btree --over levels=3,4,5,6,7`). The smallest lie in L1, the next ones in L2, the
+/// largest beyond the pages that cores have at hand.
+#[test]
+#[ignore = "takes minutes"]
+fn searches_by_size() {
+    let searches = [
+        (14, 33.5),
+        (18, 59.9),
+        (20, 74.2),
+        (22, 88.7),
+        (24, 135.0),
+        (26, 186.0),
+        (28, 361.0),
+    ];
+    let trees = [(3, 27.2), (4, 39.9), (5, 55.7), (6, 74.4), (7, 106.0)];
+    let of = |name: &'static str, rows: &[(u32, f64)]| -> Vec<(String, f64)> {
+        let case = |&(levels, measured)| {
+            (
+                format!("{name} groups=528 group=256 items=8 levels={levels}"),
+                measured,
+            )
+        };
+        rows.iter().map(case).collect()
+    };
+    let mut rows = of("binary-search", &searches);
+    rows.extend(of("btree", &trees));
+    let errors = headstart::tune::threads::map(&rows, |(case, measured)| {
+        let (whole, samples) = times(case, 0..1);
+        let off = |time: &LaunchTime| time.nanoseconds / 1e3 / measured - 1.0;
+        println!(
+            "{case}: measured {measured} us; all {}, {} of {} work-groups {}",
+            percent(off(&whole)),
+            samples[0].sample.groups,
+            whole.sample.groups,
+            percent(off(&samples[0])),
+        );
+        off(&whole)
+    });
+    let worst = errors.iter().fold(0.0f64, |worst, error| worst.max(error.abs()));
+    assert!(worst <= 0.2, "{errors:?}");
+}
+
 /// Twenty launches, each by ten choices of work-groups. `HEADSTART_LAUNCHES=TEXT` picks those whose name contains it.
 #[test]
 #[ignore = "takes minutes"]

@@ -45,6 +45,12 @@ numbers! {
         latency: Quantity<Cycles>;
         /// Bytes of hits per cycle.
         bandwidth: Quantity<BytesPerCycle>;
+        /// Banks that values which are found come from, of the width of shared memory's: two words in one bank take a cycle each. 0
+        /// where they are not known.
+        banks: Quantity<Count> = {
+        nvidia: 32 because "measured on an H200, 2026-11-27, driver 580.159.04: `micro/strided`: 32.0 cycles a load with all words in one bank (`stride=32`), 8.0 with none in another's (`stride=33`); 30.2 and 10.3 at random; loads of 16 bytes a quarter of the work-items at a time, 20.1 at random at a stride of 64 bytes",
+        intel: 0 because "not known",
+    };
         /// Different lines of one access that are found per cycle.
         lines_per_cycle: Quantity<PerCycle>;
         /// Lines per cycle that are not found, and asked of L2; hints and stores ask for as many.
@@ -183,6 +189,31 @@ numbers! {
     pub struct Tlb in "tlb" {
         /// Bytes of a page.
         page: Quantity<Bytes> [power_of_two];
+        /// Bytes whose translations some neighbouring cores keep; 0 where they are not known.
+        near_reach: Quantity<Bytes> = {
+        nvidia: 268435456 because "measured on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 together=1 places=4096`: 32.1 cycles a load up to 256 MiB (`stride=16384`), 52.5 at 320 MiB, 85.2 at 1 GiB (`stride=65536`), 99.8 at 8 GiB",
+        intel: 0 because "not known",
+    };
+        /// Cores that share them.
+        near_cores: Quantity<Count> [positive] = {
+        nvidia: 6 because "measured on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 together=1 places=4096 stride=65536`: six times 14 cycles, by the number of work-groups in even steps",
+        intel: 1 because "not known",
+    };
+        /// Requests per cycle to pages that are not among them, of those cores together.
+        near_misses_per_cycle: Quantity<PerCycle> = {
+        nvidia: 1.1 because "fitted on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 together=1 places=4096`: 52.5 cycles a load at 320 MiB (`stride=20480`), 85.2 at 1 GiB (`stride=65536`), 99.8 at 8 GiB (`stride=524288`); 59, 93 and 103 here",
+        intel: 1 because "not known",
+    };
+        /// Bytes of a block: consecutive requests of a core for one block are looked up together.
+        near_block: Quantity<Bytes> [power_of_two] = {
+        nvidia: 32768 because "measured on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132` in 1 GiB: 158 cycles a load from random places, 82 from pairs that are 8 KiB apart (`together=2 places=131072 stride=2048`), 81 from pairs that are 16 KiB apart, 156 from pairs that are 32 KiB apart (`places=32768 stride=8192`)",
+        intel: 32768 because "as NVIDIA's; unused without near-reach",
+    };
+        /// How long after such a request its page is among them.
+        near_fill: Quantity<Cycles> = {
+        nvidia: 12 because "fitted on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 places=16384 stride=16384`: 142 cycles a load from random pages of 1 GiB (`together=1`), 122 where 8 neighbours read one page, 79 where 16 do, 56 where 32 do",
+        intel: 0 because "not known",
+    };
         /// Bytes whose translations are kept.
         reach: Quantity<Bytes>;
         /// The latency that a miss adds to a load; if walks read memory, a miss whose page-table entry is in L2.

@@ -18,6 +18,7 @@ pub mod memory;
 pub mod operands;
 pub mod shared;
 pub mod stores;
+pub mod strided;
 pub mod sub_groups;
 pub mod vectors;
 pub mod written;
@@ -65,7 +66,7 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 19] = [
+pub static MICRO: [&Micro; 20] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
@@ -78,6 +79,7 @@ pub static MICRO: [&Micro; 19] = [
     &hints::HINTS,
     &hints::REACH,
     &copies::COPIES,
+    &strided::STRIDED,
     &stores::STORES,
     &written::WRITTEN,
     &fabric::SLICES,

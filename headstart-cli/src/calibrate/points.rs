@@ -46,6 +46,7 @@ pub fn all(cores: u32) -> Vec<Point> {
     let mut points = vec![point("micro/launch", "groups=1").gives("core.launch", How::Adds(1.0))];
     points.extend(arithmetic());
     points.extend(shared());
+    points.extend(strided(cores));
     points.extend(latencies(cores));
     points.extend(bandwidths(cores));
     points.extend(code());
@@ -127,6 +128,19 @@ fn shared() -> Vec<Point> {
         point("micro/shared", "stride=1 group=1024").gives("instructions.shared-load.rate", How::Divides),
         point("micro/shared", "stride=2 group=1024"),
         point("micro/shared", "stride=32 group=1024"),
+    ]
+}
+
+/// Banks of L1, and translations near the cores.
+fn strided(cores: u32) -> Vec<Point> {
+    let strided = |settings: String| point("micro/strided", settings);
+    vec![
+        strided("stride=32 steps=64".into()),
+        strided("stride=33 steps=64".into()),
+        strided("stride=16 width=4 places=256 together=1 steps=64".into()),
+        strided(format!(
+            "groups={cores} together=1 places=4096 stride=65536 warm=8 steps=16"
+        )),
     ]
 }
 

@@ -1,4 +1,5 @@
-//! Which values are the same for all work-items of a sub-group, work-group or launch that run together.
+//! Which values are the same for all work-items of a sub-group, work-group or launch that run together, or whatever lies in
+//! memory.
 //!
 //! Optimistic: everything is uniform until proved otherwise, iterated to a fixed point. Values merged after a branch on a
 //! divergent condition are divergent, and so are values that leave a loop which work-items leave at different times.
@@ -17,6 +18,8 @@ pub struct Divergence {
 /// Whose values are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Among {
+    /// Of one work-item, by what lies in memory.
+    Contents,
     SubGroup,
     WorkGroup,
     Launch,
@@ -38,6 +41,12 @@ impl Divergence {
         Divergence::among(kernel, Among::Launch)
     }
 
+    /// The values that depend on what lies in memory when the launch begins: those that a work-item can have different ones of,
+    /// and the structures that it can leave by different ways.
+    pub fn by_contents(kernel: &Kernel) -> Divergence {
+        Divergence::among(kernel, Among::Contents)
+    }
+
     fn among(kernel: &Kernel, among: Among) -> Divergence {
         let mut walk = Walk {
             found: Divergence::default(),
@@ -52,7 +61,7 @@ impl Divergence {
         walk.found
     }
 
-    /// Whether work-items of a sub-group can have different values here.
+    /// Whether those that are compared can have different values here.
     pub fn differs(&self, value: Value) -> bool {
         self.values.contains(value)
     }
@@ -101,6 +110,7 @@ impl<'k> Walk<'k> {
                     self.mark(result);
                 }
             }
+            OpKind::Id(Id::Local(_) | Id::Lane) if self.among == Among::Contents => {}
             OpKind::Id(Id::Local(_) | Id::Lane)
             | OpKind::Load { .. }
             | OpKind::Atomic { .. }

@@ -1,8 +1,8 @@
-//! Bank conflicts of shared memory.
+//! Bank conflicts, of shared memory and of L1.
 
 use super::lines::Access;
 
-/// The banks of shared memory.
+/// The banks of a memory.
 #[derive(Clone, Debug)]
 pub(super) struct Banks {
     count: u32,

@@ -31,6 +31,7 @@ mod host;
 mod in_flight;
 mod l2;
 mod lines;
+mod near_tlb;
 mod others;
 mod port;
 mod recent;
@@ -68,6 +69,7 @@ pub use l2::{Contents, stays_in_l2};
 use l2::{Key, L2};
 pub use lines::Access;
 use lines::{LineShape, Lines};
+use near_tlb::NearTlb;
 use others::Others;
 pub use port::Cycles;
 use port::Port;
@@ -126,6 +128,8 @@ pub struct MemorySystem {
     timing: Timing,
     shape: LineShape,
     cores: Vec<CoreMemory>,
+    /// Translations that some neighbouring cores share, where the data are beyond their reach.
+    near_tlb: Option<NearTlb>,
     l2: L2,
     l2_port: Port,
     /// Each takes the requests for its lines, where the model has them.
@@ -139,6 +143,8 @@ pub struct MemorySystem {
     hint_port: Port,
     dram: Dram,
     banks: Banks,
+    /// Those that L1's values come from, where the model has them.
+    l1_banks: Option<Banks>,
     /// Lines that were written lately; none where reading them takes no longer.
     recent: Option<Recent>,
     /// When each line that atomic operations changed lately takes the next one.
@@ -217,6 +223,7 @@ impl MemorySystem {
             timing: Timing::of(model),
             shape,
             cores: vec![core; simulated as usize],
+            near_tlb: NearTlb::new(&model.tlb, *model.core.count, simulated, extent.busy, footprint),
             l2: beyond,
             l2_port: Port::new(*l2.requests_per_cycle * share),
             slices: Slices::new(*l2.slices, f64::from(*l2.slices), share),
@@ -226,6 +233,9 @@ impl MemorySystem {
             hint_port: Port::new(*model.prefetch.lines_per_cycle * share),
             dram: Dram::new(model, share),
             banks: Banks::new(*model.shared.banks, *model.shared.bank_width),
+            l1_banks: l1
+                .filter(|l1| *l1.banks > 0)
+                .map(|l1| Banks::new(*l1.banks, *model.shared.bank_width)),
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
             others: Others::new(if extent.reuse.is_some() { 1 } else { simulated }, extent.busy),
@@ -263,15 +273,15 @@ impl MemorySystem {
     }
 
     /// Whether the simulated accesses, times this factor, read a buffer again of which L2 can keep a good part: then cores find
-    /// lines there that others have brought, which a sample of them does not see.
+    /// lines there that others have brought, which a sample of them does not see, and which is not known otherwise.
     pub fn is_shared(&self, times: f64) -> bool {
-        self.l2.is_shared(times)
+        self.regions.is_empty() && self.l2.is_shared(times)
     }
 
     /// Whether a good part of the data from memory that L2 hardly keeps was for scattered accesses. Other cores may request the
-    /// neighbouring data.
+    /// neighbouring data, and how often they do is not known.
     pub fn is_scattered(&self) -> bool {
-        self.l2.is_scattered()
+        self.regions.is_empty() && self.l2.is_scattered()
     }
 
     /// On a walk, the fraction of the L2 requests for scattered accesses that another core had made before.
@@ -398,6 +408,7 @@ impl MemorySystem {
     fn read(&mut self, core: usize, now: Cycles, access: &Access, replaces: Replaces) -> Answer {
         let mut done = now;
         let mut is_near = true;
+        let mut taken = 0.0;
         let lines = Lines::of(access, self.shape);
         let purpose = Purpose::of(access, &lines, self.shape);
         self.at_hand(core, &lines);
@@ -421,9 +432,9 @@ impl MemorySystem {
                 0 => self.timing.l1_hit,
                 _ => self.timing.l1_miss,
             };
-            let start = memory
-                .port
-                .take(now, lookup.max(bytes / self.timing.l1_bytes_per_cycle));
+            let cycles = lookup.max(bytes / self.timing.l1_bytes_per_cycle);
+            let start = memory.port.take(now, cycles);
+            taken += cycles;
             if present != 0 {
                 let hits = u64::from(present.count_ones());
                 self.counters.l1_hits += if ready <= start { hits } else { 0 };
@@ -441,7 +452,26 @@ impl MemorySystem {
                 done = done.max(arrives);
             }
         }
+        if replaces == Replaces::LeastRecent {
+            done = done.max(self.pass_banks(core, access, taken));
+        }
         Answer { done, is_near }
+    }
+
+    /// Values come from the banks of L1 while further lines are looked up, which has `taken` some cycles; a pass is part of each
+    /// load. When the last value is there, if they conflict.
+    fn pass_banks(&mut self, core: usize, access: &Access, taken: Cycles) -> Cycles {
+        // No work-item's value takes more than a pass of its own.
+        let most = f64::from(access.count());
+        let Some(banks) = self.l1_banks.as_mut().filter(|_| taken < most) else {
+            return 0.0;
+        };
+        let conflicts = f64::from(banks.passes(access)) - taken.max(1.0);
+        if conflicts <= 0.0 {
+            return 0.0;
+        }
+        let start = self.cores[core].port.take(0.0, conflicts);
+        start + self.timing.l1_latency.unwrap_or(0.0) + conflicts * self.timing.conflict
     }
 
     /// A core runs a work-group that belongs to this stack of the device.

@@ -13,6 +13,14 @@ impl MemorySystem {
     /// The time of translating a line's address.
     pub(super) fn translate(&mut self, core: usize, now: Cycles, line: u64) -> Cycles {
         let address = line << self.shape.line_shift();
+        let near = self.near_tlb.as_mut();
+        let (turn, is_near) = near.map_or((0.0, true), |near| near.look_up(core, now, address));
+        self.counters.tlb_misses += u64::from(!is_near);
+        turn + self.translate_beyond(core, now + turn, address)
+    }
+
+    /// The same for what comes after the translations that cores share.
+    fn translate_beyond(&mut self, core: usize, now: Cycles, address: u64) -> Cycles {
         let translated = self.cores[core].tlb.as_mut().is_none_or(|tlb| tlb.hit(address));
         self.counters.tlb_misses += u64::from(!translated);
         match translated {

@@ -197,7 +197,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         busy,
         places,
         contents,
-        reuse: differing.and_then(Survey::reuse),
+        reuse: survey.and_then(Survey::reuse),
         pace,
         stack: timer.stack,
         watch: timer.watch,

@@ -19,8 +19,10 @@ use super::run::{held, meets_others};
 use super::slowest::Moments;
 use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
-use crate::functional::{CompiledKernel, Footprint, LaunchState, Noted, Options, PrefetchBounds};
-use crate::ir::Kernel;
+use crate::functional::{
+    CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
+};
+use crate::ir::{Kernel, OpKind, Space};
 use crate::memory::{Requests, Reuse, noted, spread, stays_in_l2};
 use crate::model::DeviceModel;
 
@@ -38,6 +40,10 @@ const MOST: u64 = 60_000_000;
 /// step asks for up to 32 lines, and some millions of requests are kept.
 const NOTED: f64 = 2e6;
 const MOST_ONE_IN: u64 = 64;
+
+/// Work-groups that have as much to do as each other bring little for each other if no more than this part of the requests of
+/// some is for lines that another one of them has asked for, of buffers that L2 cannot keep.
+const SHARED: f64 = 0.05;
 
 /// How many times [`MOST`] steps the work-groups take at most that are resident at once.
 const FEW_TIMES: u64 = 4;
@@ -71,7 +77,7 @@ pub(super) struct Chosen {
 
 impl Survey {
     /// Counts the work of a checked launch's work-groups, and the lines that they touch, as long as L2 could keep them, if they
-    /// matter. Where the work-groups differ, it is found out, too, what they bring for each other. They write to the launch's
+    /// matter. Where the work-groups differ, or go where data lead them, it is found out, too, what they bring for each other. They write to the launch's
     /// buffers. None if that takes too long, or work-groups wait for others.
     pub(super) fn of(timer: &Timer, kernel: &Arc<Kernel>, launch: &Launch, kept: bool) -> Option<Survey> {
         let model = timer.model();
@@ -124,23 +130,32 @@ impl Survey {
             of,
         };
         let differ = survey.spread() > SAME;
-        if !differ && !meets_others(kernel) || of <= few {
+        let is_alike = !differ && !meets_others(kernel);
+        let is_large = sizes.iter().sum::<u64>() > stays && !survey.touches_at_most(stays);
+        if of <= few || is_alike && !(is_large && follows_data(kernel)) {
             return Some(survey);
         }
-        if sizes.iter().sum::<u64>() > stays && !survey.touches_at_most(stays) {
+        let requests = |groups: &[u64], noted: Noted| {
+            let touched = footprint.as_ref();
+            let runs = compiled.requests_of(launch, sub_group_size, options, groups, noted, touched);
+            Some(runs.ok()?.into_iter().unzip::<u64, _, Vec<u64>, Vec<_>>())
+        };
+        if is_alike {
+            let some: Vec<u64> = (0..few).map(|at| at * of / few).collect();
+            let (_, asked) = requests(&some, survey.one_in(few, model))?;
+            let large = buffers.iter().filter(|buffer| buffer.end - buffer.start > stays);
+            let large: Vec<_> = large
+                .map(|buffer| buffer.start / line..buffer.end.div_ceil(line))
+                .collect();
+            if found_by_others(&asked, |at| large.iter().any(|lines| lines.contains(&at))) <= SHARED {
+                return Some(survey);
+            }
+        }
+        if is_large {
             let code = timer.compile(kernel, launch).ok()?;
             let (cores, places, l1_bytes) = held(model, &code, launch).ok()?;
             let (noted, one_in) = survey.noted((cores * places) as u64, model);
-            let groups: Vec<u64> = (0..noted).collect();
-            let runs = compiled.requests_of(
-                launch,
-                sub_group_size,
-                options,
-                &groups,
-                one_in,
-                footprint.as_ref(),
-            );
-            let (steps, groups): (Vec<u64>, Vec<_>) = runs.ok()?.into_iter().unzip();
+            let (steps, groups) = requests(&(0..noted).collect::<Vec<u64>>(), one_in)?;
             let requests = Requests {
                 groups,
                 one_in: one_in.one_in,
@@ -184,8 +199,14 @@ impl Survey {
         let of_group = self.steps() / self.of as f64;
         let most = (MOST as f64 / of_group.max(1.0)) as u64;
         let groups = resident.min(FEW_TIMES * most).max(most).clamp(1, self.of);
+        (groups, self.one_in(groups, model))
+    }
+
+    /// Which lines are noted of so many work-groups.
+    fn one_in(&self, groups: u64, model: &DeviceModel) -> Noted {
+        let of_group = self.steps() / self.of as f64;
         let one_in = (of_group * groups as f64 / NOTED).max(1.0) as u64;
-        (groups, noted(model, one_in.next_power_of_two().min(MOST_ONE_IN)))
+        noted(model, one_in.next_power_of_two().min(MOST_ONE_IN))
     }
 
     /// How often cores find lines that others brought, if it is known.
@@ -244,6 +265,31 @@ impl Survey {
             left_out: 0.0,
         }
     }
+}
+
+/// Whether a load's address depends on what lies in memory.
+fn follows_data(kernel: &Kernel) -> bool {
+    let known = Divergence::by_contents(kernel);
+    let mut follows = false;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Load { ptr, .. } = &op.kind {
+            follows |= known.differs(*ptr) && kernel.ty(*ptr).space() == Some(Space::Global);
+        }
+    });
+    follows
+}
+
+/// The part of the work-groups' requests for some lines that are for such as another one of them has asked for before.
+fn found_by_others(groups: &[Vec<Vec<Request>>], is_one: impl Fn(u64) -> bool) -> f64 {
+    let mut first: FastMap<usize> = FastMap::default();
+    let (mut asked, mut found) = (0u64, 0u64);
+    for (group, requests) in groups.iter().enumerate() {
+        for request in requests.iter().flatten().filter(|request| is_one(request.line())) {
+            asked += 1;
+            found += u64::from(*first.entry(request.line()).or_insert(group) != group);
+        }
+    }
+    found as f64 / asked.max(1) as f64
 }
 
 /// The work-group of a stratum, in order of work, whose work is nearest to the mean; or one of the half of them around it.

@@ -5,6 +5,11 @@
 //! plus its size at a slower rate. Measured with dependent and independent products of one to four sub-groups on an H100,
 //! 2026-11-25: halves 27.3 cycles, and 1.55 cycles per product of a core (`m16n8k16`), 18.8 and 1.08 (`m16n8k8`); bytes 14.0
 //! and 1.0 (`m8n8k16`); 8-bit floats 22.5 and 1.45 (`m16n8k32`); doubles 26.0 and 4.0 (`m8n8k4`), 50.7 and 8.1 (`m16n8k8`).
+//!
+//! Products of warp groups (`wgmma`) that add to one sum follow each other at the rate, on an H200, 2026-11-27: `m64nNk16` of
+//! halves every N / 2 cycles of a warp group, of 8 columns every 17 or 18; 8-bit floats, `tf32`, bytes and bits alike, for as
+//! many bytes. Waiting for one takes 30 to 67 cycles more than that, which is not modelled.
+//!
 //! Emulated products, 4-bit integers and single bits, take some 15 times as long, which is not modelled.
 
 use super::numbers::numbers;
@@ -42,6 +47,16 @@ numbers! {
         double_rate: Quantity<BytesPerCycle> = {
             nvidia: 126 because "measured on an H100, 2026-11-25: m16n8k8 of doubles 8.1 cycles",
             intel: 126 because "not lowered to Intel's instructions: as on NVIDIA's",
+        };
+        /// Bytes of left matrices that a core starts in a cycle in products of warp groups.
+        group_rate: Quantity<BytesPerCycle> = {
+            nvidia: 512 because "measured on an H200, 2026-11-27: m64n128k16 of halves 64.0 cycles of a warp group, m64n256k16 128.0",
+            intel: 512 because "not lowered to Intel's instructions: as on NVIDIA's",
+        };
+        /// Cycles between products that sub-groups of a warp group start, however small.
+        group_least: Quantity<Cycles> = {
+            nvidia: 4 because "measured on an H200, 2026-11-27: m64n8k16 of halves 17 to 18 cycles of a warp group's four sub-groups",
+            intel: 4 because "not lowered to Intel's instructions: as on NVIDIA's",
         };
         /// Cycles between products of doubles, however small.
         double_least: Quantity<Cycles> = {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cranelift_entity::EntityRef;
 
-use super::program::{Class, Control, Instruction, MachineProgram, Share, Step};
+use super::program::{Class, Control, Instruction, MachineProgram, MatrixUnit, Share, Step};
 use crate::ir::{OpClass, OpKind, Space, Value};
 
 impl Class {
@@ -29,8 +29,13 @@ impl Class {
             Class::Load { space: from, bytes } => format!("load.{}.{bytes}", space(from)),
             Class::Atomic { space: to, bytes } => format!("atomic.{}.{bytes}", space(to)),
             Class::Shuffle => "shuffle".into(),
-            Class::Matrix { bytes, is_double } => {
-                format!("{}.{bytes}", if is_double { "matrix64" } else { "matrix" })
+            Class::Matrix { bytes, unit } => {
+                let name = match unit {
+                    MatrixUnit::Short => "matrix",
+                    MatrixUnit::Double => "matrix64",
+                    MatrixUnit::WarpGroup => "matrix-group",
+                };
+                format!("{name}.{bytes}")
             }
             Class::Fence => "fence".into(),
             Class::Store { space: to, bytes } => format!("store.{}.{bytes}", space(to)),

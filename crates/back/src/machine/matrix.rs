@@ -1,6 +1,6 @@
 //! Products and moves of matrices among the instructions that are carried as text: how large they are.
 
-use super::program::Class;
+use super::program::{Class, MatrixUnit};
 use crate::ir::{Opaque, Space, product_sizes};
 
 /// Bits of an element, by the type's name in PTX.
@@ -21,12 +21,14 @@ const BITS: [(&str, u32); 14] = [
     ("b1", 1),
 ];
 
-/// The class of `mma` and `wmma.mma`: by the bytes of the left matrix for every 8 columns of the right one.
+/// The class of `mma`, `wmma.mma` and `wgmma.mma_async`: by the bytes of the left matrix for every 8 columns of the right one.
 ///
-/// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` names the types of D, A, B and C; `wmma.mma` of halves, D and C alone.
+/// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` names the types of D, A, B and C; `wmma.mma` of halves, D and C alone;
+/// `wgmma.mma_async` D, A and B. Of the latter a sub-group has 16 of 64 rows.
 pub(super) fn product(what: &Opaque) -> Option<Class> {
     let words: Vec<&str> = what.name().split('.').collect();
-    if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) {
+    let is_group = matches!(words[..], ["wgmma", "mma_async", ..]);
+    if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) && !is_group {
         return None;
     }
     let (rows, columns, inner) = words
@@ -40,14 +42,20 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
         .collect();
     let left = match types[..] {
         [_, left, _, _] => left,
+        [_, left, _] if is_group => left,
         // Of halves.
         _ => "f16",
     };
     let bits = BITS.iter().find(|&&(name, _)| name == left)?.1;
+    let rows = if is_group { rows.div_ceil(4) } else { rows };
     let bytes = (rows * inner * bits / 8) * columns.div_ceil(8);
     Some(Class::Matrix {
         bytes: u16::try_from(bytes).unwrap_or(u16::MAX),
-        is_double: left == "f64",
+        unit: match (is_group, left) {
+            (true, _) => MatrixUnit::WarpGroup,
+            (_, "f64") => MatrixUnit::Double,
+            _ => MatrixUnit::Short,
+        },
     })
 }
 
@@ -114,7 +122,14 @@ mod tests {
                 Vec::new(),
             ))
         };
-        let matrix = |bytes, is_double| Some(Class::Matrix { bytes, is_double });
+        let matrix = |bytes, is_double| {
+            let unit = if is_double {
+                MatrixUnit::Double
+            } else {
+                MatrixUnit::Short
+            };
+            Some(Class::Matrix { bytes, unit })
+        };
         assert_eq!(
             of("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
             matrix(512, false)
@@ -139,6 +154,22 @@ mod tests {
             of("wmma.mma.sync.aligned.row.col.m32n8k16.s32.u8.u8.s32"),
             matrix(512, false)
         );
+        let group = |bytes| {
+            let unit = MatrixUnit::WarpGroup;
+            Some(Class::Matrix { bytes, unit })
+        };
+        for (name, bytes) in [
+            ("m64n8k16.f32.f16.f16", 512),
+            ("m64n256k16.f16.f16.f16", 16384),
+            ("m64n128k32.satfinite.s32.s8.s8", 8192),
+            ("m64n16k256.s32.b1.b1.and.popc", 1024),
+        ] {
+            assert_eq!(
+                of(&format!("wgmma.mma_async.sync.aligned.{name}")),
+                group(bytes),
+                "{name}"
+            );
+        }
         assert_eq!(of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), None);
         assert_eq!(of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), None);
     }

@@ -37,8 +37,8 @@ pub mod target;
 mod window;
 
 pub use program::{
-    Class, Control, Guard, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList,
-    Share, Slot, Step,
+    Class, Control, Guard, Instruction, MachineProgram, MatrixUnit, Operands, Register, RegisterEstimate,
+    RegisterList, Share, Slot, Step,
 };
 pub use target::{Family, Target};
 

@@ -180,6 +180,17 @@ pub enum Step {
     Assign(Vec<(Value, Value)>),
 }
 
+/// What multiplies matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatrixUnit {
+    /// Tensor cores, for a sub-group, elements of at most 32 bits.
+    Short,
+    /// The same, doubles.
+    Double,
+    /// The same, for four sub-groups, each of which issues its part.
+    WarpGroup,
+}
+
 /// The cost class of an instruction: the name under which a device model gives latency and rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
@@ -245,8 +256,8 @@ pub enum Class {
     Matrix {
         /// Of the left matrix, for every 8 columns of the right one.
         bytes: u16,
-        /// Its elements are doubles.
-        is_double: bool,
+        /// What multiplies them.
+        unit: MatrixUnit,
     },
     /// A work-group barrier.
     Barrier,

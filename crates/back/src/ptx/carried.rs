@@ -11,13 +11,15 @@ use crate::error::{Error, Result};
 use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
 
 /// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
-const NEWER: [(&str, &str, (u32, u32)); 10] = [
+const NEWER: [(&str, &str, (u32, u32)); 12] = [
     ("ld.", ".b128", (8, 4)),
     ("st.", ".b128", (8, 4)),
     ("atom.", ".b128", (8, 4)),
     ("cvt.", ".satfinite.tf32.", (8, 1)),
     ("mma.", ".e4m3.", (8, 4)),
     ("mma.", ".e5m2.", (8, 4)),
+    ("wgmma.", ".s8.u8", (8, 4)),
+    ("wgmma.", ".u8.s8", (8, 4)),
     ("ldmatrix.", ".b8", (8, 6)),
     ("stmatrix.", ".b8", (8, 6)),
     ("multimem.", "", (8, 1)),
@@ -37,6 +39,22 @@ pub(super) fn least_version(kernel: &Kernel) -> (u32, u32) {
         }
     });
     least
+}
+
+/// Carried instructions that one generation of GPUs has and later ones need not, by their beginnings.
+const OF_ONE_GENERATION: [&str; 2] = ["wgmma.", "setmaxnreg."];
+
+/// What follows the name of a kernel's target: `a` where it carries instructions of one generation.
+pub(super) fn suffix(kernel: &Kernel) -> &'static str {
+    let mut suffix = "";
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Opaque(what, _) = &op.kind
+            && OF_ONE_GENERATION.iter().any(|start| what.text.starts_with(start))
+        {
+            suffix = "a";
+        }
+    });
+    suffix
 }
 
 /// Declarations of the functions that a kernel's carried calls name, for a module of its own; `declared` has some of them.

@@ -185,8 +185,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
 
     let (major, minor) = options.version.max(carried::least_version(kernel));
     let mut text = format!(
-        ".version {major}.{minor}\n.target {}\n.address_size 64\n\n",
-        options.target.name()
+        ".version {major}.{minor}\n.target {}{}\n.address_size 64\n\n",
+        options.target.name(),
+        carried::suffix(kernel)
     );
     let items = group_items(kernel, options);
     let scratch_bytes = if written.uses_scratch { 4 * items } else { 0 };

@@ -3,6 +3,7 @@
 use super::access::cells;
 use super::address;
 use super::fault::{self, Access, Item};
+use super::flights::Flights;
 use super::histories::Histories;
 use super::lanes::{Lanes, Mask};
 use super::order::{Locations, Order};
@@ -35,6 +36,8 @@ pub(super) struct Checks {
     /// For each cell of shared memory, the work-item whose copy into it is in flight, plus 1.
     pub(super) targets: Vec<u32>,
     pub(super) global: Global,
+    /// Products of warp groups in flight.
+    pub(super) flights: Flights,
     /// Cells of global memory that copies in flight read and that may be written: how many, and one of them.
     pub(super) sources: FastMap<(u32, Item, Place)>,
     /// For each byte of private memory: it was written.
@@ -292,16 +295,24 @@ impl WorkGroup<'_> {
                 let owner = checks.targets[cell as usize] - 1;
                 return Err(self.in_flight(access, address, offset, size, owner, item, place));
             }
+            if access.writes() && checks.flights.reads(cell) {
+                return Err(self.read_by_product(access, address, cell, item, place));
+            }
             let history = &mut checks.shared[cell as usize];
             if access.reads() && history.writer().is_none() {
                 return Err(self.uninitialized(access, Space::Shared, address, item, place));
             }
             let order = checks.order.as_ref();
             let now = now(touch, group, order, item);
-            let (memory, locations) = (&self.shared, &checks.locations);
+            let (memory, locations, flights) = (&self.shared, &checks.locations, &checks.flights);
+            let is_within = |with: &Touch| touch.item / group.2.max(1) == with.item / group.2.max(1);
             let mut same = false;
             let conflict = history.conflict(&now, &mut |with| {
                 if has_seen(order, locations, cell, shift, with, item) {
+                    return true;
+                }
+                // It is none in flight, so the sub-group has waited for it.
+                if flights.is_of_product(with) && is_within(with) {
                     return true;
                 }
                 let is_plain =
@@ -317,7 +328,7 @@ impl WorkGroup<'_> {
                 found
             });
             if let Some(with) = conflict {
-                let is_within = touch.item / group.2.max(1) == with.item / group.2.max(1);
+                let is_within = is_within(&with);
                 let race = self.race(access, Space::Shared, address, item, place, with);
                 return Err(match is_within {
                     true => in_lockstep(race),
@@ -328,6 +339,9 @@ impl WorkGroup<'_> {
                 forget_location(&mut checks.locations, cell, shift, history.writer());
             }
             history.record(&now, same, true);
+            if touch.wrote {
+                history.did = 0;
+            }
             if same {
                 let (array, _) = address::split(Space::Shared, address);
                 let array = array.unwrap_or(0) as u64;

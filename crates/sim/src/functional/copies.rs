@@ -7,7 +7,7 @@ use super::access::{Location, cells, set_bits};
 use super::buffer::POISON;
 use super::fault::{self, Access, Item};
 use super::lanes::Mask;
-use super::shadow::Cell;
+use super::shadow::{Cell, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
@@ -141,6 +141,7 @@ impl WorkGroup<'_> {
         for cell in cells(copy.target, copy.bytes, self.state.cells.shared) {
             checks.targets[cell as usize] = 0;
             checks.shared[cell as usize] = Cell::of(touch);
+            checks.shared[cell as usize].did = did::COPIED;
         }
         if !self.state.buffers[buffer].read_only {
             for cell in cells(copy.source, copy.bytes, self.state.cells.global) {

@@ -507,7 +507,7 @@ impl LaneOp {
             },
             OpKind::Opaque(what, values) => LaneOpKind::Opaque {
                 to: op.results.iter().map(|&value| slot(value)).collect(),
-                what: Box::new(Carried::new(what, values.0.len())),
+                what: Box::new(Carried::new(kernel, what, &values.0)),
                 values: values
                     .0
                     .iter()

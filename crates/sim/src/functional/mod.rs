@@ -14,7 +14,8 @@
 //! In checking mode the engine reports, with source place and work-item: accesses that are out of bounds, misaligned, or to
 //! memory that was never written; races in shared and global memory, by order and scope as in PTX's memory model (`order`
 //! defines happens-before); accesses to the target of an asynchronous copy in flight, writes to its source, copies that are
-//! never waited for; barriers that some running work-items do not reach; shuffles and votes that some of a sub-group, or of its
+//! never waited for; registers and shared memory that products of warp groups in flight use, and shared memory that they read
+//! with no fence for their proxy between (`flights`); barriers that some running work-items do not reach; shuffles and votes that some of a sub-group, or of its
 //! mask, do not run together, or that read from absent work-items; prefetches of shared or private memory, out of bounds to L1,
 //! or of a group whose work-items disagree; broken no-wrap promises; writes through read-only parameters; loops that wait for
 //! ever, and endless ones; too much memory. Fast mode checks only the bounds, alignment, waiting and endless loops. Unordered
@@ -30,6 +31,7 @@ mod collective;
 mod copies;
 mod coverage;
 mod fault;
+mod flights;
 mod footprint;
 mod histories;
 mod lane_op;

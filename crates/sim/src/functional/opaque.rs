@@ -1,6 +1,6 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
-//! Tensor cores are [`matrix`](super::matrix)'s, operations on 16 bytes [`quads`](super::quads)'. What only takes time or orders what is in order here does nothing. Clocks count how
+//! Tensor cores are [`matrix`](super::matrix)'s, products of warp groups [`group`](super::matrix::group)'s, operations on 16 bytes [`quads`](super::quads)'. What only takes time or orders what is in order here does nothing. Clocks count how
 //! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
 //! copies and textures are not run.
 
@@ -8,12 +8,13 @@ use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
+use super::matrix::group::{Step, array_of};
 use super::matrix::{Matrix, Piece, Run};
 use super::quads::Quad;
 use super::short_float::ShortFloat;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::conversion::Conversion;
-use crate::ir::{Opaque, Place, Space, Type};
+use crate::ir::{Kernel, Opaque, Place, Space, Touches, Type, Value};
 use crate::{Error, Result};
 
 /// The parts of an instruction that the engine needs.
@@ -21,6 +22,8 @@ use crate::{Error, Result};
 enum Known {
     /// Changes nothing that a program computes with; results are 0.
     Nothing,
+    /// What the work-item wrote to shared memory becomes known to products of warp groups.
+    ProxyFence,
     /// A number that grows.
     Clock,
     /// Whether a generic address leads into this space.
@@ -42,6 +45,8 @@ pub struct Carried {
     matrix: Option<Matrix>,
     /// The operation on 16 bytes that it is.
     quad: Option<Quad>,
+    /// The instruction of a warp group that it is.
+    group: Option<Step>,
 }
 
 impl Carried {
@@ -61,13 +66,21 @@ impl Carried {
         self.quad.as_ref()
     }
 
-    /// Reads an instruction that takes this many operands.
-    pub fn new(what: &Opaque, operands: usize) -> Carried {
+    /// The instruction of a warp group that it is.
+    pub(super) fn group_step(&self) -> Option<&Step> {
+        self.group.as_ref()
+    }
+
+    /// Reads an instruction of a kernel that takes these operands.
+    pub fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
+        let operands = given.len();
+        let array = |operand: usize| array_of(kernel, *given.get(operand)?);
         Carried {
             what: what.clone(),
             known: known(what),
             matrix: Matrix::read(&what.text, what.makes.len(), operands),
             quad: Quad::read(&what.text, what.makes.len(), operands),
+            group: Step::read(&what.text, what.makes.len(), operands, array),
         }
     }
 }
@@ -86,8 +99,21 @@ const NOTHING: &[&str] = &[
     "cp.async.bulk.prefetch",
 ];
 
+/// The smallest access of an instruction to shared memory, in bytes; none if it makes none, and `None` if that is unknown.
+pub(super) fn smallest_access(what: &Opaque) -> Option<Option<u32>> {
+    let name = what.name();
+    match name.strip_prefix("wgmma.") {
+        Some(step) => Some(step.starts_with("mma_async").then_some(16)),
+        None if what.touches == Touches::Nothing => Some(None),
+        None => matches!(known(what), Some(Known::Nothing | Known::ProxyFence)).then_some(None),
+    }
+}
+
 fn known(what: &Opaque) -> Option<Known> {
     let name = what.name();
+    if name.starts_with("fence.proxy.async") && !name.contains(".global") {
+        return Some(Known::ProxyFence);
+    }
     if NOTHING.iter().any(|start| name.starts_with(start)) {
         return Some(Known::Nothing);
     }
@@ -137,6 +163,16 @@ impl WorkGroup<'_> {
             };
             return self.matrix(matrix, &run, registers);
         }
+        if let Some(step) = &carried.group {
+            let run = Run {
+                to,
+                values,
+                sub_group,
+                mask,
+                place,
+            };
+            return self.group_step(step, &run, registers);
+        }
         if let Some(quad) = &carried.quad {
             return self.quad(quad, to, values, registers, (sub_group, mask), place);
         }
@@ -148,6 +184,9 @@ impl WorkGroup<'_> {
             .at(self.state.kernel.describe_place(place))
             .accepted("a GPU, on which the kernel can be run, compared and measured"));
         };
+        if known == Known::ProxyFence {
+            self.fence_proxy(sub_group, mask);
+        }
         let argument = |registers: &Registers, number: usize, lane: usize| {
             values
                 .get(number)
@@ -156,7 +195,7 @@ impl WorkGroup<'_> {
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
             let result = match known {
-                Known::Nothing => 0,
+                Known::Nothing | Known::ProxyFence => 0,
                 Known::Clock => {
                     self.clock += 1;
                     self.clock
@@ -281,6 +320,8 @@ mod tests {
             carried("{ .param .b32 r; call (r), vprintf, (a, b); ld.param.b32 =0, [r]; }"),
             Some(Known::Print)
         );
+        assert_eq!(carried("fence.proxy.async.shared::cta"), Some(Known::ProxyFence));
+        assert_eq!(carried("fence.proxy.alias"), Some(Known::Nothing));
         assert_eq!(carried("mma.sync.aligned.m16n8k8 {=0}, {@0}, {@1}, {@2}"), None);
     }
 }

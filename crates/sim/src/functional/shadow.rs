@@ -158,6 +158,8 @@ pub(super) mod did {
     pub const OF_4: u8 = 16;
     /// They were of 8 bytes.
     pub const OF_8: u8 = 32;
+    /// Of shared memory: its last write was an asynchronous copy's.
+    pub const COPIED: u8 = 64;
 
     /// That of one access.
     #[inline]

@@ -9,9 +9,11 @@ use super::atomics;
 use super::buffer::BufferMemory;
 use super::clock;
 use super::fault::Region;
+use super::flights;
 use super::histories::Histories;
 use super::lanes::LANES;
 use super::launch_shadow::LaunchShadow;
+use super::opaque;
 use super::order::Scopes;
 use super::places::Places;
 use super::prefetch::CutOff;
@@ -20,7 +22,7 @@ use super::shadow::{FastMap, did};
 use super::written::SameBits;
 
 use crate::device::{Argument, Launch};
-use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Touches, Value};
+use crate::ir::{Array, CacheLevel, Kernel, OpKind, Races, Space, Value};
 use crate::model::{DeviceModel, Vendor};
 use crate::{Error, Result};
 
@@ -115,6 +117,8 @@ pub struct LaunchState<'l> {
     pub(super) private: Layout,
     pub(super) cells: CellSizes,
     pub(super) has_copies: bool,
+    /// It has products of warp groups.
+    pub(super) has_products: bool,
     pub(super) shadow: LaunchShadow,
     /// It has prefetches that a fence may undo.
     pub(super) follows_prefetches: bool,
@@ -304,6 +308,7 @@ impl<'l> LaunchState<'l> {
             private: Layout::new(kernel, Space::Private),
             cells,
             has_copies: has_copies(kernel),
+            has_products: flights::has_products(kernel),
             shadow,
             follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
             cut_off: Mutex::default(),
@@ -643,7 +648,11 @@ impl CellSizes {
                     use_of(kernel.ty(*ptr).space(), element, 1);
                 }
                 // The driver's functions read byte by byte.
-                OpKind::Opaque(what, _) if what.touches != Touches::Nothing => use_of(None, 1, 1),
+                OpKind::Opaque(what, _) => match opaque::smallest_access(what) {
+                    None => use_of(None, 1, 1),
+                    Some(Some(bytes)) => use_of(Some(Space::Shared), bytes, 1),
+                    Some(None) => {}
+                },
                 OpKind::Copy { bytes, .. } => {
                     use_of(Some(Space::Global), *bytes, 1);
                     use_of(Some(Space::Shared), 4, 1);

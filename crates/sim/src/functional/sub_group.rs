@@ -283,6 +283,9 @@ impl Runner {
                 Step::Assign(moves) => {
                     observer.assign(moves, &self.registers, self.active, &self.sub_group);
                     self.registers.assign(moves, self.active);
+                    if group.state.has_products {
+                        group.move_in_flight(moves, &self.sub_group);
+                    }
                     step += 1;
                 }
                 Step::Open => {
@@ -410,6 +413,9 @@ impl Runner {
     ) -> Result<()> {
         self.operations += u64::from(self.active.count());
         observer.op(op, &self.registers, self.active, &self.sub_group, group);
+        if group.state.has_products {
+            group.check_in_flight(op, &self.sub_group)?;
+        }
         if self.parts.is_empty() {
             return group.execute(op, &mut self.registers, &self.sub_group, self.active);
         }

@@ -7,6 +7,7 @@ use super::checks::{Checks, Global};
 use super::collective::{reduced, voted};
 use super::copies::Copies;
 use super::fault::{self, Access};
+use super::flights::Flights;
 use super::histories::Histories;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
@@ -140,6 +141,10 @@ impl<'l> WorkGroup<'l> {
                     true => Global::Common(None),
                     false => Global::Own(FastMap::default()),
                 },
+                flights: match state.has_products {
+                    true => Flights::new(state.sub_groups(), items, shared_cells),
+                    false => Flights::default(),
+                },
                 sources: FastMap::default(),
                 private: vec![false; private as usize],
                 prefetches: Prefetches::default(),
@@ -183,6 +188,7 @@ impl<'l> WorkGroup<'l> {
             checks.shared.fill(Cell::default());
             checks.locations.clear();
             checks.targets.fill(0);
+            checks.flights.begin();
             checks.sources.clear();
             checks.private.fill(false);
             checks.prefetches.clear();
@@ -278,6 +284,7 @@ impl<'l> WorkGroup<'l> {
     /// Some of them should have done something together, and did not.
     pub(super) fn end(&mut self) -> Result<()> {
         self.check_joint_ends()?;
+        self.check_products_together()?;
         self.state
             .printed
             .add(self.number, std::mem::take(&mut self.prints));

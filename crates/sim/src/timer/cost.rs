@@ -1,7 +1,7 @@
 //! The cost of each class of instructions on a device: its pipe, how long it occupies it, its latency.
 
 use super::code::Action;
-use crate::back::machine::{Class, Share};
+use crate::back::machine::{Class, MatrixUnit, Share};
 use crate::ir::Space;
 use crate::model::{DeviceModel, InstructionTiming, PrefetchInstruction};
 
@@ -75,7 +75,7 @@ impl<'m> Costs<'m> {
                     arrives: false,
                 };
             }
-            Class::Matrix { bytes, is_double } => return self.product(f64::from(bytes), is_double),
+            Class::Matrix { bytes, unit } => return self.product(f64::from(bytes), unit),
             Class::Int32 => (Pipe::Integer, &all.int32, false),
             Class::Int64 => (Pipe::Integer, &all.int64, false),
             Class::IntMultiply => (Pipe::Float, &all.int_multiply, false),
@@ -133,17 +133,24 @@ impl<'m> Costs<'m> {
     }
 
     /// A matrix product occupies the tensor core of its scheduler, whatever share of the sub-group it is for.
-    fn product(&self, bytes: f64, is_double: bool) -> Cost {
+    fn product(&self, bytes: f64, unit: MatrixUnit) -> Cost {
         let all = &self.model.matrix;
-        let (start, rate, least) = match is_double {
-            true => (*all.double_start, *all.double_rate, f64::from(*all.double_least)),
-            false => (*all.start, *all.rate, f64::from(*all.least)),
+        let (rate, least) = match unit {
+            MatrixUnit::Short => (*all.rate, *all.least),
+            MatrixUnit::Double => (*all.double_rate, *all.double_least),
+            MatrixUnit::WarpGroup => (*all.group_rate, *all.group_least),
         };
-        let of_a_core = (bytes / rate).max(least);
+        let interval = (bytes / rate).max(f64::from(least)) * f64::from(*self.model.core.schedulers);
+        let through = (bytes / *all.through).round() as u32;
         Cost {
             pipe: Pipe::Matrix,
-            interval: of_a_core * f64::from(*self.model.core.schedulers),
-            latency: start + (bytes / *all.through).round() as u32,
+            interval,
+            latency: match unit {
+                MatrixUnit::Short => *all.start + through,
+                MatrixUnit::Double => *all.double_start + through,
+                // One that adds to its sum follows at once.
+                MatrixUnit::WarpGroup => interval.round() as u32,
+            },
             arrives: false,
         }
     }

@@ -233,6 +233,11 @@ impl<'p> Search<'p> {
             OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. } => self.need_memory(ptr),
             // Its operands are needed whether its result is or not.
             OpKind::Opaque(ref what, ref given) if is_quad(what, given) => self.need_memory(given.0[0]),
+            // Its factors lie in shared memory.
+            OpKind::Opaque(ref what, _) if what.text.starts_with("wgmma.mma_async") => {
+                self.needed.memory[1] = true;
+                op.kind.for_each_operand(|operand| self.need(operand));
+            }
             // Its token; its data are another matter.
             OpKind::Copy { .. } => {}
             _ => op.kind.for_each_operand(|operand| self.need(operand)),

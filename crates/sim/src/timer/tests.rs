@@ -750,9 +750,37 @@ fn a_window_in_the_middle_holds_whole_iterations_and_changes_no_cycle() {
     }
 }
 
-/// Cycles of `count` products of a shape in a loop of 100 iterations, by `groups` of four sub-groups on one core; all add to one
-/// sum where they are `dependent`.
-fn products(count: usize, groups: u32, dependent: bool) -> f64 {
+/// The text of a product with these sums before and after, and how many registers they have.
+type Product = (fn(&str, &str) -> String, usize);
+
+const HALVES: Product = (
+    |after, before| {
+        format!(
+            "{after} = opaque \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{=0, =1, =2, =3}}, {{@0, @1, @2, @3}}, {{@4, @5}}, \
+             {{@6, @7, @8, @9}};\" nothing unordered settled (f32, f32, f32, f32) ({}, {before})\n",
+            ["%word"; 6].join(", ")
+        )
+    },
+    4,
+);
+
+/// `m64n64k16` of a warp group.
+const OF_WARP_GROUPS: Product = (
+    |after, before| {
+        let registers: Vec<String> = (0..32).map(|number| format!("={number}")).collect();
+        format!(
+            "{after} = opaque \"wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{{}}}, @0, @1, 1, 1, 1, 0, 0\" shared unordered ({}) \
+             (%j, %j, {before})\n",
+            registers.join(", "),
+            ["f32"; 32].join(", ")
+        )
+    },
+    32,
+);
+
+/// Cycles of `count` products in a loop of 100 iterations, by `groups` sub-groups on one core; all add to one sum where they
+/// are `dependent`.
+fn products((product, registers): Product, count: usize, groups: u32, dependent: bool) -> f64 {
     let bench = Bench::new("h100", &[]).with_cores(Cores::Exactly(1));
     let out = bench.buffer(Type::F32, 32, Pattern::Constant(0));
     let sums = if dependent { 1 } else { count };
@@ -761,30 +789,27 @@ fn products(count: usize, groups: u32, dependent: bool) -> f64 {
     for at in 0..count {
         let (sum, step) = if dependent { (0, at) } else { (at, 0) };
         let of = |step: usize| {
-            (0..4)
+            (0..registers)
                 .map(|part| name(sum, step, part))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
-        body.push_str(&format!(
-            "{} = opaque \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{=0, =1, =2, =3}}, {{@0, @1, @2, @3}}, {{@4, @5}}, \
-             {{@6, @7, @8, @9}};\" nothing unordered settled (f32, f32, f32, f32) ({}, {})\n",
-            of(step + 1),
-            ["%word"; 6].join(", "),
-            of(step)
-        ));
+        body.push_str(&product(&of(step + 1), &of(step)));
     }
     let last = if dependent { count } else { 1 };
     let all = |step: usize| -> Vec<String> {
-        let parts = (0..sums).flat_map(|sum| (0..4).map(move |part| (sum, part)));
+        let parts = (0..sums).flat_map(|sum| (0..registers).map(move |part| (sum, part)));
         parts.map(|(sum, part)| name(sum, step, part)).collect()
     };
     let starts: Vec<String> = all(0).iter().map(|own| format!("{own} = 0.0:f32")).collect();
-    let types = vec!["f32"; 4 * sums].join(", ");
-    let ends: Vec<String> = (0..4 * sums).map(|number| format!("%end{number}")).collect();
+    let types = vec!["f32"; registers * sums].join(", ");
+    let ends: Vec<String> = (0..registers * sums)
+        .map(|number| format!("%end{number}"))
+        .collect();
     let text = format!(
         "hsir 1
         kernel @products(%out: ptr.global f32[%out_len] align 8 unaliased, %out_len: i64, %count: i64) {{
+          shared @tile: i32[1024] align 1024
           %word = id.local.x
           {} = loop (%j = 0:i64, {}) -> {types} {{
             %more = lt.s %j, %count
@@ -809,10 +834,21 @@ fn products(count: usize, groups: u32, dependent: bool) -> f64 {
 #[test]
 fn tensor_cores_take_as_long_as_on_an_h100() {
     // Measured: 27.3 cycles from one product to the next that adds to it; 1.55 cycles of a core where none waits.
-    let waiting = (products(12, 1, true) - products(4, 1, true)) / 800.0;
+    let waiting = (products(HALVES, 12, 1, true) - products(HALVES, 4, 1, true)) / 800.0;
     assert!((25.0..30.0).contains(&waiting), "{waiting} cycles");
-    let busy = (products(6, 16, false) - products(4, 16, false)) / (2.0 * 100.0 * 16.0);
+    let busy = (products(HALVES, 6, 16, false) - products(HALVES, 4, 16, false)) / (2.0 * 100.0 * 16.0);
     assert!((1.4..1.7).contains(&busy), "{busy} cycles");
+}
+
+#[test]
+fn warp_groups_multiply_as_fast_as_on_an_h200() {
+    // Measured: 32.0 cycles from one product of a warp group to the next that adds to it, 62.4 for two warp groups.
+    for (sub_groups, range) in [(4, 30.0..34.0), (8, 60.0..66.0)] {
+        let cycles =
+            products(OF_WARP_GROUPS, 12, sub_groups, true) - products(OF_WARP_GROUPS, 4, sub_groups, true);
+        let each = cycles / 800.0;
+        assert!(range.contains(&each), "{sub_groups} sub-groups: {each} cycles");
+    }
 }
 
 /// A kernel that moves matrices once: `pointer` is computed from `%matrix`, `%tile` in shared memory, and the lane.

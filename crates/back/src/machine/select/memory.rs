@@ -163,8 +163,8 @@ impl Selector<'_, '_> {
                 let draft = self.access(class, op, uses, None);
                 self.emit(Draft {
                     defines,
-                    // Loads move across products, as across other arithmetic.
-                    fixed: !matches!(class, Class::Matrix { .. }),
+                    // Loads move across products, as across other arithmetic, but not across those of warp groups, which read memory.
+                    fixed: !matches!(class, Class::Matrix { .. }) || what.asynchronous,
                     ..draft
                 });
             }

@@ -4,7 +4,7 @@
 //! register, register `r` of A has row `g + 8 (r % 2)` and the columns from `e t + 4 e (r / 2)`, of B column `g` and the rows from
 //! `e t + 4 e r`, of C row `g + 8 (r / 2)` and columns from `2 t`. For `wmma` it documents nothing; on an H100 its matrices are made
 //! of the same pieces, read off registers after `wmma.load`: `m16n16k16` is two pieces side by side, `m32n8k16` two below each
-//! other, and `m8n32k16` is `m32n8k16` with rows and columns exchanged.
+//! other, and `m8n32k16` is `m32n8k16` with rows and columns exchanged. For `wgmma` a sub-group has 16 rows in pieces side by side.
 
 use super::number::Element;
 use crate::ir::product_sizes;
@@ -81,6 +81,19 @@ impl Shape {
             inner: product_sizes(name)?.2,
             exchanged,
         })
+    }
+
+    /// A sub-group's part of the shape that `wgmma` calls so: `m64n256k16`. It has 16 of the 64 rows, the first those from 0 on.
+    pub fn of_wgmma(name: &str) -> Option<Shape> {
+        let (m, n, inner) = product_sizes(name)?;
+        let shape = Shape {
+            piece: 16,
+            down: 1,
+            across: n / 8,
+            inner,
+            exchanged: false,
+        };
+        (m == 64 && matches!(n, 8..=256) && n.is_multiple_of(8)).then_some(shape)
     }
 
     /// Rows and columns of an operand.
@@ -221,6 +234,25 @@ mod tests {
                 assert_eq!(places, rows * columns, "{fragment:?}: each once");
             }
         }
+    }
+
+    #[test]
+    fn a_sub_group_has_a_quarter_of_a_warp_groups_registers() {
+        let shape = Shape::of_wgmma("m64n24k16");
+        let sum = fragment(shape, Part::C, Element::F32);
+        assert_eq!(
+            (sum.registers, sum.place(5, 6, 0), sum.place(5, 9, 0)),
+            (12, (9, 10), (1, 19))
+        );
+        let a = fragment(shape, Part::A, Element::F16);
+        assert_eq!(
+            (a.registers, a.place(5, 1, 1), a.place(5, 2, 0)),
+            (4, (9, 3), (1, 10))
+        );
+        let bits = fragment(Shape::of_wgmma("m64n8k256"), Part::A, Element::B1);
+        assert_eq!((bits.registers, bits.place(1, 2, 3)), (4, (0, 163)));
+        assert_eq!(Shape::of_wgmma("m64n12k16"), None);
+        assert_eq!(Shape::of_wgmma("m16n8k16"), None);
     }
 
     #[test]

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Results and operands are numbered in the order of the text, so registers need not be read from it. Shapes and types whose
-//! bits are unknown are not run (`b1`, sparse factors, `m8n8k4` of halves, `wgmma`).
+//! bits are unknown are not run (`b1`, sparse factors, `m8n8k4` of halves). Products of warp groups are [`group`](super::group)'s.
 
 use super::fragment::{Fragment, Part, Shape};
-use super::number::{Element, Kinds};
+use super::number::{Element, Kinds, Unit};
 use crate::ir::Space;
 
 /// An instruction of tensor cores.
@@ -151,6 +151,7 @@ fn product(shape: Shape, words: &[&str], results: usize, operands: usize) -> Opt
         b,
         sum: c,
         saturates,
+        unit: Unit::SubGroup,
     };
     if c != d || !kinds.are_known() || !shape.inner.is_multiple_of(4 * a.per_register()) {
         return None;

@@ -3,6 +3,7 @@
 //! All 32 lanes take part. The results are those of an H100, to the bit: see [`number`].
 
 mod fragment;
+pub(super) mod group;
 mod instruction;
 mod moved;
 mod number;
@@ -229,26 +230,43 @@ fn multiply(kinds: Kinds, fragments: &[Fragment; 4], run: &Run<'_>, registers: &
     let [a, b, c, d] = fragments;
     let mut operand = 0;
     let mut gathered = |fragment: &Fragment, by_columns: bool| {
-        let (rows, columns) = fragment.shape.size(fragment.part);
-        let across = if by_columns { rows } else { columns } as usize;
-        let mut elements = vec![0; (rows * columns) as usize];
-        let bits = fragment.element.bits();
-        fragment.each(|lane, register, index, (row, column)| {
-            let value = registers.get(run.values[operand + register as usize].1)[lane];
-            let (row, column) = (row as usize, column as usize);
-            let at = if by_columns {
-                column * across + row
-            } else {
-                row * across + column
-            };
-            elements[at] = value >> (bits * index) & ones(bits);
-        });
+        let elements = gather(*fragment, operand, by_columns, run, registers);
         operand += fragment.registers as usize;
         elements
     };
     // The columns of B lie side by side here, as the rows of A do.
     let (left, right, start) = (gathered(a, false), gathered(b, true), gathered(c, false));
     let sums = kinds.multiply(&left, &right, &start, a.shape.inner as usize);
+    scatter(*d, &sums, run, registers);
+}
+
+/// The elements of an operand in registers, from this operand on: row by row, or column by column.
+fn gather(
+    fragment: Fragment,
+    first: usize,
+    by_columns: bool,
+    run: &Run<'_>,
+    registers: &Registers,
+) -> Vec<u64> {
+    let (rows, columns) = fragment.shape.size(fragment.part);
+    let across = if by_columns { rows } else { columns } as usize;
+    let mut elements = vec![0; (rows * columns) as usize];
+    let bits = fragment.element.bits();
+    fragment.each(|lane, register, index, (row, column)| {
+        let value = registers.get(run.values[first + register as usize].1)[lane];
+        let (row, column) = (row as usize, column as usize);
+        let at = if by_columns {
+            column * across + row
+        } else {
+            row * across + column
+        };
+        elements[at] = value >> (bits * index) & ones(bits);
+    });
+    elements
+}
+
+/// Puts the elements of a result, row by row, into its registers.
+fn scatter(d: Fragment, sums: &[u64], run: &Run<'_>, registers: &mut Registers) {
     let columns = d.shape.size(d.part).1 as usize;
     let bits = d.element.bits();
     for &slot in run.to {

@@ -4,20 +4,32 @@
 //! is unspecified"). The rules below were found by running each instruction on random tiles on an H100 (compute capability 9.0,
 //! driver 580), and give the bits of every tile tried, special values included:
 //!
-//! - `f16`, `bf16`, `tf32`: all products of the instruction and the accumulator are brought to the largest exponent among them and
-//!   cut off 25 bits below it, then added exactly. The sum is cut off to `f32`, or rounded to the nearest `f16`. A product's
-//!   exponent is the sum of its factors', whether or not its significand reaches 2; subnormal factors are not normalised.
+//! - `f16`, `bf16`, `tf32`: all products of the instruction and the accumulator are brought to the largest exponent among them, at
+//!   least -133, and cut off 25 bits below it, then added exactly. The sum is cut off to `f32`, or rounded to the nearest `f16`. A product's
+//!   exponent is the sum of its factors', whether or not its significand reaches 2; subnormal factors are not normalised. A sum
+//!   that is 0 is +0, even of terms that are all -0.
 //! - `e4m3`, `e5m2`: the factors become `f16`. The products whose `k` has bit 1 clear are added to 0 in one such step, the
 //!   others to its result in a second, and the accumulator is added last, as by `add.rn.f32`.
-//! - `f64`: fused multiplications and additions, `k` ascending.
-//! - Integers: exact, and at the end modulo 2³², or with `satfinite` at the nearest bound.
+//! - `f64`: fused multiplications and additions, `k` ascending. Of several operands of one that are no numbers, its second factor
+//!   is kept before its summand, and that before its first factor.
+//! - Integers: exact, and at the end modulo 2³², or with `satfinite` at the nearest bound. Single bits: the same, of `and`.
 //!
-//! `headstart/tests/cuda.rs` compares each again with the GPU at hand.
+//! Products of warp groups (`wgmma`; an H200, driver 580) follow the same rules, except those of 8-bit floats: all products
+//! and the accumulator are cut off 13 bits below the largest exponent and added in one step, and of a sum in `f32` 13 bits of
+//! the fraction are kept. Subnormal `e4m3` are not normalised there; as `f16` they are.
+//!
+//! `headstart/tests/tensor_cores` compares each again with the GPU at hand.
 
 use half::f16;
 
 /// How much below the largest exponent a term is cut off, in bits.
 const KEPT: i32 = 25;
+/// The same of 8-bit floats in products of warp groups.
+const KEPT_OF_BYTES: i32 = 13;
+/// The smallest exponent to which terms are brought.
+const LEAST_EXPONENT: i32 = -133;
+/// The bits of such a sum in single precision that are always clear.
+const CLEARED: u64 = (1 << 10) - 1;
 
 /// The result of every product that is NaN.
 const NAN_F32: u32 = 0x7fff_ffff;
@@ -50,6 +62,8 @@ pub enum Element {
     S4,
     /// An unsigned integer of 4 bits.
     U4,
+    /// A bit.
+    B1,
 }
 
 impl Element {
@@ -68,6 +82,7 @@ impl Element {
             "u8" => Element::U8,
             "s4" => Element::S4,
             "u4" => Element::U4,
+            "b1" => Element::B1,
             _ => return None,
         })
     }
@@ -75,6 +90,7 @@ impl Element {
     /// Bits of an element in a register.
     pub fn bits(self) -> u32 {
         match self {
+            Element::B1 => 1,
             Element::S4 | Element::U4 => 4,
             Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 8,
             Element::F16 | Element::Bf16 => 16,
@@ -88,12 +104,21 @@ impl Element {
         (32 / self.bits()).max(1)
     }
 
-    fn is_integer(self) -> bool {
-        matches!(self, Element::S8 | Element::U8 | Element::S4 | Element::U4)
+    /// Whether it is an integer.
+    pub fn is_integer(self) -> bool {
+        matches!(
+            self,
+            Element::S8 | Element::U8 | Element::S4 | Element::U4 | Element::B1
+        )
     }
 
     fn is_of_eight_bits(self) -> bool {
         matches!(self, Element::E4m3 | Element::E5m2)
+    }
+
+    /// The bit of the sign of a float.
+    pub fn sign(self) -> u64 {
+        1 << (self.bits() - 1)
     }
 
     /// The value of an integer's bits.
@@ -103,7 +128,16 @@ impl Element {
             Element::U8 => i64::from(bits as u8),
             Element::S4 => i64::from((bits as u8) << 4) << 56 >> 60,
             Element::U4 => (bits & 15) as i64,
+            Element::B1 => (bits & 1) as i64,
             _ => i64::from(bits as u32 as i32),
+        }
+    }
+
+    /// A factor as a term, in who multiplies.
+    fn factor(self, unit: Unit, bits: u64) -> Term {
+        match (self, unit) {
+            (Element::E4m3, Unit::WarpGroup) => Term::of_e4m3(bits),
+            _ => self.term(bits),
         }
     }
 
@@ -121,6 +155,15 @@ impl Element {
     }
 }
 
+/// Who multiplies: it decides how sums of 8-bit floats are made, and which types there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A sub-group: `mma`, `wmma.mma`.
+    SubGroup,
+    /// Four sub-groups: `wgmma.mma_async`.
+    WarpGroup,
+}
+
 /// The factors, and the summand of their products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kinds {
@@ -132,17 +175,25 @@ pub struct Kinds {
     pub sum: Element,
     /// Whether integers stay at the bounds of 32 bits.
     pub saturates: bool,
+    /// Who multiplies.
+    pub unit: Unit,
 }
 
 impl Kinds {
     /// Whether the bits of its results are known.
     pub fn are_known(self) -> bool {
+        let is_group = self.unit == Unit::WarpGroup;
         match (self.a, self.b, self.sum) {
             (Element::F16, Element::F16, Element::F16 | Element::F32) => true,
             (Element::Bf16 | Element::Tf32, b, Element::F32) => self.a == b,
             (a, b, Element::F32) => a.is_of_eight_bits() && b.is_of_eight_bits(),
-            (a, b, Element::I32) => a.is_integer() && b.is_integer() && a.bits() == b.bits(),
-            (Element::F64, Element::F64, Element::F64) => true,
+            (a, b, Element::F16) => is_group && a.is_of_eight_bits() && b.is_of_eight_bits(),
+            (Element::B1, Element::B1, Element::I32) => is_group,
+            (a, b, Element::I32) => {
+                let are_integers = a.is_integer() && b.is_integer() && a.bits() == b.bits();
+                are_integers && (!is_group || a.bits() == 8)
+            }
+            (Element::F64, Element::F64, Element::F64) => !is_group,
             _ => false,
         }
     }
@@ -169,19 +220,27 @@ impl Kinds {
                 pairs.fold(start, |sum, (&a, &b)| fused(a, b, sum))
             }),
             sum => {
-                let left: Vec<Term> = left.iter().map(|&bits| self.a.term(bits)).collect();
-                let right: Vec<Term> = right.iter().map(|&bits| self.b.term(bits)).collect();
+                let left: Vec<Term> = left.iter().map(|&bits| self.a.factor(self.unit, bits)).collect();
+                let right: Vec<Term> = right.iter().map(|&bits| self.b.factor(self.unit, bits)).collect();
                 each(&left, &right, start, inner, |row, column, start| {
                     let pairs = row.iter().zip(column).map(|(&a, &b)| a.times(b));
                     if !self.a.is_of_eight_bits() {
-                        return step(pairs, sum.term(start), sum);
+                        return step(pairs, sum.term(start), sum, KEPT);
+                    }
+                    if self.unit == Unit::WarpGroup {
+                        let bits = step(pairs, sum.term(start), sum, KEPT_OF_BYTES);
+                        return if sum == Element::F32 {
+                            shortened(bits)
+                        } else {
+                            bits
+                        };
                     }
                     let half = |odd: usize| {
                         let of_half = pairs.clone().enumerate().filter(move |(k, _)| k >> 1 & 1 == odd);
                         of_half.map(|(_, product)| product)
                     };
-                    let first = step(half(0), Term::ZERO, sum);
-                    let both = step(half(1), sum.term(first), sum);
+                    let first = step(half(0), Term::ZERO, sum, KEPT);
+                    let both = step(half(1), sum.term(first), sum, KEPT);
                     let total = f32::from_bits(both as u32) + f32::from_bits(start as u32);
                     u64::from(if total.is_nan() { NAN_F32 } else { total.to_bits() })
                 })
@@ -269,6 +328,21 @@ impl Term {
         }
     }
 
+    /// Of 4 bits of exponent and 3 of fraction, without infinities.
+    fn of_e4m3(bits: u64) -> Term {
+        let (biased, fraction) = (bits >> 3 & 15, bits & 7);
+        Term {
+            is_negative: bits >> 7 & 1 == 1,
+            exponent: biased.max(1) as i32 - 7,
+            significand: fraction | u64::from(biased != 0) << 3,
+            fraction: 3,
+            class: match (biased, fraction) {
+                (15, 7) => Class::Nan,
+                _ => Class::Finite,
+            },
+        }
+    }
+
     fn times(self, other: Term) -> Term {
         let classes = [self.class, other.class];
         let is_zero = |term: Term| term.class == Class::Finite && term.significand == 0;
@@ -292,37 +366,47 @@ impl Term {
     }
 }
 
-/// One step of a tensor core: the products plus the old sum, as bits of `sum`.
-fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element) -> u64 {
+/// A sum in single precision without the bits of its fraction that are not kept. Where nothing is left, 0 has no sign.
+fn shortened(bits: u64) -> u64 {
+    let kept = bits & !CLEARED;
+    match bits {
+        _ if bits == u64::from(NAN_F32) => bits,
+        _ if bits != kept && kept << 33 == 0 => 0,
+        _ => kept,
+    }
+}
+
+/// One step of a tensor core: the products plus the old sum, as bits of `sum`; of each so many bits below the largest exponent.
+fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element, kept: i32) -> u64 {
     let terms = products.chain([start]);
     let is_half = sum == Element::F16;
-    let (mut largest, mut all_finite, mut all_negative) = (i32::MIN, true, true);
+    let (mut largest, mut all_finite, mut all_zero) = (LEAST_EXPONENT, true, true);
     for term in terms.clone() {
         all_finite &= term.class == Class::Finite;
-        all_negative &= term.is_negative;
         // The exponent of a zero says nothing.
         if term.significand != 0 {
             largest = largest.max(term.exponent);
+            all_zero = false;
         }
     }
     if !all_finite {
         return special(terms, is_half);
     }
-    if largest == i32::MIN {
-        // Zeros alone: -0 if all are.
-        return pack(all_negative, 0, is_half);
+    if all_zero {
+        // Zeros alone, of whatever signs.
+        return 0;
     }
-    let last = largest - KEPT;
+    let last = largest - kept;
     let total: i64 = terms
         .filter(|term| term.significand != 0)
         .map(|term| {
             let up = term.exponent - term.fraction - last;
             // A significand has 24 bits at most, and its exponent is no more than the largest.
-            let kept = match up >= 0 {
+            let part = match up >= 0 {
                 true => term.significand << up,
                 false => term.significand.checked_shr(up.unsigned_abs()).unwrap_or(0),
             } as i64;
-            if term.is_negative { -kept } else { kept }
+            if term.is_negative { -part } else { part }
         })
         .sum();
     packed(total, last, is_half)
@@ -387,13 +471,13 @@ fn packed(total: i64, last: i32, is_half: bool) -> u64 {
     pack(total < 0, magnitude, is_half)
 }
 
-/// A fused multiplication and addition of doubles. Of several operands that are no numbers the sum is kept, or else
-/// the second factor.
+/// A fused multiplication and addition of doubles. Of several operands that are no numbers the second factor is kept, or else
+/// the sum.
 fn fused(a: u64, b: u64, sum: u64) -> u64 {
     const QUIET: u64 = 1 << 51;
     const NO_NUMBER: u64 = 0xfff8 << 48;
     let is_nan = |bits: &&u64| f64::from_bits(**bits).is_nan();
-    if let Some(bits) = [sum, b, a].iter().find(is_nan) {
+    if let Some(bits) = [b, sum, a].iter().find(is_nan) {
         return bits | QUIET;
     }
     let made = f64::from_bits(a).mul_add(f64::from_bits(b), f64::from_bits(sum));
@@ -429,6 +513,7 @@ mod tests {
         b: Element::F16,
         sum: Element::F32,
         saturates: false,
+        unit: Unit::SubGroup,
     };
 
     #[test]
@@ -464,6 +549,23 @@ mod tests {
     }
 
     #[test]
+    fn terms_are_cut_off_somewhere_below_subnormal_numbers() {
+        let brains = Kinds {
+            a: Element::Bf16,
+            b: Element::Bf16,
+            ..HALF
+        };
+        // 2^-158 takes part in the sum, 2^-159 does not: what is left of 2^-149 is a subnormal number, or none.
+        let power = |exponent| bf16_bits(2f32.powi(exponent));
+        let less = |exponent: i32| {
+            let row = [power(-75), bf16_bits(-2f32.powi(exponent))];
+            brains.dot(&row, &[power(-74), power(-79)], 0)
+        };
+        assert_eq!(less(-79), 0);
+        assert_eq!(less(-80), 1);
+    }
+
+    #[test]
     fn sums_are_cut_off_and_not_rounded() {
         let row = halves(&[1.0, 2f32.powi(-12)]);
         let column = halves(&[1.0, 1.5 * 2f32.powi(-12)]);
@@ -490,8 +592,9 @@ mod tests {
         assert_eq!(dot(&[inf], &[0.0], 0.0), NAN_F32);
         assert_eq!(dot(&[inf], &[1.0], -inf), NAN_F32);
         assert_eq!(dot(&[f32::NAN], &[1.0], 0.0), NAN_F32);
-        assert_eq!(dot(&[-0.0], &[1.0], -0.0), (-0.0f32).to_bits());
-        assert_eq!(dot(&[-0.0], &[1.0], 0.0), 0);
+        // A sum that is 0 has no sign, whatever the terms have.
+        assert_eq!(dot(&[-0.0], &[1.0], -0.0), 0);
+        assert_eq!(dot(&[-1.0], &[1.0], 1.0), 0);
     }
 
     #[test]
@@ -501,6 +604,7 @@ mod tests {
             b: Element::U8,
             sum: Element::I32,
             saturates,
+            unit: Unit::SubGroup,
         };
         let start = i32::MAX as u64;
         assert_eq!(kinds(false).dot(&[1], &[1], start), i32::MIN as u32 as u64);
@@ -508,6 +612,50 @@ mod tests {
         assert_eq!(kinds(true).dot(&[0xff], &[0xff], 0) as u32 as i32, -255);
         assert_eq!(Element::S4.integer(0xf8), -8);
         assert_eq!(Element::U4.integer(0xf8), 8);
+    }
+
+    #[test]
+    fn of_doubles_that_are_no_numbers_the_second_factor_comes_first() {
+        let nan = |payload: u64| 0x7ff0 << 48 | payload;
+        let quiet = |payload: u64| nan(payload) | 1 << 51;
+        let one = 1f64.to_bits();
+        assert_eq!(fused(nan(1), nan(2), nan(3)), quiet(2));
+        assert_eq!(fused(nan(1), one, nan(3)), quiet(3));
+        assert_eq!(fused(nan(1), one, one), quiet(1));
+        // Of several products the last that says so: each is the summand of the next.
+        let kinds = Kinds {
+            a: Element::F64,
+            b: Element::F64,
+            sum: Element::F64,
+            ..HALF
+        };
+        assert_eq!(kinds.dot(&[one, one], &[nan(1), nan(2)], one), quiet(2));
+        assert_eq!(kinds.dot(&[nan(4), nan(5)], &[nan(1), one], one), quiet(1));
+    }
+
+    #[test]
+    fn warp_groups_keep_fewer_bits_of_eight_bit_floats() {
+        let kinds = |unit| Kinds {
+            a: Element::E5m2,
+            b: Element::E5m2,
+            unit,
+            ..HALF
+        };
+        let e5m2 = |value: f32| u64::from(f16::from_f32(value).to_bits() >> 8);
+        let row: Vec<u64> = [1.0, 2f32.powi(-7), 2f32.powi(-7)].map(e5m2).to_vec();
+        let column: Vec<u64> = [1.0, 2f32.powi(-6), 2f32.powi(-7)].map(e5m2).to_vec();
+        // 2^-13 of the largest is kept, 2^-14 is not.
+        let dot = |unit| f32::from_bits(kinds(unit).dot(&row, &column, 0) as u32);
+        assert_eq!(dot(Unit::WarpGroup), 1.0 + 2f32.powi(-13));
+        assert_eq!(dot(Unit::SubGroup), 1.0 + 2f32.powi(-13) + 2f32.powi(-14));
+        // Nor is more of the fraction of a sum.
+        let start = 1.0 + 2f32.powi(-13) + 2f32.powi(-14);
+        let dot = kinds(Unit::WarpGroup).dot(&[0], &[0], single(start));
+        assert_eq!(dot, single(1.0 + 2f32.powi(-13)));
+        assert_eq!(
+            kinds(Unit::WarpGroup).dot(&[0], &[0], NAN_F32.into()),
+            NAN_F32.into()
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod faults;
 mod masks;
 mod placed;
 mod prefetches;
+mod products;
 mod random;
 mod reference;
 mod runs;

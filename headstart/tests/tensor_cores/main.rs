@@ -1,8 +1,12 @@
 //! Tensor cores: the functional engine's results are an H100's, to the bit.
 //!
 //! Each instruction runs on random tiles: numbers near each other, numbers of all sizes, special values, subnormal ones.
-//! `tensor_cores.bin` has four tiles of each with an H100's results (driver 580.159, 2026-11-25); `HEADSTART_TILES` names
-//! another such file. With a GPU more than a million elements of each are compared with it.
+//! `tiles.bin` has four tiles of each with an H100's results (driver 580.159, 2026-11-25); `HEADSTART_TILES` names
+//! another such file. With a GPU more than a million elements of each are compared with it. Products of warp groups are in
+//! [`warp_groups`].
+
+mod formats;
+mod warp_groups;
 
 use std::fmt::Write;
 use std::fs;
@@ -18,6 +22,8 @@ use headstart::tune::{Compare, Given, Workload};
 use headstart_testing::ptxas::Ptxas;
 use headstart_testing::{Random, run};
 
+use formats::*;
+
 /// An instruction of one tile, and how its operands are spread over registers.
 struct Case {
     name: &'static str,
@@ -27,23 +33,6 @@ struct Case {
     /// Registers of A, B and C.
     registers: [usize; 3],
 }
-
-/// The elements of a register.
-#[derive(Clone, Copy, PartialEq)]
-enum Format {
-    /// Bits of the exponent, of the fraction, of an element.
-    Float(u32, u32, u32),
-    Integer,
-}
-
-const F16: Format = Format::Float(5, 10, 16);
-const BF16: Format = Format::Float(8, 7, 16);
-const TF32: Format = Format::Float(8, 23, 32);
-const E4M3: Format = Format::Float(4, 3, 8);
-const E5M2: Format = Format::Float(5, 2, 8);
-const F32: Format = Format::Float(8, 23, 32);
-const F64: Format = Format::Float(11, 52, 64);
-const INT: Format = Format::Integer;
 
 const fn case(name: &'static str, a: Format, b: Format, c: Format, registers: [usize; 3]) -> Case {
     Case {
@@ -102,57 +91,6 @@ fn modules_have_the_version_that_their_instructions_need() {
         ptxas
             .assemble_module(&ptx.text)
             .unwrap_or_else(|error| panic!("{}: {error}", case.name));
-    }
-}
-
-impl Format {
-    fn bits(self) -> u32 {
-        match self {
-            Format::Float(.., bits) => bits,
-            Format::Integer => 32,
-        }
-    }
-
-    fn is_wide(self) -> bool {
-        self.bits() == 64
-    }
-
-    /// The register's type in PTX.
-    fn register(self, is_factor: bool) -> &'static str {
-        match self {
-            F64 => "f64",
-            F32 if !is_factor => "f32",
-            _ => "b32",
-        }
-    }
-
-    /// The bits of a register in tile number `tile`.
-    fn register_bits(self, random: &mut Random, tile: u64, is_sum: bool) -> u64 {
-        let Format::Float(exponent, fraction, bits) = self else {
-            return random.bits() & 0xffff_ffff;
-        };
-        let (bias, top) = ((1i64 << (exponent - 1)) - 1, (1i64 << exponent) - 1);
-        let spread = |factor: (i64, i64), sum: (i64, i64)| {
-            let (low, high) = if is_sum { sum } else { factor };
-            (bias + low, bias + high)
-        };
-        let (low, high) = match tile % 4 {
-            0 => spread((-2, 2), (-2, 2)),
-            1 => spread((-14, 15), (-30, 30)),
-            2 => (0, top),
-            _ => spread((-14, -8), (-28, -16)),
-        };
-        let low = low.max(0);
-        let high = high.min(top).max(low);
-        let mut register = 0;
-        for element in 0..(32 / bits).max(1) {
-            let biased = random.between(low as u64, high as u64);
-            let significand = random.bits() & ((1 << fraction) - 1);
-            let sign = random.bits() & 1;
-            let value = sign << (bits - 1) | biased << fraction | significand;
-            register |= value << (bits * element);
-        }
-        register
     }
 }
 
@@ -231,7 +169,8 @@ impl Case {
     /// Random operands for this many tiles.
     fn operands(&self, tiles: u32) -> [Vec<u8>; 3] {
         let mut number = 0;
-        [(self.a, false), (self.b, false), (self.c, true)].map(|(format, is_sum)| {
+        let roles = [(self.a, Role::Left), (self.b, Role::Right), (self.c, Role::Sum)];
+        roles.map(|(format, role)| {
             let count = self.registers[number];
             number += 1;
             let mut random = Random::new(number as u64);
@@ -239,7 +178,7 @@ impl Case {
             let mut bytes = Vec::new();
             for tile in 0..u64::from(tiles) {
                 for _ in 0..32 * count {
-                    let register = format.register_bits(&mut random, tile, is_sum);
+                    let register = format.register_bits(&mut random, tile, role);
                     bytes.extend_from_slice(&register.to_le_bytes()[..size]);
                 }
             }
@@ -304,7 +243,7 @@ impl Case {
 
 #[test]
 fn tiles_of_an_h100_are_its_own() {
-    let path = std::env::var("HEADSTART_TILES").unwrap_or_else(|_| "tests/tensor_cores.bin".into());
+    let path = std::env::var("HEADSTART_TILES").unwrap_or_else(|_| "tests/tensor_cores/tiles.bin".into());
     let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let of_a_tile = |case: &Case| {
         let [a, b, c] = case.bytes();

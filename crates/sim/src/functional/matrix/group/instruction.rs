@@ -187,7 +187,20 @@ fn product(
         (None, None) => Adds::Known(scale.parse::<i64>().ok()? != 0),
     };
     let fragment = Fragment::new(shape, Part::C, sum);
-    if results != fragment.registers as usize {
+    let first_summand = operands.checked_sub(results)?;
+    // The accumulators come behind all others.
+    let last = [
+        match &source {
+            Source::Registers(fragment, first) => first + fragment.registers as usize - 1,
+            Source::Descriptor(operand, _) => *operand,
+        },
+        operand(right)?,
+        match adds {
+            Adds::If(operand, _) => operand,
+            Adds::Known(_) => 0,
+        },
+    ];
+    if results != fragment.registers as usize || last.iter().any(|&operand| operand >= first_summand) {
         return None;
     }
     Some(Product {
@@ -204,7 +217,7 @@ fn product(
             negated: negated[1],
         },
         sum: fragment,
-        first_summand: operands.checked_sub(results)?,
+        first_summand,
         adds,
     })
 }
@@ -285,6 +298,11 @@ mod tests {
             ),
             (
                 "wgmma.mma_async.sync.aligned.m64n8k32.f32.f16.f16 {=0, =1, =2, =3}, @0, @1, 1, 1, 1, 0, 0",
+                4,
+                6,
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {=0, =1, =2, =3}, @0, @1, @2, 1, 1, 0, 0",
                 4,
                 6,
             ),

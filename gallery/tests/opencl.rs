@@ -175,6 +175,11 @@ const MICRO: [(&str, &[&str]); 34] = [
         "micro/stores",
         &["groups=2", "group=64", "footprint=65536", "segment=4", "steps=3"],
     ),
+    ("micro/strided", &["group=64", "stride=3", "warm=1", "steps=3"]),
+    (
+        "micro/strided",
+        &["group=64", "width=4", "together=4", "warm=1", "steps=3"],
+    ),
     ("micro/copies", &["group=64", "apart=64", "steps=9", "by=loads"]),
     ("micro/written", &["footprint=4096", "steps=9", "writes=yes"]),
     // With `kept` each work-item stores the old value, which depends on the order of arrival.

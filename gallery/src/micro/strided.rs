@@ -3,6 +3,8 @@
 //! By the stride it shows what a cache does with addresses that are alike in their low bits: the banks of L1's data array,
 //! and the sets of L2.
 
+#![allow(clippy::manual_checked_ops, reason = "kernels have no checked division")]
+
 use std::sync::Arc;
 
 use headstart::device::Pattern;

@@ -84,7 +84,7 @@ const SMALL: [(&str, &[&str]); 24] = [
 ];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 34] = [
+const MICRO: [(&str, &[&str]); 36] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",

@@ -28,7 +28,7 @@ fn hashed(number: u32) -> u32 {
     twice ^ (twice >> 16)
 }
 
-/// In each step [`BATCH`] loads of a word, whose sum is kept: of `places` in turn, or of pieces of `together` places at
+/// In each step `BATCH` loads of a word, whose sum is kept: of `places` in turn, or of pieces of `together` places at
 /// random.
 #[kernel(work_group = group)]
 pub fn strided(

@@ -28,6 +28,19 @@ fn hashed(number: u32) -> u32 {
     twice ^ (twice >> 16)
 }
 
+/// The place of a step's load: the next one, or one of a piece of `together` places at random.
+#[device_fn]
+fn place(number: u32, load: u32, together: u32, places: u32) -> u32 {
+    let place = if together == 0 {
+        number.wrapping_add(load)
+    } else {
+        hashed(number / together)
+            .wrapping_mul(together)
+            .wrapping_add(number % together)
+    };
+    place & (places - 1)
+}
+
 /// In each step `BATCH` loads of a word, whose sum is kept: of `places` in turn, or of pieces of `together` places at
 /// random.
 #[kernel(work_group = group)]
@@ -48,14 +61,7 @@ pub fn strided(
         #[unroll]
         for load in 0..BATCH {
             let number = at.wrapping_add(load.wrapping_mul(items));
-            let place = if together == 0 {
-                number.wrapping_add(load)
-            } else {
-                hashed(number / together)
-                    .wrapping_mul(together)
-                    .wrapping_add(number % together)
-            };
-            sum = sum.wrapping_add(table[((place & (places - 1)) * stride) as usize]);
+            sum = sum.wrapping_add(table[(place(number, load, together, places) * stride) as usize]);
         }
         at = at.wrapping_add(items.wrapping_mul(BATCH)).wrapping_add(1);
     }
@@ -81,14 +87,7 @@ pub fn strided_wide(
         #[unroll]
         for load in 0..BATCH {
             let number = at.wrapping_add(load.wrapping_mul(items));
-            let place = if together == 0 {
-                number.wrapping_add(load)
-            } else {
-                hashed(number / together)
-                    .wrapping_mul(together)
-                    .wrapping_add(number % together)
-            };
-            let [a, b, c, d] = table[((place & (places - 1)) * (stride / 4)) as usize];
+            let [a, b, c, d] = table[(place(number, load, together, places) * (stride / 4)) as usize];
             sum = sum.wrapping_add(a ^ b ^ c ^ d);
         }
         at = at.wrapping_add(items.wrapping_mul(BATCH)).wrapping_add(1);

@@ -153,24 +153,17 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Result<()> {
         let what = &carried.what;
+        let run = Run {
+            to,
+            values,
+            sub_group,
+            mask,
+            place,
+        };
         if let Some(matrix) = &carried.matrix {
-            let run = Run {
-                to,
-                values,
-                sub_group,
-                mask,
-                place,
-            };
             return self.matrix(matrix, &run, registers);
         }
         if let Some(step) = &carried.group {
-            let run = Run {
-                to,
-                values,
-                sub_group,
-                mask,
-                place,
-            };
             return self.group_step(step, &run, registers);
         }
         if let Some(quad) = &carried.quad {

@@ -70,7 +70,7 @@ impl Format {
         };
         let low = low.max(0);
         let high = high.min(top).max(low);
-        // Of doubles one in eight is no number: which of several is kept is to be seen.
+        // One double in eight is a NaN, to see which of several NaNs the result keeps.
         let specials = self == F64 && tile % 4 == 2;
         // Products that are all -0 show what becomes of signs, and few numbers among zeros what a zero's exponent does.
         let zeros = tile % 5 == 4;

@@ -74,7 +74,7 @@ pub(super) fn has_products(kernel: &Kernel) -> bool {
 }
 
 impl Flights {
-    /// Of a work-group of so many sub-groups and work-items, and cells of shared memory.
+    /// For a work-group with this many sub-groups, work-items and cells of shared memory.
     pub fn new(sub_groups: u32, items: u64, cells: u64) -> Flights {
         Flights {
             own: vec![Flight::default(); sub_groups as usize],

@@ -202,7 +202,7 @@ impl Survey {
         (groups, self.one_in(groups, model))
     }
 
-    /// Which lines are noted of so many work-groups.
+    /// The lines to note when this many work-groups run.
     fn one_in(&self, groups: u64, model: &DeviceModel) -> Noted {
         let of_group = self.steps() / self.of as f64;
         let one_in = (of_group * groups as f64 / NOTED).max(1.0) as u64;

@@ -376,7 +376,8 @@ fn shortened(bits: u64) -> u64 {
     }
 }
 
-/// One step of a tensor core: the products plus the old sum, as bits of `sum`; of each so many bits below the largest exponent.
+/// One step of a tensor core: the products plus the old sum, as bits of `sum`. Each term is cut `kept` bits below the largest
+/// exponent.
 fn step(products: impl Iterator<Item = Term> + Clone, start: Term, sum: Element, kept: i32) -> u64 {
     let terms = products.chain([start]);
     let is_half = sum == Element::F16;

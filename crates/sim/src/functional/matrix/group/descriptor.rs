@@ -71,7 +71,7 @@ impl Descriptor {
         }
     }
 
-    /// The pieces of some rows of A, or columns of B, whose `k` take 32 bytes, with so many elements in a piece.
+    /// The pieces of these rows of A, or columns of B. Each row or column has 32 bytes along `k`, each piece `per_piece` elements.
     pub fn pieces(
         self,
         lines: std::ops::Range<u32>,

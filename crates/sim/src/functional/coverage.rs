@@ -261,7 +261,7 @@ fn touches_memory(op: &LaneOp) -> bool {
 fn traps(tape: &Tape, start: usize) -> bool {
     for step in &tape.steps[start..] {
         match step {
-            Step::Op(_) | Step::Assign(_) => {}
+            Step::Op(_) | Step::Touch(_) | Step::Skip(_) | Step::Assign(_) => {}
             Step::Trap { .. } => return true,
             _ => return false,
         }

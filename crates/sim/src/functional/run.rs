@@ -51,6 +51,13 @@ impl CompiledKernel {
         CompiledKernel { kernel, tape }
     }
 
+    /// The same for those who count its steps, or note the addresses of its accesses: most of its arithmetic is left out, and
+    /// the memory that it writes is undefined afterwards.
+    pub(crate) fn of_addresses(kernel: Arc<Kernel>) -> CompiledKernel {
+        let tape = Tape::of_addresses(&kernel);
+        CompiledKernel { kernel, tape }
+    }
+
     pub(super) fn tape(&self) -> &Tape {
         &self.tape
     }

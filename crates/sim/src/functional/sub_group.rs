@@ -264,6 +264,15 @@ impl Runner {
                     self.execute(op, group, observer)?;
                     step += 1;
                 }
+                Step::Touch(op) => {
+                    observer.op(op, &self.registers, self.active, &self.sub_group, group);
+                    group.touch(op, &mut self.registers, &self.sub_group, self.active)?;
+                    step += 1;
+                }
+                Step::Skip(count) => {
+                    self.steps += count - 1;
+                    step += 1;
+                }
                 Step::Together { op, outside } => {
                     if let Some(mask) = op.party() {
                         let masks = self.registers.get(mask);

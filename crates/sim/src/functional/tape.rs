@@ -20,6 +20,7 @@
 
 use super::lane_op::LaneOp;
 use super::lanes::Slot;
+use super::needed::{Flow, Need, Needed};
 use super::slots;
 use crate::ir::{Kernel, Label, Meeting, Op, OpKind, Place, Region, Value};
 
@@ -42,6 +43,10 @@ pub(super) struct Tape {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Op(LaneOp),
+    /// An access whose data nobody needs: only its addresses.
+    Touch(LaneOp),
+    /// So many operations whose results nobody needs.
+    Skip(u64),
     /// An operation of those that a mask names. `outside` closes the region around: there the others may be.
     Together {
         op: LaneOp,
@@ -98,8 +103,19 @@ pub(super) enum Step {
 impl Tape {
     /// Compiles a verified kernel.
     pub fn new(kernel: &Kernel) -> Tape {
+        Tape::with(kernel, None)
+    }
+
+    /// The same, but only for the way that it takes and the addresses that it accesses: of operations whose results these do
+    /// not depend on, the steps are counted.
+    pub fn of_addresses(kernel: &Kernel) -> Tape {
+        Tape::with(kernel, Some(&Needed::of(&Flow::of(kernel))))
+    }
+
+    fn with(kernel: &Kernel, needed: Option<&Needed>) -> Tape {
         let mut writer = Writer {
             kernel,
+            needed,
             steps: Vec::new(),
             scopes: Vec::new(),
             ranges: Vec::new(),
@@ -180,6 +196,8 @@ struct Scope<'k> {
 
 struct Writer<'k> {
     kernel: &'k Kernel,
+    /// What is carried out; none if all is.
+    needed: Option<&'k Needed>,
     steps: Vec<Step>,
     scopes: Vec<Scope<'k>>,
     ranges: Vec<ScopeRange>,
@@ -296,11 +314,29 @@ impl<'k> Writer<'k> {
                     outside: 0,
                 });
             }
-            _ => match LaneOp::new(self.kernel, op, virtual_slot) {
-                Some(op) if op.party().is_some() => self.waits(Step::Together { op, outside: 0 }),
-                Some(op) => self.steps.push(Step::Op(op)),
-                None => {}
-            },
+            _ => {
+                let Some(lane_op) = LaneOp::new(self.kernel, op, virtual_slot) else {
+                    return;
+                };
+                let need = |needed: &Needed| needed.of_op(self.kernel, op);
+                match self.needed.map_or(Need::All, need) {
+                    _ if lane_op.party().is_some() => self.waits(Step::Together {
+                        op: lane_op,
+                        outside: 0,
+                    }),
+                    Need::All => self.steps.push(Step::Op(lane_op)),
+                    Need::Access => self.steps.push(Step::Touch(lane_op)),
+                    Need::Nothing => self.skip(),
+                }
+            }
+        }
+    }
+
+    /// Counts an operation that is not carried out.
+    fn skip(&mut self) {
+        match self.steps.last_mut() {
+            Some(Step::Skip(count)) => *count += 1,
+            _ => self.steps.push(Step::Skip(1)),
         }
     }
 
@@ -371,14 +407,19 @@ impl<'k> Writer<'k> {
     }
 
     fn assign(&mut self, to: &[Value], from: &[Value]) {
-        let moves: Box<[(Slot, Slot)]> = to
+        let moves: Vec<(Value, Value)> = to
             .iter()
             .zip(from)
             .filter(|(to, from)| to != from)
-            .map(|(&to, &from)| (virtual_slot(to), virtual_slot(from)))
+            .map(|(&to, &from)| (to, from))
             .collect();
         if !moves.is_empty() {
-            self.steps.push(Step::Assign(moves));
+            let needed = moves
+                .iter()
+                .filter(|(to, _)| self.needed.is_none_or(|needed| needed.has(*to)));
+            let needed = needed.map(|&(to, from)| (virtual_slot(to), virtual_slot(from)));
+            // It is a step, even if it moves nothing.
+            self.steps.push(Step::Assign(needed.collect()));
         }
     }
 
@@ -393,7 +434,7 @@ impl Step {
     /// Where it was written, if it does something itself.
     fn place(&self) -> Option<Place> {
         match self {
-            Step::Op(op) | Step::Together { op, .. } => Some(op.place),
+            Step::Op(op) | Step::Touch(op) | Step::Together { op, .. } => Some(op.place),
             Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
             _ => None,
         }
@@ -415,7 +456,7 @@ impl Step {
     /// Calls `map` on each slot that the step reads or writes.
     pub fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
         match self {
-            Step::Op(op) | Step::Together { op, .. } => op.map_slots(map),
+            Step::Op(op) | Step::Touch(op) | Step::Together { op, .. } => op.map_slots(map),
             Step::If { cond, .. } => map(cond),
             Step::Barrier { asks: Some(slot), .. } => map(slot),
             Step::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {

@@ -4,12 +4,34 @@ use std::sync::Arc;
 
 use super::access::Direction;
 use super::cost::{Costs, Pipe};
-use super::needed::{Need, Needed};
 use crate::back::machine::{Class, Control, Instruction, MachineProgram, RegisterList, Step};
-use crate::functional::{LaneOp, LaneOpKind, Registers, Slot};
+use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::{Error, Result};
+
+/// The operations of a program, and what its branches and guards ask for.
+fn flow(program: &MachineProgram) -> Flow<'_> {
+    let mut flow = Flow {
+        kernel: &program.kernel,
+        ops: Vec::new(),
+        moves: Vec::new(),
+        decides: Vec::new(),
+    };
+    for step in &program.steps {
+        match step {
+            Step::Op(op) => flow.ops.push(op),
+            Step::Assign(pairs) => flow.moves.extend_from_slice(pairs),
+        }
+    }
+    for instruction in &program.instructions {
+        if let Control::If { cond, .. } = instruction.control {
+            flow.decides.push(cond);
+        }
+        flow.decides.extend(instruction.guard.map(|guard| guard.value));
+    }
+    flow
+}
 
 /// A program that the timer runs.
 #[derive(Debug)]
@@ -156,7 +178,7 @@ impl Code {
             constants: Vec::new(),
             count: program.slot_count,
         };
-        let needed = Needed::of(&program);
+        let needed = Needed::of(&flow(&program));
         let mut steps = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
             steps.push(match step {

@@ -19,7 +19,6 @@ mod core;
 mod cost;
 mod fetch;
 mod frames;
-mod needed;
 mod pace;
 pub(crate) mod profile;
 mod report;

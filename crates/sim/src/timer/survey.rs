@@ -77,8 +77,9 @@ pub(super) struct Chosen {
 
 impl Survey {
     /// Counts the work of a checked launch's work-groups, and the lines that they touch, as long as L2 could keep them, if they
-    /// matter. Where the work-groups differ, or go where data lead them, it is found out, too, what they bring for each other. They write to the launch's
-    /// buffers. None if that takes too long, or work-groups wait for others.
+    /// matter. Where the work-groups differ, or go where data lead them, it is found out, too, what they bring for each other.
+    /// They may write to the launch's buffers, but not the right data. None if that takes too long, or work-groups wait for
+    /// others.
     pub(super) fn of(timer: &Timer, kernel: &Arc<Kernel>, launch: &Launch, kept: bool) -> Option<Survey> {
         let model = timer.model();
         let sub_group_size = launch.sub_group_size(kernel, &model.description());
@@ -87,7 +88,7 @@ impl Survey {
             operation_limit: MOST,
             ..Options::FAST
         };
-        let compiled = CompiledKernel::new(Arc::clone(kernel));
+        let compiled = CompiledKernel::of_addresses(Arc::clone(kernel));
         let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
         let buffers = state.extents();
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.end - buffer.start).collect();

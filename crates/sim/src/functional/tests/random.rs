@@ -1,5 +1,11 @@
 //! Random kernels with nested control flow, against the reference.
 
+use std::sync::Arc;
+
+use super::super::requests::Noted;
+use super::super::run::CompiledKernel;
+use super::super::state::Options;
+use super::super::tape::Step;
 use super::Case;
 use super::reference::Interpreter;
 use crate::ir::{
@@ -319,6 +325,41 @@ fn seeds() -> std::ops::Range<u64> {
     first..first + 400
 }
 
+/// The random kernel of a seed, with inputs, in two work-groups of 50.
+fn random_case(seed: u64, inputs: &[i32], sub_group_size: u32) -> Case {
+    let mut case = Case::of(random_kernel(seed), 2, 50)
+        .buffer(inputs)
+        .buffer(&[0u64; 100 * OUTPUTS as usize])
+        .scalar(77i64);
+    case.sub_group_size = sub_group_size;
+    case
+}
+
+#[test]
+fn steps_and_requests_are_the_same_without_most_arithmetic() {
+    let inputs: Vec<i32> = (0..INPUTS).map(|index| splitmix64(index, 5) as i32).collect();
+    let noted = Noted {
+        line: 128,
+        sector: 32,
+        is_noted: |_, _| true,
+        one_in: 1,
+    };
+    let mut skipped = 0;
+    for seed in seeds() {
+        let case = random_case(seed, &inputs, 32);
+        let asked = |compiled: CompiledKernel| {
+            let asked = compiled.requests_of(&case.launch, 32, Options::FAST, &[0, 1], noted, None);
+            asked.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", print(&case.kernel)))
+        };
+        let whole = asked(CompiledKernel::new(Arc::clone(&case.kernel)));
+        let addresses = CompiledKernel::of_addresses(Arc::clone(&case.kernel));
+        let steps = addresses.tape().steps.iter();
+        skipped += steps.filter(|step| matches!(step, Step::Skip(_))).count();
+        assert!(whole == asked(addresses), "seed {seed}:\n{}", print(&case.kernel));
+    }
+    assert!(skipped > 1000, "only {skipped} times anything was left out");
+}
+
 #[test]
 fn random_control_flow_runs_as_one_work_item_at_a_time_would() {
     let inputs: Vec<i32> = (0..INPUTS).map(|index| splitmix64(index, 5) as i32).collect();
@@ -354,11 +395,7 @@ fn random_control_flow_runs_as_one_work_item_at_a_time_would() {
             })
             .collect();
         for size in [8, 16, 32] {
-            let mut case = Case::of(kernel.clone(), groups, group)
-                .buffer(&inputs)
-                .buffer(&vec![0u64; (items * OUTPUTS) as usize])
-                .scalar(77i64);
-            case.sub_group_size = size;
+            let case = random_case(seed, &inputs, size);
             if let Err(error) = case.run() {
                 panic!("seed {seed}: {error}\n{}", print(&kernel));
             }

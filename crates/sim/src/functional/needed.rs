@@ -1,18 +1,17 @@
-//! Which values a program's time depends on.
+//! Which values a kernel's way depends on: the branches that it takes, and the addresses that it accesses.
 //!
-//! Time depends on addresses, on conditions, on the awaited tokens, and on the values from which these are computed, through
-//! memory too. The rest of a kernel's computation, most of its arithmetic, need not be carried out to time it: the functional
-//! engine has done that.
+//! These are addresses, conditions, awaited tokens, and the values from which they are computed, through memory too. The rest
+//! of a kernel's computation, most of its arithmetic, need not be carried out by those who time a kernel or count its accesses.
 
 use cranelift_entity::SecondaryMap;
 
-use crate::back::machine::{Control, MachineProgram, Step};
-use crate::functional::{Matrix, Quad};
-use crate::ir::{Given, Kernel, Op, OpKind, Opaque, Space, Value};
+use super::matrix::Matrix;
+use super::quads::Quad;
+use crate::ir::{Given, Kernel, Label, Op, OpKind, Opaque, Region, Space, Value};
 
 /// How much of a step has to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Need {
+pub(crate) enum Need {
     /// All of it.
     All,
     /// An access, but not for its data: only whether it may be made.
@@ -21,19 +20,97 @@ pub(super) enum Need {
     Nothing,
 }
 
+/// A kernel's operations, and how values go from one to another besides.
+#[derive(Debug)]
+pub(crate) struct Flow<'k> {
+    pub kernel: &'k Kernel,
+    /// All but those of control flow.
+    pub ops: Vec<&'k Op>,
+    /// Each first value may take the value of the second one.
+    pub moves: Vec<(Value, Value)>,
+    /// The values that branches and guards ask for.
+    pub decides: Vec<Value>,
+}
+
+impl<'k> Flow<'k> {
+    /// That of a verified kernel.
+    pub(crate) fn of(kernel: &'k Kernel) -> Flow<'k> {
+        let mut flow = Flow {
+            kernel,
+            ops: Vec::new(),
+            moves: Vec::new(),
+            decides: Vec::new(),
+        };
+        flow.region(&kernel.body, &mut Vec::new());
+        flow
+    }
+
+    /// Within `scopes`: their labels, with the values that a break gives, and those that a continue does.
+    fn region(&mut self, region: &'k Region, scopes: &mut Vec<(Label, &'k [Value], &'k [Value])>) {
+        for op in &region.ops {
+            let (label, params, bodies) = match &op.kind {
+                OpKind::Block { label, body } => (*label, &[][..], [Some(body), None]),
+                OpKind::Loop {
+                    label,
+                    params,
+                    initial,
+                    body,
+                    ..
+                } => {
+                    self.moves(params, initial);
+                    (*label, &params[..], [Some(body), None])
+                }
+                OpKind::If {
+                    label,
+                    cond,
+                    then,
+                    otherwise,
+                } => {
+                    self.decides.push(*cond);
+                    (*label, &[][..], [Some(then), Some(otherwise)])
+                }
+                OpKind::Break(label, values) => {
+                    let scope = scopes.iter().rfind(|scope| scope.0 == *label);
+                    self.moves(scope.map_or(&[], |scope| scope.1), values);
+                    continue;
+                }
+                OpKind::Continue(label, values) => {
+                    let scope = scopes.iter().rfind(|scope| scope.0 == *label);
+                    self.moves(scope.map_or(&[], |scope| scope.2), values);
+                    continue;
+                }
+                OpKind::Return | OpKind::Trap => continue,
+                _ => {
+                    self.ops.push(op);
+                    continue;
+                }
+            };
+            scopes.push((label, &op.results, params));
+            for body in bodies.into_iter().flatten() {
+                self.region(body, scopes);
+            }
+            scopes.pop();
+        }
+    }
+
+    fn moves(&mut self, to: &[Value], from: &[Value]) {
+        self.moves.extend(to.iter().copied().zip(from.iter().copied()));
+    }
+}
+
 /// The needed values, and whether writes to memory are needed.
 #[derive(Debug)]
-pub(super) struct Needed {
+pub(crate) struct Needed {
     values: SecondaryMap<Value, bool>,
     /// By global, shared and private memory; see [`index`].
     memory: [bool; 3],
 }
 
 impl Needed {
-    /// Follows the values that the program's time depends on back to their definitions.
-    pub(super) fn of(program: &MachineProgram) -> Needed {
+    /// Follows the values that the way depends on back to their definitions.
+    pub(crate) fn of(flow: &Flow<'_>) -> Needed {
         let mut search = Search {
-            kernel: &program.kernel,
+            flow,
             needed: Needed {
                 values: SecondaryMap::new(),
                 memory: [false; 3],
@@ -41,30 +118,16 @@ impl Needed {
             sources: SecondaryMap::new(),
             open: Vec::new(),
         };
-        for step in &program.steps {
-            match step {
-                Step::Op(op) => {
-                    for &result in &op.results {
-                        search.sources[result].push(Source::Op(op));
-                    }
-                }
-                Step::Assign(pairs) => {
-                    for &(to, from) in pairs {
-                        search.sources[to].push(Source::Value(from));
-                    }
-                }
+        for &op in &flow.ops {
+            for &result in &op.results {
+                search.sources[result].push(Source::Op(op));
             }
         }
-        for instruction in &program.instructions {
-            if let Control::If { cond, .. } = instruction.control {
-                search.need(cond);
-            }
-            if let Some(guard) = instruction.guard {
-                search.need(guard.value);
-            }
+        for &(to, from) in &flow.moves {
+            search.sources[to].push(Source::Value(from));
         }
-        for step in &program.steps {
-            let Step::Op(op) = step else { continue };
+        flow.decides.iter().for_each(|&value| search.need(value));
+        for &op in &flow.ops {
             match op.kind {
                 OpKind::Load { ptr, .. }
                 | OpKind::Store { ptr, .. }
@@ -93,17 +156,17 @@ impl Needed {
             // They fail where this does not name who runs them.
             op.kind.mask().into_iter().for_each(|mask| search.need(mask));
         }
-        search.close(program);
+        search.close();
         search.needed
     }
 
     /// Whether a value is needed.
-    pub(super) fn has(&self, value: Value) -> bool {
+    pub(crate) fn has(&self, value: Value) -> bool {
         self.values[value]
     }
 
     /// How much of an operation is needed.
-    pub(super) fn of_op(&self, kernel: &Kernel, op: &Op) -> Need {
+    pub(crate) fn of_op(&self, kernel: &Kernel, op: &Op) -> Need {
         let data = match op.kind {
             OpKind::Load { .. } => op.results.iter().any(|&result| self.has(result)),
             OpKind::Store { ptr, .. } => self.holds(kernel.ty(ptr).space()),
@@ -183,7 +246,7 @@ enum Source<'p> {
 }
 
 struct Search<'p> {
-    kernel: &'p Kernel,
+    flow: &'p Flow<'p>,
     needed: Needed,
     /// Of each value, all that may give it.
     sources: SecondaryMap<Value, Vec<Source<'p>>>,
@@ -198,7 +261,7 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn close(&mut self, program: &'p MachineProgram) {
+    fn close(&mut self) {
         loop {
             while let Some(value) = self.open.pop() {
                 for source in self.sources[value].clone() {
@@ -209,10 +272,9 @@ impl<'p> Search<'p> {
                 }
             }
             // What is written to a needed memory.
-            for step in &program.steps {
-                let Step::Op(op) = step else { continue };
+            for &op in &self.flow.ops {
                 if let OpKind::Store { ptr, values, .. } | OpKind::Atomic { ptr, values, .. } = &op.kind
-                    && self.needed.holds(self.kernel.ty(*ptr).space())
+                    && self.needed.holds(self.flow.kernel.ty(*ptr).space())
                 {
                     values.iter().for_each(|&value| self.need(value));
                 }
@@ -249,7 +311,7 @@ impl<'p> Search<'p> {
         if self.is_read_only(ptr, &mut Vec::new()) {
             return;
         }
-        match self.kernel.ty(ptr).space().and_then(index) {
+        match self.flow.kernel.ty(ptr).space().and_then(index) {
             Some(index) => self.needed.memory[index] = true,
             None => self.needed.memory = [true; 3],
         }
@@ -261,7 +323,7 @@ impl<'p> Search<'p> {
             return true;
         }
         seen.push(ptr);
-        let params = &self.kernel.params;
+        let params = &self.flow.kernel.params;
         if let Some(param) = params.iter().find(|param| param.value == ptr) {
             return param.facts.is_some_and(|facts| facts.read_only);
         }

@@ -179,6 +179,15 @@ pub enum Outputs {
 }
 
 impl Outputs {
+    /// Of two comparisons together: identical if both are.
+    #[must_use]
+    pub fn and(self, other: Outputs) -> Outputs {
+        match self {
+            Outputs::Identical => other,
+            Outputs::Equivalent => self,
+        }
+    }
+
     /// The word for it in tables.
     pub(crate) fn word(self) -> &'static str {
         match self {

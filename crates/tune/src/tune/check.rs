@@ -217,24 +217,43 @@ impl<'d> Checks<'d> {
     /// It goes wrong, or computes something else: at how many iterations, which output, which element. That is a bug of
     /// ours, unless the device cannot run the kernel.
     pub fn check(&self, plan: &Plan, derived: &Arc<Kernel>) -> Result<Outputs> {
+        let small = self.check_small(plan, derived)?;
+        Ok(small.and(self.check_at_full_size(derived)?))
+    }
+
+    /// The same without the launch at full size: on the small launches, and symbolically.
+    ///
+    /// # Errors
+    /// As for [`Checks::check`].
+    pub fn check_small(&self, plan: &Plan, derived: &Arc<Kernel>) -> Result<Outputs> {
         let mut all = Outputs::Identical;
-        let sizes = iterations(plan).into_iter().map(Some).chain([None]);
-        for (size, run) in sizes.filter_map(|size| self.runs.get(&size).map(|run| (size, run))) {
-            let at = match size {
-                Some(iterations) => format!("checked at {iterations} iterations"),
-                None => "checked at full size".to_owned(),
-            };
-            match self.check_run(run, derived) {
-                Ok(Outputs::Identical) => {}
-                Ok(Outputs::Equivalent) => all = Outputs::Equivalent,
-                Err(error) if error.fault() == Fault::Device => return Err(error),
-                Err(error) => return Err(Error::bug(format!("{error}, {at}"))),
-            }
+        for iterations in iterations(plan) {
+            all = all.and(self.check_size(Some(iterations), derived)?);
         }
         if let Some(plain) = symbolic_iterations(plan).and_then(|iterations| self.symbolic.get(&iterations)) {
             plain.check(derived)?;
         }
         Ok(all)
+    }
+
+    /// The rest of it: some work-groups of the launch at full size.
+    ///
+    /// # Errors
+    /// As for [`Checks::check`].
+    pub fn check_at_full_size(&self, derived: &Arc<Kernel>) -> Result<Outputs> {
+        self.check_size(None, derived)
+    }
+
+    fn check_size(&self, size: Option<u64>, derived: &Arc<Kernel>) -> Result<Outputs> {
+        let Some(run) = self.runs.get(&size) else {
+            return Ok(Outputs::Identical);
+        };
+        self.check_run(run, derived)
+            .map_err(|error| match (error.fault(), size) {
+                (Fault::Device, _) => error,
+                (_, Some(iterations)) => Error::bug(format!("{error}, checked at {iterations} iterations")),
+                (_, None) => Error::bug(format!("{error}, checked at full size")),
+            })
     }
 
     fn check_run(&self, run: &Run, derived: &Arc<Kernel>) -> Result<Outputs> {
@@ -262,10 +281,7 @@ impl<'d> Checks<'d> {
                 let read = |output: &Output| output.read_part(queue.as_ref(), start, length);
                 Ok((read(right)?, read(found)?))
             });
-            if compared.map_err(|error| error.at(format!("output `{}`", right.name)))? == Outputs::Equivalent
-            {
-                all = Outputs::Equivalent;
-            }
+            all = all.and(compared.map_err(|error| error.at(format!("output `{}`", right.name)))?);
         }
         Ok(all)
     }
@@ -350,12 +366,8 @@ fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[V
     let mut all = Outputs::Identical;
     for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {
         let compare = if compare == Compare::Bits { exact } else { compare };
-        let outputs = compare
-            .check(element, right, found)
-            .map_err(|error| error.at(format!("output `{name}`")))?;
-        if outputs == Outputs::Equivalent {
-            all = outputs;
-        }
+        let compared = compare.check(element, right, found);
+        all = all.and(compared.map_err(|error| error.at(format!("output `{name}`")))?);
     }
     Ok(all)
 }

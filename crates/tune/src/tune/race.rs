@@ -69,26 +69,26 @@ impl Race {
     }
 
     /// The plans in heats, by their positions: the likely ones first, and of them those with the most iterations on their
-    /// way. But the half of them with the larger kernels comes later: large code takes several times as long to simulate, and
-    /// less so if there is somebody fast to hold it against.
+    /// way. But the half of them with the larger kernels comes later, the smallest first, two at a time: large code takes
+    /// several times as long to simulate, and less so if there is somebody fast to hold it against.
     pub fn heats(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
-        let is_likely = |index: &usize| self.likely.contains(plans[*index]);
-        let mut sizes: Vec<usize> = (0..plans.len()).filter(is_likely).map(&operations).collect();
-        sizes.sort_unstable();
-        let middle = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
-        let mut order: Vec<usize> = (0..plans.len()).collect();
-        order.sort_by_key(|index| match is_likely(index) {
-            true => (
-                u32::from(operations(*index) > middle),
-                Reverse(ahead(plans[*index])),
-            ),
-            false => (2, Reverse(0)),
-        });
-        let mut heats = Vec::new();
-        while !order.is_empty() {
-            let size = FIRST_HEAT << (heats.len() / 2).min(DOUBLED);
-            let rest = order.split_off(size.min(order.len()));
-            heats.push(std::mem::replace(&mut order, rest));
+        let (mut likely, rest): (Vec<usize>, Vec<usize>) =
+            (0..plans.len()).partition(|&index| self.likely.contains(plans[index]));
+        likely.sort_by_key(|&index| operations(index));
+        let middle = likely.get(likely.len() / 2).map_or(0, |&index| operations(index));
+        let (mut small, large): (Vec<usize>, Vec<usize>) =
+            likely.into_iter().partition(|&index| operations(index) <= middle);
+        small.sort_by_key(|&index| (Reverse(ahead(plans[index])), index));
+        let mut heats: Vec<Vec<usize>> = Vec::new();
+        for (mut order, is_small) in [(small, true), (large, false), (rest, true)] {
+            while !order.is_empty() {
+                let size = match is_small {
+                    true => FIRST_HEAT << (heats.len() / 2).min(DOUBLED),
+                    false => FIRST_HEAT,
+                };
+                let others = order.split_off(size.min(order.len()));
+                heats.push(std::mem::replace(&mut order, others));
+            }
         }
         heats
     }
@@ -143,26 +143,29 @@ mod tests {
         let plans: Vec<Plan> = (1..=100)
             .map(|distance| format!("v=rolling-registers:{distance}").parse().expect("a plan"))
             .collect();
-        let race = Race {
-            likely: vec![plans[70].clone(), plans[40].clone()],
+        let race = |likely: &[usize]| Race {
+            likely: likely.iter().map(|&index| plans[index].clone()).collect(),
             ..Race::without_dropping()
         };
-        let plans: Vec<&Plan> = plans.iter().collect();
-        let heats = race.heats(&plans, |_| 10);
+        let all: Vec<&Plan> = plans.iter().collect();
+        let heats = race(&[70, 40]).heats(&all, |_| 10);
         assert_eq!(heats.concat()[..3], [70, 40, 0]);
-        assert_eq!(race.heats(&plans, |index| index).concat()[..3], [70, 40, 0]);
-        let with_three = Race {
-            likely: [10, 40, 70].map(|index| plans[index].clone()).to_vec(),
-            ..race.clone()
-        };
-        assert_eq!(
-            with_three.heats(&plans, |index| index).concat()[..4],
-            [40, 10, 70, 0]
-        );
-        let mut all = heats.concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..100).collect::<Vec<_>>());
+        let mut tried = heats.concat();
+        tried.sort_unstable();
+        assert_eq!(tried, (0..100).collect::<Vec<_>>());
         let sizes: Vec<usize> = heats.iter().map(Vec::len).collect();
         assert_eq!(sizes, [2, 2, 4, 4, 8, 8, 16, 16, 32, 8]);
+        // Larger kernels come later, the smallest first, two at a time.
+        let heats = race(&[70, 60, 50, 40, 30, 20, 10]).heats(&all, |index| index);
+        assert_eq!(
+            heats[..5],
+            [
+                vec![40, 30],
+                vec![20, 10],
+                vec![50, 60],
+                vec![70],
+                vec![0, 1, 2, 3, 4, 5, 6, 7]
+            ]
+        );
     }
 }

@@ -155,10 +155,15 @@ impl Trying<'_> {
                 return Some((index, trial, timed, None));
             }
             let run = || -> Result<(Raced, Outputs)> {
-                let (derived, mut outputs) = check(&checks, self.perturbed, pair.1)?;
+                let (derived, mut outputs) = check_small(&checks, self.perturbed, pair.1)?;
                 let raced = self
                     .bench
-                    .race(self.bound, &derived.kernel, race.pace(&derived.plan))?;
+                    .race(self.bound, &derived.kernel, race.pace(&derived.plan));
+                // A dropped plan has no outputs at full size to speak of.
+                if !matches!(raced, Ok(Raced::Behind(_))) {
+                    outputs = outputs.and(checks.check_at_full_size(&derived.kernel)?);
+                }
+                let raced = raced?;
                 if let Raced::Ended(timed, _) = &raced
                     && let (Some(right), Some(found)) = (&baseline.outputs, &timed.outputs)
                     && compare(self.workload, right, found).map_err(|error| Error::bug(error.to_string()))?
@@ -424,13 +429,7 @@ impl Trying<'_> {
                     .unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
                 let (mut timed, full) = next.map_err(wrong_output)?;
                 timed.time_ns *= baseline.time_ns / own_ns;
-                let same = small == Outputs::Identical && full == Outputs::Identical;
-                let outputs = if same {
-                    Outputs::Identical
-                } else {
-                    Outputs::Equivalent
-                };
-                Ok((timed, outputs))
+                Ok((timed, small.and(full)))
             });
             tried[index] = Some(self.done(&pairs[index], baseline.time_ns, result));
         }
@@ -443,8 +442,19 @@ fn check(
     perturbed: Option<&Perturbed>,
     derived: &Result<Derived>,
 ) -> Result<(Derived, Outputs)> {
+    let (derived, outputs) = check_small(checks, perturbed, derived)?;
+    let at_full_size = checks.check_at_full_size(&derived.kernel)?;
+    Ok((derived, outputs.and(at_full_size)))
+}
+
+/// The same without the launch at full size.
+fn check_small(
+    checks: &Checks<'_>,
+    perturbed: Option<&Perturbed>,
+    derived: &Result<Derived>,
+) -> Result<(Derived, Outputs)> {
     let derived = derived.as_ref().map_err(Error::clone)?;
-    let outputs = checks.check(&derived.plan, &derived.kernel)?;
+    let outputs = checks.check_small(&derived.plan, &derived.kernel)?;
     if let Some(perturbed) = perturbed {
         perturbed.check(&derived.plan, &derived.kernel, Thoroughness::Quick)?;
     }

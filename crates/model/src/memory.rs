@@ -201,7 +201,7 @@ numbers! {
     };
         /// Requests per cycle to pages that are not among them, of those cores together.
         near_misses_per_cycle: Quantity<PerCycle> = {
-        nvidia: 1.2 because "fitted on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 together=1 places=4096`: 52.5 cycles a load at 320 MiB (`stride=20480`), 85.2 at 1 GiB (`stride=65536`), 99.8 at 8 GiB (`stride=524288`); 55, 86 and 96 here",
+        nvidia: 1.2 because "fitted on an H200, 2026-11-27, driver 580.159.04: `micro/strided groups=132 together=1 places=4096`: 52.5 cycles a load at 320 MiB (`stride=20480`), 85.2 at 1 GiB (`stride=65536`), 99.8 at 8 GiB (`stride=524288`); 54.3, 85.4 and 94.2 here",
         intel: 1 because "not known",
     };
         /// Bytes of a block: consecutive requests of a core for one block are looked up together.

@@ -3,18 +3,24 @@
     triton_kernels.py FOLDER OUT [CAPABILITY]
 
 FOLDER holds unpacked packages; every `@triton.jit` function in it that loads or stores is tried with parameters guessed by
-their names and uses, and becomes OUT/NAME.ptx. What does not compile with any guess is left out, and counted.
+their names and uses, and becomes OUT/NAME.ptx. What does not compile with any guess is left out, counted, and listed in
+OUT/.left-out. A run that is stopped goes on where it was: kernels that were made or left out are not tried again.
 """
 
 import ast
+import builtins
 import multiprocessing
 import os
 import pathlib
 import re
-import signal
+import resource
 import sys
 
-MOST_SECONDS = 25
+# Of processor time, so that what is left out does not depend on what else the machine does.
+MOST_SECONDS = 60
+
+# Functions and constants of all packages, which the processes that compile have from this one.
+INDEX = ({}, {})
 
 
 def index(folder):
@@ -63,13 +69,11 @@ class World:
             }
         )
         ast.copy_location(plain, node)
-        # The file itself wants its package and torch; its functions do not.
-        exec(compile(ast.Module([plain], []), path, "exec"), space)  # noqa: S102
-        self.made[path, node.name] = space[node.name]
         own = {
             n.name: n for n in ast.parse(pathlib.Path(path).read_text(errors="ignore")).body if is_kernel(n)
         }
-        for name in sorted(wanted - set(space)):
+        # `min` and the like are Python's own.
+        for name in sorted(wanted - set(space) - {node.name} - set(dir(builtins))):
             if name in own:
                 space[name] = self.function(path, own[name])
             elif name in self.functions:
@@ -88,6 +92,9 @@ class World:
                 except Exception:  # noqa: BLE001 - an expression of the package's own
                     value = True
                 space[name] = value if isinstance(value, tl.constexpr) else tl.constexpr(value)
+        # The file itself wants its package and torch; its functions do not. Defaults of parameters are among the names.
+        exec(compile(ast.Module([plain], []), path, "exec"), space)  # noqa: S102
+        self.made[path, node.name] = space[node.name]
         return space[node.name]
 
 
@@ -214,18 +221,20 @@ def compile_one(world, path, node, target, capability):
             )
         except Exception:  # noqa: BLE001, S112 - a guess that does not compile
             continue
-        target.write_text(compiled.asm["ptx"])
+        unfinished = target.with_suffix(".unfinished")
+        unfinished.write_text(compiled.asm["ptx"])
+        unfinished.rename(target)
         return
 
 
 def compile_all(job):
-    path, functions, constants, root, out, capability = job
+    path, root, out, capability, before = job
     import contextlib
     import io
 
     made, failed = 0, []
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        world = World(functions, constants)
+        world = World(*INDEX)
         file = ".".join(pathlib.Path(path).relative_to(root).with_suffix("").parts)
         for node in ast.parse(pathlib.Path(path).read_text(errors="ignore")).body:
             if not is_kernel(node):
@@ -234,19 +243,21 @@ def compile_all(job):
             if "store" not in text and "atomic" not in text:
                 continue
             target = pathlib.Path(out) / f"{file}.{node.name}.ptx"
-            # In a process of its own: some take the compiler minutes.
-            child = os.fork()
-            if child == 0:
-                signal.alarm(MOST_SECONDS)
-                try:
-                    compile_one(world, path, node, target, capability)
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
+            name = f"{file}.{node.name}"
+            if not target.exists() and name not in before:
+                # In a process of its own: some take the compiler minutes.
+                child = os.fork()
+                if child == 0:
+                    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+                    try:
+                        compile_one(world, path, node, target, capability)
+                    finally:
+                        os._exit(0)
+                os.waitpid(child, 0)
             if target.exists():
                 made += 1
             else:
-                failed.append(f"{file}.{node.name}")
+                failed.append(name)
     return made, failed
 
 
@@ -255,20 +266,29 @@ def main():
     capability = int(sys.argv[3]) if len(sys.argv) > 3 else 90
     pathlib.Path(out).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("TRITON_CACHE_DIR", str(pathlib.Path(out) / ".cache"))
-    functions, constants = index(folder)
+    left_out = pathlib.Path(out) / ".left-out"
+    before = frozenset(left_out.read_text().split() if left_out.exists() else ())
+    for mine, found in zip(INDEX, index(folder)):
+        mine.update(found)
     jobs = [
-        (str(p), functions, constants, folder, out, capability)
+        (str(p), folder, out, capability, before)
         for p in sorted(pathlib.Path(folder).rglob("*.py"))
         if "triton.jit" in p.read_text(errors="ignore")
     ]
     made, failed = 0, []
-    with multiprocessing.get_context("spawn").Pool(2, maxtasksperchild=1) as pool:
+    # Here once, rather than in each process.
+    import triton.compiler  # noqa: F401
+
+    with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
         for count, errors in pool.imap_unordered(compile_all, jobs):
             made += count
             failed += errors
             print(f"{made} modules, {len(failed)} kernels left out", file=sys.stderr)
-            for error in errors:
-                print(error, flush=True)
+            with left_out.open("a") as list_:
+                for error in errors:
+                    print(error, flush=True)
+                    if error not in before:
+                        print(error, file=list_)
 
 
 if __name__ == "__main__":

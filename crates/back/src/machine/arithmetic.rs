@@ -383,6 +383,11 @@ fn binary_recipe(
             recipe::MIN_F64
         }
         BinaryOp::CopySign => single(Class::Int32),
+        BinaryOp::Dot2S | BinaryOp::Dot2U | BinaryOp::Dot2SU | BinaryOp::Dot2US if intel => {
+            recipe_intel::DOT_2
+        }
+        // IDP.2A.
+        BinaryOp::Dot2S | BinaryOp::Dot2U | BinaryOp::Dot2SU | BinaryOp::Dot2US => single(Class::Int32),
         // One instruction on every device here: IDP.4A, DP4A.
         BinaryOp::Dot4S | BinaryOp::Dot4U | BinaryOp::Dot4SU => single(Class::Int32),
         BinaryOp::ApproximateDiv => recipe::DIV_APPROXIMATE,

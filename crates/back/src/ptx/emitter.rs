@@ -8,7 +8,7 @@ use cranelift_entity::SecondaryMap;
 
 use super::Options;
 use super::halves::Shapes;
-use super::integer::is_dot4;
+use super::integer::is_dot;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::tokens::Groups;
@@ -49,6 +49,8 @@ pub(super) struct Scope {
     pub exit: String,
     /// The PTX label at which the next iteration starts, for loops.
     pub next: String,
+    /// How many loops are around it.
+    pub depth: u32,
 }
 
 /// A kernel's text in its parts.
@@ -77,6 +79,10 @@ pub(super) struct Emitter<'k> {
     pub uses: HashMap<Value, u32>,
     /// Addresses (and index extensions) that every use folds into an instruction of its own.
     pub folded: HashSet<Value>,
+    /// Addresses whose index was extended in an earlier piece of code, and is taken from there.
+    pub extended_before: HashSet<Value>,
+    /// The parameters of loops.
+    pub loop_params: HashSet<Value>,
     pub groups: Groups<'k>,
     pub nans: NanPlan,
     /// How the operation that is being written rounds and flushes.
@@ -86,6 +92,10 @@ pub(super) struct Emitter<'k> {
     pub banked: BankedConstants,
     pub registers: Registers,
     pub scopes: HashMap<Label, Scope>,
+    /// How many loops are around the text that is being written.
+    pub depth: u32,
+    /// Registers that loops have written, which their parameters and results share.
+    pub of_loops: HashSet<String>,
     /// The guard of the `if` that is being written without a branch.
     pub guard: Option<Guard>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
@@ -112,9 +122,13 @@ impl<'k> Emitter<'k> {
         let mut uses: HashMap<Value, u32> = HashMap::new();
         let mut addresses = HashSet::new();
         let mut kept = HashSet::new();
+        let mut loop_params = HashSet::new();
         kernel.body.walk(&mut |op| {
             op.kind
                 .for_each_operand(|value| *uses.entry(value).or_default() += 1);
+            if let OpKind::Loop { params, .. } = &op.kind {
+                loop_params.extend(params.iter().copied());
+            }
             match &op.kind {
                 OpKind::ArrayAddress(_) => {
                     addresses.insert(op.results[0]);
@@ -158,6 +172,8 @@ impl<'k> Emitter<'k> {
             definitions,
             uses,
             folded,
+            extended_before: HashSet::new(),
+            loop_params,
             groups: Groups::of(kernel),
             nans,
             rule: FloatRule::EXACT,
@@ -165,6 +181,8 @@ impl<'k> Emitter<'k> {
             banked: BankedConstants::of(kernel),
             registers: Registers::default(),
             scopes: HashMap::new(),
+            depth: 0,
+            of_loops: HashSet::new(),
             guard: None,
             scratch: None,
             lines: Lines::default(),
@@ -300,6 +318,11 @@ impl<'k> Emitter<'k> {
         };
         self.register_of.insert(value, register.clone());
         register
+    }
+
+    /// The register of a value that has one already.
+    pub(super) fn register_of(&self, value: Value) -> Option<&String> {
+        self.register_of.get(&value)
     }
 
     /// Whether a value has a register yet.
@@ -452,7 +475,7 @@ fn added_dots<'k>(
 ) -> Vec<Value> {
     let is_dot = |value: &Value| {
         let kind = definitions[*value].map(|op| &op.kind);
-        let dot = matches!(kind, Some(OpKind::Binary(op, ..)) if is_dot4(*op));
+        let dot = matches!(kind, Some(OpKind::Binary(op, ..)) if is_dot(*op));
         dot && uses.get(value) == Some(&1)
     };
     let mut added = Vec::new();

@@ -14,9 +14,10 @@ fn width(ty: Type) -> u32 {
     if ty.bytes() == 8 { 64 } else { 32 }
 }
 
-/// Whether it is a dot product of bytes, which an instruction adds to something.
-pub(super) fn is_dot4(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Dot4S | BinaryOp::Dot4U | BinaryOp::Dot4SU)
+/// Whether it is a dot product of bytes, or of halves and bytes, which an instruction adds to something.
+pub(super) fn is_dot(op: BinaryOp) -> bool {
+    use BinaryOp::{Dot2S, Dot2SU, Dot2U, Dot2US, Dot4S, Dot4SU, Dot4U};
+    matches!(op, Dot4S | Dot4U | Dot4SU | Dot2S | Dot2U | Dot2SU | Dot2US)
 }
 
 impl Emitter<'_> {
@@ -163,18 +164,36 @@ impl Emitter<'_> {
         extended
     }
 
-    /// `r = rest + x · y` of four bytes.
-    fn dot4(&mut self, r: &str, op: BinaryOp, x: &str, y: &str, rest: &str) {
-        let of_x = if op == BinaryOp::Dot4U { "u32" } else { "s32" };
-        let of_y = if op == BinaryOp::Dot4S { "s32" } else { "u32" };
-        self.ins(format!("dp4a.{of_x}.{of_y} {r}, {x}, {y}, {rest}"));
+    /// `r = rest + x · y` of four bytes, or of two halves and two bytes.
+    fn dot(&mut self, r: &str, op: BinaryOp, x: Value, y: Value, rest: &str) {
+        use BinaryOp::{Dot2S, Dot2SU, Dot2U, Dot2US, Dot4S, Dot4U};
+        let sign = |signed: bool| if signed { "s32" } else { "u32" };
+        let of_x = sign(!matches!(op, Dot4U | Dot2U | Dot2US));
+        let of_y = sign(matches!(op, Dot4S | Dot2S | Dot2US));
+        let (mut name, mut upper) = ("dp4a", None);
+        if matches!(op, Dot2S | Dot2U | Dot2SU | Dot2US) {
+            upper = self.lower_half_of(y);
+            name = if upper.is_some() { "dp2a.hi" } else { "dp2a.lo" };
+        }
+        let (x, y) = (self.operand(x), self.operand(upper.unwrap_or(y)));
+        self.ins(format!("{name}.{of_x}.{of_y} {r}, {x}, {y}, {rest}"));
+    }
+
+    /// The word whose upper half is the lower half of this one.
+    fn lower_half_of(&self, value: Value) -> Option<Value> {
+        match *self.definition(value)? {
+            OpKind::Binary(BinaryOp::ShrU, word, count) => {
+                (self.kernel.as_constant(count) == Some(16)).then_some(word)
+            }
+            _ => None,
+        }
     }
 
     /// The dot product of bytes that is added here, if the sum is all that it is for; and the other summand.
-    fn dot4_in(&self, a: Value, b: Value) -> Option<(BinaryOp, Value, Value, Value)> {
+    fn dot_in(&self, a: Value, b: Value) -> Option<(BinaryOp, Value, Value, Value)> {
         [(a, b), (b, a)].into_iter().find_map(|(dot, rest)| {
             match *self.definition(dot).filter(|_| self.folded.contains(&dot))? {
-                OpKind::Binary(op, p, q) if is_dot4(op) => Some((op, p, q, rest)),
+                OpKind::Binary(op, p, q) if is_dot(op) => Some((op, p, q, rest)),
                 _ => None,
             }
         })
@@ -191,10 +210,13 @@ impl Emitter<'_> {
             return;
         }
         if op == B::Add
-            && let Some((dot, p, q, rest)) = self.dot4_in(a, b)
+            && let Some((dot, p, q, rest)) = self.dot_in(a, b)
         {
-            let [p, q, rest] = [p, q, rest].map(|value| self.operand(value));
-            return self.dot4(&r, dot, &p, &q, &rest);
+            let rest = self.operand(rest);
+            return self.dot(&r, dot, p, q, &rest);
+        }
+        if is_dot(op) {
+            return self.dot(&r, op, a, b, "0");
         }
         let (x, y) = (self.operand(a), self.operand(b));
         if ty == Type::Bool {
@@ -213,7 +235,6 @@ impl Emitter<'_> {
             (x, y)
         };
         match op {
-            B::Dot4S | B::Dot4U | B::Dot4SU => self.dot4(&r, op, &x, &y, "0"),
             B::Add => self.ins(format!("add.s{bits} {r}, {x}, {y}")),
             B::Sub => self.ins(format!("sub.s{bits} {r}, {x}, {y}")),
             B::Mul => self.ins(format!("mul.lo.s{bits} {r}, {x}, {y}")),

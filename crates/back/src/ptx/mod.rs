@@ -9,6 +9,7 @@
 //! The text is meant to be read: registers carry the source's names, labels those of the loops, and
 //! `.loc` lines let NVIDIA's profiler show the source.
 
+mod apart;
 mod atomic;
 mod carried;
 mod collective;

@@ -39,6 +39,8 @@ pub struct Within {
     pub dynamic_shared_bytes: u64,
     /// The source files that the module names, by number. Places in other files are left out.
     pub files: Vec<(u64, String)>,
+    /// The code around makes addresses by `mad.wide`, as Triton does, rather than by `mul.wide` and a sum.
+    pub fuses_addresses: bool,
 }
 
 /// How a block comes by a parameter.
@@ -110,6 +112,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
+    emitter.keep_extensions_apart();
     emitter.banked = BankedConstants::default();
     emitter.only_loads_of_constants(within)?;
     for (param, handed) in kernel.params.iter().zip(&within.parameters) {

@@ -99,6 +99,7 @@ impl Emitter<'_> {
             B::Shl | B::ShrS | B::ShrU => self.shift(op, ty, x, y, constant),
             B::DivS | B::DivU | B::RemS | B::RemU => self.divide(op, ty, x, y, constant),
             B::Dot4S | B::Dot4U | B::Dot4SU => self.dot4(op, x, y),
+            B::Dot2S | B::Dot2U | B::Dot2SU | B::Dot2US => self.dot2(op, x, y),
             _ => unreachable!("the verifier keeps float operations away from integers"),
         }
     }
@@ -177,6 +178,27 @@ impl Emitter<'_> {
             sum = self.module.ins(Code::IAdd, int, &[sum, product]);
         }
         sum
+    }
+
+    /// The sum of the products of two halves and two bytes.
+    fn dot2(&mut self, op: BinaryOp, x: Word, y: Word) -> Word {
+        let int = self.module.int(32);
+        let parts = [
+            (x, 16, matches!(op, BinaryOp::Dot2S | BinaryOp::Dot2SU)),
+            (y, 8, matches!(op, BinaryOp::Dot2S | BinaryOp::Dot2US)),
+        ];
+        let [low, high] = [0, 1].map(|index| {
+            let [p, q] = parts.map(|(word, bits, is_signed)| {
+                let code = if is_signed { Code::SConvert } else { Code::UConvert };
+                let narrow = self.module.int(bits);
+                let count = self.module.constant(32, u64::from(index * bits));
+                let moved = self.module.ins(Code::ShiftRightLogical, int, &[word, count]);
+                let part = self.module.ins(Code::UConvert, narrow, &[moved]);
+                self.module.ins(code, int, &[part])
+            });
+            self.module.ins(Code::IMul, int, &[p, q])
+        });
+        self.module.ins(Code::IAdd, int, &[low, high])
     }
 
     pub(super) fn compare(&mut self, op: CompareOp, a: Value, b: Value) -> Word {

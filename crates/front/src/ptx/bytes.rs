@@ -112,13 +112,20 @@ impl<'t> Translator<'_, 't> {
                 b.binary(op, x, y)
             }
             _ => {
-                let first = if instruction.has("hi") { 16 } else { 0 };
-                let [low, high] = [0, 1].map(|number| {
-                    let half = part(b, x, 16 * number, Type::I16, x_signed);
-                    let byte = part(b, y, first + 8 * number, Type::I8, y_signed);
-                    b.mul(half, byte)
-                });
-                b.add(low, high)
+                let op = match (x_signed, y_signed) {
+                    (true, true) => BinaryOp::Dot2S,
+                    (false, false) => BinaryOp::Dot2U,
+                    (true, false) => BinaryOp::Dot2SU,
+                    (false, true) => BinaryOp::Dot2US,
+                };
+                let y = match instruction.has("hi") {
+                    true => {
+                        let count = b.i32(16);
+                        b.binary(BinaryOp::ShrU, y, count)
+                    }
+                    false => y,
+                };
+                b.binary(op, x, y)
             }
         };
         let result = b.add(product, c);

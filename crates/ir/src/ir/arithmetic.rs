@@ -233,6 +233,14 @@ family! {
         /// `I32`: the sum of the products of their four bytes, those of the first taken as signed, of the second as
         /// unsigned.
         Dot4SU = "dot4.su": I32;
+        /// `I32`: the sum of the products of the first's two halves and the second's lower two bytes, all taken as signed.
+        Dot2S = "dot2.s": I32;
+        /// As [`BinaryOp::Dot2S`], all taken as unsigned.
+        Dot2U = "dot2.u": I32;
+        /// As [`BinaryOp::Dot2S`], the bytes taken as unsigned.
+        Dot2SU = "dot2.su": I32;
+        /// As [`BinaryOp::Dot2S`], the halves taken as unsigned.
+        Dot2US = "dot2.us": I32;
         /// `F32`: a quotient within 2 ulp, for every divisor; which bits it has depends on the device.
         ApproximateDiv = "approximate.div": F32, flushes F32;
         /// `F32`: a quotient within 2 ulp for divisors from 2⁻¹²⁶ to 2¹²⁶; beyond, devices may give 0 or NaN.

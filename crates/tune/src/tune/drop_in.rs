@@ -294,12 +294,14 @@ fn block(
             && own.is_some_and(|own| !own.is_dynamic)
             && data.space == crate::ir::Space::Shared
     });
+    let body = &original.text[original.body.clone()];
     let within = Within {
         parameters: parameters.collect(),
         static_shared_bytes: declared.map(|data| data.bytes()).sum(),
         dynamic_shared_bytes: u64::from(original.dynamic_shared_bytes),
         arrays,
         files: original.files.clone(),
+        fuses_addresses: body.matches("mad.wide").count() > body.matches("mul.wide").count(),
     };
     let target = match capability(&original.target) {
         Some(90..) => Target::Sm90,

@@ -84,6 +84,10 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
         BinaryOp::Dot4S => dot4(a, b, |byte| i64::from(byte as i8), |byte| i64::from(byte as i8)),
         BinaryOp::Dot4U => dot4(a, b, i64::from, i64::from),
         BinaryOp::Dot4SU => dot4(a, b, |byte| i64::from(byte as i8), i64::from),
+        BinaryOp::Dot2S => dot2(a, b, |half| i64::from(half as i16), |byte| i64::from(byte as i8)),
+        BinaryOp::Dot2U => dot2(a, b, i64::from, i64::from),
+        BinaryOp::Dot2SU => dot2(a, b, |half| i64::from(half as i16), i64::from),
+        BinaryOp::Dot2US => dot2(a, b, i64::from, |byte| i64::from(byte as i8)),
         BinaryOp::CopySign => (a & !sign_bit(ty)) | (b & sign_bit(ty)),
         BinaryOp::FAdd
         | BinaryOp::FSub
@@ -111,6 +115,12 @@ pub fn binary(op: BinaryOp, ty: Type, a: u64, b: u64) -> u64 {
 fn dot4(a: u64, b: u64, of_a: impl Fn(u8) -> i64, of_b: impl Fn(u8) -> i64) -> u64 {
     let bytes = a.to_le_bytes().into_iter().zip(b.to_le_bytes()).take(4);
     bytes.map(|(a, b)| of_a(a) * of_b(b)).sum::<i64>() as u64
+}
+
+/// The sum of the products of two halves and two bytes.
+fn dot2(a: u64, b: u64, of_a: impl Fn(u16) -> i64, of_b: impl Fn(u8) -> i64) -> u64 {
+    let [low, high] = [0, 1].map(|index| of_a((a >> (16 * index)) as u16) * of_b((b >> (8 * index)) as u8));
+    (low + high) as u64
 }
 
 /// [`OpKind::NoWrap`](super::OpKind::NoWrap): the wrapped result, and whether the promise held.

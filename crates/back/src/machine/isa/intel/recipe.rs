@@ -117,6 +117,12 @@ pub const MUL_32: Recipe = macro_of_16(
     1,
 );
 
+/// The products of two halves and two bytes, added: a product and a fused one, which take their operands out of words.
+pub const DOT_2: Recipe = recipe(&[
+    step(IntMultiply, &[O(0), O(1)]),
+    step(IntMultiply, &[O(0), O(1), S(0)]),
+]);
+
 /// The upper half of a 32-bit product: `mul`, `mach`.
 pub const MUL_HIGH_32: Recipe = MUL_32;
 

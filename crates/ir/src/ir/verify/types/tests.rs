@@ -85,7 +85,7 @@ fn arithmetic_takes_its_types() {
             "library.pown" => &machine,
             _ if name.starts_with("library.") => &with_halves,
             _ if op.is_approximation() => &single,
-            "dot4.s" | "dot4.u" | "dot4.su" => &words,
+            "dot4.s" | "dot4.u" | "dot4.su" | "dot2.s" | "dot2.u" | "dot2.su" | "dot2.us" => &words,
             _ => &integers,
         };
         assert_eq!(&taken(|a| OpKind::Binary(op, a, a)), expected, "{name}");

@@ -4,6 +4,7 @@ mod lockstep;
 mod loops;
 mod masks;
 mod numbers;
+mod phases;
 mod quads;
 mod together;
 mod words;

@@ -11,6 +11,7 @@ use super::fault::Access;
 use super::lane_op::SlotList;
 use super::lanes::{Lanes, Mask, Registers, Slot};
 use super::order::{Scopes, Strong};
+use super::phases::{asks, is_phased};
 use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
@@ -188,6 +189,7 @@ pub(super) fn acquires(kernel: &Kernel) -> bool {
         found |= match &op.kind {
             OpKind::Atomic { order, .. } | OpKind::Fence(order, _) => order.acquires(),
             OpKind::Meet(_) => true,
+            OpKind::Opaque(what, _) => is_phased(what),
             _ => false,
         };
     });
@@ -201,6 +203,7 @@ pub(super) fn scopes(kernel: &Kernel) -> Scopes {
         scopes.narrow |= match &op.kind {
             OpKind::Atomic { order, scope, .. } => *order != MemoryOrder::Relaxed && !scope.is_wide(),
             OpKind::Fence(_, scope) => !scope.is_wide(),
+            OpKind::Opaque(what, _) => is_phased(what),
             _ => false,
         };
     });
@@ -249,6 +252,7 @@ pub(super) fn may_spin(kernel: &Kernel) -> bool {
         match kind {
             OpKind::Atomic { op, .. } => op.has_result(),
             OpKind::Load { cache, .. } => *cache == CacheUse::Volatile,
+            OpKind::Opaque(what, _) => asks(what),
             _ => false,
         }
     }

@@ -63,6 +63,29 @@ impl WorkGroup<'_> {
         item: u32,
         place: Place,
     ) -> Result<u64> {
+        let offset = self.begin_copy(target, source, bytes, item, place)?;
+        let copies = &mut self.copies[item as usize];
+        copies.started += 1;
+        copies.in_flight.push_back(CopyInFlight {
+            number: copies.started,
+            target: offset,
+            target_address: target,
+            source,
+            bytes,
+            place,
+        });
+        Ok(copies.started)
+    }
+
+    /// The target of a copy holds poison from now on; its offset in shared memory.
+    pub(super) fn begin_copy(
+        &mut self,
+        target: u64,
+        source: u64,
+        bytes: u32,
+        item: u32,
+        place: Place,
+    ) -> Result<u64> {
         self.access(
             Access::CopyFrom,
             Location::new(self.state, Space::Global, source),
@@ -89,17 +112,7 @@ impl WorkGroup<'_> {
                 }
             }
         }
-        let copies = &mut self.copies[item as usize];
-        copies.started += 1;
-        copies.in_flight.push_back(CopyInFlight {
-            number: copies.started,
-            target: offset,
-            target_address: target,
-            source,
-            bytes,
-            place,
-        });
-        Ok(copies.started)
+        Ok(offset)
     }
 
     /// The token of a work-item's next copy, which has no data.
@@ -121,14 +134,19 @@ impl WorkGroup<'_> {
                 return Ok(());
             };
             copies.in_flight.pop_front();
-            if let Some((buffer, offset)) = self.state.locate(copy.source) {
-                let memory = &self.state.buffers[buffer].memory;
-                for part in (0..u64::from(copy.bytes)).step_by(4) {
-                    let bits = memory.read(offset + part, 4);
-                    set_bits(&mut self.shared, copy.target + part, 4, bits);
-                }
-                self.forget_copy(&copy, buffer, item);
+            self.deliver(&copy, item);
+        }
+    }
+
+    /// A copy's data come from memory.
+    pub(super) fn deliver(&mut self, copy: &CopyInFlight, item: u32) {
+        if let Some((buffer, offset)) = self.state.locate(copy.source) {
+            let memory = &self.state.buffers[buffer].memory;
+            for part in (0..u64::from(copy.bytes)).step_by(4) {
+                let bits = memory.read(offset + part, 4);
+                set_bits(&mut self.shared, copy.target + part, 4, bits);
             }
+            self.forget_copy(copy, buffer, item);
         }
     }
 

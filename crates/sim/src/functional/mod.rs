@@ -43,6 +43,7 @@ mod no_wrap;
 mod opaque;
 mod order;
 mod parts;
+mod phases;
 mod places;
 mod prefetch;
 mod printed;

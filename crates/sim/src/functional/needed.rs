@@ -6,6 +6,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::matrix::Matrix;
+use super::phases::is_phased;
 use super::quads::Quad;
 use crate::ir::{Given, Kernel, Label, Op, OpKind, Opaque, Region, Space, Value};
 
@@ -138,7 +139,7 @@ impl Needed {
                     search.need(from);
                 }
                 OpKind::Wait(token) => search.need(token),
-                OpKind::Opaque(ref what, ref given) if is_quad(what, given) => {
+                OpKind::Opaque(ref what, ref given) if is_whole(what, given) => {
                     given.0.iter().for_each(|&value| search.need(value));
                 }
                 OpKind::Opaque(ref what, ref given) => {
@@ -181,7 +182,7 @@ impl Needed {
             | OpKind::Active => {
                 return Need::All;
             }
-            OpKind::Opaque(ref what, ref given) if is_quad(what, given) => return Need::All,
+            OpKind::Opaque(ref what, ref given) if is_whole(what, given) => return Need::All,
             // A matrix that is stored where others read it.
             OpKind::Opaque(ref what, ref given)
                 if written(what, given).is_some_and(|space| self.holds(Some(space))) =>
@@ -212,9 +213,10 @@ impl Needed {
     }
 }
 
-/// Whether a carried instruction is an operation on 16 bytes, which is atomic.
-fn is_quad(what: &Opaque, given: &Given) -> bool {
-    Quad::read(&what.text, what.makes.len(), given.0.len()).is_some()
+/// Whether a carried instruction is always carried out: an operation on 16 bytes, which is atomic, or one of a barrier with
+/// phases.
+fn is_whole(what: &Opaque, given: &Given) -> bool {
+    is_phased(what) || Quad::read(&what.text, what.makes.len(), given.0.len()).is_some()
 }
 
 /// The move of a matrix that a carried instruction is.
@@ -278,6 +280,11 @@ impl<'p> Search<'p> {
                 {
                     values.iter().for_each(|&value| self.need(value));
                 }
+                if let OpKind::Opaque(what, given) = &op.kind
+                    && written(what, given).is_some_and(|space| self.needed.holds(Some(space)))
+                {
+                    op.kind.for_each_operand(|operand| self.need(operand));
+                }
                 if let OpKind::Copy { from, .. } = op.kind
                     && self.needed.holds(Some(Space::Shared))
                 {
@@ -294,7 +301,14 @@ impl<'p> Search<'p> {
         match op.kind {
             OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. } => self.need_memory(ptr),
             // Its operands are needed whether its result is or not.
-            OpKind::Opaque(ref what, ref given) if is_quad(what, given) => self.need_memory(given.0[0]),
+            OpKind::Opaque(ref what, ref given) if is_whole(what, given) => self.need_memory(given.0[0]),
+            // Matrices that are loaded.
+            OpKind::Opaque(ref what, ref given) if moved(what, given).is_some() => {
+                if let Some((space, false)) = moved(what, given).and_then(|matrix| matrix.moves()) {
+                    self.need_space(Some(space));
+                }
+                op.kind.for_each_operand(|operand| self.need(operand));
+            }
             // Its factors lie in shared memory.
             OpKind::Opaque(ref what, _) if what.text.starts_with("wgmma.mma_async") => {
                 self.needed.memory[1] = true;
@@ -311,7 +325,11 @@ impl<'p> Search<'p> {
         if self.is_read_only(ptr, &mut Vec::new()) {
             return;
         }
-        match self.flow.kernel.ty(ptr).space().and_then(index) {
+        self.need_space(self.flow.kernel.ty(ptr).space());
+    }
+
+    fn need_space(&mut self, space: Option<Space>) {
+        match space.and_then(index) {
             Some(index) => self.needed.memory[index] = true,
             None => self.needed.memory = [true; 3],
         }

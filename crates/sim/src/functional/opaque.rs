@@ -1,8 +1,8 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
 //! Tensor cores are [`matrix`](super::matrix)'s, products of warp groups [`group`](super::matrix::group)'s, operations on 16 bytes [`quads`](super::quads)'. What only takes time or orders what is in order here does nothing. Clocks count how
-//! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases, bulk
-//! copies and textures are not run.
+//! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases
+//! and the bulk copies that complete on them are [`phases`](super::phases)'; other bulk copies and textures are not run.
 
 use super::access::Location;
 use super::address::from_generic;
@@ -10,6 +10,7 @@ use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
 use super::matrix::group::{Step, array_of};
 use super::matrix::{Matrix, Piece, Run};
+use super::phases::PhaseStep;
 use super::quads::Quad;
 use super::short_float::ShortFloat;
 use super::work_group::{SubGroup, WorkGroup};
@@ -47,6 +48,8 @@ pub struct Carried {
     quad: Option<Quad>,
     /// The instruction of a warp group that it is.
     group: Option<Step>,
+    /// The instruction of a barrier with phases that it is.
+    phase: Option<PhaseStep>,
 }
 
 impl Carried {
@@ -81,6 +84,7 @@ impl Carried {
             matrix: Matrix::read(&what.text, what.makes.len(), operands),
             quad: Quad::read(&what.text, what.makes.len(), operands),
             group: Step::read(&what.text, what.makes.len(), operands, array),
+            phase: PhaseStep::read(&what.text),
         }
     }
 }
@@ -105,7 +109,10 @@ pub(super) fn smallest_access(what: &Opaque) -> Option<Option<u32>> {
     match name.strip_prefix("wgmma.") {
         Some(step) => Some(step.starts_with("mma_async").then_some(16)),
         None if what.touches == Touches::Nothing => Some(None),
-        None => matches!(known(what), Some(Known::Nothing | Known::ProxyFence)).then_some(None),
+        None => match PhaseStep::read(&what.text) {
+            Some(step) => Some(step.smallest_access()),
+            None => matches!(known(what), Some(Known::Nothing | Known::ProxyFence)).then_some(None),
+        },
     }
 }
 
@@ -168,6 +175,9 @@ impl WorkGroup<'_> {
         }
         if let Some(quad) = &carried.quad {
             return self.quad(quad, to, values, registers, (sub_group, mask), place);
+        }
+        if let Some(step) = &carried.phase {
+            return self.phase_step(step, to, values, registers, (sub_group, mask), place);
         }
         let Some(known) = carried.known else {
             return Err(Error::device(format!(

@@ -15,6 +15,7 @@ use super::lanes::LANES;
 use super::launch_shadow::LaunchShadow;
 use super::opaque;
 use super::order::Scopes;
+use super::phases;
 use super::places::Places;
 use super::prefetch::CutOff;
 use super::printed::Printed;
@@ -677,8 +678,12 @@ fn has_fenced_prefetches(kernel: &Kernel) -> bool {
 
 fn has_copies(kernel: &Kernel) -> bool {
     let mut found = false;
-    kernel
-        .body
-        .walk(&mut |op| found |= matches!(op.kind, OpKind::Copy { .. }));
+    kernel.body.walk(&mut |op| {
+        found |= match &op.kind {
+            OpKind::Copy { .. } => true,
+            OpKind::Opaque(what, _) => phases::copies(what),
+            _ => false,
+        };
+    });
     found
 }

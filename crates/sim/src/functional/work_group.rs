@@ -12,6 +12,7 @@ use super::histories::Histories;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::order::{Locations, Order};
+use super::phases::BulkCopy;
 use super::prefetch::{Prefetch, Prefetches};
 use super::printed::Prints;
 use super::pure;
@@ -31,6 +32,10 @@ pub struct WorkGroup<'l> {
     pub(super) private: Vec<u8>,
     /// The copies in flight of each work-item, and how many it has started.
     pub(super) copies: Vec<Copies>,
+    /// The bulk copies in flight.
+    pub(super) bulk_copies: Vec<BulkCopy>,
+    /// How often somebody has asked whether a phase has ended.
+    pub(super) questions: u64,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
     /// Counts writes that changed memory, if somebody may wait for one.
@@ -124,6 +129,8 @@ impl<'l> WorkGroup<'l> {
             shared: vec![POISON; state.shared.bytes() as usize],
             private: vec![POISON; private as usize],
             copies: vec![Copies::default(); if state.has_copies { items as usize } else { 0 }],
+            bulk_copies: Vec::new(),
+            questions: 0,
             checks: state.is_checking().then(|| Checks {
                 time: 1,
                 since: 0,
@@ -173,6 +180,8 @@ impl<'l> WorkGroup<'l> {
             copies.started = 0;
             copies.in_flight.clear();
         }
+        self.bulk_copies.clear();
+        self.questions = 0;
         if let Some(checks) = &mut self.checks {
             (checks.time, checks.since) = (1, 0);
             checks.first = match &mut checks.global {
@@ -285,6 +294,7 @@ impl<'l> WorkGroup<'l> {
     pub(super) fn end(&mut self) -> Result<()> {
         self.check_joint_ends()?;
         self.check_products_together()?;
+        self.check_bulk_copies()?;
         self.state
             .printed
             .add(self.number, std::mem::take(&mut self.prints));

@@ -448,6 +448,51 @@ fn loops_count_whatever_wrote_them() {
     }
 }
 
+/// ptxas orders loads otherwise where these differ from what the module's compiler wrote.
+#[test]
+fn an_entry_is_written_in_the_manner_of_its_compiler() {
+    for (file, entry, wanted, unwanted) in [
+        // Moves of a side that is nothing else stand in front of the branch.
+        (
+            "strided.clang.ptx",
+            "from_the_end",
+            &["@%p2 bra $headstart_if_end"][..],
+            "$headstart_else",
+        ),
+        // An extension that a later block uses is made once, and not where a loop scales it.
+        ("lookup.ptx", "page_rank", &["cvt.s64.s32", "shl.b64"], "mad.wide"),
+        // Triton fuses addresses, but not those of a counter.
+        (
+            "triton_gathered_dot.ptx",
+            "gathered_dot",
+            &["mad.wide.s32", "mul.wide.s32"],
+            "mad.wide.s64",
+        ),
+        (
+            "beyond.ptx",
+            "halves_product",
+            &["dp2a.lo.s32.s32", "dp2a.hi.s32.s32"],
+            "cvt.s32.s8",
+        ),
+    ] {
+        let text = fs::read_to_string(corpus().join(file)).expect("readable");
+        let launch = launch(entry);
+        let imported = ptx::import(&text, file, Some(entry), &launch.facts()).expect("an entry");
+        let original = imported.original.clone();
+        let workload = FileSubject::of_module(imported, launch)
+            .workload()
+            .expect("a workload");
+        let written = drop_in(&original, &workload.kernel).unwrap_or_else(|error| panic!("{entry}: {error}"));
+        let start = written.text.find(&format!(".entry {entry}(")).expect("the entry");
+        let own = &written.text[start..];
+        let own = own.split("\n}\n}\n").next().expect("its text");
+        for part in wanted {
+            assert!(own.contains(part), "{entry}: {part} is not in\n{own}");
+        }
+        assert!(!own.contains(unwanted), "{entry}: {unwanted} is in\n{own}");
+    }
+}
+
 /// What PTX does not say and a launch file could: the report names the statement and the loads that it is about.
 #[test]
 fn statements_that_would_allow_more_are_named() {

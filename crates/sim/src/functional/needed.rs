@@ -356,3 +356,95 @@ impl<'p> Search<'p> {
         !sources.is_empty() && sources.iter().all(leads_there)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::back::machine::{self, Target};
+
+    /// What is needed of the operations of a kernel that counts to a number out of shared memory.
+    fn needs(body: &str) -> Vec<(String, Need)> {
+        let text = format!(
+            "hsir 1
+            kernel @counts(%given: i32, %out: ptr.global i32[32:i64] align 4 unaliased) {{
+              shared @tile: i32[256] align 16
+              load @many
+              %lane = id.local.x
+              %wide = extend.u %lane to i64
+              %tile = array @tile
+              %word = address %tile + %wide * 4
+              %row = address %tile + %wide * 16
+              {body}
+              %last = loop (%j = 0:i32) -> i32 {{
+                %done = le.s %many, %j
+                if %done {{ break %j }}
+                %next = add %j, 1:i32
+                continue %next
+              }}
+              %to = address %out + %wide * 4
+              store %to, %last
+              return
+            }}"
+        );
+        let kernel = crate::ir::read(&text, "test.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let program = machine::lower(&kernel, &Target::nvidia());
+        let needed = Needed::of(&program);
+        let ops = program.steps.iter().filter_map(|step| match step {
+            Step::Op(op) => Some(op),
+            Step::Assign(_) => None,
+        });
+        ops.filter_map(|op| {
+            let what = match &op.kind {
+                OpKind::Store { ptr, .. } => format!("store {:?}", program.kernel.ty(*ptr).space()),
+                OpKind::Opaque(what, _) => what.name().split('.').next().unwrap_or_default().to_owned(),
+                OpKind::Convert(crate::ir::ConvertOp::Truncate, _) => "truncate".to_owned(),
+                _ => return None,
+            };
+            Some((what, needed.of_op(&program.kernel, op)))
+        })
+        .collect()
+    }
+
+    fn need_of(needs: &[(String, Need)], what: &str) -> Need {
+        let found = needs.iter().find(|(name, _)| name == what);
+        found.unwrap_or_else(|| panic!("{what} is not in {needs:?}")).1
+    }
+
+    /// Control flow that follows from a matrix follows from the memory that it is loaded from.
+    #[test]
+    fn what_a_matrix_is_loaded_from_is_needed() {
+        let needs = needs(
+            "store %word, %given
+            barrier
+            %many = opaque \"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {=0}, [@0]\" reads unordered settled (i32) (%row)",
+        );
+        assert_eq!(need_of(&needs, "ldmatrix"), Need::All);
+        assert_eq!(need_of(&needs, "store Some(Shared)"), Need::All);
+        // Nothing follows from what is stored in the end.
+        assert_eq!(need_of(&needs, "store Some(Global)"), Need::Access);
+    }
+
+    /// And what a matrix that is stored there is made of.
+    #[test]
+    fn what_is_stored_as_a_matrix_is_needed() {
+        let needs = needs(
+            "%half = truncate %given to i16
+            %made = extend.u %half to i32
+            opaque \"stmatrix.sync.aligned.m8n8.x1.shared.b16 [@0], {@1}\" anything unordered settled () (%row, %made)
+            barrier
+            %many = load i32 %word, @many",
+        );
+        assert_eq!(need_of(&needs, "stmatrix"), Need::All);
+        assert_eq!(need_of(&needs, "truncate"), Need::All);
+    }
+
+    /// Barriers with phases are always carried out: those who wait for them would wait for ever.
+    #[test]
+    fn arrivals_are_needed() {
+        let needs = needs(
+            "opaque \"mbarrier.init.shared.b64 [@0], 32\" anything () (%tile)
+            %many = load i32 %word, @many",
+        );
+        assert_eq!(need_of(&needs, "mbarrier"), Need::All);
+    }
+}

@@ -947,28 +947,6 @@ fn moves_of_matrices_take_the_traffic_of_their_accesses() {
     );
 }
 
-#[test]
-fn turns_of_a_loop_may_come_out_of_a_matrix() {
-    let turns = |count: u32| {
-        let time = moves(&format!(
-            "%word = address %tile + %wide * 4
-            store %word, {count}:i32
-            barrier
-            %row = address %tile + %wide * 16
-            %many = opaque \"ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{=0}}, [@0]\" reads unordered settled (i32) (%row)
-            %a = loop (%j = 0:i32) -> i32 {{
-              %done = le.s %many, %j
-              if %done {{ break %j }}
-              %next = add %j, 1:i32
-              continue %next
-            }}"
-        ));
-        time.cycles
-    };
-    let (few, many) = (turns(4), turns(64));
-    assert!(many > few + 60.0, "{many} and {few} cycles");
-}
-
 /// A launch of one sub-group that changes memory from `%at`, 16 bytes a work-item, as `change` says.
 fn changes(change: &str) -> LaunchTime {
     let bench = Bench::new("h200", &[]).with_cores(Cores::Exactly(1));

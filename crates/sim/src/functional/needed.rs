@@ -360,7 +360,6 @@ impl<'p> Search<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::back::machine::{self, Target};
 
     /// What is needed of the operations of a kernel that counts to a number out of shared memory.
     fn needs(body: &str) -> Vec<(String, Need)> {
@@ -387,20 +386,17 @@ mod tests {
             }}"
         );
         let kernel = crate::ir::read(&text, "test.hsir").unwrap_or_else(|error| panic!("{error}"));
-        let program = machine::lower(&kernel, &Target::nvidia());
-        let needed = Needed::of(&program);
-        let ops = program.steps.iter().filter_map(|step| match step {
-            Step::Op(op) => Some(op),
-            Step::Assign(_) => None,
-        });
+        let flow = Flow::of(&kernel);
+        let needed = Needed::of(&flow);
+        let ops = flow.ops.iter();
         ops.filter_map(|op| {
             let what = match &op.kind {
-                OpKind::Store { ptr, .. } => format!("store {:?}", program.kernel.ty(*ptr).space()),
+                OpKind::Store { ptr, .. } => format!("store {:?}", kernel.ty(*ptr).space()),
                 OpKind::Opaque(what, _) => what.name().split('.').next().unwrap_or_default().to_owned(),
                 OpKind::Convert(crate::ir::ConvertOp::Truncate, _) => "truncate".to_owned(),
                 _ => return None,
             };
-            Some((what, needed.of_op(&program.kernel, op)))
+            Some((what, needed.of_op(&kernel, op)))
         })
         .collect()
     }

@@ -201,7 +201,8 @@ impl Pace {
         // A plan after which the uses are not the same operations cannot be compared with.
         let is_comparable = (of_a_group - self.of_a_group).abs() <= 1e-3 * self.of_a_group;
         let leads = self.leaders().all(|leader| speedup > leader.speedup);
-        if !is_comparable || !leads {
+        // Where no progress is counted nobody is ever behind.
+        if !is_comparable || !leads || course.done() == 0.0 {
             return;
         }
         if course.is_steady() {
@@ -557,5 +558,10 @@ mod tests {
         pace.steady = None;
         pace.ended(run(4, 1e6, 900.0), 2.0);
         assert_eq!(pace.behind(&run(4, 2e5, 20.0)), None);
+        // Where no progress is counted nobody leads.
+        let mut pace = Pace::new(Vec::new());
+        pace.ended(run(4, 2e6, 0.0), 1.0);
+        pace.ended(run(4, 1e6, 0.0), 2.0);
+        assert!(!pace.has_leader() && pace.behind(&run(4, 3e6, 0.0)).is_none());
     }
 }

@@ -279,6 +279,22 @@ impl Location {
         let (space, address) = state.resolve(space, address);
         Location { space, address }
     }
+
+    /// Where an operand of a carried instruction leads, and `offset` bytes from there. Its type names the memory; if that is
+    /// generic, `space` of the instruction does, and if that is, too, the address.
+    pub fn of_operand(
+        state: &LaunchState<'_>,
+        (ty, address): (Type, u64),
+        space: Space,
+        offset: i64,
+    ) -> Location {
+        let named = ty.space().filter(|&space| space != Space::Generic);
+        let (space, address) = match named.unwrap_or(space) {
+            Space::Generic => address::from_generic(address),
+            space => (space, address),
+        };
+        Location::new(state, space, address.wrapping_add_signed(offset))
+    }
 }
 
 /// The cells that some bytes touch.

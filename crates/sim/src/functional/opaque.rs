@@ -1,8 +1,10 @@
 //! Instructions that are carried as text: those that can be run are, the others stop the launch by name.
 //!
-//! Tensor cores are [`matrix`](super::matrix)'s, products of warp groups [`group`](super::matrix::group)'s, operations on 16 bytes [`quads`](super::quads)'. What only takes time or orders what is in order here does nothing. Clocks count how
-//! often they are read. Conversions of short floats are [`short_float`](super::short_float)'s. `vprintf` prints, `__assertfail` is an error of the kernel, as the program says. Barriers with phases
-//! and the bulk copies that complete on them are [`phases`](super::phases)'; other bulk copies and textures are not run.
+//! Tensor cores are [`matrix`](super::matrix)'s, products of warp groups [`group`](super::matrix::group)'s, operations on 16
+//! bytes [`quads`](super::quads)', conversions of short floats [`short_float`](super::short_float)'s, and barriers with phases,
+//! with the bulk copies that complete on them, [`phases`](super::phases)'. Instructions that only take time, or order accesses
+//! that are in order here, do nothing. Clocks count how often they are read. `vprintf` prints, and `__assertfail` is an error of
+//! the kernel, as the program says. Other bulk copies and textures are not run.
 
 use super::access::Location;
 use super::address::from_generic;
@@ -174,10 +176,10 @@ impl WorkGroup<'_> {
             return self.group_step(step, &run, registers);
         }
         if let Some(quad) = &carried.quad {
-            return self.quad(quad, to, values, registers, (sub_group, mask), place);
+            return self.quad(quad, &run, registers);
         }
         if let Some(step) = &carried.phase {
-            return self.phase_step(step, to, values, registers, (sub_group, mask), place);
+            return self.phase_step(step, &run, registers);
         }
         let Some(known) = carried.known else {
             return Err(Error::device(format!(

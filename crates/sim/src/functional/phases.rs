@@ -16,13 +16,13 @@
 //! They count as written by who started the copy, so that whoever reads them without having waited races.
 
 use super::access::Location;
-use super::address::from_generic;
 use super::copies::CopyInFlight;
 use super::fault::{self, Access};
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{Registers, Slot};
+use super::matrix::Run;
 use super::order::Strong;
 use super::shadow::Strength;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::WorkGroup;
 use crate::ir::{MemoryOrder, MemoryScope, Opaque, Place, Space, Type};
 use crate::{Error, Result};
 
@@ -307,16 +307,9 @@ impl Runs<'_> {
 
     fn location(&self, at: At, group: &WorkGroup<'_>) -> Location {
         let address = self.value(Given::Value(at.value));
-        let ty = self.values.get(at.value).map(|&(ty, _)| ty);
-        let (space, address) = match ty
-            .and_then(Type::space)
-            .filter(|&space| space != Space::Generic)
-            .unwrap_or(at.space)
-        {
-            Space::Generic => from_generic(address),
-            space => (space, address),
-        };
-        Location::new(group.state, space, address.wrapping_add_signed(at.offset))
+        // What is read has a value for each operand.
+        let ty = self.values.get(at.value).map_or(Type::I64, |&(ty, _)| ty);
+        Location::of_operand(group.state, (ty, address), at.space, at.offset)
     }
 }
 
@@ -328,23 +321,20 @@ impl WorkGroup<'_> {
     pub(super) fn phase_step(
         &mut self,
         step: &PhaseStep,
-        to: &[Slot],
-        values: &[(Type, Slot)],
+        run: &Run<'_>,
         registers: &mut Registers,
-        (sub_group, mask): (&SubGroup, Mask),
-        place: Place,
     ) -> Result<()> {
         self.questions += u64::from(matches!(step.kind, Kind::Test { .. }));
-        for lane in mask.lanes() {
+        for lane in run.mask.lanes() {
             let runs = Runs {
-                values,
+                values: run.values,
                 registers,
                 lane,
-                item: sub_group.work_item(lane),
-                place,
+                item: run.sub_group.work_item(lane),
+                place: run.place,
             };
             let result = self.phase_step_of(step, &runs)?;
-            for &slot in to {
+            for &slot in run.to {
                 registers.get_mut(slot)[lane] = result;
             }
         }

@@ -10,14 +10,14 @@
 use std::sync::PoisonError;
 
 use super::access::Location;
-use super::address::from_generic;
 use super::fault::Access;
-use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
+use super::lanes::{LANES, Lanes, Registers, Slot};
+use super::matrix::Run;
 use super::order::Strong;
 use super::shadow::Strength;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::WorkGroup;
 use crate::Result;
-use crate::ir::{MemoryOrder, MemoryScope, Place, Space, Type};
+use crate::ir::{MemoryOrder, MemoryScope, Space, Type};
 
 /// Bytes of a value.
 pub(crate) const QUAD_BYTES: u32 = 16;
@@ -124,15 +124,10 @@ impl WorkGroup<'_> {
     ///
     /// # Errors
     /// An address leads nowhere, or the access races with another.
-    pub(super) fn quad(
-        &mut self,
-        quad: &Quad,
-        to: &[Slot],
-        values: &[(Type, Slot)],
-        registers: &mut Registers,
-        (sub_group, mask): (&SubGroup, Mask),
-        place: Place,
-    ) -> Result<()> {
+    pub(super) fn quad(&mut self, quad: &Quad, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
+        let Run {
+            to, values, place, ..
+        } = *run;
         let (reads, writes) = quad.directions();
         let strength = Strength::strong(quad.scope, QUAD_BYTES);
         let access = Access::Atomic {
@@ -141,23 +136,15 @@ impl WorkGroup<'_> {
             strength,
         };
         let (ty, pointer) = values[0];
-        for lane in mask.lanes() {
-            let item = sub_group.work_item(lane);
+        for lane in run.mask.lanes() {
+            let item = run.sub_group.work_item(lane);
             let given = |number: usize| {
                 values
                     .get(number)
                     .map_or(0, |&(_, slot)| registers.get(slot)[lane])
             };
             let address = registers.get(pointer)[lane];
-            let (space, address) = match ty
-                .space()
-                .filter(|&space| space != Space::Generic)
-                .unwrap_or(quad.space)
-            {
-                Space::Generic => from_generic(address),
-                space => (space, address),
-            };
-            let at = Location::new(self.state, space, address.wrapping_add_signed(quad.offset));
+            let at = Location::of_operand(self.state, (ty, address), quad.space, quad.offset);
             let offset = self.access(access, at, QUAD_BYTES, item, place)?;
             // Work-groups on other threads may be at the same value.
             let lock = (at.space == Space::Global)

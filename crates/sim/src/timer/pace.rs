@@ -116,6 +116,17 @@ struct Leader {
     speedup: f64,
 }
 
+impl Leader {
+    /// A run that is given up after this part of the leader's work, with its speedup over the leader so far, and at most.
+    fn behind(&self, after: f64, so_far: f64, at_most: f64) -> Behind {
+        Behind {
+            after,
+            estimate: so_far * self.speedup,
+            at_most: (SAID * at_most).min(WORTH) * self.speedup,
+        }
+    }
+}
+
 impl Course {
     /// Whether as much was done all the time.
     #[doc(hidden)]
@@ -239,7 +250,8 @@ impl Pace {
     }
 }
 
-/// Behind a leader that did as much all the time. The run may have begun slowly, so that what it has done lately counts as well.
+/// Whether a run is behind a leader whose rate was steady. A run may start slowly, so its rate in the last half and the last
+/// quarter of its time counts, too.
 fn behind_steady(run: &Course, leader: &Leader) -> Option<Behind> {
     let &(now, own) = run.points.last()?;
     let course = &leader.course;
@@ -249,13 +261,13 @@ fn behind_steady(run: &Course, leader: &Leader) -> Option<Behind> {
     if now < SHORT_IF_FAR || done.min(own / FAR) < FIRST_IF_FAR * all {
         return None;
     }
-    let lately = |part: f64| {
-        // A leader that has ended does nothing lately.
+    let recent = |part: f64| {
+        // A leader that has ended does nothing in that time.
         let by_leader = (done - course.until(part * now)).max(done * (1.0 - part) / 2.0);
         (own - run.until(part * now)) / by_leader
     };
     let so_far = own / done;
-    let at_best = so_far.max(lately(0.5)).max(lately(0.75));
+    let at_best = so_far.max(recent(0.5)).max(recent(0.75));
     let by_progress = || {
         if (half - 0.5).abs() > STEADY {
             return None;
@@ -271,15 +283,12 @@ fn behind_steady(run: &Course, leader: &Leader) -> Option<Behind> {
     let at_most = by_progress()
         .filter(is_behind)
         .or_else(|| settled().filter(is_behind))?;
-    Some(Behind {
-        after: done / all,
-        estimate: so_far * leader.speedup,
-        at_most: (SAID * at_most).min(WORTH) * leader.speedup,
-    })
+    Some(leader.behind(done / all, so_far, at_most))
 }
 
-/// Behind a leader that did more at some times than at others. What the run has done is compared with the time that the leader
-/// took for as much; the rest takes the leader's time for it, at the run's best pace so far, or at [`ELSEWHERE`] times that.
+/// Whether a run is behind a leader whose rate was not steady. Its time so far is compared with the leader's time for the same
+/// work. The rest of the work takes the leader's time for that, divided by [`ELSEWHERE`] times the run's best speedup so far over
+/// the leader.
 fn behind_uneven(run: &Course, leader: &Leader) -> Option<Behind> {
     let &(now, own) = run.points.last()?;
     let course = &leader.course;
@@ -289,15 +298,11 @@ fn behind_uneven(run: &Course, leader: &Leader) -> Option<Behind> {
     }
     let at = course.when(own);
     let so_far = at / now;
-    let lately = |part: f64| (at - course.when(run.until(part * now))) / ((1.0 - part) * now);
-    let at_best = so_far.max(lately(0.5)).max(lately(0.75));
+    let recent = |part: f64| (at - course.when(run.until(part * now))) / ((1.0 - part) * now);
+    let at_best = so_far.max(recent(0.5)).max(recent(0.75));
     let rest = course.end() - at;
     let at_most = course.end() / (now + rest / (at_best * ELSEWHERE));
-    (at_most < WORTH).then(|| Behind {
-        after: own / all,
-        estimate: so_far * leader.speedup,
-        at_most: (SAID * at_most).min(WORTH) * leader.speedup,
-    })
+    (at_most < WORTH).then(|| leader.behind(own / all, so_far, at_most))
 }
 
 /// How fast a run is beside the leader if it goes on at its best pace, and it has settled.

@@ -55,7 +55,7 @@ pub fn contradictions(advice: &Advice) -> Vec<String> {
         if let Some(factor) = bounds.without_waiting {
             let reached = chosen.first().map_or(1.0, |choice| choice.speedup);
             check(
-                reached <= factor || text.contains("changes more than that"),
+                reached <= factor || text.contains("goes beyond that"),
                 format!("{factor} without waiting, and {reached} reached"),
             );
         }

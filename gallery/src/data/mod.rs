@@ -147,8 +147,7 @@ impl Words {
 
     /// The integer at a place.
     pub fn get(&self, index: usize) -> u32 {
-        let bytes = self.0[index * 4..index * 4 + 4].try_into();
-        u32::from_le_bytes(bytes.expect("four bytes"))
+        u32::from_le_bytes(self.0.as_chunks().0[index])
     }
 
     /// How many there are.
@@ -163,9 +162,7 @@ impl Words {
 
     /// The integers, one after the other.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.0
-            .chunks_exact(4)
-            .map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+        self.0.as_chunks().0.iter().copied().map(u32::from_le_bytes)
     }
 }
 

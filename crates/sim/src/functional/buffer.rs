@@ -1,14 +1,14 @@
 //! A simulated device's memory of one buffer: pages that exist once they are written.
 //!
-//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing. A page that is read over
-//! and over exists, too, since evaluating is the slower way.
+//! Until then a read evaluates the buffer's [`Fill`], so that a table of a gigabyte costs nothing. Where that is a function, a
+//! page that is read over and over exists, too, since calling it is the slower way.
 //! Memory is made of relaxed atomics, because work-groups run in parallel and share it; a kernel without
 //! races sees plain memory.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use crate::device::Fill;
+use crate::device::{Fill, Pattern};
 use crate::home::Home;
 use crate::ir::Type;
 use crate::simulator::Reservation;
@@ -20,7 +20,7 @@ const PAGE: u64 = 1 << 12;
 /// Pages of a book. Books exist once something in them is touched, so that the pages that do not exist cost next to nothing.
 const BOOK: u64 = 64;
 
-/// Reads of a page that does not exist, until it does: about as many as evaluate all of it twice.
+/// Reads of a page of a function's values that does not exist, until it does: about as many as evaluate all of it twice.
 const READS: u32 = PAGE as u32 / 2;
 
 /// The content of a byte that was never written, if nothing checks for that: wrong results rather than lucky ones.
@@ -33,6 +33,8 @@ pub struct BufferMemory {
     bytes: u64,
     fill: Fill,
     books: Box<[OnceLock<Box<Book>>]>,
+    /// Whether it has pages.
+    has_pages: AtomicBool,
     /// The device's memory that it takes, if that is counted.
     reservation: Option<Reservation>,
     /// The stack of a card in whose memory it lies.
@@ -69,6 +71,7 @@ impl BufferMemory {
             bytes,
             fill,
             books: (0..books).map(|_| OnceLock::new()).collect(),
+            has_pages: AtomicBool::new(false),
             reservation: None,
             stack: 0,
             home: Home::Device,
@@ -142,7 +145,19 @@ impl BufferMemory {
     /// A page, which exists from now on.
     #[inline]
     fn made(&self, page: u64) -> &Page {
-        self.book(page).pages[(page % BOOK) as usize].get_or_init(|| self.page(page))
+        self.book(page).pages[(page % BOOK) as usize].get_or_init(|| {
+            self.has_pages.store(true, Ordering::Relaxed);
+            self.page(page)
+        })
+    }
+
+    /// The bytes that it is filled with, as long as nothing is written: many are read at once from these, however far apart.
+    #[inline]
+    pub(super) fn only_fill(&self) -> Option<&[u8]> {
+        match &self.fill {
+            Fill::Bytes(bytes) if !self.has_pages.load(Ordering::Relaxed) => Some(bytes),
+            _ => None,
+        }
     }
 
     /// The pages of which this or another buffer has some, up to a byte.
@@ -193,15 +208,21 @@ impl BufferMemory {
     }
 
     /// Reads from a page that does not exist, which may make it.
+    #[inline]
     fn read_unwritten(&self, offset: u64, size: u32) -> u64 {
+        match &self.fill {
+            Fill::Pattern(Pattern::Function(_)) => self.read_of_function(offset, size),
+            _ => self.unwritten(offset, size),
+        }
+    }
+
+    fn read_of_function(&self, offset: u64, size: u32) -> u64 {
         let index = offset / PAGE;
         let reads = &self.book(index).reads[(index % BOOK) as usize];
         match reads.load(Ordering::Relaxed) {
-            many if many >= READS && !self.starts_uninitialized() => {
-                self.made(index).read((offset % PAGE) as usize, size)
-            }
+            READS.. => self.made(index).read((offset % PAGE) as usize, size),
             few => {
-                reads.store(few.saturating_add(1), Ordering::Relaxed);
+                reads.store(few + 1, Ordering::Relaxed);
                 self.unwritten(offset, size)
             }
         }
@@ -210,14 +231,22 @@ impl BufferMemory {
     /// The value of bytes in a page that does not exist.
     fn unwritten(&self, offset: u64, size: u32) -> u64 {
         let element = u64::from(self.element.bytes());
+        let by_bytes = || {
+            (0..u64::from(size)).rev().fold(0, |bits, byte| {
+                bits << 8 | u64::from(self.unwritten_byte(offset + byte))
+            })
+        };
         match &self.fill {
             Fill::Pattern(pattern) if u64::from(size) <= element => {
                 let bits = pattern.bits(self.element, offset / element) >> (offset % element * 8);
                 bits & (u64::MAX >> (64 - size * 8))
             }
-            _ => (0..u64::from(size)).rev().fold(0, |bits, byte| {
-                bits << 8 | u64::from(self.unwritten_byte(offset + byte))
-            }),
+            Fill::Bytes(bytes) => {
+                let start = offset as usize;
+                let found = bytes.get(start..start + size as usize);
+                found.map_or_else(by_bytes, little_endian)
+            }
+            _ => by_bytes(),
         }
     }
 
@@ -275,6 +304,7 @@ impl BufferMemory {
             bytes: self.bytes,
             fill: self.fill.clone(),
             books: self.books.iter().map(copy).collect(),
+            has_pages: AtomicBool::new(self.has_pages.load(Ordering::Relaxed)),
             reservation: None,
             stack: self.stack,
             home: self.home.clone(),
@@ -358,6 +388,18 @@ impl BufferMemory {
             self.write(start, size, u64::from_le_bytes(bits));
             self.mark_written(start, size);
         }
+    }
+}
+
+/// The number that 1, 2, 4 or 8 bytes hold.
+#[inline]
+pub(super) fn little_endian(bytes: &[u8]) -> u64 {
+    match *bytes {
+        [a] => u64::from(a),
+        [a, b] => u64::from(u16::from_le_bytes([a, b])),
+        [a, b, c, d] => u64::from(u32::from_le_bytes([a, b, c, d])),
+        [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => 0,
     }
 }
 
@@ -480,8 +522,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_over_and_over_exists_and_is_the_same() {
-        let fill = || Fill::Pattern(Pattern::Steps { first: 9, step: 3 });
+    fn a_page_of_a_function_that_is_read_over_and_over_exists_and_is_the_same() {
+        let steps = Arc::new(|index| 9 + 3 * index);
+        let fill = || Fill::Pattern(Pattern::Function(steps.clone()));
         let memory = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
         let other = BufferMemory::new(Type::I64, 1 << 14, fill()).expect("fits");
         for read in 0..=u64::from(READS) {

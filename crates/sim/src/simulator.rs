@@ -102,7 +102,7 @@ impl Simulator {
     }
 
     /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
-    /// launch takes no time. For tools that check in a way of their own: they hold the data of several launches at once, so
+    /// launch takes no time, and commands run on the thread that submits them. For tools that check in a way of their own: they hold the data of several launches at once, so
     /// that each buffer alone has to fit the device's memory, and not all of them together.
     pub fn custom(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
         Simulator::on_card(description, options, clock, 1, false)
@@ -301,6 +301,11 @@ impl HostSide for SharedSide {
 }
 
 impl Shared {
+    /// Whether it is a tool's own device without a clock.
+    pub(super) fn only_checks(&self) -> bool {
+        self.clock.is_none() && !self.has_limit
+    }
+
     pub(super) fn launch(&self, program: &Program, launch: &Launch) -> Result<(Timing, String)> {
         let kernel = program.kernel();
         launch.check(kernel, &self.description)?;

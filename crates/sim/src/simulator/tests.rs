@@ -143,6 +143,31 @@ fn memory_is_limited_and_given_back() {
 }
 
 #[test]
+fn a_checker_of_its_own_kind_has_run_what_was_submitted() {
+    let device = Simulator::custom(
+        Simulator::untimed().description().clone(),
+        Options::CHECKING,
+        None,
+    );
+    let program = program(&device, INCREMENT);
+    let queue = device.queue().expect("a queue");
+    let data = TypedBuffer::from_slice(&device, &[1i32; 8]).expect("fits");
+    let add = |by: u64| {
+        let arguments = vec![
+            Argument::Buffer(data.buffer().clone()),
+            Argument::Scalar(Type::I32, by),
+        ];
+        queue.submit(
+            Command::Launch(program.clone(), Launch::new(1, 8, arguments)),
+            &[],
+        )
+    };
+    let events = [add(2), add(3)];
+    assert!(events.iter().all(crate::device::Event::has_ended));
+    assert_eq!(data.read(queue.as_ref()).expect("read"), [6; 8]);
+}
+
+#[test]
 fn launches_are_checked_before_they_run() {
     let device = Simulator::untimed();
     let program = program(&device, INCREMENT);

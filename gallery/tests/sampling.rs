@@ -30,7 +30,7 @@ fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime
     let launch = || bound.prepare(&device).expect("it fits").launch;
     let timer = Timer::new(model).with_cache(CacheState::Flushed);
     let code = timer.compile(&plain, &launch()).expect("it compiles");
-    let survey = timer.survey(&workload.kernel, &launch()).map(Arc::new);
+    let survey = timer.survey(&workload.kernel, &launch(), None).map(Arc::new);
     let whole = timer.clone().with_cores(Cores::All).run(&code, &launch());
     let sample = |seed| {
         let timer = timer.clone().with_survey(survey.clone()).with_seed(seed);

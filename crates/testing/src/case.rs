@@ -110,6 +110,7 @@ impl Case {
                 kernel: Arc::new(kernel),
                 original: None,
                 placed: None,
+                divides: None,
             },
         }))
     }

@@ -141,6 +141,7 @@ impl Tables {
             given: self.given,
             original: None,
             placed: None,
+            divides: None,
         }
     }
 }

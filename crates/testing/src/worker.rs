@@ -270,6 +270,7 @@ impl State {
             given,
             original: None,
             placed: None,
+            divides: None,
         };
         let failed = |error: Error| request_failed(&error.to_string());
         let (launch, memories) = bind(&workload).map_err(failed)?;

@@ -74,7 +74,7 @@ fn rate(bench: &SimulatedBench, timer: &Timer, case: &Case, threads: usize) -> R
     let workload = case.chosen()?.workload()?;
     let plain = tune::plain(bench, &workload)?;
     let bound = workload.bind(bench.device())?;
-    let survey = timer.survey(&plain, &bound.prepare(bench.device())?.launch);
+    let survey = timer.survey(&plain, &bound.prepare(bench.device())?.launch, None);
     let timer = timer.clone().with_survey(survey.map(Arc::new));
     let run = |_: &usize| -> Result<f64> {
         let launch = bound.prepare(bench.device())?.launch;

@@ -35,6 +35,8 @@ pub(crate) struct Noted {
     pub is_noted: fn(line: u64, one_in: u64) -> bool,
     /// The sampling interval: about every n-th line is noted.
     pub one_in: u64,
+    /// The steps of a sub-group after which no more of its iterations are looked at.
+    pub most_steps: u64,
 }
 
 impl Request {
@@ -62,8 +64,8 @@ impl Request {
 }
 
 impl CompiledKernel {
-    /// Runs these work-groups of a launch that has passed [`Launch::check`]: the steps of each one's sub-groups and their
-    /// requests, in the given order. Their accesses are noted in `footprint`, too.
+    /// Runs these work-groups of a launch that has passed [`Launch::check`], as far as is to be noted: the steps of each one's
+    /// sub-groups and their requests, in the given order. Their accesses are noted in `footprint`, too.
     ///
     /// # Errors
     /// As those of [`CompiledKernel::steps_of`].
@@ -105,6 +107,10 @@ struct Noting<'f> {
 }
 
 impl Observer for Noting<'_> {
+    fn has_enough(&self, steps: u64) -> bool {
+        steps > self.noted.most_steps
+    }
+
     fn op(
         &mut self,
         op: &LaneOp,

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::atomics;
 use super::sample::are_there;
@@ -16,6 +17,9 @@ use super::worker::Worker;
 use crate::device::{Counters, Launch};
 use crate::ir::Kernel;
 use crate::{Error, Result};
+
+/// A launch that takes less runs on one thread: waking others takes as long.
+const WORTH_THREADS: Duration = Duration::from_micros(200);
 
 /// A kernel, compiled for this engine.
 #[derive(Debug)]
@@ -60,6 +64,11 @@ impl CompiledKernel {
 
     pub(super) fn tape(&self) -> &Tape {
         &self.tape
+    }
+
+    /// Whether its sub-groups wait for each other.
+    pub(crate) fn has_barriers(&self) -> bool {
+        self.tape.has_barriers
     }
 
     /// The kernel.
@@ -145,22 +154,24 @@ impl CompiledKernel {
             };
             ran.err()
         } else {
-            match groups {
-                // One work-group needs no other thread.
-                Groups::All if launch.group_count() == 1 => run(&mut None, 0),
-                Groups::OneByOne => {
-                    let mut worker = None;
-                    (0..launch.group_count()).find_map(|number| run(&mut worker, number))
-                }
-                Groups::All => (0..launch.group_count())
-                    .into_par_iter()
-                    .map_init(|| None, run)
-                    .find_map_first(|error| error),
-                Groups::Some(numbers) => {
-                    let numbers = numbers.par_iter().copied();
-                    numbers.map_init(|| None, run).find_map_first(|error| error)
-                }
+            let (count, numbers) = match groups {
+                Groups::All | Groups::OneByOne => (launch.group_count(), None),
+                Groups::Some(numbers) => (numbers.len() as u64, Some(numbers)),
+            };
+            let number = |at: u64| numbers.map_or(at, |numbers| numbers[at as usize]);
+            let started = Instant::now();
+            let (mut worker, mut error, mut next) = (None, None, 0);
+            while error.is_none()
+                && next < count
+                && (*groups == Groups::OneByOne || started.elapsed() < WORTH_THREADS)
+            {
+                error = run(&mut worker, number(next));
+                next += 1;
             }
+            error.or_else(|| {
+                let rest = (next..count).into_par_iter().map(number);
+                rest.map_init(|| None, run).find_map_first(|error| error)
+            })
         };
         match error {
             Some(error) => Err(error),

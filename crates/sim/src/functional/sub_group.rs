@@ -52,6 +52,11 @@ pub trait Observer {
     /// No lane is left in the loop that ends at this step.
     fn end_loop(&mut self, _step: usize, _sub_group: &SubGroup) {}
 
+    /// Whether nothing more is to be seen of a sub-group that has taken so many steps: it ends with this iteration.
+    fn has_enough(&self, _steps: u64) -> bool {
+        false
+    }
+
     /// Each first slot is about to take the value of each second one, on the lanes of `mask`.
     fn assign(
         &mut self,
@@ -356,6 +361,9 @@ impl Runner {
                             step + 1
                         };
                     } else {
+                        if observer.has_enough(self.steps) {
+                            return Ok(Stop::Ended);
+                        }
                         self.active = next;
                         step = *body;
                         if group.state.may_spin && self.is_waiting(group) {

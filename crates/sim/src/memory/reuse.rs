@@ -121,6 +121,7 @@ pub(crate) fn noted(model: &DeviceModel, one_in: u64) -> Noted {
         sector: *model.l2.sector,
         is_noted: takes_part,
         one_in,
+        most_steps: u64::MAX,
     }
 }
 
@@ -137,6 +138,11 @@ enum Found {
     Shared,
 }
 
+/// The numbers of a buffer's lines of so many bytes.
+fn lines_of(buffer: &Range<u64>, line: u64) -> Range<u64> {
+    buffer.start / line..buffer.end.div_ceil(line)
+}
+
 /// A buffer while it is counted.
 struct Counting {
     lines: Range<u64>,
@@ -151,7 +157,7 @@ struct Counting {
 
 impl Counting {
     fn new(buffer: &Range<u64>, line: u64) -> Counting {
-        let lines = buffer.start / line..buffer.end.div_ceil(line);
+        let lines = lines_of(buffer, line);
         let count = (lines.end - lines.start).max(1);
         let region = count.div_ceil(REGIONS).max(REGION);
         Counting {
@@ -267,6 +273,12 @@ impl Reuse {
                 .map(|buffer| Arc::new(buffer.done(requests.one_in)))
                 .collect(),
         }
+    }
+
+    /// Whether the buffers of which any is found are among these, with lines of so many bytes.
+    pub(crate) fn is_of(&self, buffers: &[Range<u64>], line: u64) -> bool {
+        let lines: Vec<Range<u64>> = buffers.iter().map(|buffer| lines_of(buffer, line)).collect();
+        self.buffers().all(|buffer| lines.contains(&buffer.lines))
     }
 
     /// The buffers of which any is found.
@@ -459,6 +471,17 @@ mod tests {
         let regions = buffer.regions() as f64;
         let of_region = |region| buffer.hit_rate(region, part * requests / regions, part * requests);
         (0..buffer.regions()).map(of_region).sum::<f64>() / regions
+    }
+
+    #[test]
+    fn it_is_of_buffers_as_long_as_those_of_which_something_is_found() {
+        let line = *built_in("h200", &[]).expect("a model").l2.line;
+        let found = reuse(3168, 200_000, 4, |group, at| spread(group * 512 + at) % 200_000);
+        let of = |lines: u64| found.is_of(&[1 << 40..(1 << 40) + line, 0..lines * line], line);
+        assert!(of(200_000) && !of(200_001) && !of(199_999));
+        // Nothing is found of a buffer whose lines are asked for once.
+        let nothing = reuse(4, 4 * 512, 1, |group, at| group * 512 + at);
+        assert!(nothing.is_of(&[], line));
     }
 
     #[test]

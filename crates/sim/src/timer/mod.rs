@@ -155,13 +155,13 @@ impl Timer {
     }
 
     /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
-    /// it takes too long.
-    pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch) -> Option<Survey> {
+    /// it takes too long. What they find in L2 is that of another launch of the same work, if its survey is `known`.
+    pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch, known: Option<&Survey>) -> Option<Survey> {
         // So few are all simulated in any case; but the lines that they leave in L2 matter.
         let kept = self.cache == CacheState::Kept;
         let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept;
         is_worth_it
-            .then(|| Survey::of(self, kernel, launch, kept))
+            .then(|| Survey::of(self, kernel, launch, kept, known))
             .flatten()
     }
 

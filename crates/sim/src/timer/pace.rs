@@ -203,7 +203,7 @@ impl Pace {
     }
 
     /// A run has ended, with a speedup over the first one, which is that of the kernel without a plan.
-    pub fn ended(&mut self, course: Course, speedup: f64) {
+    pub fn ended(&mut self, course: &Course, speedup: f64) {
         let of_a_group = course.done() * f64::from(course.cores) / course.groups.max(1) as f64;
         if self.of_a_group == 0.0 {
             self.of_a_group = of_a_group;
@@ -216,11 +216,15 @@ impl Pace {
         if !is_comparable || !leads || course.done() == 0.0 {
             return;
         }
+        let leader = || Leader {
+            course: course.clone(),
+            speedup,
+        };
         if course.is_steady() {
-            self.steady = Some(Leader { course, speedup });
+            self.steady = Some(leader());
             self.uneven = None;
         } else if course.until(course.end() / 2.0) <= MOST_IN_HALF * course.done() {
-            self.uneven = Some(Leader { course, speedup });
+            self.uneven = Some(leader());
         }
     }
 
@@ -464,8 +468,8 @@ mod tests {
 
     fn pace() -> Pace {
         let mut pace = Pace::new(Vec::new());
-        pace.ended(run(4, 2e6, 1000.0), 1.0);
-        pace.ended(run(4, 1e6, 1000.0), 2.0);
+        pace.ended(&run(4, 2e6, 1000.0), 1.0);
+        pace.ended(&run(4, 1e6, 1000.0), 2.0);
         pace
     }
 
@@ -533,8 +537,8 @@ mod tests {
         let mut plain = run(4, 2e6, 1000.0);
         plain.points[8].1 = 0.0;
         let mut pace = Pace::new(Vec::new());
-        pace.ended(plain, 1.0);
-        pace.ended(leader, 2.0);
+        pace.ended(&plain, 1.0);
+        pace.ended(&leader, 2.0);
         pace
     }
 
@@ -559,14 +563,14 @@ mod tests {
     fn nothing_is_held_against_who_ends_with_a_few_long_work_groups_or_does_something_else() {
         assert_eq!(uneven(0.9).behind(&run(4, 2e5, 20.0)), None);
         let mut pace = Pace::new(Vec::new());
-        pace.ended(run(4, 2e6, 1000.0), 1.0);
+        pace.ended(&run(4, 2e6, 1000.0), 1.0);
         pace.steady = None;
-        pace.ended(run(4, 1e6, 900.0), 2.0);
+        pace.ended(&run(4, 1e6, 900.0), 2.0);
         assert_eq!(pace.behind(&run(4, 2e5, 20.0)), None);
         // Where no progress is counted nobody leads.
         let mut pace = Pace::new(Vec::new());
-        pace.ended(run(4, 2e6, 0.0), 1.0);
-        pace.ended(run(4, 1e6, 0.0), 2.0);
+        pace.ended(&run(4, 2e6, 0.0), 1.0);
+        pace.ended(&run(4, 1e6, 0.0), 2.0);
         assert!(!pace.has_leader() && pace.behind(&run(4, 3e6, 0.0)).is_none());
     }
 }

@@ -12,16 +12,17 @@
 //! The same pass notes which lines the work-groups ask for. From these it follows what they bring to L2 for each other: see
 //! [`Reuse`].
 
+mod runs;
+
 use std::sync::Arc;
 
+use self::runs::Runs;
 use super::Timer;
 use super::run::{held, meets_others};
 use super::slowest::Moments;
 use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
-use crate::functional::{
-    CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
-};
+use crate::functional::Noted;
 use crate::ir::{Kernel, OpKind, Space};
 use crate::memory::{Requests, Reuse, noted, spread, stays_in_l2};
 use crate::model::DeviceModel;
@@ -42,11 +43,17 @@ const NOTED: f64 = 2e6;
 const MOST_ONE_IN: u64 = 64;
 
 /// Work-groups that have as much to do as each other bring little for each other if no more than this part of the requests of
-/// some is for lines that another one of them has asked for, of buffers that L2 cannot keep.
+/// [`FIRST`] is for lines that another one of them has asked for, of buffers that L2 cannot keep.
 const SHARED: f64 = 0.05;
+
+/// Steps of work-groups of equal work that are looked at to find that out: a tenth of a second.
+const LOOKED_AT: u64 = 500_000;
 
 /// How many times [`MOST`] steps the work-groups take at most that are resident at once.
 const FEW_TIMES: u64 = 4;
+
+/// How many times L2 has been filled when work-groups that all do the same find as much in it as later.
+const FILLED: f64 = 4.0;
 
 /// Strata of a window.
 const STRATA: usize = 8;
@@ -80,131 +87,123 @@ impl Survey {
     /// matter. Where the work-groups differ, or go where data lead them, it is found out, too, what they bring for each other.
     /// They may write to the launch's buffers, but not the right data. None if that takes too long, or work-groups wait for
     /// others.
-    pub(super) fn of(timer: &Timer, kernel: &Arc<Kernel>, launch: &Launch, kept: bool) -> Option<Survey> {
+    ///
+    /// What they bring for each other is taken from the survey of the same work in other work-groups, if that is `known`: nearly
+    /// the same requests come in nearly the same order.
+    pub(super) fn of(
+        timer: &Timer,
+        kernel: &Arc<Kernel>,
+        launch: &Launch,
+        kept: bool,
+        known: Option<&Survey>,
+    ) -> Option<Survey> {
         let model = timer.model();
-        let sub_group_size = launch.sub_group_size(kernel, &model.description());
-        let options = Options {
-            prefetch_bounds: PrefetchBounds::Free,
-            operation_limit: MOST,
-            ..Options::FAST
-        };
-        let compiled = CompiledKernel::of_addresses(Arc::clone(kernel));
-        let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
-        let buffers = state.extents();
-        let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.end - buffer.start).collect();
-        let line = *model.l2.line;
+        let mut runs = Runs::new(model, kernel, launch, kept, MOST)?;
         let stays = stays_in_l2(model);
-        let footprint = match kept {
-            true => Footprint::new(&sizes, line, stays + line),
-            false => None,
-        };
-        let count = |groups: &[u64]| -> Option<Vec<(u64, u64)>> {
-            let work = compiled.steps_of(launch, sub_group_size, options, groups, footprint.as_ref());
-            Some(groups.iter().copied().zip(work.ok()?).collect())
-        };
         let of = launch.group_count();
-        let sum = |counted: &[(u64, u64)]| counted.iter().map(|&(_, work)| work).sum::<u64>();
         let few = FIRST.min(of);
-        let mut counted: Vec<(u64, u64)> = Vec::new();
+        let meets = meets_others(kernel);
+        let bytes = runs.bytes();
+        let holds = |reuse: &Reuse| reuse.is_of(runs.buffers(), *model.l2.line);
+        let known = known.filter(|known| known.of > FIRST && known.reuse.as_deref().is_none_or(holds));
+        // Whether requests are noted even if the work-groups are alike.
+        let notes = known.is_none() && of > few && bytes > stays && (meets || follows_data(kernel));
+        let (cores, places, l1_bytes) = held(model, &timer.compile(kernel, launch).ok()?, launch).ok()?;
+        let resident = (cores * places) as u64;
         // Where no branch depends on who takes it, some tell as much as all.
         let are_same = Divergence::of_launch(kernel).is_nowhere();
+        let mut survey = Survey {
+            counted: Vec::new(),
+            of,
+            touched: None,
+            reuse: known.and_then(Survey::reuse),
+        };
         // Evenly spread, and then those in between.
+        let mut even: Vec<u64> = Vec::new();
+        let mut lines = None;
         for step in [16, 8, 4, 2, 1] {
             let next = (0..few).filter(|at| at % step == 0 && (step == 16 || at % (2 * step) != 0));
             let next: Vec<u64> = next.map(|at| at * of / few).collect();
-            counted.extend(count(&next)?);
-            let is_enough = are_same && footprint.as_ref().is_none_or(Footprint::is_full);
-            if is_enough || sum(&counted) > MOST {
+            match lines {
+                Some(lines) => runs.note(&next, lines)?,
+                None => runs.count(&next)?,
+            }
+            even.extend(next);
+            survey.counted = runs.counted(&even);
+            let steps: u64 = survey.counted.iter().map(|&(_, work)| work).sum();
+            let is_seen = !notes || steps > LOOKED_AT && lines.is_some();
+            if are_same && is_seen && runs.have_touched_enough() || steps > MOST {
                 break;
             }
-        }
-        counted.sort_unstable();
-        // Work-groups outside the counted ones are assumed to touch no common memory.
-        let touched = |counted: usize| {
-            let bytes = footprint.as_ref()?.bytes();
-            Some((bytes as f64 * of as f64 / counted.max(1) as f64) as u64)
-        };
-        let mut survey = Survey {
-            touched: touched(counted.len()),
-            reuse: None,
-            counted,
-            of,
-        };
-        let differ = survey.spread() > SAME;
-        let is_alike = !differ && !meets_others(kernel);
-        let is_large = sizes.iter().sum::<u64>() > stays && !survey.touches_at_most(stays);
-        if of <= few || is_alike && !(is_large && follows_data(kernel)) {
-            return Some(survey);
-        }
-        let requests = |groups: &[u64], noted: Noted| {
-            let touched = footprint.as_ref();
-            let runs = compiled.requests_of(launch, sub_group_size, options, groups, noted, touched);
-            Some(runs.ok()?.into_iter().unzip::<u64, _, Vec<u64>, Vec<_>>())
-        };
-        if is_alike {
-            let some: Vec<u64> = (0..few).map(|at| at * of / few).collect();
-            let (_, asked) = requests(&some, survey.one_in(few, model))?;
-            let large = buffers.iter().filter(|buffer| buffer.end - buffer.start > stays);
-            let large: Vec<_> = large
-                .map(|buffer| buffer.start / line..buffer.end.div_ceil(line))
-                .collect();
-            if found_by_others(&asked, |at| large.iter().any(|lines| lines.contains(&at))) <= SHARED {
-                return Some(survey);
+            if notes && lines.is_none() {
+                lines = Some(survey.lines(model, survey.noted(resident)));
             }
         }
-        if is_large {
-            let code = timer.compile(kernel, launch).ok()?;
-            let (cores, places, l1_bytes) = held(model, &code, launch).ok()?;
-            let (noted, one_in) = survey.noted((cores * places) as u64, model);
-            let (steps, groups) = requests(&(0..noted).collect::<Vec<u64>>(), one_in)?;
+        survey.touched = runs.touched_by(of);
+        let differ = survey.spread() > SAME;
+        let is_alike = !differ && !meets;
+        let is_large = bytes > stays && !survey.touches_at_most(stays);
+        if of <= few || is_alike && !(notes && is_large && runs.found_by_others(stays, few) > SHARED) {
+            return Some(survey);
+        }
+        if is_large && known.is_none() {
+            let noted = survey.noted(resident);
+            let lines = lines.unwrap_or_else(|| survey.lines(model, noted));
+            let first: Vec<u64> = (0..noted).collect();
+            let lines = match are_same && !runs.have_barriers() {
+                true => Noted {
+                    most_steps: (survey.until_full(stays) * runs.steps_of_sub_group()) as u64,
+                    ..lines
+                },
+                false => lines,
+            };
+            runs.note(&first, lines)?;
             let requests = Requests {
-                groups,
-                one_in: one_in.one_in,
-                buffers,
+                groups: runs.take_requests(&first),
+                one_in: lines.one_in,
+                buffers: runs.buffers().to_vec(),
                 cores,
                 places,
                 l1_bytes,
             };
             survey.reuse = Some(Arc::new(Reuse::of(model, &requests)));
             if noted == of {
-                let mut counted: Vec<(u64, u64)> = (0..).zip(steps).collect();
-                // A second time they may have less to do.
-                for &(group, work) in &survey.counted {
-                    counted[group as usize].1 = work;
-                }
-                survey.touched = touched(counted.len());
-                survey.counted = counted;
+                survey.counted = runs.counted(&first);
+                survey.touched = runs.touched_by(of);
                 return Some(survey);
             }
         }
         if differ {
             let step = (survey.steps() / MOST as f64) as u64 + 1;
-            let known = &survey.counted;
-            let more: Vec<u64> = (0..of.div_ceil(step))
-                .map(|at| at * step + spread(at) % step)
-                .filter(|group| {
-                    *group < of && known.binary_search_by_key(group, |&(known, _)| known).is_err()
-                })
-                .collect();
-            survey.counted.extend(count(&more)?);
-            survey.counted.sort_unstable();
-            survey.touched = touched(survey.counted.len());
+            let more = (0..of.div_ceil(step)).map(|at| at * step + spread(at) % step);
+            let more: Vec<u64> = more.filter(|group| *group < of).collect();
+            runs.count(&more)?;
+            even.extend(more);
+            survey.counted = runs.counted(&even);
+            survey.touched = runs.touched_by(of);
         }
         Some(survey)
     }
 
-    /// How many of the first work-groups are run to find out what they bring for each other, and which lines are noted. All, or
-    /// as many as have [`MOST`] steps; but of those that are `resident` at once, which fill the caches together, [`FEW_TIMES`]
-    /// as many.
-    fn noted(&self, resident: u64, model: &DeviceModel) -> (u64, Noted) {
+    /// How many of the first work-groups are run to find out what they bring for each other. All, or as many as have [`MOST`]
+    /// steps; but of those that are `resident` at once, which fill the caches together, [`FEW_TIMES`] as many.
+    fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;
         let most = (MOST as f64 / of_group.max(1.0)) as u64;
-        let groups = resident.min(FEW_TIMES * most).max(most).clamp(1, self.of);
-        (groups, self.one_in(groups, model))
+        resident.min(FEW_TIMES * most).max(most).clamp(1, self.of)
+    }
+
+    /// The part of work-groups that all do the same after which L2, which keeps so many bytes, has been filled [`FILLED`] times:
+    /// the rest finds as much in it.
+    fn until_full(&self, keeps: u64) -> f64 {
+        match self.touched {
+            Some(touched) if self.steps() > MOST as f64 / 4.0 => FILLED * keeps as f64 / touched as f64,
+            _ => f64::INFINITY,
+        }
     }
 
     /// The lines to note when this many work-groups run.
-    fn one_in(&self, groups: u64, model: &DeviceModel) -> Noted {
+    fn lines(&self, model: &DeviceModel, groups: u64) -> Noted {
         let of_group = self.steps() / self.of as f64;
         let one_in = (of_group * groups as f64 / NOTED).max(1.0) as u64;
         noted(model, one_in.next_power_of_two().min(MOST_ONE_IN))
@@ -278,19 +277,6 @@ fn follows_data(kernel: &Kernel) -> bool {
         }
     });
     follows
-}
-
-/// The part of the work-groups' requests for some lines that are for such as another one of them has asked for before.
-fn found_by_others(groups: &[Vec<Vec<Request>>], is_one: impl Fn(u64) -> bool) -> f64 {
-    let mut first: FastMap<usize> = FastMap::default();
-    let (mut asked, mut found) = (0u64, 0u64);
-    for (group, requests) in groups.iter().enumerate() {
-        for request in requests.iter().flatten().filter(|request| is_one(request.line())) {
-            asked += 1;
-            found += u64::from(*first.entry(request.line()).or_insert(group) != group);
-        }
-    }
-    found as f64 / asked.max(1) as f64
 }
 
 /// The work-group of a stratum, in order of work, whose work is nearest to the mean; or one of the half of them around it.

@@ -52,7 +52,7 @@ impl Bench {
         let kernel = Arc::new(ir::read(text, "test.hsir").unwrap_or_else(|error| panic!("{error}\n{text}")));
         let launch = Launch::new(groups, group, arguments);
         let timer = self.timer.clone().with_cache(CacheState::Kept);
-        let survey = timer.survey(&kernel, &launch).map(Arc::new);
+        let survey = timer.survey(&kernel, &launch, None).map(Arc::new);
         let code = timer.compile(&kernel, &launch).expect("compiles");
         timer.with_survey(survey).run(&code, &launch).expect("runs")
     }
@@ -677,12 +677,12 @@ fn a_kernel_that_is_surely_behind_is_given_up() {
     let Raced::Ended(slow, course) = race(&plain, &pace) else {
         panic!("nobody leads yet");
     };
-    pace.ended(course, 1.0);
+    pace.ended(&course, 1.0);
     let Raced::Ended(fast, course) = race(&planned, &pace) else {
         panic!("the faster one is behind");
     };
     let speedup = slow.nanoseconds / fast.nanoseconds;
-    pace.ended(course, speedup);
+    pace.ended(&course, speedup);
     let Raced::Behind(behind) = race(&plain, &pace) else {
         panic!("the plain kernel is not given up");
     };

@@ -138,6 +138,7 @@ fn workload(
         group: geometry.group,
         original: None,
         placed: None,
+        divides: None,
     })
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
-use crate::report::number;
+use crate::report::{Geometry, number};
 
 /// A kernel, its geometry, and the argument of each of its parameters.
 #[derive(Clone, Debug)]
@@ -32,6 +32,9 @@ pub struct Workload {
     /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
     /// of `given`.
     pub placed: Option<Arc<Placed>>,
+    /// The kernel and the geometry whose work this is, divided into other work-groups, if it is: what is found out about that
+    /// launch's memory holds here, too.
+    pub divides: Option<(Arc<Kernel>, Geometry)>,
 }
 
 /// Memory at addresses of a program's choosing.
@@ -146,6 +149,7 @@ impl Workload {
             given: Vec::new(),
             original: None,
             placed: None,
+            divides: None,
         }
     }
 

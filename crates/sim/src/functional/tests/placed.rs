@@ -127,6 +127,7 @@ fn what_a_launch_asks_for_is_noted_in_order() {
         sector: 8,
         is_noted: |line, one_in| line.is_multiple_of(one_in),
         one_in,
+        most_steps: u64::MAX,
     };
     let run = |one_in| {
         let found = compiled.requests_of(&case.launch, 32, case.options, &[0], noted(one_in), None);

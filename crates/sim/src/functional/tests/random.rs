@@ -343,21 +343,44 @@ fn steps_and_requests_are_the_same_without_most_arithmetic() {
         sector: 32,
         is_noted: |_, _| true,
         one_in: 1,
+        most_steps: u64::MAX,
     };
-    let mut skipped = 0;
+    let (mut skipped, mut cut) = (0, 0);
     for seed in seeds() {
         let case = random_case(seed, &inputs, 32);
-        let asked = |compiled: CompiledKernel| {
+        let asked = |compiled: &CompiledKernel, noted: Noted| {
             let asked = compiled.requests_of(&case.launch, 32, Options::FAST, &[0, 1], noted, None);
             asked.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", print(&case.kernel)))
         };
-        let whole = asked(CompiledKernel::new(Arc::clone(&case.kernel)));
+        let whole = asked(&CompiledKernel::new(Arc::clone(&case.kernel)), noted);
         let addresses = CompiledKernel::of_addresses(Arc::clone(&case.kernel));
         let steps = addresses.tape().steps.iter();
         skipped += steps.filter(|step| matches!(step, Step::Skip(_))).count();
-        assert!(whole == asked(addresses), "seed {seed}:\n{}", print(&case.kernel));
+        assert!(
+            whole == asked(&addresses, noted),
+            "seed {seed}:\n{}",
+            print(&case.kernel)
+        );
+        // Who has seen enough has seen the first of them.
+        if !addresses.has_barriers() {
+            let some = asked(
+                &addresses,
+                Noted {
+                    most_steps: 200,
+                    ..noted
+                },
+            );
+            for ((steps, all), (some_steps, some)) in whole.iter().zip(&some) {
+                assert!(some_steps <= steps, "seed {seed}");
+                for (all, some) in all.iter().zip(some) {
+                    assert!(all.starts_with(some), "seed {seed}:\n{}", print(&case.kernel));
+                }
+                cut += usize::from(some_steps < steps);
+            }
+        }
     }
     assert!(skipped > 1000, "only {skipped} times anything was left out");
+    assert!(cut > 20, "only {cut} work-groups ended early");
 }
 
 #[test]

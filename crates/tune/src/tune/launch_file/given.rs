@@ -142,6 +142,7 @@ impl LaunchFile {
             given: given.collect::<Result<_>>()?,
             original: None,
             placed: self.captured.as_ref().and_then(|captured| captured.placed()),
+            divides: None,
         })
     }
 

@@ -573,6 +573,7 @@ mod tests {
                 given: vec![Given::Scalar(Type::I32, 1)],
                 original: None,
                 placed: None,
+                divides: None,
             };
             workload.groups_promised(facts.cores, facts.registers_per_core)
         };

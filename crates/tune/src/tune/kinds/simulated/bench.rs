@@ -27,8 +27,9 @@ pub struct SimulatedBench {
     cache: CacheState,
     operation_limit: u64,
     has_large_registers: bool,
-    /// The work of the work-groups of a kernel's launch: that of the current search.
+    /// The work of the work-groups of a kernel's launch: that of the current search, and the same work elsewhere.
     survey: Last<Option<Arc<Survey>>, Geometry>,
+    elsewhere: Last<Option<Arc<Survey>>, Geometry>,
 }
 
 impl SimulatedBench {
@@ -44,6 +45,7 @@ impl SimulatedBench {
             operation_limit: options.operation_limit,
             has_large_registers: false,
             survey: Last::default(),
+            elsewhere: Last::default(),
             model,
         }
     }
@@ -80,10 +82,16 @@ impl SimulatedBench {
     /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
     /// the same under all.
     fn timer(&self, bound: &Bound) -> Result<Timer> {
-        let (kernel, geometry) = (&bound.workload().kernel, bound.workload().geometry());
-        let found = self.survey.known_or(kernel, geometry, || {
+        let workload = bound.workload();
+        let (kernel, geometry) = (&workload.kernel, workload.geometry());
+        let (last, known) = match &workload.divides {
+            Some((kernel, geometry)) => (&self.elsewhere, self.survey.known(kernel, geometry).flatten()),
+            None => (&self.survey, None),
+        };
+        let found = last.known_or(kernel, geometry, || {
             let launch = bound.prepare(&self.device)?.launch;
-            Ok(self.timer.survey(kernel, &launch).map(Arc::new))
+            let found = self.timer.survey(kernel, &launch, known.as_deref());
+            Ok(found.map(Arc::new))
         })?;
         Ok(self.timer.clone().with_survey(found))
     }

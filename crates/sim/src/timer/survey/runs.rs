@@ -1,0 +1,182 @@
+//! Work-groups of a launch that run without time, each once: their steps, the lines that they touch, and their requests.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::device::Launch;
+use crate::functional::{
+    CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
+};
+use crate::ir::Kernel;
+use crate::memory::stays_in_l2;
+use crate::model::DeviceModel;
+
+/// The requests of a work-group's sub-groups, in order.
+type Requested = Vec<Vec<Request>>;
+
+/// What is known of a launch's work-groups so far.
+pub(super) struct Runs<'l> {
+    compiled: CompiledKernel,
+    launch: &'l Launch,
+    sub_group_size: u32,
+    options: Options,
+    line: u64,
+    /// The addresses of the launch's buffers.
+    buffers: Vec<Range<u64>>,
+    /// The lines that all of them touch, as many as L2 can keep; none if that does not matter, or is too much to note.
+    footprint: Option<Footprint>,
+    steps: BTreeMap<u64, u64>,
+    requests: BTreeMap<u64, Requested>,
+}
+
+impl<'l> Runs<'l> {
+    /// None has run yet. The lines that they touch are noted where it matters what L2 has `kept`. Work-groups that take more
+    /// than `limit` steps are an error.
+    pub fn new(
+        model: &DeviceModel,
+        kernel: &Arc<Kernel>,
+        launch: &'l Launch,
+        kept: bool,
+        limit: u64,
+    ) -> Option<Runs<'l>> {
+        let sub_group_size = launch.sub_group_size(kernel, &model.description());
+        let options = Options {
+            prefetch_bounds: PrefetchBounds::Free,
+            operation_limit: limit,
+            ..Options::FAST
+        };
+        let state = LaunchState::new(kernel, launch, sub_group_size, options).ok()?;
+        let buffers = state.extents();
+        let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.end - buffer.start).collect();
+        let line = *model.l2.line;
+        let footprint = match kept {
+            true => Footprint::new(&sizes, line, stays_in_l2(model) + line),
+            false => None,
+        };
+        Some(Runs {
+            compiled: CompiledKernel::of_addresses(Arc::clone(kernel)),
+            launch,
+            sub_group_size,
+            options,
+            line,
+            buffers,
+            footprint,
+            steps: BTreeMap::new(),
+            requests: BTreeMap::new(),
+        })
+    }
+
+    /// Whether its sub-groups wait for each other.
+    pub fn have_barriers(&self) -> bool {
+        self.compiled.has_barriers()
+    }
+
+    /// The addresses of the launch's buffers.
+    pub fn buffers(&self) -> &[Range<u64>] {
+        &self.buffers
+    }
+
+    /// How many bytes these have.
+    pub fn bytes(&self) -> u64 {
+        self.buffers.iter().map(|buffer| buffer.end - buffer.start).sum()
+    }
+
+    /// Counts the steps of these work-groups. None if one goes wrong, or takes too long.
+    pub fn count(&mut self, groups: &[u64]) -> Option<()> {
+        let new: Vec<u64> = groups
+            .iter()
+            .copied()
+            .filter(|at| !self.steps.contains_key(at))
+            .collect();
+        let (launch, size) = (self.launch, self.sub_group_size);
+        let steps = self
+            .compiled
+            .steps_of(launch, size, self.options, &new, self.footprint.as_ref());
+        self.steps.extend(new.into_iter().zip(steps.ok()?));
+        Some(())
+    }
+
+    /// The same, and notes their requests for some lines: the same ones each time, and as many steps of each sub-group.
+    pub fn note(&mut self, groups: &[u64], lines: Noted) -> Option<()> {
+        let of_whole = lines.most_steps == u64::MAX;
+        if !of_whole {
+            self.requests.clear();
+        }
+        let is_new = |at: &u64| !self.requests.contains_key(at);
+        let new: Vec<u64> = groups.iter().copied().filter(is_new).collect();
+        let (launch, size) = (self.launch, self.sub_group_size);
+        let touched = self.footprint.as_ref();
+        let runs = self
+            .compiled
+            .requests_of(launch, size, self.options, &new, lines, touched);
+        for (group, (steps, requests)) in new.into_iter().zip(runs.ok()?) {
+            if of_whole {
+                // A second time it may have less to do.
+                self.steps.entry(group).or_insert(steps);
+            }
+            self.requests.insert(group, requests);
+        }
+        Some(())
+    }
+
+    /// Steps of a sub-group, on average.
+    pub fn steps_of_sub_group(&self) -> f64 {
+        let groups = self.steps.len().max(1) as f64;
+        let sub_groups = self.launch.group_items().div_ceil(u64::from(self.sub_group_size));
+        self.steps.values().sum::<u64>() as f64 / groups / sub_groups as f64
+    }
+
+    /// These work-groups that have run, and their steps, in order.
+    pub fn counted(&self, groups: &[u64]) -> Vec<(u64, u64)> {
+        let groups: BTreeSet<u64> = groups.iter().copied().collect();
+        let known = groups
+            .into_iter()
+            .filter_map(|at| Some((at, *self.steps.get(&at)?)));
+        known.collect()
+    }
+
+    /// Whether the lines that more of them touch do not matter.
+    pub fn have_touched_enough(&self) -> bool {
+        self.footprint.as_ref().is_none_or(Footprint::is_full)
+    }
+
+    /// Bytes of the lines that so many of them touch, at most: those that have not run are taken to touch no common memory.
+    pub fn touched_by(&self, all: u64) -> Option<u64> {
+        let bytes = self.footprint.as_ref()?.bytes();
+        Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
+    }
+
+    /// The part of the noted requests to buffers of more than `least` bytes that are for lines which another one of the
+    /// work-groups has asked for before: as many more of so many work-groups as these have others than those that have run.
+    pub fn found_by_others(&self, least: u64, among: u64) -> f64 {
+        let large = self
+            .buffers
+            .iter()
+            .filter(|buffer| buffer.end - buffer.start > least);
+        let lines: Vec<Range<u64>> = large
+            .map(|buffer| buffer.start / self.line..buffer.end.div_ceil(self.line))
+            .collect();
+        let mut first: FastMap<u64> = FastMap::default();
+        let (mut asked, mut found) = (0u64, 0u64);
+        for (&group, requests) in &self.requests {
+            for line in requests.iter().flatten().map(|request| request.line()) {
+                if lines.iter().any(|lines| lines.contains(&line)) {
+                    asked += 1;
+                    found += u64::from(*first.entry(line).or_insert(group) != group);
+                }
+            }
+        }
+        let others = self.requests.len().saturating_sub(1).max(1) as f64;
+        found as f64 / asked.max(1) as f64 * among.saturating_sub(1) as f64 / others
+    }
+
+    /// The requests of these work-groups, in the given order; nothing is kept.
+    pub fn take_requests(&mut self, groups: &[u64]) -> Vec<Requested> {
+        let mut all = std::mem::take(&mut self.requests);
+        groups
+            .iter()
+            .map(|at| all.remove(at).unwrap_or_default())
+            .collect()
+    }
+}

@@ -92,8 +92,8 @@ fn hold(cases: &[String], leads: impl Fn(&Course) -> bool) -> (usize, Vec<(f64, 
                 break;
             }
             let mut pace = Pace::new(Vec::new());
-            pace.ended(plain.clone(), 1.0);
-            pace.ended(leader.2.clone(), plain_ns / leader.1);
+            pace.ended(plain, 1.0);
+            pace.ended(&leader.2, plain_ns / leader.1);
             // One whose progress tells nothing of others.
             if !pace.is_led_by(plain_ns / leader.1) || !leads(&leader.2) {
                 continue;

@@ -51,12 +51,18 @@ pub struct Here<'a> {
 pub fn plain_best(
     subject: &dyn Subject,
     bench: &dyn Bench,
+    here: &Workload,
+    progress: &dyn Progress,
     baseline_ns: f64,
 ) -> Result<Option<(PlainBest, Reshaped)>> {
     // Of a geometry that is slower than the fastest so far nobody wants to know by how much.
     let fastest_ns = Mutex::new(baseline_ns);
     let fastest = || fastest_ns.lock().unwrap_or_else(PoisonError::into_inner);
     let time = |shape: &Reshaped| -> Result<Option<PlainBest>> {
+        // Whoever stops a search does not wait for another one.
+        if progress.is_stopped() {
+            return Ok(None);
+        }
         let kernel = plain(bench, &shape.workload)?;
         let bound = shape.workload.bind(bench.device())?;
         let time_ns = match bench.times_at_once() {
@@ -76,7 +82,10 @@ pub fn plain_best(
         }))
     };
     // A geometry that the device cannot launch is no candidate.
-    let shapes = subject.same_work()?;
+    let mut shapes = subject.same_work()?;
+    for shape in &mut shapes {
+        shape.workload.divides = Some((Arc::clone(&here.kernel), here.geometry()));
+    }
     let timed: Vec<Result<Option<PlainBest>>> = match bench.times_at_once() {
         true => threads::map(&shapes, time),
         false => shapes.iter().map(time).collect(),
@@ -143,7 +152,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
             .then(|| Race::new(&kernel, &main_loads(&kernel), here.bench)),
     };
     let tried = match here.bench.times_at_once() {
-        true => trying.at_once(&pairs)?,
+        true => trying.at_once(&pairs, |_| ())?.0,
         false => trying.in_turns(&pairs, None)?,
     };
     let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {

@@ -1,9 +1,9 @@
 //! The race of the plans: which are timed first, and which are dropped because they are certain not to be 2 % faster
 //! than the fastest so far.
 //!
-//! Plans run in heats. The fastest of all heats before leads, and a plan of the next heat that falls behind it is dropped as
-//! soon as that is certain ([`Pace`]). The likely plans run first, so that there is a fast leader early. Plans without loads,
-//! which only unroll, race each other: the gain of unrolling alone is part of every answer.
+//! Plans run in an order, a few at once. When one starts, the fastest of those before it leads, and the plan is dropped as soon
+//! as it is certain to fall behind ([`Pace`]). The likely plans run first, so that there is a fast leader early. Plans without
+//! loads, which only unroll, race each other: the gain of unrolling alone is part of every answer.
 
 use std::cmp::Reverse;
 
@@ -15,10 +15,11 @@ use crate::prefetch::plan::LoadName;
 use crate::prefetch::{self, Plan};
 use crate::report::{Outcome, Trial};
 
-/// Plans of the first two heats. Each two are twice as large as the two before, which happens so many times. They do not depend
-/// on the machine, for which plans are dropped follows from them.
-const FIRST_HEAT: usize = 2;
-const DOUBLED: usize = 4;
+/// Plans that run at once, of the likely ones and of the others. These numbers do not depend on the machine: which plans are
+/// dropped follows from them. (Of `gather`, with 1 to 4 likely ones at once: 16.4, 15.3, 17.3 and 20.8 s of processor time, 12.4,
+/// 10.5, 11.2 and 12.7 s on two cores. Who sees fewer leaders runs longer.)
+const LIKELY_AT_ONCE: usize = 2;
+const OTHERS_AT_ONCE: usize = 32;
 
 /// A race.
 #[derive(Clone, Debug)]
@@ -27,6 +28,26 @@ pub struct Race {
     /// Of plans that only unroll.
     unrolling: Pace,
     likely: Vec<Plan>,
+}
+
+/// The order in which plans run.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The plans' positions in the search.
+    pub plans: Vec<usize>,
+    /// How many of them are likely; they come first.
+    likely: usize,
+}
+
+impl Order {
+    /// How many plans may be under way when the one in this place starts, itself included.
+    pub fn abreast(&self, place: usize) -> usize {
+        match place.checked_sub(self.likely) {
+            None => LIKELY_AT_ONCE,
+            // The first of the others see nearly all of the likely ones.
+            Some(other) => OTHERS_AT_ONCE.min(other + LIKELY_AT_ONCE),
+        }
+    }
 }
 
 impl Race {
@@ -63,15 +84,10 @@ impl Race {
         }
     }
 
-    /// The plain kernel has run.
-    pub fn start(&mut self, course: Option<Course>) {
-        self.came(&Plan::none(), 1.0, course);
-    }
-
-    /// The plans in heats, by their positions: the likely ones first, and of them those with the most iterations on their
-    /// way. But the half of them with the larger kernels comes later, the smallest first, two at a time: large code takes
-    /// several times as long to simulate, and less so if there is somebody fast to hold it against.
-    pub fn heats(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Vec<Vec<usize>> {
+    /// The order in which plans run, by their positions: the likely ones first, and of them those with the most iterations on
+    /// their way. But the half of them with the larger kernels comes later, the smallest first: large code takes several times
+    /// as long to simulate, and less so if there is somebody fast to hold it against.
+    pub fn order(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Order {
         let (mut likely, rest): (Vec<usize>, Vec<usize>) =
             (0..plans.len()).partition(|&index| self.likely.contains(plans[index]));
         likely.sort_by_key(|&index| operations(index));
@@ -79,18 +95,32 @@ impl Race {
         let (mut small, large): (Vec<usize>, Vec<usize>) =
             likely.into_iter().partition(|&index| operations(index) <= middle);
         small.sort_by_key(|&index| (Reverse(ahead(plans[index])), index));
-        let mut heats: Vec<Vec<usize>> = Vec::new();
-        for (mut order, is_small) in [(small, true), (large, false), (rest, true)] {
-            while !order.is_empty() {
-                let size = match is_small {
-                    true => FIRST_HEAT << (heats.len() / 2).min(DOUBLED),
-                    false => FIRST_HEAT,
-                };
-                let others = order.split_off(size.min(order.len()));
-                heats.push(std::mem::replace(&mut order, others));
-            }
+        Order {
+            likely: small.len() + large.len(),
+            plans: [small, large, rest].concat(),
         }
-        heats
+    }
+
+    /// The plain kernel has run.
+    pub fn start(&mut self, course: Option<&Course>) {
+        if let Some(course) = course {
+            self.came(&Plan::none(), 1.0, course);
+        }
+    }
+
+    /// A plan has been tried.
+    pub fn ended(&mut self, trial: &Trial, course: &Course) {
+        if let Some((_, speedup)) = trial.measured() {
+            self.came(&trial.plan, speedup, course);
+        }
+    }
+
+    /// The same, with its speedup.
+    pub fn came(&mut self, plan: &Plan, speedup: f64, course: &Course) {
+        if plan.loads().is_empty() {
+            self.unrolling.ended(course, speedup);
+        }
+        self.pace.ended(course, speedup);
     }
 
     /// The speedup expected of a plan that there was no time to predict: above 1 for the likely ones, and more for those that
@@ -100,22 +130,6 @@ impl Race {
             true => 1.1 + 0.01 * f64::from(ahead(plan)).log2(),
             false => 1.0,
         }
-    }
-
-    /// A plan of the last heat has been tried.
-    pub fn ended(&mut self, trial: &Trial, course: Option<Course>) {
-        if let Some((_, speedup)) = trial.measured() {
-            self.came(&trial.plan, speedup, course);
-        }
-    }
-
-    /// The same, with its speedup.
-    pub fn came(&mut self, plan: &Plan, speedup: f64, course: Option<Course>) {
-        let Some(course) = course else { return };
-        if plan.loads().is_empty() {
-            self.unrolling.ended(course.clone(), speedup);
-        }
-        self.pace.ended(course, speedup);
     }
 }
 
@@ -148,24 +162,17 @@ mod tests {
             ..Race::without_dropping()
         };
         let all: Vec<&Plan> = plans.iter().collect();
-        let heats = race(&[70, 40]).heats(&all, |_| 10);
-        assert_eq!(heats.concat()[..3], [70, 40, 0]);
-        let mut tried = heats.concat();
+        let order = race(&[70, 40]).order(&all, |_| 10);
+        assert_eq!(order.plans[..3], [70, 40, 0]);
+        assert_eq!(
+            [0, 1, 2, 3, 99].map(|place| order.abreast(place)),
+            [2, 2, 2, 3, 32]
+        );
+        let mut tried = order.plans;
         tried.sort_unstable();
         assert_eq!(tried, (0..100).collect::<Vec<_>>());
-        let sizes: Vec<usize> = heats.iter().map(Vec::len).collect();
-        assert_eq!(sizes, [2, 2, 4, 4, 8, 8, 16, 16, 32, 8]);
-        // Larger kernels come later, the smallest first, two at a time.
-        let heats = race(&[70, 60, 50, 40, 30, 20, 10]).heats(&all, |index| index);
-        assert_eq!(
-            heats[..5],
-            [
-                vec![40, 30],
-                vec![20, 10],
-                vec![50, 60],
-                vec![70],
-                vec![0, 1, 2, 3, 4, 5, 6, 7]
-            ]
-        );
+        // Larger kernels come later, the smallest first.
+        let order = race(&[70, 60, 50, 40, 30, 20, 10]).order(&all, |index| index);
+        assert_eq!(order.plans[..8], [40, 30, 20, 10, 50, 60, 70, 0]);
     }
 }

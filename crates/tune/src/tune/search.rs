@@ -259,6 +259,14 @@ pub fn search(
         progress,
         race: (!asked.every_plan).then(|| Race::new(&kernel, &loads, bench)),
     };
+    let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
+    let (tried, beside) = match bench.times_at_once() {
+        true => {
+            let (tried, plain_best) = trying.at_once(&pairs, plain_best)?;
+            (tried, Some(plain_best))
+        }
+        false => (trying.in_turns(&pairs, asked.measure)?, None),
+    };
     let Tried {
         baseline,
         none,
@@ -266,10 +274,7 @@ pub fn search(
         note,
         lost,
         checked,
-    } = match bench.times_at_once() {
-        true => trying.at_once(&pairs)?,
-        false => trying.in_turns(&pairs, asked.measure)?,
-    };
+    } = tried;
     let baseline_ns = baseline.time_ns;
     if let Some(refusal) = everything_refused(&tried, &derived) {
         return Err(refusal);
@@ -291,10 +296,9 @@ pub fn search(
         of: plans.len(),
         lost: lost.map(|error| error.to_string()),
     });
-    // Whoever stops a search does not wait for another one.
     let plain_best = match &partial {
         Some(_) => None,
-        None => elsewhere::plain_best(subject, bench, baseline_ns)?,
+        None => beside.unwrap_or_else(|| plain_best(baseline_ns))?,
     };
     let here = Here {
         subject,

@@ -4,15 +4,19 @@
 //! whose threads all wait for it never serves anybody.
 
 use std::num::NonZero;
-use std::sync::Mutex;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+/// Threads for so many items.
+fn threads_for(items: usize) -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get).min(items)
+}
 
 /// `work` of each item, on as many threads as the machine runs at once, in the order of the items.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = thread::available_parallelism()
-        .map_or(1, NonZero::get)
-        .min(items.len());
+    let threads = threads_for(items.len());
     if threads <= 1 {
         return items.iter().map(work).collect();
     }
@@ -39,9 +43,141 @@ pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<
     done.into_iter().map(|(_, result)| result).collect()
 }
 
+/// Does both at once.
+pub fn both<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+    thread::scope(|scope| {
+        let other = scope.spawn(other);
+        let one = one();
+        (one, other.join().unwrap_or_else(|payload| resume_unwind(payload)))
+    })
+}
+
+/// What is known when an item's turn comes.
+struct Turns<S, R> {
+    /// The next item.
+    next: usize,
+    /// The state after so many items, from none on.
+    states: Vec<Arc<S>>,
+    results: Vec<Option<R>>,
+    /// Whether some thread has panicked.
+    has_failed: bool,
+}
+
+/// `work` of each item, on as many threads as the machine runs at once, started in the order of the items. It sees the state
+/// that `take` has made of the results before, in order, but for the last few: `abreast(position)` items may be under way at
+/// once, this one included, whatever the number of threads.
+pub fn in_turn<T: Sync, S: Clone + Send + Sync, R: Send>(
+    items: &[T],
+    state: S,
+    abreast: impl Fn(usize) -> usize + Sync,
+    work: impl Fn(&S, &T) -> R + Sync,
+    take: impl Fn(&mut S, &T, &R) + Sync,
+) -> Vec<R> {
+    let turns = Mutex::new(Turns {
+        next: 0,
+        states: vec![Arc::new(state)],
+        results: items.iter().map(|_| None).collect(),
+        has_failed: false,
+    });
+    let is_known = Condvar::new();
+    let lock = || turns.lock().unwrap_or_else(PoisonError::into_inner);
+    // The next item, and the state that it sees.
+    let next = || {
+        let mut now = lock();
+        let position = now.next;
+        let item = items.get(position)?;
+        now.next += 1;
+        let before = (position + 1).saturating_sub(abreast(position).max(1));
+        while now.states.len() <= before && !now.has_failed {
+            now = is_known.wait(now).unwrap_or_else(PoisonError::into_inner);
+        }
+        let state = Arc::clone(now.states.get(before)?);
+        Some((position, item, state))
+    };
+    let ended = |mut now: MutexGuard<'_, Turns<S, R>>, position: usize, result: R| {
+        now.results[position] = Some(result);
+        let Turns { states, results, .. } = &mut *now;
+        while let Some(last) = states.last()
+            && let Some(Some(result)) = results.get(states.len() - 1)
+        {
+            let mut state = S::clone(last);
+            take(&mut state, &items[states.len() - 1], result);
+            states.push(Arc::new(state));
+        }
+        is_known.notify_all();
+    };
+    let run = || {
+        while let Some((position, item, state)) = next() {
+            match catch_unwind(AssertUnwindSafe(|| work(&state, item))) {
+                Ok(result) => ended(lock(), position, result),
+                Err(payload) => {
+                    // Nobody waits for this one.
+                    lock().has_failed = true;
+                    is_known.notify_all();
+                    resume_unwind(payload);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads_for(items.len()) {
+            scope.spawn(run);
+        }
+        run();
+    });
+    let turns = turns.into_inner().unwrap_or_else(PoisonError::into_inner);
+    turns.results.into_iter().flatten().collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    /// Each item is held against what came before, and how long one takes changes nothing.
+    #[test]
+    fn an_item_sees_the_results_of_all_but_the_last_few_before_it() {
+        let items: Vec<usize> = (0..60).collect();
+        for round in 0..3 {
+            let seen = in_turn(
+                &items,
+                Vec::new(),
+                |position| if position < 10 { 1 } else { 4 },
+                |before: &Vec<usize>, &item| {
+                    thread::sleep(Duration::from_micros((item * 7919 + round * 31) as u64 % 300));
+                    (item, before.clone())
+                },
+                |state, &item, result| {
+                    assert_eq!(item, result.0);
+                    state.push(item);
+                },
+            );
+            for (position, (item, before)) in seen.into_iter().enumerate() {
+                let abreast = if position < 10 { 1 } else { 4 };
+                assert_eq!(item, position);
+                assert_eq!(
+                    before,
+                    (0..(position + 1).saturating_sub(abreast)).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the other")]
+    fn two_at_once_give_what_each_gives() {
+        assert_eq!(both(|| 1, || "two"), (1, "two"));
+        both(|| (), || panic!("the other"));
+    }
+
+    #[test]
+    #[should_panic(expected = "the seventh")]
+    fn a_panic_leaves_nobody_waiting() {
+        let items: Vec<usize> = (0..40).collect();
+        let work = |(): &(), &item: &usize| assert!(item != 7, "the seventh");
+        in_turn(&items, (), |_| 2, work, |(), _, ()| {});
+    }
 
     #[test]
     fn results_are_in_the_order_of_the_items() {

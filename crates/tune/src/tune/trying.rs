@@ -131,9 +131,13 @@ impl Trying<'_> {
         Some(known)
     }
 
-    /// In parallel, as a race: in heats, the likely plans first. A heat is compared with the best of the one before, so the
-    /// number of threads changes nothing.
-    pub fn at_once(&self, pairs: &[Pair<'_>]) -> Result<Tried> {
+    /// In parallel, as a race, the likely plans first. Each is held against all before it but the last few, so that the number of
+    /// threads changes nothing. Meanwhile somebody works `beside` them, with the plain kernel's time in nanoseconds.
+    pub fn at_once<T: Send>(
+        &self,
+        pairs: &[Pair<'_>],
+        beside: impl FnOnce(f64) -> T + Send,
+    ) -> Result<(Tried, T)> {
         self.progress.begin(pairs.len() + 1);
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
@@ -144,7 +148,7 @@ impl Trying<'_> {
         let Raced::Ended(baseline, course) = plain else {
             return Err(Error::bug("the plain kernel was given up"));
         };
-        race.start(course);
+        race.start(course.as_ref());
         let none = self.plain_trial(&baseline);
         let try_plan = |race: &Race, index: usize| {
             if self.progress.is_stopped() {
@@ -190,22 +194,36 @@ impl Trying<'_> {
         };
         let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
         let plans: Vec<&Plan> = pairs.iter().map(|(plan, _)| *plan).collect();
-        let operations = |index: usize| pairs[index].1.as_ref().map_or(0, Derived::operations);
-        for heat in race.heats(&plans, operations) {
-            let ended = threads::map(&heat, |&index| try_plan(&race, index));
-            for (index, trial, timed, course) in ended.into_iter().flatten() {
-                race.ended(&trial, course);
-                tried[index] = Some((trial, timed));
-            }
+        let order = race.order(&plans, |index| {
+            pairs[index].1.as_ref().map_or(0, Derived::operations)
+        });
+        let race_all = || {
+            threads::in_turn(
+                &order.plans,
+                race,
+                |place| order.abreast(place),
+                |race, &index| try_plan(race, index),
+                |race, _, ended| {
+                    if let Some((_, trial, _, Some(course))) = ended {
+                        race.ended(trial, course);
+                    }
+                },
+            )
+        };
+        let baseline_ns = baseline.time_ns;
+        let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
+        for (index, trial, timed, _) in ended.into_iter().flatten() {
+            tried[index] = Some((trial, timed));
         }
-        Ok(Tried {
+        let tried = Tried {
             baseline: *baseline,
             none,
             trials: tried.into_iter().flatten().collect(),
             note: None,
             lost: None,
             checked: Some(self.checked(&checks)),
-        })
+        };
+        Ok((tried, beside))
     }
 
     /// In turns with the plain kernel. `measure` is the number of plans, if times can be predicted; `None` means all.
@@ -299,7 +317,7 @@ impl Trying<'_> {
         let Raced::Ended(plain, course) = plain else {
             return None;
         };
-        race.start(course);
+        race.start(course.as_ref());
         let plain_ns = plain.time_ns;
         // Half of the time that is left is for measuring.
         let until = f64::midpoint(self.progress.spent(), 1.0);
@@ -331,11 +349,20 @@ impl Trying<'_> {
             .iter()
             .map(|derived| (derived.plan.clone(), 1.0))
             .collect();
-        for heat in race.heats(&asked, |index| derived[index].operations()) {
-            for (index, speedup, course) in threads::map(&heat, |&index| predict(&race, index)) {
-                race.came(&derived[index].plan, speedup, course);
-                predicted[index].1 = speedup;
-            }
+        let order = race.order(&asked, |index| derived[index].operations());
+        let ended = threads::in_turn(
+            &order.plans,
+            race,
+            |place| order.abreast(place),
+            |race, &index| predict(race, index),
+            |race, &index, (_, speedup, course)| {
+                if let Some(course) = course {
+                    race.came(&derived[index].plan, *speedup, course);
+                }
+            },
+        );
+        for (index, speedup, _) in ended {
+            predicted[index].1 = speedup;
         }
         Some(Proposals::new(predicted))
     }

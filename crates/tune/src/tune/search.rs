@@ -446,7 +446,35 @@ fn counters(plain: &Timed, best: Option<&Timed>) -> Vec<Counter> {
 
 /// The first refusal, where there were plans and none could be derived.
 fn everything_refused(tried: &[(Trial, Option<Timed>)], derived: &[Result<Derived>]) -> Option<Error> {
-    let nothing_ran = !tried.is_empty() && tried.iter().all(|(_, run)| run.is_none());
+    // A plan that was dropped has run.
+    let has_run = |(trial, run): &(Trial, Option<Timed>)| run.is_some() || trial.dropped().is_some();
+    let nothing_ran = !tried.is_empty() && !tried.iter().any(has_run);
     let refusal = derived.iter().find_map(|derived| derived.as_ref().err());
     refusal.filter(|_| nothing_ran).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Outcome;
+
+    #[test]
+    fn a_search_is_refused_only_where_no_plan_has_run() {
+        let refused = [Err(Error::usage("16 copies are too large"))];
+        let tried = |outcome: Outcome| {
+            let plan = "unroll:8".parse().expect("a plan");
+            [(Trial { plan, outcome }, None)]
+        };
+        let rejected = tried(Outcome::Rejected {
+            reason: "it is too large".to_owned(),
+        });
+        assert!(everything_refused(&rejected, &refused).is_some());
+        assert!(everything_refused(&rejected, &[]).is_none());
+        // All others were dropped: they are slower, and that is an answer.
+        let dropped = tried(Outcome::Dropped {
+            after: 0.1,
+            at_most: 0.9,
+        });
+        assert!(everything_refused(&dropped, &refused).is_none());
+    }
 }

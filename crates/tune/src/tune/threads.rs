@@ -6,7 +6,7 @@
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// Threads for so many items.
@@ -53,48 +53,80 @@ pub fn both<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Sen
 }
 
 /// What is known when an item's turn comes.
-struct Turns<S, R> {
+struct Turns<S, P, R> {
     /// The next item.
     next: usize,
     /// The state after so many items, from none on.
     states: Vec<Arc<S>>,
+    prepared: Vec<Prepared<P>>,
     results: Vec<Option<R>>,
     /// Whether some thread has panicked.
     has_failed: bool,
 }
 
+/// How far an item is prepared.
+enum Prepared<P> {
+    NotYet,
+    /// A thread is at it.
+    Soon,
+    Done(P),
+}
+
+/// What a thread does next.
+enum Turn<S, P> {
+    Prepare(usize),
+    Work(usize, Arc<S>, Option<P>),
+}
+
 /// `work` of each item, on as many threads as the machine runs at once, started in the order of the items. It sees the state
 /// that `take` has made of the results before, in order, but for the last few: `abreast(position)` items may be under way at
-/// once, this one included, whatever the number of threads.
-pub fn in_turn<T: Sync, S: Clone + Send + Sync, R: Send>(
+/// once, this one included, whatever the number of threads. A thread that would have to wait for that state does what `prepare`
+/// does for later items.
+pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
     items: &[T],
     state: S,
     abreast: impl Fn(usize) -> usize + Sync,
-    work: impl Fn(&S, &T) -> R + Sync,
+    prepare: impl Fn(&T) -> P + Sync,
+    work: impl Fn(&S, &T, P) -> R + Sync,
     take: impl Fn(&mut S, &T, &R) + Sync,
 ) -> Vec<R> {
     let turns = Mutex::new(Turns {
         next: 0,
         states: vec![Arc::new(state)],
+        prepared: items.iter().map(|_| Prepared::NotYet).collect(),
         results: items.iter().map(|_| None).collect(),
         has_failed: false,
     });
-    let is_known = Condvar::new();
+    let has_changed = Condvar::new();
     let lock = || turns.lock().unwrap_or_else(PoisonError::into_inner);
-    // The next item, and the state that it sees.
     let next = || {
         let mut now = lock();
-        let position = now.next;
-        let item = items.get(position)?;
-        now.next += 1;
-        let before = (position + 1).saturating_sub(abreast(position).max(1));
-        while now.states.len() <= before && !now.has_failed {
-            now = is_known.wait(now).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let position = now.next;
+            if position == items.len() || now.has_failed {
+                return None;
+            }
+            let before = (position + 1).saturating_sub(abreast(position).max(1));
+            if let Some(state) = now.states.get(before).map(Arc::clone)
+                && !matches!(now.prepared[position], Prepared::Soon)
+            {
+                now.next += 1;
+                let prepared = match std::mem::replace(&mut now.prepared[position], Prepared::Soon) {
+                    Prepared::Done(prepared) => Some(prepared),
+                    Prepared::NotYet | Prepared::Soon => None,
+                };
+                return Some(Turn::Work(position, state, prepared));
+            }
+            let is_open = |prepared: &Prepared<P>| matches!(prepared, Prepared::NotYet);
+            if let Some(later) = now.prepared[position..].iter().position(is_open) {
+                now.prepared[position + later] = Prepared::Soon;
+                return Some(Turn::Prepare(position + later));
+            }
+            now = has_changed.wait(now).unwrap_or_else(PoisonError::into_inner);
         }
-        let state = Arc::clone(now.states.get(before)?);
-        Some((position, item, state))
     };
-    let ended = |mut now: MutexGuard<'_, Turns<S, R>>, position: usize, result: R| {
+    let ended = |position: usize, result: R| {
+        let mut now = lock();
         now.results[position] = Some(result);
         let Turns { states, results, .. } = &mut *now;
         while let Some(last) = states.last()
@@ -104,18 +136,25 @@ pub fn in_turn<T: Sync, S: Clone + Send + Sync, R: Send>(
             take(&mut state, &items[states.len() - 1], result);
             states.push(Arc::new(state));
         }
-        is_known.notify_all();
     };
     let run = || {
-        while let Some((position, item, state)) = next() {
-            match catch_unwind(AssertUnwindSafe(|| work(&state, item))) {
-                Ok(result) => ended(lock(), position, result),
-                Err(payload) => {
-                    // Nobody waits for this one.
-                    lock().has_failed = true;
-                    is_known.notify_all();
-                    resume_unwind(payload);
+        while let Some(turn) = next() {
+            let done = catch_unwind(AssertUnwindSafe(|| match turn {
+                Turn::Prepare(position) => {
+                    let prepared = prepare(&items[position]);
+                    lock().prepared[position] = Prepared::Done(prepared);
                 }
+                Turn::Work(position, state, prepared) => {
+                    let item = &items[position];
+                    let prepared = prepared.unwrap_or_else(|| prepare(item));
+                    ended(position, work(&state, item, prepared));
+                }
+            }));
+            // Nobody waits for who has panicked.
+            lock().has_failed |= done.is_err();
+            has_changed.notify_all();
+            if let Err(payload) = done {
+                resume_unwind(payload);
             }
         }
     };
@@ -144,7 +183,9 @@ mod tests {
                 &items,
                 Vec::new(),
                 |position| if position < 10 { 1 } else { 4 },
-                |before: &Vec<usize>, &item| {
+                |&item| item * 3,
+                |before: &Vec<usize>, &item, prepared| {
+                    assert_eq!(prepared, item * 3);
                     thread::sleep(Duration::from_micros((item * 7919 + round * 31) as u64 % 300));
                     (item, before.clone())
                 },
@@ -175,8 +216,8 @@ mod tests {
     #[should_panic(expected = "the seventh")]
     fn a_panic_leaves_nobody_waiting() {
         let items: Vec<usize> = (0..40).collect();
-        let work = |(): &(), &item: &usize| assert!(item != 7, "the seventh");
-        in_turn(&items, (), |_| 2, work, |(), _, ()| {});
+        let work = |(): &(), &item: &usize, ()| assert!(item != 7, "the seventh");
+        in_turn(&items, (), |_| 2, |_| (), work, |(), _, ()| {});
     }
 
     #[test]

@@ -150,7 +150,12 @@ impl Trying<'_> {
         };
         race.start(course.as_ref());
         let none = self.plain_trial(&baseline);
-        let try_plan = |race: &Race, index: usize| {
+        // None where that is not wanted any more.
+        let check_small_of = |index: usize| {
+            let is_wanted = !self.progress.is_stopped() && !self.memory.has(pairs[index].1);
+            is_wanted.then(|| shielded(|| check_small(&checks, self.perturbed, pairs[index].1)))
+        };
+        let try_plan = |race: &Race, index: usize, checked: Option<Result<(Derived, Outputs)>>| {
             if self.progress.is_stopped() {
                 return None;
             }
@@ -159,7 +164,8 @@ impl Trying<'_> {
                 return Some((index, trial, timed, None));
             }
             let run = || -> Result<(Raced, Outputs)> {
-                let (derived, mut outputs) = check_small(&checks, self.perturbed, pair.1)?;
+                let (derived, mut outputs) =
+                    checked.unwrap_or_else(|| check_small(&checks, self.perturbed, pair.1))?;
                 let raced = self
                     .bench
                     .race(self.bound, &derived.kernel, race.pace(&derived.plan));
@@ -202,7 +208,8 @@ impl Trying<'_> {
                 &order.plans,
                 race,
                 |place| order.abreast(place),
-                |race, &index| try_plan(race, index),
+                |&index| check_small_of(index),
+                |race, &index, checked| try_plan(race, index, checked),
                 |race, _, ended| {
                     if let Some((_, trial, _, Some(course))) = ended {
                         race.ended(trial, course);
@@ -354,7 +361,8 @@ impl Trying<'_> {
             &order.plans,
             race,
             |place| order.abreast(place),
-            |race, &index| predict(race, index),
+            |_| (),
+            |race, &index, ()| predict(race, index),
             |race, &index, (_, speedup, course)| {
                 if let Some(course) = course {
                     race.came(&derived[index].plan, *speedup, course);

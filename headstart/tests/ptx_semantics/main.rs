@@ -24,13 +24,18 @@ fn output(text: &str, launch: &str) -> Vec<u32> {
         .expect("a workload");
     let outputs = run(&workload, &workload.kernel, Options::CHECKING);
     let outputs = outputs.unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let (_, bytes) = outputs
+    let output = outputs.iter().find(|(name, _)| name == "param_0");
+    words_of(&output.expect("an output").1)
+}
+
+/// The words of a buffer.
+fn words_of(bytes: &[u8]) -> Vec<u32> {
+    bytes
+        .as_chunks()
+        .0
         .iter()
-        .find(|(name, _)| name == "param_0")
-        .expect("an output");
-    let words = bytes.chunks_exact(4);
-    words
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .copied()
+        .map(u32::from_le_bytes)
         .collect()
 }
 

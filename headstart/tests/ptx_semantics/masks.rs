@@ -68,10 +68,7 @@ impl Entry {
         let name = format!("param_{}", number.expect("an output"));
         let output = outputs.iter().find(|(other, _)| *other == name);
         let (_, bytes) = output.expect("the output is there");
-        let words: Vec<u32> = bytes
-            .chunks_exact(4)
-            .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-            .collect();
+        let words = super::words_of(bytes);
         let expected: Vec<u32> = (0..words.len() as u32).map(&self.expected).collect();
         assert_eq!(words, expected, "{} {what}", self.name);
     }

@@ -88,13 +88,6 @@ fn workload(module: &str, name: &str, launch: &str) -> Workload {
         .expect("a workload")
 }
 
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let words = bytes.chunks_exact(4);
-    words
-        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-        .collect()
-}
-
 #[test]
 fn phases_end_when_all_have_come() {
     let ptxas = Ptxas::find();
@@ -117,7 +110,7 @@ fn phases_end_when_all_have_come() {
                 .iter()
                 .find(|(name, _)| name == "param_0")
                 .expect("an output");
-            assert_eq!(words(bytes), entry.expected, "{name} {what}");
+            assert_eq!(super::words_of(bytes), entry.expected, "{name} {what}");
             let Some(gpu) = &gpu else { continue };
             let bound = workload
                 .bind(gpu)
@@ -126,7 +119,11 @@ fn phases_end_when_all_have_come() {
                 let (_, found) = bound
                     .run(gpu, &workload.kernel)
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert_eq!(words(&found[0]), entry.expected, "{name} {what}, on the GPU");
+                assert_eq!(
+                    super::words_of(&found[0]),
+                    entry.expected,
+                    "{name} {what}, on the GPU"
+                );
             }
         }
         let ran = if gpu.is_some() { ", on the GPU, too" } else { "" };

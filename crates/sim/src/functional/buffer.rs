@@ -20,7 +20,7 @@ const PAGE: u64 = 1 << 12;
 /// Pages of a book. Books exist once something in them is touched, so that the pages that do not exist cost next to nothing.
 const BOOK: u64 = 64;
 
-/// Reads of a page of a function's values that does not exist, until it does: about as many as evaluate all of it twice.
+/// A page whose values a function gives is made after this many reads: about as many as evaluate all of it twice.
 const READS: u32 = PAGE as u32 / 2;
 
 /// The content of a byte that was never written, if nothing checks for that: wrong results rather than lucky ones.

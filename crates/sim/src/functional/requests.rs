@@ -64,8 +64,8 @@ impl Request {
 }
 
 impl CompiledKernel {
-    /// Runs these work-groups of a launch that has passed [`Launch::check`], as far as is to be noted: the steps of each one's
-    /// sub-groups and their requests, in the given order. Their accesses are noted in `footprint`, too.
+    /// Runs these work-groups of a launch that has passed [`Launch::check`], up to [`Noted::most_steps`]. Returns the steps of each
+    /// one's sub-groups and their requests, in the given order. Their accesses are noted in `footprint`, too.
     ///
     /// # Errors
     /// As those of [`CompiledKernel::steps_of`].

@@ -52,7 +52,7 @@ pub trait Observer {
     /// No lane is left in the loop that ends at this step.
     fn end_loop(&mut self, _step: usize, _sub_group: &SubGroup) {}
 
-    /// Whether nothing more is to be seen of a sub-group that has taken so many steps: it ends with this iteration.
+    /// Whether a sub-group that has taken this many steps may end with this iteration: the observer needs no more of it.
     fn has_enough(&self, _steps: u64) -> bool {
         false
     }

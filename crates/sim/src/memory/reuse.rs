@@ -138,7 +138,7 @@ enum Found {
     Shared,
 }
 
-/// The numbers of a buffer's lines of so many bytes.
+/// The line numbers of a buffer; `line` is the size of a line in bytes.
 fn lines_of(buffer: &Range<u64>, line: u64) -> Range<u64> {
     buffer.start / line..buffer.end.div_ceil(line)
 }
@@ -275,7 +275,7 @@ impl Reuse {
         }
     }
 
-    /// Whether the buffers of which any is found are among these, with lines of so many bytes.
+    /// Whether all buffers with hits are among these; `line` is the size of a line in bytes.
     pub(crate) fn is_of(&self, buffers: &[Range<u64>], line: u64) -> bool {
         let lines: Vec<Range<u64>> = buffers.iter().map(|buffer| lines_of(buffer, line)).collect();
         self.buffers().all(|buffer| lines.contains(&buffer.lines))

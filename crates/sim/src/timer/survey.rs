@@ -185,8 +185,8 @@ impl Survey {
         Some(survey)
     }
 
-    /// How many of the first work-groups are run to find out what they bring for each other. All, or as many as have [`MOST`]
-    /// steps; but of those that are `resident` at once, which fill the caches together, [`FEW_TIMES`] as many.
+    /// The number of work-groups, from the first, whose requests are noted: all, or as many as take [`MOST`] steps. The
+    /// `resident` ones fill the caches together, so they may take [`FEW_TIMES`] as many.
     fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;
         let most = (MOST as f64 / of_group.max(1.0)) as u64;

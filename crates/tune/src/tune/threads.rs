@@ -5,7 +5,6 @@
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -16,31 +15,15 @@ fn threads_for(items: usize) -> usize {
 
 /// `work` of each item, on as many threads as the machine runs at once, in the order of the items.
 pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = threads_for(items.len());
-    if threads <= 1 {
-        return items.iter().map(work).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(items.len()));
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((position, item)) = Some(next.fetch_add(1, Ordering::Relaxed))
-                    .and_then(|position| Some((position, items.get(position)?)))
-                {
-                    let result = work(item);
-                    done.lock()
-                        .unwrap_or_else(std::sync::PoisonError::into_inner)
-                        .push((position, result));
-                }
-            });
-        }
-    });
-    let mut done = done
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|&(position, _)| position);
-    done.into_iter().map(|(_, result)| result).collect()
+    let all_at_once = |_| items.len();
+    in_turn(
+        items,
+        (),
+        all_at_once,
+        |_| (),
+        |(), item, ()| work(item),
+        |(), _, _| {},
+    )
 }
 
 /// Does both at once.

@@ -39,7 +39,8 @@ fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime
     (whole.expect("it runs"), seeds.map(sample).collect())
 }
 
-/// How far samples are off, in words, and how many are off by more than they say.
+/// How far samples are off, in words, and how many are off by more than they say; none say anything of launches whose work-groups
+/// are alike, whose samples may be off by 5 %.
 fn errors(case: &str, seeds: std::ops::Range<u64>) -> (String, Vec<f64>, usize) {
     let (whole, samples) = times(case, seeds);
     let errors: Vec<f64> = samples
@@ -49,7 +50,7 @@ fn errors(case: &str, seeds: std::ops::Range<u64>) -> (String, Vec<f64>, usize) 
     let outside = samples
         .iter()
         .zip(&errors)
-        .filter(|(sample, error)| error.abs() > sample.sample.within().unwrap_or(0.0))
+        .filter(|(sample, error)| error.abs() > sample.sample.within().unwrap_or(0.05))
         .count();
     let of = samples.first().map_or(0, |sample| sample.sample.groups);
     let list: Vec<String> = errors.iter().map(|&error| percent(error)).collect();

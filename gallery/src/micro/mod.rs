@@ -16,6 +16,7 @@ pub mod hints;
 pub mod launch;
 pub mod memory;
 pub mod operands;
+pub mod products;
 pub mod shared;
 pub mod stores;
 pub mod strided;
@@ -66,13 +67,14 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 20] = [
+pub static MICRO: [&Micro; 21] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
     &vectors::VECTORS,
     &arithmetic::ARITHMETIC,
     &operands::OPERANDS,
+    &products::PRODUCTS_OF_MATRICES,
     &arithmetic::BARRIER,
     &shared::SHARED,
     &code::CODE,

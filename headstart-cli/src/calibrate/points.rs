@@ -53,6 +53,7 @@ pub fn all(cores: u32) -> Vec<Point> {
     points.extend(prefetches(cores));
     points.extend(stores(cores));
     points.extend(others(cores));
+    points.extend(products());
     points
 }
 
@@ -346,6 +347,35 @@ fn others(cores: u32) -> Vec<Point> {
         "address=own order=acq-rel groups=1 group=32 steps=256",
     ));
     points
+}
+
+/// Tensor cores: products that wait for each other, and as many as a core takes. Sizes of products are in bytes, see
+/// [`Matrix`](headstart::device::model::Matrix): a small one says what is fixed, a large one what depends on the size.
+fn products() -> Vec<Point> {
+    let product = |settings: &str| point("micro/products", settings);
+    vec![
+        product("of=m8n8k16.s8 group=32").gives("matrix.start", How::Adds(1.0)),
+        product("of=m16n8k8.f16 group=32"),
+        product("of=m16n8k16.f16 group=32").gives("matrix.through", How::Divides),
+        product("of=m16n8k32.s8 group=32"),
+        product("of=m8n8k16.s8 group=512 sums=2").gives("matrix.least", How::Multiplies),
+        product("of=m16n8k8.f16 group=512 sums=2"),
+        product("of=m16n8k16.f16 group=512 sums=2").gives("matrix.rate", How::Divides),
+        product("of=m16n8k32.s8 group=512 sums=2"),
+        product("of=m8n8k4.f64 group=32").gives("matrix.double-start", How::Adds(1.0)),
+        product("of=m16n8k8.f64 group=32"),
+        product("of=m8n8k4.f64 group=512 sums=2").gives("matrix.double-least", How::Multiplies),
+        product("of=m16n8k8.f64 group=512 sums=2").gives("matrix.double-rate", How::Divides),
+        product("of=m64n8k16.f16").gives("matrix.group-least", How::Multiplies),
+        product("of=m64n64k16.f16"),
+        product("of=m64n128k16.f16"),
+        product("of=m64n256k16.f16").gives("matrix.group-rate", How::Divides),
+        product("of=m64n128k16.f16 group=256"),
+        product("of=m64n8k16.f16 wait=each").gives("matrix.group-start", How::Adds(1.0)),
+        product("of=m64n64k16.f16 wait=each"),
+        product("of=m64n128k16.f16 wait=each"),
+        product("of=m64n256k16.f16 wait=each").gives("matrix.group-through", How::Divides),
+    ]
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ const BITS: [(&str, u32); 14] = [
 ///
 /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` names the types of D, A, B and C; `wmma.mma` of halves, D and C alone;
 /// `wgmma.mma_async` D, A and B. Of the latter a sub-group has 16 of 64 rows.
-pub(super) fn product(what: &Opaque) -> Option<Class> {
+pub(in crate::machine) fn product(what: &Opaque) -> Option<Class> {
     let words: Vec<&str> = what.name().split('.').collect();
     let is_group = matches!(words[..], ["wgmma", "mma_async", ..]);
     if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) && !is_group {
@@ -57,6 +57,16 @@ pub(super) fn product(what: &Opaque) -> Option<Class> {
             _ => MatrixUnit::Short,
         },
     })
+}
+
+/// The class of `wgmma.commit_group` and `wgmma.wait_group`: the same as for groups of asynchronous copies.
+pub(super) fn group_mark(what: &Opaque) -> Option<Class> {
+    let mut words = what.name().split('.');
+    match (words.next(), words.next()) {
+        (Some("wgmma"), Some("commit_group")) => Some(Class::Commit),
+        (Some("wgmma"), Some("wait_group")) => Some(Class::Wait),
+        _ => None,
+    }
 }
 
 /// The class of a move of a matrix between memory and the registers of a sub-group, and how many instructions assemblers make of
@@ -171,6 +181,10 @@ mod tests {
             );
         }
         assert_eq!(of("wmma.load.a.sync.aligned.row.m16n16k16.f16"), None);
+        let mark = |text: &str| group_mark(&Opaque::unknown(text.into(), Vec::new()));
+        assert_eq!(mark("wgmma.commit_group.sync.aligned"), Some(Class::Commit));
+        assert_eq!(mark("wgmma.wait_group.sync.aligned 1"), Some(Class::Wait));
+        assert_eq!(mark("wgmma.fence.sync.aligned"), None);
         assert_eq!(of("ldmatrix.sync.aligned.m8n8.x4.shared.b16"), None);
     }
 

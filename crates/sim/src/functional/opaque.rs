@@ -76,6 +76,14 @@ impl Carried {
         self.group.as_ref()
     }
 
+    /// How many groups of products it leaves in flight, if it waits for the others.
+    pub(crate) fn waits_for_products(&self) -> Option<u32> {
+        match self.group {
+            Some(Step::Wait(left)) => u32::try_from(left).ok(),
+            _ => None,
+        }
+    }
+
     /// Reads an instruction of a kernel that takes these operands.
     pub fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
         let operands = given.len();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::access::Direction;
 use super::cost::{Costs, Pipe};
-use crate::back::machine::{Class, Control, Instruction, MachineProgram, RegisterList, Step};
+use crate::back::machine::{Class, Control, Instruction, MachineProgram, MatrixUnit, RegisterList, Step};
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
@@ -117,6 +117,13 @@ pub(super) enum Action {
     Copy { step: u32 },
     /// Goes on when the copies up to a token are there.
     Wait { token: Slot },
+    /// Starts a product of a warp group, which is complete after so many cycles. The next one that adds to its sum follows after
+    /// the latency.
+    Product { complete: u32 },
+    /// Those that were started since the last such instruction become a group.
+    CommitProducts,
+    /// Goes on when all groups of products but the last few are complete.
+    WaitForProducts { in_flight: u32 },
     /// A cache hint for `lines` lines from each pointer on.
     Prefetch {
         step: u32,
@@ -482,18 +489,29 @@ fn action(
         Class::AsyncCopy { .. } => {
             find(|kind| matches!(kind, LaneOpKind::Copy { .. })).map(|step| Action::Copy { step })
         }
-        Class::Wait => find(|kind| matches!(kind, LaneOpKind::Wait { .. })).and_then(|step| {
-            match &steps[step as usize] {
-                CodedStep::Op(
-                    LaneOp {
-                        kind: LaneOpKind::Wait { token },
-                        ..
-                    },
-                    _,
-                ) => Some(Action::Wait { token: *token }),
+        Class::Wait => range.clone().rev().find_map(|step| match &steps[step as usize] {
+            CodedStep::Op(op, _) => match &op.kind {
+                LaneOpKind::Wait { token } => Some(Action::Wait { token: *token }),
+                LaneOpKind::Opaque { what, .. } => {
+                    let in_flight = what.waits_for_products()?;
+                    Some(Action::WaitForProducts { in_flight })
+                }
                 _ => None,
-            }
+            },
+            _ => None,
         }),
+        // Asynchronous copies become a group in the functional engine, by their tokens.
+        Class::Commit => {
+            find(|kind| matches!(kind, LaneOpKind::Opaque { .. })).map(|_| Action::CommitProducts)
+        }
+        Class::Matrix {
+            bytes,
+            unit: MatrixUnit::WarpGroup,
+        } => {
+            let through = (f64::from(bytes) / *model.matrix.group_through).round() as u32;
+            let complete = *model.matrix.group_start + through;
+            Some(Action::Product { complete })
+        }
         Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
             let Step::Op(op) = &program.steps[step as usize] else {
                 return None;

@@ -509,6 +509,16 @@ impl<'l> Core<'l> {
                 resident.hold(done, StallReason::AsyncCopy);
                 resident.blame = at;
             }
+            Action::Product { complete } => {
+                resident.define(instruction, done_fixed, StallReason::Wait);
+                resident.product_until(now + u64::from(complete));
+            }
+            Action::CommitProducts => resident.commit_products(),
+            Action::WaitForProducts { in_flight } => {
+                let complete = resident.products_complete(in_flight).max(now);
+                resident.hold(complete + u64::from(instruction.latency), StallReason::Wait);
+                resident.blame = at;
+            }
             Action::Prefetch { reached, by, .. } => {
                 let copied = prefetch(memory, self.number, now, &touched, mask, reached, by);
                 resident.scratch_until(copied);

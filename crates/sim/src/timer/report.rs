@@ -100,7 +100,7 @@ impl Sample {
         self.groups == self.of_groups
     }
 
-    /// The relative uncertainty of the time, if work-groups differ: the largest error of 187 of 190 samples of launches with
+    /// The relative uncertainty of the time, if work-groups differ: the largest error of 186 of 190 samples of launches with
     /// very different work-groups (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
         self.is_stratified.then_some(WITHIN)

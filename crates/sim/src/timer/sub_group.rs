@@ -50,7 +50,11 @@ pub(super) struct Resident {
     scopes: Vec<Scope>,
     /// When the last copy that was started is there.
     last_copy: u64,
-    copies: VecDeque<CopyOnItsWay>,
+    copies: InFlight,
+    /// Products of its warp group, by the group that they belong to.
+    products: InFlight,
+    /// How many groups of products there are so far.
+    groups_of_products: u64,
     /// When the last result on each scoreboard is there, and how often somebody has waited for it.
     scoreboards: [(u64, u32); 16],
     pub sub_group: SubGroup,
@@ -70,10 +74,28 @@ struct Register {
     pipe: Pipe,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct CopyOnItsWay {
-    number: u64,
-    done: u64,
+/// What was started and nobody has waited for: numbers in ascending order, and when each is complete.
+#[derive(Clone, Debug, Default)]
+struct InFlight(VecDeque<(u64, u64)>);
+
+impl InFlight {
+    /// What has this number is complete at a time.
+    fn start(&mut self, number: u64, complete: u64) {
+        self.0.push_back((number, complete));
+    }
+
+    /// When all up to `number` are complete; they are forgotten.
+    fn complete(&mut self, number: u64) -> u64 {
+        let mut last = 0;
+        self.0.retain(|&(own, complete)| {
+            let is_waited_for = own <= number;
+            if is_waited_for {
+                last = last.max(complete);
+            }
+            !is_waited_for
+        });
+        last
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +141,9 @@ impl Resident {
             free_reason: StallReason::NoInstruction,
             registers: vec![there; code.program.registers as usize],
             scoreboards: [(0, 0); 16],
-            copies: VecDeque::new(),
+            copies: InFlight::default(),
+            products: InFlight::default(),
+            groups_of_products: 0,
             last_copy: 0,
             line: None,
         }
@@ -269,7 +293,7 @@ impl Resident {
 
     /// Copy `number` is there at a time.
     pub(super) fn copy_until(&mut self, number: u64, done: u64) {
-        self.copies.push_back(CopyOnItsWay { number, done });
+        self.copies.start(number, done);
         self.last_copy = self.last_copy.max(done);
     }
 
@@ -285,14 +309,24 @@ impl Resident {
 
     /// When all copies up to `number` are there; they are forgotten.
     pub(super) fn copies_done(&mut self, number: u64) -> u64 {
-        let mut done = 0;
-        self.copies.retain(|copy| {
-            let waited_for = copy.number <= number;
-            if waited_for {
-                done = done.max(copy.done);
-            }
-            !waited_for
-        });
-        done
+        self.copies.complete(number)
+    }
+
+    /// A product of the warp group is complete at a time.
+    pub(super) fn product_until(&mut self, complete: u64) {
+        self.products.start(self.groups_of_products, complete);
+    }
+
+    /// The products since the last group are one.
+    pub(super) fn commit_products(&mut self) {
+        self.groups_of_products += 1;
+    }
+
+    /// When all groups of products but the last few are complete; they are forgotten.
+    pub(super) fn products_complete(&mut self, but: u32) -> u64 {
+        match self.groups_of_products.checked_sub(u64::from(but) + 1) {
+            Some(last) => self.products.complete(last),
+            None => 0,
+        }
     }
 }

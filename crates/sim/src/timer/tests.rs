@@ -832,18 +832,18 @@ fn products((product, registers): Product, count: usize, groups: u32, dependent:
 }
 
 #[test]
-fn tensor_cores_take_as_long_as_on_an_h100() {
-    // Measured: 27.3 cycles from one product to the next that adds to it; 1.55 cycles of a core where none waits.
+fn tensor_cores_take_as_long_as_on_an_h200() {
+    // Measured: 27.3 cycles from one product to the next that adds to it; 1.8 cycles of a core where none waits.
     let waiting = (products(HALVES, 12, 1, true) - products(HALVES, 4, 1, true)) / 800.0;
     assert!((25.0..30.0).contains(&waiting), "{waiting} cycles");
     let busy = (products(HALVES, 6, 16, false) - products(HALVES, 4, 16, false)) / (2.0 * 100.0 * 16.0);
-    assert!((1.4..1.7).contains(&busy), "{busy} cycles");
+    assert!((1.7..1.9).contains(&busy), "{busy} cycles");
 }
 
 #[test]
 fn warp_groups_multiply_as_fast_as_on_an_h200() {
-    // Measured: 32.0 cycles from one product of a warp group to the next that adds to it, 62.4 for two warp groups.
-    for (sub_groups, range) in [(4, 30.0..34.0), (8, 60.0..66.0)] {
+    // Measured: 35.2 cycles from one product of a warp group to the next that adds to it, and twice as much for two warp groups.
+    for (sub_groups, range) in [(4, 34.0..37.0), (8, 68.0..73.0)] {
         let cycles =
             products(OF_WARP_GROUPS, 12, sub_groups, true) - products(OF_WARP_GROUPS, 4, sub_groups, true);
         let each = cycles / 800.0;

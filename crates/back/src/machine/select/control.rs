@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use cranelift_entity::EntitySet;
 
 use super::super::draft::{Draft, Virtual};
+use super::super::matrix;
 use super::super::program::{Class, Control, Step};
 use super::super::target::Family;
 use super::{Scope, Selector};
@@ -320,7 +321,7 @@ impl Selector<'_, '_> {
             if kernel.ty(value) != kernel.ty(param) || !looked_at.insert(value) {
                 continue;
             }
-            if let Some(kind) = self.facts.kind(value).filter(|kind| kind.is_pure()) {
+            if let Some(kind) = self.facts.kind(value).filter(|kind| is_arithmetic(kind)) {
                 kind.for_each_operand(|operand| to_look_at.push(operand));
             }
         }
@@ -383,6 +384,14 @@ impl Selector<'_, '_> {
 
     fn scope(&self, label: Label) -> &Scope {
         &self.scopes[self.depth(label) as usize]
+    }
+}
+
+/// Whether an operation computes a value from others: products of matrices do, too.
+fn is_arithmetic(kind: &OpKind) -> bool {
+    match kind {
+        OpKind::Opaque(what, _) => matrix::product(what).is_some(),
+        kind => kind.is_pure(),
     }
 }
 

@@ -153,10 +153,11 @@ impl Selector<'_, '_> {
             OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
             OpKind::Opaque(what, given) if quads::quad(what).is_some() => self.quad(op, what, given),
             OpKind::Opaque(what, _) => {
-                let class = match (matrix::product(what), what.orders) {
-                    (Some(product), false) => product,
-                    (_, true) => Class::Fence,
-                    (None, false) => Class::Shuffle,
+                let class = match (matrix::product(what), matrix::group_mark(what), what.orders) {
+                    (Some(product), _, false) => product,
+                    (_, Some(mark), _) => mark,
+                    (_, None, true) => Class::Fence,
+                    (None, None, false) => Class::Shuffle,
                 };
                 let uses = self.read_operands(op).into_iter().flatten().collect();
                 let defines = op.results.iter().map(|&result| self.defined(result)).collect();

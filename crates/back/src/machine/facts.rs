@@ -64,7 +64,7 @@ impl<'k> Facts<'k> {
                 Family::Nvidia => commits(kernel, &labelled(kernel)),
                 Family::Intel => HashSet::new(),
             },
-            nans: match target.family.rules().canonical_nans {
+            nans: match target.rules.canonical_nans {
                 true => NanPlan::of(kernel),
                 false => NanPlan::default(),
             },
@@ -128,7 +128,7 @@ impl<'k> Facts<'k> {
 
     /// Whether one work-item's instruction makes it, for all of the sub-group.
     pub fn is_scalar(&self, value: Value) -> bool {
-        self.target.family.rules().scalar_instructions && !self.divergence.differs(value)
+        self.target.rules.scalar_instructions && !self.divergence.differs(value)
     }
 
     /// Whether the scalar unit can make it; on Intel one lane's worth of a register, so none either.

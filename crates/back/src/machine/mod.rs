@@ -36,6 +36,7 @@ mod spill;
 pub mod target;
 mod window;
 
+pub use isa::Rules;
 pub use program::{
     Class, Control, Guard, Instruction, MachineProgram, MatrixUnit, Operands, Register, RegisterEstimate,
     RegisterList, Share, Slot, Step,
@@ -86,9 +87,9 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
         drafts,
         mut virtuals,
     } = select::select(&facts);
-    let drafts = match target.family {
-        Family::Nvidia => constants::place(pointers, drafts, &mut virtuals),
-        Family::Intel => drafts,
+    let drafts = match target.rules.pointers_in_constants {
+        true => constants::place(pointers, drafts, &mut virtuals),
+        false => pointers.into_iter().chain(drafts).collect(),
     };
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());

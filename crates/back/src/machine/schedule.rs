@@ -45,7 +45,7 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
         segment.push(draft);
         if let Some(wanted) = wanted_after.remove(&index) {
             let taken = std::mem::take(&mut segment);
-            let sinks = target.family.rules().loads_sunk;
+            let sinks = target.rules.loads_sunk;
             let sunk = match sinks && taken.iter().any(|draft| is_long_load(draft.class)) {
                 true => Segment::depending(kernel, target, taken, virtuals, wanted.clone()).with_loads_sunk(),
                 false => taken,
@@ -111,7 +111,7 @@ impl<'s> Segment<'s> {
     ) -> Segment<'s> {
         let mut segment = Segment::depending(kernel, target, drafts, virtuals, wanted);
         segment.keep_moves_avoidable();
-        if target.family.rules().uses_before_loads {
+        if target.rules.uses_before_loads {
             segment.use_before_loading(loaded);
         }
         segment
@@ -137,7 +137,7 @@ impl<'s> Segment<'s> {
         };
         segment.find_register_dependences();
         segment.find_memory_dependences(kernel);
-        if target.family.rules().loads_behind_shuffles {
+        if target.rules.loads_behind_shuffles {
             segment.keep_loads_behind_shuffles();
         }
         segment
@@ -388,7 +388,8 @@ impl<'s> Segment<'s> {
                 !copies.iter().any(|&copy| reach[copy])
             }
         };
-        if classes.contains(&Class::LoadConstant) && first_readers.iter().any(is_product) {
+        let is_behind = self.target.rules.products_behind_loads && classes.contains(&Class::LoadConstant);
+        if is_behind && first_readers.iter().any(is_product) {
             let products: Vec<usize> = first_readers
                 .iter()
                 .filter(|&reader| is_product(reader))
@@ -472,7 +473,7 @@ impl<'s> Segment<'s> {
         let mut waits_for = self.waits_for.clone();
         let mut available = vec![0u32; waits_for.len()];
         let mut queues = Queues::default();
-        let rules = self.target.family.rules();
+        let rules = self.target.rules;
         let mut window = Window::new(drafts, rules.look_ahead);
         for at in (0..waits_for.len()).filter(|&at| waits_for[at] == 0) {
             window.offer(at, 0);

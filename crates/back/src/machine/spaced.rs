@@ -8,7 +8,7 @@
 
 use super::draft::Draft;
 use super::program::{Class, Step};
-use super::target::{Family, Target};
+use super::target::Target;
 use crate::ir::{CacheLevel, OpKind, Space};
 
 /// Loads of nothing in front of a copy.
@@ -25,7 +25,7 @@ pub fn space_copies(target: &Target, drafts: &mut Vec<Draft>) {
         Class::Prefetch => target.copies_to_scratch && draft.steps.iter().any(to_scratch),
         _ => false,
     };
-    if target.family != Family::Nvidia || !drafts.iter().any(copies) {
+    if !target.rules.copies_spaced || !drafts.iter().any(copies) {
         return;
     }
     let mut spaced = Vec::with_capacity(drafts.len() + LOADS);

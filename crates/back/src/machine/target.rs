@@ -4,7 +4,7 @@ use crate::model::hint::Form;
 use crate::model::occupancy::Footprint;
 use crate::model::{DeviceModel, PrefetchInstruction, Registers, Vendor};
 
-use super::isa::intel;
+use super::isa::{Rules, intel};
 use super::program::Class;
 
 /// Whose compiler is imitated.
@@ -21,6 +21,8 @@ pub enum Family {
 pub struct Target {
     /// Whose compiler is imitated.
     pub family: Family,
+    /// Its habits.
+    pub rules: Rules,
     /// Work-items of a full sub-group.
     pub sub_group: u32,
     /// 32-bit registers that a work-item can have.
@@ -123,6 +125,7 @@ impl Target {
         };
         Target {
             family,
+            rules: family.rules(),
             sub_group,
             max_registers,
             comfortable_registers,

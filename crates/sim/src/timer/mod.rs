@@ -44,7 +44,7 @@ pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
-use crate::back::machine::{Target, lower_for_groups};
+use crate::back::machine::{Rules, Target, lower_for_groups};
 use crate::device::{CacheState, Launch};
 use crate::ir::Kernel;
 use crate::model::hint::HintReached;
@@ -86,6 +86,8 @@ pub struct Timer {
     stack: u32,
     large_registers: bool,
     watch: Option<Watch>,
+    /// A compiler's habits that are not the vendor's.
+    rules: Option<Rules>,
 }
 
 impl Timer {
@@ -101,6 +103,7 @@ impl Timer {
             stack: 0,
             large_registers: false,
             watch: None,
+            rules: None,
         }
     }
 
@@ -136,6 +139,14 @@ impl Timer {
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Timer {
         self.seed = seed;
+        self
+    }
+
+    /// The same for a compiler with other habits, to find out what each is worth.
+    #[must_use]
+    #[doc(hidden)]
+    pub fn with_rules(mut self, rules: Rules) -> Timer {
+        self.rules = Some(rules);
         self
     }
 
@@ -180,6 +191,10 @@ impl Timer {
         let target = match self.large_registers {
             true => target.with_large_registers(),
             false => target,
+        };
+        let target = Target {
+            rules: self.rules.unwrap_or(target.rules),
+            ..target
         };
         let (groups, group) = (key.groups_per_core, key.group);
         let program = Arc::new(lower_for_groups(kernel, &target, &self.model, groups, group));

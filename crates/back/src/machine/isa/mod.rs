@@ -1,5 +1,5 @@
 //! The differences between vendors' compilers for the same operations and drafts: a folder or file for each instruction set.
-//! The selector and the scheduler query [`Family::rules`], and have no vendor-specific code themselves.
+//! The selector and the scheduler query the target's [`Rules`]. `gallery/tests/ablation.rs` measures what each rule is worth.
 
 pub(crate) mod intel;
 mod nvidia;
@@ -7,7 +7,7 @@ mod nvidia;
 use super::target::Family;
 
 /// The habits of a compiler.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
     /// Whether hints and copies, which give no register that somebody waits for, go behind all else of a segment.
     pub hints_last: bool,
@@ -17,6 +17,16 @@ pub struct Rules {
     pub loads_behind_shuffles: bool,
     /// Whether the last iteration's loads are used before more is loaded on the same scoreboard.
     pub uses_before_loads: bool,
+    /// Whether, where a pointer is loaded from the constant bank, the products that read it come behind a load.
+    pub products_behind_loads: bool,
+    /// Whether a value that goes on in the next iteration, and is wanted behind the loop as well, has two registers.
+    pub leaving_values_apart: bool,
+    /// Whether parts of a vector that was loaded behind a jump are moved to the next iteration.
+    pub vectors_moved: bool,
+    /// Whether loads of nothing stand between loads from shared memory and asynchronous copies.
+    pub copies_spaced: bool,
+    /// Whether pointers stay in the constant bank until they are needed.
+    pub pointers_in_constants: bool,
     /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
     pub predicated_messages: bool,
     /// Whether uniform values are computed once per sub-group, by an instruction for one work-item.
@@ -30,10 +40,10 @@ pub struct Rules {
 
 impl Family {
     /// The habits of its compiler.
-    pub fn rules(self) -> &'static Rules {
+    pub fn rules(self) -> Rules {
         match self {
-            Family::Nvidia => &nvidia::RULES,
-            Family::Intel => &intel::RULES,
+            Family::Nvidia => nvidia::RULES,
+            Family::Intel => intel::RULES,
         }
     }
 }

@@ -16,6 +16,11 @@ pub const RULES: Rules = Rules {
     loads_sunk: true,
     loads_behind_shuffles: true,
     uses_before_loads: true,
+    products_behind_loads: true,
+    leaving_values_apart: true,
+    vectors_moved: true,
+    copies_spaced: true,
+    pointers_in_constants: true,
     predicated_messages: true,
     // Its uniform registers cost nothing here.
     scalar_instructions: false,

@@ -290,7 +290,7 @@ impl Selector<'_, '_> {
         values: &[Value],
         leaving: impl Iterator<Item = &'o Op>,
     ) -> Vec<Virtual> {
-        if self.facts.target.family != Family::Nvidia {
+        if !self.facts.target.rules.leaving_values_apart {
             return Vec::new();
         }
         let mut wanted: Vec<Value> = Vec::new();

@@ -8,7 +8,6 @@
 
 use super::super::draft::{Draft, Move, Virtual};
 use super::super::program::Class;
-use super::super::target::Family;
 use super::Selector;
 use crate::ir::{OpKind, Place, Region, Value};
 
@@ -122,8 +121,7 @@ impl Selector<'_, '_> {
 
     /// Whether a value is part of a vector of 16 bytes that an `if` with jumps has loaded.
     fn is_vector_from_behind_a_jump(&self, value: Value) -> bool {
-        let Some(op) = self.facts.made_by[value].filter(|_| self.facts.target.family == Family::Nvidia)
-        else {
+        let Some(op) = self.facts.made_by[value].filter(|_| self.facts.target.rules.vectors_moved) else {
             return false;
         };
         let OpKind::If { then, otherwise, .. } = &op.kind else {

@@ -55,7 +55,7 @@ impl Selector<'_, '_> {
                 | OpKind::Store { .. }
                 | OpKind::Copy { .. }
                 | OpKind::Prefetch { .. }
-                    if self.facts.target.family.rules().predicated_messages =>
+                    if self.facts.target.rules.predicated_messages =>
                 {
                     1
                 }

@@ -19,6 +19,11 @@ pub const RULES: Rules = Rules {
     loads_behind_shuffles: false,
     // Each load has a token of its own (`$0` to `$15`).
     uses_before_loads: false,
+    products_behind_loads: false,
+    leaving_values_apart: false,
+    vectors_moved: false,
+    copies_spaced: false,
+    pointers_in_constants: false,
     // `gather-hint-l1` jumps over its hint (`jmpi`, or `goto` where lanes part); IGC does not put predicates on messages.
     predicated_messages: false,
     // `(W) add (1|M0)`.

@@ -19,10 +19,10 @@ use headstart::ir::Kernel;
 use headstart::prefetch::{self, Plan};
 use headstart::report::number::percent;
 use headstart::tune::{Bound, FileSubject, LaunchFile, Subject, Workload, threads};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Launches that are shorter say more about the launch than about the code.
-const LEAST_NS: f64 = 10_000.0;
+const LEAST_NS: f64 = 3_000.0;
 
 /// The same habits but one, by the name of that one.
 fn without() -> Vec<(&'static str, Rules)> {
@@ -137,6 +137,15 @@ fn entries(file: &str) -> BTreeMap<String, Value> {
     named.collect()
 }
 
+/// A kernel's launch in the geometry in which it was measured: the fastest of those that its launch file names.
+fn measured_as(subject: FileSubject, found: &Value) -> Option<Workload> {
+    let elsewhere = subject.elsewhere().ok()?;
+    let all = std::iter::once(subject).chain(elsewhere);
+    let mut workloads = all.filter_map(|subject| subject.workload().ok());
+    workloads
+        .find(|workload| json!(workload.groups) == found["groups"] && json!(workload.group) == found["group"])
+}
+
 /// Those of the corpus that were measured.
 fn cases() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
@@ -159,7 +168,7 @@ fn cases() -> Vec<Case> {
         let plans = trials.into_iter().flatten().filter_map(plan);
         Some(Case {
             plans: plans.filter(|(plan, _)| *plan != Plan::none()).collect(),
-            workload: FileSubject::of_module(imported, launch).workload().ok()?,
+            workload: measured_as(FileSubject::of_module(imported, launch), &found)?,
             plain_ns,
             name,
         })
@@ -293,6 +302,7 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 fn habits_of_ptxas() {
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
     let cases = cases();
+    let plain_only = std::env::var("HEADSTART_PLANS").is_ok_and(|plans| plans == "0");
     let simulated: Vec<(Simulated, Times)> = threads::map(&cases.iter().collect::<Vec<_>>(), |case| {
         let simulated = Simulated::new(case, &model)?;
         let times = simulated.times(&simulated.plain)?;
@@ -310,7 +320,7 @@ fn habits_of_ptxas() {
     let of_time = |(one, times): &(Simulated, Times)| Errors::of_time(times, one.case.plain_ns);
     let times: Vec<Errors> = simulated.iter().map(of_time).collect();
     let pairs = simulated.iter().flat_map(|(one, times)| {
-        let plans = one.case.plans.iter();
+        let plans = one.case.plans.iter().filter(|_| !plain_only);
         plans.map(move |(plan, measured)| (one, times, plan, *measured))
     });
     let pairs: Vec<(&Simulated, &Times, &Plan, f64)> = pairs.collect();

@@ -86,6 +86,9 @@ pub(super) struct Victim {
 const EMPTY: u64 = u64::MAX;
 const NOBODY: u32 = u32::MAX;
 
+/// The first asker of lines from before.
+const BEFORE: u32 = u32::MAX - 1;
+
 /// One in every byte, and in every half of one.
 const BYTES: u64 = u64::MAX / 0xff;
 const HALVES: u64 = u64::MAX / 0xf;
@@ -274,6 +277,11 @@ impl Cache {
         let was_awaited = *awaited & bit != 0;
         *awaited = *awaited & !bit | if is_awaited { bit } else { 0 };
         was_awaited
+    }
+
+    /// Every line that is here was asked for by a core that is none of those which ask from now on.
+    pub(super) fn asked_for_before(&mut self) {
+        self.lines.iter_mut().for_each(|line| line.first_asker = BEFORE);
     }
 
     /// The first core that asked for a line since it is here; this one, if none did.

@@ -115,6 +115,17 @@ const SCATTERED: f64 = 0.25;
 /// At most this part of L2 is set aside for small buffers, and lines that fill no more of it stay there.
 const MOST_SMALL: f64 = 0.75;
 
+/// The bytes of lines of which L2 may have some left when the launch that read them comes again: all that it holds. Some have a
+/// copy in the other half.
+pub fn may_stay_in_l2(model: &DeviceModel) -> u64 {
+    let halves = if *model.l2.far_latency > *model.l2.near_latency {
+        2
+    } else {
+        1
+    };
+    halves * *model.l2.effective_size
+}
+
 /// The bytes of lines that stay in L2 beside each other.
 pub fn stays_in_l2(model: &DeviceModel) -> u64 {
     (*model.l2.effective_size as f64 * MOST_SMALL) as u64

@@ -65,7 +65,7 @@ use dram::Dram;
 use host::HostLink;
 pub use host::WithHost;
 use in_flight::InFlight;
-pub use l2::{Contents, stays_in_l2};
+pub use l2::{Contents, may_stay_in_l2, stays_in_l2};
 use l2::{Key, L2};
 pub use lines::Access;
 use lines::{LineShape, Lines};
@@ -120,6 +120,19 @@ pub struct Extent {
     pub placement: Placement,
     /// How they can be compressed, where memory is.
     pub compressible: Vec<Compressible>,
+}
+
+impl Extent {
+    /// The buffers whose place in L2 is not known from what the same launch has left there.
+    fn of_l2(&self, line: u64) -> Vec<Range<u64>> {
+        let reuse = self.reuse.as_deref().filter(|reuse| reuse.is_kept());
+        let is_known = |buffer: &&Range<u64>| reuse.is_some_and(|reuse| reuse.has(buffer, line));
+        self.buffers
+            .iter()
+            .filter(|buffer| !is_known(buffer))
+            .cloned()
+            .collect()
+    }
 }
 
 /// The memory hierarchy as the simulated cores see it.
@@ -216,7 +229,7 @@ impl MemorySystem {
             *l2.ways,
             shape,
             ratio,
-            &extent.buffers,
+            &extent.of_l2(*model.l2.line),
             extent.contents,
         );
         MemorySystem {
@@ -242,7 +255,7 @@ impl MemorySystem {
             regions: extent
                 .reuse
                 .iter()
-                .filter(|_| ratio > 1.0)
+                .filter(|reuse| ratio > 1.0 || reuse.is_kept())
                 .flat_map(|reuse| reuse.buffers())
                 .map(|buffer| Regions::new(Arc::clone(buffer), ratio))
                 .collect(),

@@ -5,6 +5,9 @@
 //! part, by a hash of their numbers, and the caches have that part of their sets. A sample of the cores, which sees its own
 //! requests alone, takes the others' from here.
 //!
+//! Where L2 keeps what the same launch has left in it, the requests come twice, and only those of the second time count: lines
+//! from before were brought by others.
+//!
 //! Requests of a core for lines that it has brought itself, and that no other one asks for, are left out: the sample sees those
 //! itself. Where most of its requests for its own lines are for such as others ask for, too, they count: of lines that all ask
 //! for, a sample brings many that another core brings in the whole.
@@ -33,6 +36,8 @@ const STAGES: usize = 32;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reuse {
     buffers: Vec<Arc<OfBuffer>>,
+    /// Whether L2 has what the same launch has left there.
+    is_kept: bool,
 }
 
 /// The requests of cores for lines of one buffer.
@@ -234,51 +239,38 @@ impl OfBuffer {
 }
 
 impl Reuse {
-    /// What the requests of a launch find in a device's L2, which is empty at first.
-    pub(crate) fn of(model: &DeviceModel, requests: &Requests) -> Reuse {
+    /// What the requests of a launch find in a device's L2, which is empty at first, or has `kept` what the same launch has left.
+    pub(crate) fn of(model: &DeviceModel, requests: &Requests, kept: bool) -> Reuse {
         let mut walk = Walk::new(model, requests);
-        let mut groups = requests.groups.iter();
-        let mut resident: Vec<Option<Resident>> = (0..requests.cores * requests.places)
-            .map(|place| {
-                groups
-                    .next()
-                    .map(|group| Resident::new(group, place % requests.cores))
-            })
-            .collect();
-        // All advance by as many accesses at a time as one request that is noted stands for.
-        let turn = requests.one_in.min(u64::from(u32::MAX)) as u32;
-        while !resident.is_empty() {
-            for place in &mut resident {
-                let Some(group) = place else { continue };
-                group.until += turn;
-                let mut is_over = true;
-                for (requests, at) in &mut group.sub_groups {
-                    while let Some(&request) = requests.get(*at).filter(|request| request.after < group.until)
-                    {
-                        *at += 1;
-                        walk.ask(request, group.core);
-                    }
-                    is_over &= *at == requests.len();
-                }
-                if is_over {
-                    let core = group.core;
-                    *place = groups.next().map(|group| Resident::new(group, core));
-                }
-            }
-            resident.retain(Option::is_some);
+        if kept {
+            walk.launch(requests);
+            walk.begin_again(model, requests);
         }
+        walk.launch(requests);
         let buffers = walk.buffers.into_iter();
         Reuse {
             buffers: buffers
                 .map(|buffer| Arc::new(buffer.done(requests.one_in)))
                 .collect(),
+            is_kept: kept,
         }
+    }
+
+    /// Whether L2 has what the same launch has left there.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     /// Whether all buffers with hits are among these; `line` is the size of a line in bytes.
     pub(crate) fn is_of(&self, buffers: &[Range<u64>], line: u64) -> bool {
         let lines: Vec<Range<u64>> = buffers.iter().map(|buffer| lines_of(buffer, line)).collect();
         self.buffers().all(|buffer| lines.contains(&buffer.lines))
+    }
+
+    /// Whether anything is found of a buffer.
+    pub(super) fn has(&self, buffer: &Range<u64>, line: u64) -> bool {
+        let lines = lines_of(buffer, line);
+        self.buffers().any(|found| found.lines == lines)
     }
 
     /// The buffers of which any is found.
@@ -348,6 +340,47 @@ impl Walk {
                 .map(|buffer| Counting::new(buffer, *l2.line))
                 .collect(),
         }
+    }
+
+    /// The work-groups of a launch make their requests.
+    fn launch(&mut self, requests: &Requests) {
+        let mut groups = requests.groups.iter();
+        let mut resident: Vec<Option<Resident>> = (0..requests.cores * requests.places)
+            .map(|place| {
+                groups
+                    .next()
+                    .map(|group| Resident::new(group, place % requests.cores))
+            })
+            .collect();
+        // All advance by as many accesses at a time as one request that is noted stands for.
+        let turn = requests.one_in.min(u64::from(u32::MAX)) as u32;
+        while !resident.is_empty() {
+            for place in &mut resident {
+                let Some(group) = place else { continue };
+                group.until += turn;
+                let mut is_over = true;
+                for (requests, at) in &mut group.sub_groups {
+                    while let Some(&request) = requests.get(*at).filter(|request| request.after < group.until)
+                    {
+                        *at += 1;
+                        self.ask(request, group.core);
+                    }
+                    is_over &= *at == requests.len();
+                }
+                if is_over {
+                    let core = group.core;
+                    *place = groups.next().map(|group| Resident::new(group, core));
+                }
+            }
+            resident.retain(Option::is_some);
+        }
+    }
+
+    /// The same launch comes again: L1 is empty, L2 is as it is, and nothing was counted.
+    fn begin_again(&mut self, model: &DeviceModel, requests: &Requests) {
+        let fresh = Walk::new(model, requests);
+        self.halves.iter_mut().for_each(Cache::asked_for_before);
+        (self.l1, self.buffers) = (fresh.l1, fresh.buffers);
     }
 
     /// A core makes a request.
@@ -459,7 +492,7 @@ mod tests {
             places: 4,
             l1_bytes: 1 << 17,
         };
-        Reuse::of(&model, &requests)
+        Reuse::of(&model, &requests, false)
     }
 
     /// The hit rate of the first buffer when this part of so many requests has been made, on average over its regions.

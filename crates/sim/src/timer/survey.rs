@@ -24,7 +24,7 @@ use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
 use crate::functional::Noted;
 use crate::ir::{Kernel, OpKind, Space};
-use crate::memory::{Requests, Reuse, noted, spread, stays_in_l2};
+use crate::memory::{Requests, Reuse, may_stay_in_l2, noted, spread, stays_in_l2};
 use crate::model::DeviceModel;
 
 /// Work-groups that are counted first; where they have as much to do as each other, the others are taken to have, too.
@@ -143,14 +143,19 @@ impl Survey {
         let differ = survey.spread() > SAME;
         let is_alike = !differ && !meets;
         let is_large = bytes > stays && !survey.touches_at_most(stays);
-        if of <= few || is_alike && !(notes && is_large && runs.found_by_others(stays, few) > SHARED) {
+        // Whether L2 has a part of what the same launch has left there, and all requests are noted, which tell what that is.
+        let remains = kept && is_large && known.is_none() && survey.touches_at_most(may_stay_in_l2(model));
+        let remains = remains && survey.noted(resident) == of;
+        if !remains
+            && (of <= few || is_alike && !(notes && is_large && runs.found_by_others(stays, few) > SHARED))
+        {
             return Some(survey);
         }
         if is_large && known.is_none() {
             let noted = survey.noted(resident);
             let lines = lines.unwrap_or_else(|| survey.lines(model, noted));
             let first: Vec<u64> = (0..noted).collect();
-            let lines = match are_same && !runs.have_barriers() {
+            let lines = match are_same && !remains && !runs.have_barriers() {
                 true => Noted {
                     most_steps: (survey.until_full(stays) * runs.steps_of_sub_group()) as u64,
                     ..lines
@@ -166,7 +171,7 @@ impl Survey {
                 places,
                 l1_bytes,
             };
-            survey.reuse = Some(Arc::new(Reuse::of(model, &requests)));
+            survey.reuse = Some(Arc::new(Reuse::of(model, &requests, remains)));
             if noted == of {
                 survey.counted = runs.counted(&first);
                 survey.touched = runs.touched_by(of);

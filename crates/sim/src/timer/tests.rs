@@ -313,11 +313,16 @@ fn a_launch_finds_what_it_touches_of_a_large_buffer_in_l2_where_that_fits() {
         };
         time.cycles / count as f64
     };
-    let (short, long) = (5_000, 400_000);
-    assert!(per_load(short, true) < 0.6 * per_load(short, false));
-    // 400,000 lines are 51 MB, of which 30 MB stay.
-    let (again, first) = (per_load(long, true), per_load(long, false));
-    assert!((0.95..1.05).contains(&(again / first)), "{again} and {first}");
+    let ratio = |count: u64| per_load(count, true) / per_load(count, false);
+    let fits = ratio(5_000);
+    assert!(fits < 0.6, "{fits}");
+    // 51 MB of one core: the near half keeps none of its lines, the far one all of its own. (An H200 takes 570 cycles a load that
+    // goes round in 48 MiB, and 700 in 64 MiB: `micro/latency`.)
+    let half = ratio(400_000);
+    assert!((0.75..0.9).contains(&half), "{half}");
+    // Of 128 MB nothing is left.
+    let large = ratio(1_000_000);
+    assert!((0.95..1.05).contains(&large), "{large}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::functional::{
     CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
 };
 use crate::ir::Kernel;
-use crate::memory::stays_in_l2;
+use crate::memory::may_stay_in_l2;
 use crate::model::DeviceModel;
 
 /// The requests of a work-group's sub-groups, in order.
@@ -24,7 +24,7 @@ pub(super) struct Runs<'l> {
     line: u64,
     /// The addresses of the launch's buffers.
     buffers: Vec<Range<u64>>,
-    /// The lines that all of them touch, as many as L2 can keep; none if that does not matter, or is too much to note.
+    /// The lines that all of them touch, as many as L2 can hold; none if that does not matter, or is too much to note.
     footprint: Option<Footprint>,
     steps: BTreeMap<u64, u64>,
     requests: BTreeMap<u64, Requested>,
@@ -51,7 +51,7 @@ impl<'l> Runs<'l> {
         let sizes: Vec<u64> = buffers.iter().map(|buffer| buffer.end - buffer.start).collect();
         let line = *model.l2.line;
         let footprint = match kept {
-            true => Footprint::new(&sizes, line, stays_in_l2(model) + line),
+            true => Footprint::new(&sizes, line, may_stay_in_l2(model) + line),
             false => None,
         };
         Some(Runs {

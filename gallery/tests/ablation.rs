@@ -92,6 +92,13 @@ fn without() -> Vec<(&'static str, Rules)> {
             },
         ),
         (
+            "loops_unrolled",
+            Rules {
+                loops_unrolled: false,
+                ..all
+            },
+        ),
+        (
             "predicated_messages",
             Rules {
                 predicated_messages: false,

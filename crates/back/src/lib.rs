@@ -31,3 +31,4 @@ mod tables;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{Error, Result, analysis, cleanup, error, ir, math};
 use headstart_model as model;
+use headstart_prefetch as prefetch;

@@ -34,6 +34,7 @@ mod spaced;
 mod spill;
 #[doc(hidden)]
 pub mod target;
+mod unrolled;
 mod window;
 
 pub use isa::Rules;
@@ -80,7 +81,10 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     if !target.has_tables {
         super::tables::expand(&mut kernel);
     }
-    let kernel = crate::cleanup::clean(&kernel);
+    let mut kernel = crate::cleanup::clean(&kernel);
+    if target.rules.loops_unrolled {
+        kernel = unrolled::unroll(kernel);
+    }
     let facts = facts::Facts::of(&kernel, *target);
     let select::Selected {
         pointers,

@@ -27,6 +27,8 @@ pub struct Rules {
     pub copies_spaced: bool,
     /// Whether pointers stay in the constant bank until they are needed.
     pub pointers_in_constants: bool,
+    /// Whether short loops are unrolled where nobody forbids it.
+    pub loops_unrolled: bool,
     /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
     pub predicated_messages: bool,
     /// Whether uniform values are computed once per sub-group, by an instruction for one work-item.

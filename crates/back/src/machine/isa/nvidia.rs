@@ -21,6 +21,7 @@ pub const RULES: Rules = Rules {
     vectors_moved: true,
     copies_spaced: true,
     pointers_in_constants: true,
+    loops_unrolled: true,
     predicated_messages: true,
     // Its uniform registers cost nothing here.
     scalar_instructions: false,

@@ -24,6 +24,7 @@ pub const RULES: Rules = Rules {
     vectors_moved: false,
     copies_spaced: false,
     pointers_in_constants: false,
+    loops_unrolled: false,
     // `gather-hint-l1` jumps over its hint (`jmpi`, or `goto` where lanes part); IGC does not put predicates on messages.
     predicated_messages: false,
     // `(W) add (1|M0)`.

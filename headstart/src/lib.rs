@@ -79,12 +79,12 @@
 //!  6  headstart  tune
 //!  5  tune       checker cuda opencl report runtime
 //!  4  checker    sim
-//!     report     prefetch sim
+//!     report     sim
 //!  3  cuda       back device
 //!     opencl     back device
 //!     runtime    device front
 //!     sim        back device
-//!  2  back       model
+//!  2  back       model prefetch
 //!     device     model
 //!     front      prefetch
 //!  1  model      ir

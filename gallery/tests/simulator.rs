@@ -55,6 +55,8 @@ fn timed(model: &Arc<DeviceModel>, cores: Cores, (workload, kernel): &(Workload,
         .expect("it fits")
         .launch;
     let timer = Timer::new(Arc::clone(model)).with_cores(cores);
+    let survey = timer.survey(kernel, &launch, None).map(Arc::new);
+    let timer = timer.with_survey(survey);
     let code = timer.compile(kernel, &launch).expect("it compiles");
     timer.run(&code, &launch).expect("it runs")
 }

@@ -185,6 +185,8 @@ impl Micro {
             let launch = bound.prepare(&device)?.launch;
             launch.check(kernel, &model.description())?;
             let code = timer.compile(kernel, &launch)?;
+            let survey = timer.survey(kernel, &launch, None).map(Arc::new);
+            let timer = timer.clone().with_survey(survey);
             Ok(timer.run(&code, &launch)?.between_events_ns * *model.core.clock / 1000.0)
         };
         let before = pair.short.as_ref().map_or(Ok(0.0), cycles)?;

@@ -18,8 +18,6 @@ pub struct Divergence {
 /// Whose values are compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Among {
-    /// Of one work-item, by what lies in memory.
-    Contents,
     SubGroup,
     WorkGroup,
     Launch,
@@ -39,12 +37,6 @@ impl Divergence {
     /// Of a whole kernel, for all work-items of a launch.
     pub fn of_launch(kernel: &Kernel) -> Divergence {
         Divergence::among(kernel, Among::Launch)
-    }
-
-    /// The values that depend on what lies in memory when the launch begins: those that a work-item can have different ones of,
-    /// and the structures that it can leave by different ways.
-    pub fn by_contents(kernel: &Kernel) -> Divergence {
-        Divergence::among(kernel, Among::Contents)
     }
 
     fn among(kernel: &Kernel, among: Among) -> Divergence {
@@ -110,7 +102,6 @@ impl<'k> Walk<'k> {
                     self.mark(result);
                 }
             }
-            OpKind::Id(Id::Local(_) | Id::Lane) if self.among == Among::Contents => {}
             OpKind::Id(Id::Local(_) | Id::Lane)
             | OpKind::Load { .. }
             | OpKind::Atomic { .. }

@@ -78,25 +78,12 @@ impl MemorySystem {
         sectors: u8,
         purpose: Purpose,
     ) -> Cycles {
-        if self.is_walked(core, line, sectors, purpose) {
-            return now;
-        }
         let translation = self.translate(core, now, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = translation + self.cores[core].link.take(now, bytes as f64);
         let start = start + self.cross(core, start, line, bytes);
         let served = self.serve(start, line, self.requests(bytes));
         self.look_up(core, (start, served), &self.l2.key(line), sectors, purpose)
-    }
-
-    /// Whether this is a walk without time; then only the requests are recorded.
-    pub(super) fn is_walked(&mut self, core: usize, line: u64, sectors: u8, purpose: Purpose) -> bool {
-        let Some(walk) = &mut self.walk else {
-            return false;
-        };
-        let is_counted = purpose.scattered && self.l2.is_beyond(&self.l2.key(line));
-        walk.ask(line, sectors, core, is_counted);
-        true
     }
 
     /// Only later requests wait for those in flight until a time: a core's queue holds no more than is in flight.
@@ -180,11 +167,7 @@ impl MemorySystem {
         missing: u8,
         purpose: Purpose,
     ) -> u8 {
-        let have = match self.regions.is_empty() {
-            true => self.others_have(core, key, place, missing, purpose),
-            false => self.regions_have(core, key, place, missing),
-        };
-        if !have || missing == 0 {
+        if !self.regions_have(core, key, place, missing) || missing == 0 {
             return missing;
         }
         self.counters.l2_hits += u64::from(missing.count_ones());
@@ -193,23 +176,8 @@ impl MemorySystem {
         0
     }
 
-    /// Whether other cores have the missing sectors, by the hit rate among the first cores.
-    pub(super) fn others_have(
-        &mut self,
-        core: usize,
-        key: &Key,
-        place: Place,
-        missing: u8,
-        purpose: Purpose,
-    ) -> bool {
-        if !purpose.scattered || !self.others.exist() || !self.l2.is_beyond(key) {
-            return false;
-        }
-        let first = self.l2.first_asker(place, core);
-        self.others.have(missing == 0 && first != core)
-    }
-
-    /// The same for a line that the sample holds, by the hit rate of its region.
+    /// Whether cores outside the simulation have the missing sectors of a line that the sample holds, by the hit rate of its
+    /// region.
     pub(super) fn regions_have(&mut self, core: usize, key: &Key, place: Place, missing: u8) -> bool {
         // Buffers set aside at full size are filled for all.
         if matches!(place, Place::Small { .. }) {
@@ -281,8 +249,6 @@ impl MemorySystem {
         };
         self.counters.dram_queueing += begun - now;
         self.counters.dram_read_bytes += bytes;
-        self.l2
-            .count(key.line << self.shape.line_shift(), bytes, purpose.scattered);
         let latency = match kept {
             // Only how it is kept is looked up.
             Kept::Clear => self.timing.near,

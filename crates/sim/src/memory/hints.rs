@@ -36,9 +36,6 @@ impl MemorySystem {
     /// Asks L2 for sectors of a line that it should have.
     fn hint(&mut self, core: usize, now: Cycles, line: u64, sectors: u8, purpose: Purpose) {
         self.counters.prefetched_lines += 1;
-        if self.is_walked(core, line, sectors, purpose) {
-            return;
-        }
         let start = now + self.translate(core, now, line);
         let bytes = u64::from(sectors.count_ones()) * self.shape.sector_bytes();
         let start = start + self.cross(core, start, line, bytes);

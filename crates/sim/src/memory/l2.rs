@@ -42,15 +42,9 @@ pub(super) struct L2 {
     /// Whether all that is touched is there.
     holds_touched: bool,
     small: Vec<SmallBuffer>,
-    /// Buffers that L2 holds a good part of, but not all: the addresses, and the bytes that were brought from there.
-    partly: Vec<(Range<u64>, u64)>,
-    /// Bytes that were brought from device memory: all, and those for scattered accesses.
-    brought: [u64; 2],
     /// Busy cores for each one that is simulated.
     ratio: f64,
     sectors: usize,
-    /// Bytes of a line.
-    line: u64,
 }
 
 /// A buffer that stays in L2 once it is there, or that is there from the start.
@@ -103,15 +97,6 @@ pub(super) enum Place {
     },
 }
 
-/// Buffers of more than this many times L2 gain little from it: lines are evicted before another core requests them.
-pub(super) const PARTLY: u64 = 8;
-
-/// A buffer of which more is read than this many times its size is read again by others.
-const AGAIN: f64 = 1.25;
-
-/// Lines brought for scattered accesses are a good part of all above this share.
-const SCATTERED: f64 = 0.25;
-
 /// At most this part of L2 is set aside for small buffers, and lines that fill no more of it stay there.
 const MOST_SMALL: f64 = 0.75;
 
@@ -153,17 +138,12 @@ impl L2 {
             Contents::Touched => true,
         };
         let mut small = Vec::new();
-        let mut partly = Vec::new();
         for buffer in ascending {
             let first = buffer.start / line;
             let lines = buffer.end.div_ceil(line) - first;
             left -= (lines * line) as f64;
-            if ratio <= 1.0 && !is_there || lines * line > PARTLY * bytes {
+            if ratio <= 1.0 && !is_there || left < 0.0 {
                 break;
-            }
-            if left < 0.0 {
-                partly.push((buffer.clone(), 0));
-                continue;
             }
             small.push(SmallBuffer {
                 first,
@@ -178,29 +158,14 @@ impl L2 {
             halves: vec![Cache::new(own, ways, line, shape); halves.max(1)],
             holds_touched: contents == Contents::Touched,
             small,
-            partly,
-            brought: [0; 2],
             ratio,
             sectors,
-            line,
         }
     }
 
     /// Whether all that is touched is there from the start.
     pub(super) fn holds_touched(&self) -> bool {
         self.holds_touched
-    }
-
-    /// Bytes are brought from device memory.
-    pub(super) fn count(&mut self, address: u64, bytes: u64, scattered: bool) {
-        for (buffer, brought) in &mut self.partly {
-            if buffer.contains(&address) {
-                *brought += bytes;
-            }
-        }
-        let [all, for_scattered] = &mut self.brought;
-        *all += bytes;
-        *for_scattered += if scattered { bytes } else { 0 };
     }
 
     /// Where to look for a line.
@@ -238,26 +203,6 @@ impl L2 {
                 .fold(0, |all, half| all ^ half.glance_at_place(at)),
             At::Small { .. } => 0,
         }
-    }
-
-    /// Whether a line is of memory that L2 keeps little of.
-    pub(super) fn is_beyond(&self, key: &Key) -> bool {
-        let address = key.line * self.line;
-        matches!(key.at, At::Half(_)) && !self.partly.iter().any(|(buffer, _)| buffer.contains(&address))
-    }
-
-    /// Whether a good part of the fetched lines was for scattered accesses.
-    pub(super) fn is_scattered(&self) -> bool {
-        let [all, for_scattered] = self.brought;
-        for_scattered as f64 > SCATTERED * all as f64
-    }
-
-    /// Whether the bytes brought, times this factor, exceed the size of a buffer.
-    pub(super) fn is_shared(&self, times: f64) -> bool {
-        let again = |(buffer, brought): &(Range<u64>, u64)| {
-            *brought as f64 * times > AGAIN * (buffer.end - buffer.start) as f64
-        };
-        self.partly.iter().any(again)
     }
 
     /// The half that is near a core. Cores take turns.

@@ -9,7 +9,8 @@
 //! device memory with bandwidth, banks and granule; address translation; conflicts of shared-memory banks.
 //!
 //! The simulated cores can be a sample of those that a launch keeps busy. Then L2 and device memory
-//! are scaled to the sample's share of the work.
+//! are scaled to the sample's share of the work, and the lines that other cores have brought to L2 are
+//! found as often as the requests of all work-groups say ([`Reuse`]).
 //!
 //! A caller must not issue to a core whose port is far behind ([`MemorySystem::port_free`]): accesses
 //! reserve L2 and device memory in the order of the calls, which must be about that of their times.
@@ -32,7 +33,6 @@ mod in_flight;
 mod l2;
 mod lines;
 mod near_tlb;
-mod others;
 mod port;
 mod recent;
 mod regions;
@@ -42,7 +42,6 @@ mod spilled;
 mod stacks;
 mod timing;
 mod tlb;
-mod walk;
 mod walks;
 mod writes;
 
@@ -70,7 +69,6 @@ use l2::{Key, L2};
 pub use lines::Access;
 use lines::{LineShape, Lines};
 use near_tlb::NearTlb;
-use others::Others;
 pub use port::Cycles;
 use port::Port;
 pub(crate) use port::spread;
@@ -82,7 +80,6 @@ use stacks::Link;
 pub use stacks::Placement;
 use timing::Timing;
 use tlb::Tlb;
-use walk::Walk;
 use writes::Fences;
 
 use crate::model::DeviceModel;
@@ -164,16 +161,12 @@ pub struct MemorySystem {
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
     asked: Asked,
-    /// Lines brought by cores outside the simulation.
-    others: Others,
-    /// By buffer, where the simulated cores stand for all.
+    /// Lines brought by cores outside the simulation, by buffer.
     regions: Vec<Regions>,
     /// Begins fences, of all cores.
     fences: Fences,
     /// Where the lines of an access are looked for: kept for its room.
     looked_up: Vec<(Option<cache::Key>, Key)>,
-    /// Which core requests which lines; then nothing takes any time beyond L1.
-    walk: Option<Walk>,
     counters: MemoryCounters,
 }
 
@@ -251,7 +244,6 @@ impl MemorySystem {
                 .map(|l1| Banks::new(*l1.banks, *model.shared.bank_width)),
             atomics: Changed::new(*l2.atomics_per_cycle),
             asked: Asked::new(*l2.line_requests_per_cycle, share),
-            others: Others::new(if extent.reuse.is_some() { 1 } else { simulated }, extent.busy),
             regions: extent
                 .reuse
                 .iter()
@@ -263,16 +255,8 @@ impl MemorySystem {
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
             looked_up: Vec::new(),
-            walk: None,
             counters: MemoryCounters::default(),
         }
-    }
-
-    /// The same for a walk without time: L1 misses are served at once, and the requesting core is noted.
-    #[must_use]
-    pub fn walked(mut self) -> MemorySystem {
-        self.walk = Some(Walk::new(self.shape, self.timing.granule));
-        self
     }
 
     /// When a core's port for global and shared memory is free again.
@@ -283,23 +267,6 @@ impl MemorySystem {
     /// The counters so far.
     pub fn counters(&self) -> &MemoryCounters {
         &self.counters
-    }
-
-    /// Whether the simulated accesses, times this factor, read a buffer again of which L2 can keep a good part: then cores find
-    /// lines there that others have brought, which a sample of them does not see, and which is not known otherwise.
-    pub fn is_shared(&self, times: f64) -> bool {
-        self.regions.is_empty() && self.l2.is_shared(times)
-    }
-
-    /// Whether a good part of the data from memory that L2 hardly keeps was for scattered accesses. Other cores may request the
-    /// neighbouring data, and how often they do is not known.
-    pub fn is_scattered(&self) -> bool {
-        self.regions.is_empty() && self.l2.is_scattered()
-    }
-
-    /// On a walk, the fraction of the L2 requests for scattered accesses that another core had made before.
-    pub fn found(&self) -> f64 {
-        self.walk.as_ref().map_or(0.0, Walk::found)
     }
 
     /// A load from global memory.

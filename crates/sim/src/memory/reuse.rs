@@ -435,10 +435,11 @@ impl Walk {
         }
         buffer.add(line, found);
         buffer.far += u64::from(found == Found::Others && home != near);
-        self.bring(home, line, hash, self.shape.widen(sectors, self.granule));
+        let whole = self.shape.widen(sectors, self.granule);
+        self.bring(home, line, hash, whole);
         self.first(home, line, hash, core);
         if home != near {
-            self.bring(near, line, hash, sectors);
+            self.bring(near, line, hash, whole);
             self.first(near, line, hash, core);
         }
     }

@@ -32,7 +32,7 @@ impl MemorySystem {
     /// Reads an entry of a page table: the additional time over a TLB hit.
     fn walk(&mut self, core: usize, now: Cycles, address: u64) -> Cycles {
         let entry = self.timing.walk_entry;
-        if entry == 0 || self.walk.is_some() {
+        if entry == 0 {
             return self.timing.tlb_miss;
         }
         let at = TABLE + address / self.timing.page * entry;

@@ -8,9 +8,10 @@
 //! waits by token; lanes that diverge and reconverge; and the memory hierarchy.
 //!
 //! If a launch's work-groups are homogeneous, some cores are simulated, with their share of L2 and device memory ([`Cores`]).
-//! Otherwise some work-groups stand for all, if a [`Survey`] chooses them; [`LaunchTime::sample`] has their number. A walk
-//! without time through more of a short launch's cores shows whether they use lines that others bring, of which a sample sees
-//! few. If all work-groups are resident at once, the time by which the slowest of all exceeds the slowest of a sample is added.
+//! Otherwise some work-groups stand for all, if a [`Survey`] chooses them; [`LaunchTime::sample`] has their number. The survey
+//! also tells how often cores find lines in L2 that others bring, of which a sample sees few: without one, a sample's cores find
+//! only their own. If all work-groups are resident at once, the time by which the slowest of all exceeds the slowest of a sample
+//! is added.
 //! A run is a function of its inputs alone.
 
 mod access;
@@ -128,7 +129,8 @@ impl Timer {
         self
     }
 
-    /// The same for launches that were surveyed: where work-groups differ, some are simulated that stand for all.
+    /// The same for launches that were surveyed: where work-groups differ, some are simulated that stand for all, and what other
+    /// cores bring to L2 is found there.
     #[must_use]
     pub fn with_survey(mut self, survey: Option<Arc<Survey>>) -> Timer {
         self.survey = survey;
@@ -170,7 +172,8 @@ impl Timer {
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch, known: Option<&Survey>) -> Option<Survey> {
         // So few are all simulated in any case; but the lines that they leave in L2 matter.
         let kept = self.cache == CacheState::Kept;
-        let is_worth_it = launch.group_count() > u64::from(run::CORES_OF_STRATA) || kept;
+        let is_sampled = self.cores != Cores::All && launch.group_count() > u64::from(run::CORES_OF_STRATA);
+        let is_worth_it = is_sampled || kept;
         is_worth_it
             .then(|| Survey::of(self, kernel, launch, kept, known))
             .flatten()
@@ -290,8 +293,11 @@ impl Clock for Timer {
         stack: u32,
     ) -> Result<Timing> {
         let code = self.code(kernel, compiled, launch)?;
+        // It takes no longer than running the launch, which the device does, too.
+        let survey = self.survey(kernel, launch, None);
         let on_stack = Timer {
             stack,
+            survey: survey.map(Arc::new),
             ..self.clone()
         };
         let time = on_stack.run(&code, launch)?;

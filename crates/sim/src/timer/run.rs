@@ -15,7 +15,7 @@ use crate::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
 use crate::home::Home;
 use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
 use crate::memory::{
-    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, parts, spread,
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, parts,
     stays_in_l2,
 };
 use crate::model::DeviceModel;
@@ -52,10 +52,6 @@ const CORES_TO_AVERAGE: u32 = 16;
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
 const ALIKE_WORK: f64 = 0.05;
 
-/// If more than this fraction of the cores' L2 requests hit because another core brought the line, all are simulated. (Of
-/// `micro/bandwidth group=512 footprint=2^31 segment=1 steps=8` 12 % do; 2 cores, and 32, take 6 % longer than all.)
-const SHARED: f64 = 0.05;
-
 /// Cores of a sample whose work-groups stand for others that differ. (Of 15 launches, each with three choices of work-groups, 16
 /// cores take up to 6.5 % less and 6.2 % more time than all, 2.4 % off on average; 8 up to 9 %.)
 pub(super) const CORES_OF_STRATA: u32 = 16;
@@ -65,11 +61,7 @@ pub(super) const CORES_OF_STRATA: u32 = 16;
 const WHILE: f64 = 1e7;
 const LEAST_ROUNDS: f64 = 2.0;
 
-/// Cores that are walked through to find out.
-const CORES_TO_WALK: u32 = 32;
-
-/// Steps of a launch of which that is found out at most, and of which all cores are simulated where they differ by chance: a walk
-/// through 32 of 132 takes 0.05 s then, and timing all of them a second.
+/// Steps of a launch of which all cores are simulated where they differ by chance: timing all of them takes a second then.
 const SHORT: f64 = 3e6;
 
 /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
@@ -93,14 +85,12 @@ pub(super) struct Simulated {
     pub groups: u64,
     pub lives: Vec<(u64, u64)>,
     pub watched: Vec<Vec<Issue>>,
-    /// Whether work-groups have about as many instructions to issue, and share nothing that a sample of them does not see.
-    independent: bool,
+    /// Whether work-groups have about as many instructions to issue.
+    same_instructions: bool,
     /// Whether the cores' times say that all of the launch's cores take as long.
     alike: bool,
     /// Whether the cores had as much work as each other.
     same_work: bool,
-    /// Whether other cores may bring the lines next to those that these read.
-    scattered: bool,
 }
 
 impl Simulated {
@@ -246,11 +236,11 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             continue;
         }
         if cores == Cores::Sampled && simulated < busy {
-            let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
-            if !result.independent || is_enough && job.shares_unseen(&result)? {
+            if !result.same_instructions {
                 simulated = busy;
                 continue;
             }
+            let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
             if !is_enough {
                 simulated = match result.same_work {
                     true if result.steps(groups) <= SHORT => busy,
@@ -368,7 +358,7 @@ impl Job<'_> {
         let is_shared = simulated == self.busy || chosen.is_some();
         let ratio = chosen.map_or_else(|| self.ratio(simulated), |chosen| chosen.ratio);
         let memory = self.memory(simulated, ratio);
-        let mut queue = self.queue((0..u64::from(simulated)).collect(), is_shared);
+        let mut queue = self.queue(simulated, is_shared);
         if let Some(Chosen { groups, left_out, .. }) = chosen {
             queue.busy = u64::from(simulated);
             queue.count = groups.len() as u64;
@@ -408,29 +398,6 @@ impl Job<'_> {
         let course = follower.end(end, groups, |at| shared.profile[at].lanes);
         let result = summary(&cores, shared, self.places);
         Ok(Ok((result, course)))
-    }
-
-    /// Whether cores find much in L2 that others brought, which a sample that gave this result need not have seen. Those of a
-    /// launch of which that takes long to find out are taken not to.
-    fn shares_unseen(&self, result: &Simulated) -> Result<bool> {
-        if !result.scattered || result.steps(self.launch.group_count()) > SHORT {
-            return Ok(false);
-        }
-        let walking = CORES_TO_WALK.min(self.busy);
-        let memory = self.memory(walking, self.ratio(walking)).walked();
-        // One core out of each of as many parts of them, at random: data may be shared at one distance only.
-        let part = f64::from(self.busy) / f64::from(walking);
-        let chosen = |number: u32| {
-            let within = (spread(u64::from(number)) >> 32) as f64 / f64::powi(2.0, 32);
-            ((f64::from(number) + within) * part) as u64
-        };
-        let queue = self.queue((0..walking).map(chosen).collect(), false);
-        let mut shared = Shared::new(self.code, memory, queue);
-        for core in &mut self.cores(&mut shared)? {
-            core.run(u64::MAX, &mut shared)?;
-        }
-        let others = f64::from(self.busy - 1) / f64::from(walking - 1).max(1.0);
-        Ok(shared.memory.found() * others > SHARED)
     }
 
     /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
@@ -538,15 +505,15 @@ impl Job<'_> {
         all as f64 / theirs as f64
     }
 
-    /// The work-groups of cores that begin with these ones: all of theirs, or the first rounds.
-    fn queue(&self, first: Vec<u64>, all: bool) -> Queue {
+    /// The work-groups of the first cores: all of theirs, or the first rounds.
+    fn queue(&self, simulated: u32, all: bool) -> Queue {
         let most = match all {
             true => u64::MAX,
             false => ROUNDS * u64::from(self.places),
         };
         Queue {
-            left: vec![most; first.len()],
-            next: first,
+            left: vec![most; simulated as usize],
+            next: (0..u64::from(simulated)).collect(),
             shared: false,
             busy: u64::from(self.busy),
             count: self.launch.group_count(),
@@ -607,11 +574,9 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         groups,
         lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
         watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
-        independent: work_of_groups.relative() <= ALIKE_WORK
-            && !memory.is_shared(queue.count as f64 / groups.max(1) as f64),
+        same_instructions: work_of_groups.relative() <= ALIKE_WORK,
         alike: shortest >= end * (1.0 - ALIKE),
         same_work: least >= most * (1.0 - SAME_WORK),
-        scattered: memory.is_scattered(),
         memory: memory.counters().clone(),
     }
 }

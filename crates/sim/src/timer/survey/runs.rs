@@ -9,7 +9,7 @@ use crate::functional::{
     CompiledKernel, FastMap, Footprint, LaunchState, Noted, Options, PrefetchBounds, Request,
 };
 use crate::ir::Kernel;
-use crate::memory::may_stay_in_l2;
+use crate::memory::{may_stay_in_l2, stays_in_l2};
 use crate::model::DeviceModel;
 
 /// The requests of a work-group's sub-groups, in order.
@@ -147,28 +147,47 @@ impl<'l> Runs<'l> {
         Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
     }
 
-    /// The part of the noted requests to buffers of more than `least` bytes that are for lines which another one of the
-    /// work-groups has asked for before: as many more of so many work-groups as these have others than those that have run.
-    pub fn found_by_others(&self, least: u64, among: u64) -> f64 {
-        let large = self
-            .buffers
-            .iter()
-            .filter(|buffer| buffer.end - buffer.start > least);
-        let lines: Vec<Range<u64>> = large
-            .map(|buffer| buffer.start / self.line..buffer.end.div_ceil(self.line))
-            .collect();
+    /// The part of the noted reads of buffers that do not stay in L2 whose data another one of the work-groups has read before.
+    /// As many more find some as L2 holds the data of, or as have run if these are more.
+    pub fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
+        let stays = stays_in_l2(model);
+        let large = self.beside(stays);
+        let granule = (*model.dram.granule).clamp(lines.sector, lines.line);
+        let (pieces, sectors) = (lines.line / granule, granule / lines.sector);
+        // Who has read each piece of memory first.
         let mut first: FastMap<u64> = FastMap::default();
         let (mut asked, mut found) = (0u64, 0u64);
         for (&group, requests) in &self.requests {
-            for line in requests.iter().flatten().map(|request| request.line()) {
-                if lines.iter().any(|lines| lines.contains(&line)) {
-                    asked += 1;
-                    found += u64::from(*first.entry(line).or_insert(group) != group);
+            let reads = requests.iter().flatten().filter(|request| !request.writes());
+            for request in reads.filter(|request| large.iter().any(|lines| lines.contains(&request.line()))) {
+                for piece in 0..pieces {
+                    if u64::from(request.sectors()) >> (piece * sectors) & ((1 << sectors) - 1) != 0 {
+                        asked += 1;
+                        let first = *first.entry(request.line() * pieces + piece).or_insert(group);
+                        found += u64::from(first != group);
+                    }
                 }
             }
         }
-        let others = self.requests.len().saturating_sub(1).max(1) as f64;
-        found as f64 / asked.max(1) as f64 * among.saturating_sub(1) as f64 / others
+        let run = self.requests.len().max(1) as f64;
+        let bytes = first.len() as f64 * lines.one_in as f64 * lines.line as f64;
+        let held = (stays as f64 * run / bytes.max(1.0)).clamp(run, self.launch.group_count() as f64);
+        found as f64 / asked.max(1) as f64 * (held - 1.0) / (run - 1.0).max(1.0)
+    }
+
+    /// The lines of the buffers that do not fit beside the smaller ones into so many bytes.
+    fn beside(&self, bytes: u64) -> Vec<Range<u64>> {
+        let mut left = Some(bytes);
+        let mut ascending: Vec<&Range<u64>> = self.buffers.iter().collect();
+        ascending.sort_by_key(|buffer| buffer.end - buffer.start);
+        let is_large = |buffer: &&&Range<u64>| {
+            left = left.and_then(|left| left.checked_sub(buffer.end - buffer.start));
+            left.is_none()
+        };
+        let large = ascending.iter().filter(is_large);
+        large
+            .map(|buffer| buffer.start / self.line..buffer.end.div_ceil(self.line))
+            .collect()
     }
 
     /// The requests of these work-groups, in the given order; nothing is kept.

@@ -1,6 +1,7 @@
 //! What each habit of ptxas that the lowering imitates is worth: the corpus' kernels and plans, which no habit was found on, with
-//! all habits and without one, against what an H200 took (`results/corpus-again-h200.json` and `corpus-h200.json`). Ignored: it
-//! takes minutes on many cores.
+//! all habits and without one, against what an H200 took (`results/corpus-again-h200.json` and `corpus-tuned-h200.json`). Ignored:
+//! it takes minutes on many cores. `HEADSTART_CORPUS=TEXT` picks entries, `HEADSTART_PLANS=0` leaves their plans out, and
+//! `HEADSTART_HABITS=TEXT` leaves out only habits whose name contains it.
 //!
 //!     cargo test --release -p headstart-gallery --test ablation -- --ignored --nocapture
 
@@ -27,7 +28,8 @@ const LEAST_NS: f64 = 3_000.0;
 /// The same habits but one, by the name of that one.
 fn without() -> Vec<(&'static str, Rules)> {
     let all = Family::Nvidia.rules();
-    vec![
+    let wanted = std::env::var("HEADSTART_HABITS").unwrap_or_default();
+    let mut without = vec![
         (
             "hints_last",
             Rules {
@@ -112,7 +114,9 @@ fn without() -> Vec<(&'static str, Rules)> {
                 ..all
             },
         ),
-    ]
+    ];
+    without.retain(|(name, _)| name.contains(&wanted));
+    without
 }
 
 /// A kernel of the corpus, and how long an H200 took for it.
@@ -156,7 +160,7 @@ fn measured_as(subject: FileSubject, found: &Value) -> Option<Workload> {
 /// Those of the corpus that were measured.
 fn cases() -> Vec<Case> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-    let tuned = entries("corpus-h200.json");
+    let tuned = entries("corpus-tuned-h200.json");
     let wanted = std::env::var("HEADSTART_CORPUS").unwrap_or_default();
     let case = |(name, found): (String, Value)| {
         let plain_ns = found["original_ns"].as_f64().filter(|time| *time >= LEAST_NS)?;

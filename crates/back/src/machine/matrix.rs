@@ -25,7 +25,7 @@ const BITS: [(&str, u32); 14] = [
 ///
 /// `mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` names the types of D, A, B and C; `wmma.mma` of halves, D and C alone;
 /// `wgmma.mma_async` D, A and B. Of the latter a sub-group has 16 of 64 rows.
-pub(in crate::machine) fn product(what: &Opaque) -> Option<Class> {
+pub(super) fn product(what: &Opaque) -> Option<Class> {
     let words: Vec<&str> = what.name().split('.').collect();
     let is_group = matches!(words[..], ["wgmma", "mma_async", ..]);
     if words.first() != Some(&"mma") && !matches!(words[..], ["wmma", "mma", ..]) && !is_group {

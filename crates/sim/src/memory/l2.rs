@@ -103,12 +103,15 @@ const MOST_SMALL: f64 = 0.75;
 /// The bytes of lines of which L2 may have some left when the launch that read them comes again: all that it holds. Some have a
 /// copy in the other half.
 pub fn may_stay_in_l2(model: &DeviceModel) -> u64 {
-    let halves = if *model.l2.far_latency > *model.l2.near_latency {
-        2
-    } else {
-        1
-    };
-    halves * *model.l2.effective_size
+    halves(model) as u64 * *model.l2.effective_size
+}
+
+/// How many halves a device's L2 has.
+pub(super) fn halves(model: &DeviceModel) -> usize {
+    match *model.l2.far_latency > *model.l2.near_latency {
+        true => 2,
+        false => 1,
+    }
 }
 
 /// The bytes of lines that stay in L2 beside each other.

@@ -217,7 +217,7 @@ impl MemorySystem {
             tlb: Tlb::new(*model.tlb.page, *model.tlb.reach, footprint),
         };
         let beyond = L2::new(
-            if *l2.far_latency > *l2.near_latency { 2 } else { 1 },
+            l2::halves(model),
             *l2.effective_size,
             *l2.ways,
             shape,

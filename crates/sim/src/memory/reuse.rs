@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::cache::{Cache, Replaces};
+use super::l2::halves;
 use super::lines::LineShape;
 use super::port::spread;
 use crate::functional::{Noted, Request};
@@ -324,8 +325,7 @@ impl Walk {
         let shape = LineShape::new(*l2.line, *l2.sector);
         let part = |bytes: u64| bytes as f64 / requests.one_in as f64;
         let l1 = model.l1.as_ref().filter(|_| requests.l1_bytes > 0);
-        let halves = if *l2.far_latency > *l2.near_latency { 2 } else { 1 };
-        let halves = vec![Cache::new(part(*l2.effective_size), *l2.ways, *l2.line, shape); halves];
+        let halves = vec![Cache::new(part(*l2.effective_size), *l2.ways, *l2.line, shape); halves(model)];
         Walk {
             shared: halves.iter().map(|half| vec![false; half.lines()]).collect(),
             l1: l1.map_or_else(Vec::new, |l1| {

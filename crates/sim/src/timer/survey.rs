@@ -147,11 +147,11 @@ impl Survey {
         let is_alike = !differ && !meets;
         let lines = lines.filter(|_| !survey.touches_at_most(stays));
         // Whether L2 has a part of what the same launch has left there, and all requests are noted, which tell what that is.
-        let remains = kept && survey.touches_at_most(may_stay_in_l2(model)) && survey.noted(resident) == of;
+        let noted = survey.noted(resident);
+        let remains = kept && noted == of && survey.touches_at_most(may_stay_in_l2(model));
         if let Some(lines) = lines
             && (remains || !is_alike || runs.found_by_others(&lines, model) > SHARED)
         {
-            let noted = survey.noted(resident);
             let first: Vec<u64> = (0..noted).collect();
             let lines = match are_same && !remains && !runs.have_barriers() {
                 true => Noted {

@@ -5,6 +5,7 @@ extern "C" __global__ void gather(const int* indices, const float* values, float
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     float sum = 0.0f;
+#pragma unroll 1  // Otherwise ptxas keeps 16 loads in flight, and no plan gains.
     for (int step = 0; step < steps; ++step) {
         int index = indices[step * count + i];
         assert(index >= 0 && index < 4096);

@@ -113,7 +113,8 @@ mod tests {
     use super::*;
     use crate::ir;
 
-    /// How many loads are left of one in a loop with this wish, this next counter, and so many operations more.
+    /// Lowers a loop with one load and counts the loads of the code. `wish` is the loop's wish, `next` its next counter, `test`
+    /// its condition; `more` operations are added to its body.
     fn loads(wish: &str, next: &str, test: &str, more: usize) -> usize {
         let more: String = (0..more)
             .map(|at| format!("%m{} = xor %m{at}, 5:i32\n", at + 1))

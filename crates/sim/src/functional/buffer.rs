@@ -20,7 +20,8 @@ const PAGE: u64 = 1 << 12;
 /// Pages of a book. Books exist once something in them is touched, so that the pages that do not exist cost next to nothing.
 const BOOK: u64 = 64;
 
-/// A page whose values a function gives is made after this many reads: about as many as evaluate all of it twice.
+/// A function computes each value of such a page when it is read. After this many reads the whole page is computed and kept:
+/// by then the reads have cost about as much as computing the page twice.
 const READS: u32 = PAGE as u32 / 2;
 
 /// The content of a byte that was never written, if nothing checks for that: wrong results rather than lucky ones.

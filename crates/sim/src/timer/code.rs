@@ -117,8 +117,8 @@ pub(super) enum Action {
     Copy { step: u32 },
     /// Goes on when the copies up to a token are there.
     Wait { token: Slot },
-    /// Starts a product of a warp group, which is complete after so many cycles. The next one that adds to its sum follows after
-    /// the latency.
+    /// Starts a product of a warp group. It is complete after `complete` cycles; the next product that adds to the same sum
+    /// waits for the instruction's latency only.
     Product { complete: u32 },
     /// Those that were started since the last such instruction become a group.
     CommitProducts,

@@ -188,8 +188,9 @@ impl Survey {
         Some(survey)
     }
 
-    /// The number of work-groups, from the first, whose requests are noted: all, or as many as take [`MOST`] steps. The
-    /// `resident` ones fill the caches together, so they may take [`FEW_TIMES`] as many.
+    /// How many work-groups, from the first on, have their requests noted: all of them if they take at most [`MOST`] steps,
+    /// else as many as take that. The `resident` work-groups fill the caches together and are noted whole if they take at most
+    /// [`FEW_TIMES`] that many steps.
     fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;
         let most = (MOST as f64 / of_group.max(1.0)) as u64;

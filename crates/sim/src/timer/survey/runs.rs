@@ -24,15 +24,16 @@ pub(super) struct Runs<'l> {
     line: u64,
     /// The addresses of the launch's buffers.
     buffers: Vec<Range<u64>>,
-    /// The lines that all of them touch, as many as L2 can hold; none if that does not matter, or is too much to note.
+    /// The lines that the counted work-groups touch, up to as many as L2 can hold. `None` if L2 starts empty, when nothing asks
+    /// for them, or if the buffers are too large to note them.
     footprint: Option<Footprint>,
     steps: BTreeMap<u64, u64>,
     requests: BTreeMap<u64, Requested>,
 }
 
 impl<'l> Runs<'l> {
-    /// None has run yet. The lines that they touch are noted where it matters what L2 has `kept`. Work-groups that take more
-    /// than `limit` steps are an error.
+    /// No work-group has run yet. The lines that they touch are noted if L2 has `kept` what an earlier launch left there. A
+    /// work-group that takes more than `limit` steps is an error.
     pub fn new(
         model: &DeviceModel,
         kernel: &Arc<Kernel>,
@@ -151,7 +152,7 @@ impl<'l> Runs<'l> {
     /// As many more find some as L2 holds the data of, or as have run if these are more.
     pub fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
         let stays = stays_in_l2(model);
-        let large = self.beside(stays);
+        let large = self.lines_of_large(stays);
         let granule = (*model.dram.granule).clamp(lines.sector, lines.line);
         let (pieces, sectors) = (lines.line / granule, granule / lines.sector);
         // Who has read each piece of memory first.
@@ -175,8 +176,9 @@ impl<'l> Runs<'l> {
         found as f64 / asked.max(1) as f64 * (held - 1.0) / (run - 1.0).max(1.0)
     }
 
-    /// The lines of the buffers that do not fit beside the smaller ones into so many bytes.
-    fn beside(&self, bytes: u64) -> Vec<Range<u64>> {
+    /// The lines of the large buffers: the buffers are filled into `bytes` from the smallest on, and those that do not fit are
+    /// large.
+    fn lines_of_large(&self, bytes: u64) -> Vec<Range<u64>> {
         let mut left = Some(bytes);
         let mut ascending: Vec<&Range<u64>> = self.buffers.iter().collect();
         ascending.sort_by_key(|buffer| buffer.end - buffer.start);

@@ -230,7 +230,19 @@ fn gather_s_page_and_picture_are_of_one_run() {
     // The same kernel, simulated twice: both say the same of it.
     let advice = &advised["advice"];
     assert_eq!(advice["verdict"], made["report"]["verdict"]);
-    assert_eq!(advice["plan"], made["report"]["best"]["plan"]);
+    // Of the plans that are as fast as the best, the advice tries some.
+    let trials = made["report"]["trials"].as_array().expect("trials");
+    let advised_ns = trials
+        .iter()
+        .find(|trial| trial["plan"] == advice["plan"])
+        .and_then(|trial| trial["time_ns"].as_f64())
+        .expect("the advised plan was tried");
+    let best_ns = made["report"]["best"]["time_ns"].as_f64().expect("a time");
+    assert!(
+        advised_ns < 1.02 * best_ns,
+        "{} takes {advised_ns} ns, the best plan {best_ns} ns",
+        advice["plan"]
+    );
     assert_eq!(advice["time_ns"], made["report"]["baseline_ns"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = |sentence: &str| {

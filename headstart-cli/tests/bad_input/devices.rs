@@ -1,0 +1,167 @@
+//! The device is wrong: unknown, too small, without a driver, or a model with impossible numbers.
+
+use std::process::Command;
+
+use crate::{folder, headstart, refused, write};
+
+#[test]
+fn an_unknown_device() {
+    refused(
+        &["tune", "gather", "--device", "sim:h2000"],
+        2,
+        &["`h2000`", "did you mean `h200`?"],
+    );
+    refused(&["tune", "gather", "--device", "tpu:0"], 2, &["`tpu:0`", "sim:"]);
+    refused(
+        &["tune", "gather", "--device", "cuda:first"],
+        2,
+        &["`cuda:first`", "`cuda:0`"],
+    );
+    // No machine has so many GPUs; this one may have none, and no driver.
+    refused(&["tune", "gather", "--device", "cuda:4711"], 3, &[]);
+    refused(
+        &["occupancy", "--group", "64", "--device", "my.toml"],
+        2,
+        &["my.toml", "cannot be read"],
+    );
+}
+
+#[test]
+fn what_a_device_does_not_have() {
+    let occupancy = ["occupancy", "--group", "256", "--device", "sim:h200"];
+    let with = |more: &[&'static str]| [&occupancy[..], more].concat();
+    refused(
+        &with(&["--registers", "300"]),
+        3,
+        &["300 registers", "at most 255"],
+    );
+    refused(
+        &with(&["--shared", "300000"]),
+        3,
+        &["no such work-group fits", "shared memory"],
+    );
+    refused(
+        &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
+        2,
+        &["`--measure 3`", "on the simulated sim:h200", "`--plans`"],
+    );
+}
+
+#[test]
+fn occupancy_tells_both_accounts_of_intel_s_rules() {
+    let run = |arguments: &[&str]| {
+        let output = headstart(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let guide = [
+        "occupancy",
+        "--device",
+        "sim:gen11",
+        "--group",
+        "448",
+        "--sub-group",
+        "8",
+        "--barrier",
+    ];
+    let text = run(&guide);
+    for expected in [
+        "disagree",
+        "Intel's calculator: 0",
+        "the optimization guide: 1",
+        "32 to 448",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&[&guide[..], &["--json", "-"]].concat())).expect("JSON");
+    assert_eq!(json["groups_per_core"], 0);
+    assert_eq!(json["guide"]["groups_per_core"], 1);
+    let json: serde_json::Value = serde_json::from_str(&run(&[
+        "occupancy",
+        "--device",
+        "sim:a100",
+        "--group",
+        "256",
+        "--registers",
+        "65",
+        "--json",
+        "-",
+    ]))
+    .expect("JSON");
+    assert_eq!(json["groups_per_core"], 3);
+    assert_eq!(json["occupancy"], 0.375);
+    assert_eq!(json["limit"], "registers");
+}
+
+#[test]
+fn numbers_of_a_model_that_divide() {
+    for (number, why) in [
+        ("registers.pooled.granule=0", "must not be 0"),
+        ("shared.granule=0", "power of two"),
+    ] {
+        let asked = [
+            "occupancy",
+            "--device",
+            "sim:h200",
+            "--group",
+            "128",
+            "--model",
+            number,
+        ];
+        refused(&asked, 2, &[why]);
+    }
+    // Nothing is kept back: a work-group without shared memory takes none.
+    let output = headstart(&[
+        "run",
+        "gather",
+        "--set",
+        "items=4",
+        "--model",
+        "shared.reserved=0",
+    ]);
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A library of the driver's name without the driver's functions.
+#[test]
+fn a_library_that_is_no_driver() {
+    let folder = folder();
+    let source = write(folder.path(), "empty.c", "int headstart_test;\n");
+    let library = folder.path().join("libcuda.so.1");
+    let built = Command::new("cc")
+        .args(["-shared", "-o"])
+        .arg(&library)
+        .arg(source)
+        .status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("skipped: no C compiler");
+        return;
+    }
+    std::fs::copy(&library, folder.path().join("libcuda.so")).expect("copied");
+    let run = |device: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+            .args(["run", "gather", "--set", "items=4"])
+            .args(device)
+            .env("LD_LIBRARY_PATH", folder.path())
+            .output()
+            .expect("it starts");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let (status, said) = run(&["--device", "cuda:0"]);
+    assert_eq!(status, Some(3), "{said}");
+    assert!(
+        said.contains("has no `cu") && !said.contains("panicked"),
+        "{said}"
+    );
+    let (status, said) = run(&[]);
+    assert_eq!(status, Some(0), "{said}");
+}

@@ -1,0 +1,165 @@
+//! A file cannot be read or written. What fails leaves no file behind and keeps an old one.
+
+use std::fs;
+#[cfg(unix)]
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[cfg(unix)]
+use crate::headstart;
+use crate::{PREFIX_SUM, folder, refused, write};
+
+#[test]
+fn an_unknown_file() {
+    refused(
+        &["run", "no/such.hsir"],
+        2,
+        &["`no/such.hsir`", "cannot be read", "headstart kernels"],
+    );
+    refused(&["run", "kernel.cubin"], 2, &["`kernel.cubin`", "FILE.hsir"]);
+    refused(&["run", "."], 2, &["`.`"]);
+    refused(
+        &["run", "gather", "--trace", "no.json"],
+        2,
+        &["no trace file `no.json`", "amg_gpu"],
+    );
+    refused(
+        &["run", "gather", "--launch", "x.toml"],
+        2,
+        &["`--launch` is for kernels from a file"],
+    );
+    let folder = folder();
+    let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
+    refused(
+        &["run", &kernel, "--launch", "no.toml"],
+        2,
+        &["launch file cannot be read", "`no.toml`"],
+    );
+}
+
+/// A full disk is not the user's fault.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_the_machine_s() {
+    refused(
+        &["devices", "--json", "/dev/full"],
+        3,
+        &["/dev/full", "No space left"],
+    );
+    // Nobody makes folders there, root neither.
+    refused(
+        &["new", "/sys/my-kernel"],
+        3,
+        &[
+            "`/sys/my-kernel` cannot be written",
+            "a folder where you may write",
+        ],
+    );
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said_before_the_work() {
+    let folder = folder();
+    let missing = folder
+        .path()
+        .join("no/such/report.json")
+        .to_string_lossy()
+        .into_owned();
+    let occupied = folder.path().to_string_lossy().into_owned();
+    let started = Instant::now();
+    for option in ["--json", "--html"] {
+        refused(
+            &["tune", "gather", option, &missing],
+            2,
+            &[option, "there is no folder"],
+        );
+        refused(
+            &["tune", "gather", option, &occupied],
+            2,
+            &[option, "it is a folder"],
+        );
+    }
+    refused(
+        &["emit", "gather", "--output", &missing],
+        2,
+        &["--output", "there is no folder"],
+    );
+    assert!(
+        started.elapsed() < Duration::from_secs(20),
+        "took {:?}",
+        started.elapsed()
+    );
+    let both = folder.path().join("both").to_string_lossy().into_owned();
+    refused(
+        &["tune", "gather", "--json", &both, "--html", &both],
+        2,
+        &["the same file"],
+    );
+    assert_eq!(
+        fs::read_dir(folder.path()).expect("a folder").count(),
+        0,
+        "something was left behind"
+    );
+}
+
+#[test]
+fn what_fails_leaves_no_file_and_keeps_an_old_one() {
+    let folder = folder();
+    let json = write(folder.path(), "report.json", "old");
+    let html = folder.path().join("report.html").to_string_lossy().into_owned();
+    let set = ["--set", "group=2048"];
+    let arguments: Vec<&str> = ["tune", "gather", "--json", &json, "--html", &html]
+        .into_iter()
+        .chain(set)
+        .collect();
+    refused(&arguments, 3, &["too large"]);
+    assert_eq!(fs::read_to_string(&json).expect("still there"), "old");
+    assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+}
+
+/// Every option that names a file gets an endless device or a pipe without a writer.
+#[cfg(unix)]
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    let folder = folder();
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("skipped: no mkfifo");
+        return;
+    }
+    // The name decides how a kernel or model is read.
+    let named = |name: &str| {
+        let path = folder.path().join(name);
+        std::os::unix::fs::symlink(&pipe, &path).expect("linked");
+        path.to_string_lossy().into_owned()
+    };
+    let (hsir, ptx, model) = (named("a.hsir"), named("a.ptx"), named("a.toml"));
+    let pipe = pipe.to_string_lossy().into_owned();
+    let zero = folder.path().join("zero.hsir");
+    std::os::unix::fs::symlink("/dev/zero", &zero).expect("linked");
+    let zero = zero.to_string_lossy().into_owned();
+    let kernel = write(folder.path(), "k.hsir", "hsir 1\nkernel @k() {\n  return\n}\n");
+    let all: [&[&str]; 9] = [
+        &["run", &hsir],
+        &["run", &ptx],
+        &["run", &zero],
+        &["run", &kernel, "--launch", &pipe],
+        &["run", &kernel, "--launch", "/dev/zero"],
+        &["run", "gather", "--device", &model],
+        &[
+            "tune", "gather", "--set", "items=8", "--plans", "unroll:2", "--log", &pipe,
+        ],
+        &["advise", "--ncu", "/dev/zero"],
+        &["merge", &pipe, "--log", "never.jsonl"],
+    ];
+    for arguments in all {
+        let output = headstart(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)),
+            "{arguments:?}: {said}"
+        );
+        assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
+    }
+}

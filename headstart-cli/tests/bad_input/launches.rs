@@ -1,0 +1,105 @@
+//! The launch is wrong: its parameters, its trace, its launch file or its geometry.
+
+use crate::{PREFIX_SUM, folder, refused, write};
+
+#[test]
+fn an_unknown_parameter() {
+    refused(
+        &["tune", "gather", "--set", "itmes=4"],
+        2,
+        &["no parameter `itmes`", "did you mean `items`?"],
+    );
+    refused(
+        &["tune", "gather", "--set", "items=many"],
+        2,
+        &["`many` is not a value for `items`", "1 to 1,048,576"],
+    );
+    refused(
+        &["run", "gather", "--set", "group=100"],
+        2,
+        &["`group` cannot be 100", "a multiple of 32"],
+    );
+    refused(
+        &["run", "article", "--trace", "amg_gpu"],
+        2,
+        &["takes no trace", "gather"],
+    );
+}
+
+#[test]
+fn an_index_out_of_bounds_in_the_users_data() {
+    let folder = folder();
+    let trace = write(
+        folder.path(),
+        "t.json",
+        r#"[{"kernel":"Gather","pattern":[0,5,77],"delta":0,"count":9}]"#,
+    );
+    let set = ["--set", "groups=1", "--set", "items=2", "--set", "table=77"];
+    for command in [["run", "gather"], ["tune", "gather"]] {
+        let arguments: Vec<&str> = command
+            .into_iter()
+            .chain(["--trace", &trace])
+            .chain(set)
+            .collect();
+        refused(&arguments, 1, &["gather.rs:", "values", "thread"]);
+    }
+}
+
+#[test]
+fn a_truncated_or_hostile_trace() {
+    let folder = folder();
+    let whole = r#"[{"kernel":"Gather","pattern":[0,1,2],"delta":1,"count":2}]"#;
+    let cuts = (0..whole.len() - 1).map(|length| &whole[..length]);
+    let hostile = [
+        r#"[{"kernel":"Gather","pattern":[-1],"delta":1,"count":2}]"#,
+        r#"[{"kernel":"Gather","pattern":[0],"delta":9999999999,"count":9999999999}]"#,
+        r#"[{"kernel":"Scatter","pattern":[0],"delta":1,"count":2}]"#,
+        r#"{"kernel":"Gather"}"#,
+        "[[[[[[",
+    ];
+    for text in cuts.step_by(7).chain(hostile) {
+        let trace = write(folder.path(), "t.json", text);
+        refused(
+            &["run", "gather", "--set", "groups=1", "--trace", &trace],
+            1,
+            &["t.json"],
+        );
+    }
+}
+
+#[test]
+fn a_launch_file_that_does_not_fit() {
+    let folder = folder();
+    let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
+    for (text, status, expected) in [
+        ("groups = 4\nblock = 3", 1, "line 2"),
+        ("[parameters.date]\nlength = 4", 2, "did you mean `data`?"),
+        ("groups = 0", 2, "empty"),
+        ("group = 64", 2, "requires"),
+        (
+            "[parameters.length]\nvalue = 8\n[parameters.data]\nlength = 4",
+            2,
+            "length",
+        ),
+    ] {
+        let launch = write(folder.path(), "launch.toml", text);
+        refused(&["run", &kernel, "--launch", &launch], status, &[expected]);
+    }
+    let small = ["tune", "gather", "--model", "dram.size=1"];
+    refused(
+        &small,
+        3,
+        &["the buffers of the launch take", "sim:h200", "has 1.07 GB"],
+    );
+}
+
+#[test]
+fn a_work_group_too_large_for_the_device() {
+    refused(
+        &["run", "gather", "--set", "group=2048"],
+        3,
+        &["2048", "too large for sim:h200", "at most 1024"],
+    );
+    let gen11 = ["tune", "gather", "--set", "group=512", "--device", "sim:gen11"];
+    refused(&gen11, 3, &["512", "too large for sim:gen11", "at most 256"]);
+}

@@ -1,0 +1,163 @@
+//! A profile, a log or a report is wrong: what `advise`, `merge` and `compare` read.
+
+use std::fs;
+use std::path::Path;
+
+use crate::{folder, refused, write};
+
+#[test]
+fn advice_from_what_is_no_profile() {
+    let folder = folder();
+    let empty = write(folder.path(), "empty.csv", "");
+    let words = write(folder.path(), "words.csv", "nothing to see\n");
+    let cut = write(folder.path(), "cut.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k");
+    let bare = write(folder.path(), "bare.csv", "\"ID\",\"Kernel Name\"\n\"0\",\"k\"\n");
+    refused(
+        &["advise", "--ncu", "no-such.csv"],
+        2,
+        &["no-such.csv", "cannot be read"],
+    );
+    refused(
+        &["advise", "--ncu", &empty],
+        1,
+        &["empty.csv", "the profile is empty"],
+    );
+    refused(
+        &["advise", "--ncu", &words],
+        1,
+        &["words.csv", "ncu --csv --page raw"],
+    );
+    refused(&["advise", "--ncu", &cut], 1, &["cut.csv", "the whole file"]);
+    refused(
+        &["advise", "--ncu", &bare],
+        1,
+        &["bare.csv", "no duration", "gpu__time_duration.sum"],
+    );
+    refused(
+        &["advise", "--ncu", &format!("{bare}#x")],
+        2,
+        &["not a launch of a profile"],
+    );
+    refused(
+        &["advise", "--ncu", &format!("{bare}#7")],
+        2,
+        &["no launch 7", "0 to 0"],
+    );
+    refused(
+        &["advise", "--ncu", &bare, "--set", "items=4"],
+        2,
+        &["for a kernel"],
+    );
+    refused(&["advise", "--vtune", &words], 1, &["words.csv", "vtune -report"]);
+    refused(
+        &["advise", "gather", "--share", "1.5"],
+        2,
+        &["--share 1.5", "at most 1"],
+    );
+    refused(&["advise", "gather", "--share", "NaN"], 2, &["not a share"]);
+    refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
+}
+
+#[test]
+fn logs_that_are_none_and_parts_that_are_none() {
+    let folder = folder();
+    let notes = write(folder.path(), "notes.txt", "my notes\n");
+    let log = folder.path().join("log.jsonl").to_string_lossy().into_owned();
+    refused(
+        &["tune", "gather", "--log", &notes],
+        1,
+        &["notes.txt`, line 1", "tune --log"],
+    );
+    assert_eq!(fs::read_to_string(&notes).expect("there"), "my notes\n");
+    refused(
+        &["tune", "gather", "--log", "no/such/log"],
+        2,
+        &["no/such/log", "cannot be used"],
+    );
+    refused(
+        &["tune", "gather", "--log", &log, "--shard", "3/2"],
+        2,
+        &["`3/2`", "I from 1 to N"],
+    );
+    refused(&["merge", &notes, "--log", &log], 1, &["notes.txt`, line 1"]);
+    refused(&["merge", "no-such-log", "--log", &log], 2, &["no-such-log"]);
+    assert!(!Path::new(&log).exists());
+}
+
+#[test]
+fn what_cannot_be_compared() {
+    let folder = folder();
+    let (empty, list) = (
+        write(folder.path(), "empty.json", ""),
+        write(folder.path(), "list.json", "[1, 2]"),
+    );
+    let report = "a file that `headstart tune --json FILE` wrote";
+    refused(
+        &["compare", "no.json", "none.json"],
+        2,
+        &["`no.json`", "cannot be read", report],
+    );
+    refused(
+        &["compare", &empty, &list],
+        1,
+        &["empty.json", "not a report", report],
+    );
+    refused(
+        &["compare", &list, &list],
+        1,
+        &["list.json", "not a report", report],
+    );
+    refused(
+        &["compare", &list, "gather"],
+        2,
+        &["is a report, and `gather` is not", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", &list, &list, "--device", "sim:h200"],
+        2,
+        &["`--device` applies to kernels that are run", "leave it out"],
+    );
+    refused(
+        &["compare", "none", "unroll:4"],
+        2,
+        &["`none` is a plan, and no kernel is given", "--kernel KERNEL"],
+    );
+    refused(
+        &["compare", "gather", "gathr"],
+        2,
+        &["no kernel `gathr`", "did you mean `gather`?"],
+    );
+    refused(
+        &["compare", "none", "unrol:4", "--kernel", "gather"],
+        2,
+        &["B: ", "did you mean `unroll`?"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "valeus=cache:L2:1",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:h200",
+        ],
+        2,
+        &["B: ", "valeus", "values"],
+    );
+    refused(
+        &[
+            "compare",
+            "none",
+            "none",
+            "--kernel",
+            "gather",
+            "--device",
+            "sim:pvc-1550",
+            "--code",
+            "ptx",
+        ],
+        3,
+        &["does not run PTX", "--code ir"],
+    );
+}

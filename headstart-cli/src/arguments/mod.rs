@@ -1,0 +1,109 @@
+//! The command line: commands, options, and the words of `--help`.
+//!
+//! Each module has the options of a group of commands, with their examples; `common` has the options that several share.
+
+mod common;
+mod list;
+mod measure;
+mod program;
+mod run;
+mod search;
+mod words;
+
+use clap::{Parser, Subcommand};
+
+pub use common::{
+    BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions, WatchdogOptions,
+};
+pub use list::{Devices, Kernels, Occupancy, Offload};
+pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};
+pub use program::{Capture, Exec, LaunchTemplate, New};
+pub use run::{CodeForm, Compare, Emit, EmitTarget, Run, Sweep};
+pub use search::{Advise, AtFullSize, Merge, Tune};
+pub use words::{Completions, Man, PLANS};
+
+use crate::terminal::{Colour, Words};
+
+/// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
+#[derive(Debug, Parser)]
+#[command(name = "headstart", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Colour headings, verdicts and warnings
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    pub color: Colour,
+    /// Terms for threads and cores: CUDA's or SYCL's [default: by the device's vendor]
+    #[arg(long, value_enum, value_name = "WHOSE", global = true)]
+    pub terms: Option<Words>,
+    /// Print nothing but errors to standard error
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Print to standard error the fate of each plan and the reason, the programs started, and the time of each phase
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  headstart tune gather
+  headstart new my-kernel && cd my-kernel && cargo run
+  headstart help tune
+
+Exit status: 0 success, 1 an error in the kernel or its input, 2 usage, 3 the device or this machine failed, 4 a bug in\nHeadstart, 130 stopped by Ctrl-C, with a report on the plans tried so far.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Try the prefetching plans for a kernel, choose one, and explain why
+    Tune(Tune),
+    /// Should this kernel be prefetched? NVIDIA's and Intel's checklists, with numbers
+    Advise(Advise),
+    /// Merge the logs of several searches, or of one search's shards
+    Merge(Merge),
+    /// Run one plan: time, counters, a checksum of each output
+    Run(Run),
+    /// Time a kernel for every combination of settings: what if memory were slower, or the distance larger?
+    Sweep(Sweep),
+    /// Compare two plans, two reports or two versions of a kernel: time, counters, code
+    Compare(Compare),
+    /// Print a kernel, plain or transformed by a plan, in one of four languages
+    Emit(Emit),
+    /// List the devices, real and simulated, and the effect of a prefetch on each
+    Devices(Devices),
+    /// List the gallery kernels and their parameters, or a module's entries
+    Kernels(Kernels),
+    /// Create a project with a kernel, a launch and a search for its best plan
+    New(New),
+    /// Print a launch file to edit, for a kernel from a file
+    LaunchTemplate(LaunchTemplate),
+    /// Compute the work-groups per core for a geometry, and the limiting resource
+    Occupancy(Occupancy),
+    /// Run a CUDA program: list its kernels and their times, and copy the longest launches
+    Capture(Capture),
+    /// Run a CUDA program with the tuned kernels of a capture
+    Exec(Exec),
+    /// Measure the gallery on a GPU beside hand-written CUDA
+    Bench(Bench),
+    /// Measure a device with microbenchmarks; write its model, or compare it with one
+    Calibrate(Calibrate),
+    /// Measure a device that nobody has modelled: microbenchmarks and accuracy suite in one file to share; make a model of the file
+    Kit(Kit),
+    /// Find the loops of a host program that are worth offloading, from its profile
+    Offload(Offload),
+    /// Print the grammar of plans, as in --plan, --plans and #[prefetch("…")]
+    #[command(long_about = PLANS)]
+    Plans,
+    /// Print shell completions
+    Completions(Completions),
+    /// Write the man pages to a folder
+    Man(Man),
+    /// Measure a folder of PTX modules on a GPU: original, re-emitted, and tuned
+    Corpus(Corpus),
+    /// Try kernels on a GPU for the process that started this one
+    #[command(hide = true)]
+    Worker,
+    /// Go through a technique of the host for the process that started this one
+    #[command(hide = true)]
+    HostTechnique(HostTechnique),
+}

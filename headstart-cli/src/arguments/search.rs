@@ -1,0 +1,135 @@
+//! Options of the commands that search for a plan or judge one: `tune`, `advise`, `merge`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, WatchdogOptions};
+
+/// The options of `headstart tune`.
+#[derive(Args, Debug)]
+#[command(after_help = TUNE_EXAMPLES)]
+pub struct Tune {
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder
+    /// of a captured launch; with --bin, one of the program's kernels [default: all of them]
+    #[arg(value_name = "KERNEL", required_unless_present = "bin")]
+    pub kernel: Option<String>,
+    #[command(flatten)]
+    pub data: DataOptions,
+    #[command(flatten)]
+    pub program: BinOptions,
+    #[command(flatten)]
+    pub on: DeviceOptions,
+    /// Try only these plans, separated by semicolons; `likely` tries the few that are most likely to help
+    #[arg(long, value_name = "PLAN;…")]
+    pub plans: Option<String>,
+    /// On a GPU that has a model: measure only the N plans that the simulator ranks best, or `all`
+    /// [default: 12, and all of --plans or of a --shard]
+    #[arg(long, value_name = "N|all")]
+    pub measure: Option<String>,
+    /// Simulate every plan to the end, instead of dropping those that are certain not to be 2 % faster than the best so
+    /// far (those of --plans are never dropped)
+    #[arg(long)]
+    pub every_plan: bool,
+    /// Append each trial to FILE and skip trials already there, so an interrupted search resumes
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Try only part I of N of the plans, counted from 1; `headstart merge` merges the logs
+    #[arg(long, value_name = "I/N", requires = "log")]
+    pub shard: Option<String>,
+    /// Start no new plan after this time; report on the plans tried so far
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
+    #[command(flatten)]
+    pub check: CheckOptions,
+    /// On a GPU: the reference that outputs of the whole launch are compared with
+    #[arg(long = "check", value_enum, default_value_t = AtFullSize::Own, value_name = "HOW")]
+    pub at_full_size: AtFullSize,
+    /// Write the report as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the report as one self-contained page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Append the answer to FILE, for your program to ship; `tuned` reads it (see `headstart::tune::tuned`)
+    #[arg(long, value_name = "FILE")]
+    pub ship: Option<PathBuf>,
+    /// For a kernel from a module: write the module with the best plan applied, a drop-in replacement; `-` for standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+const TUNE_EXAMPLES: &str = "\
+Examples:
+  headstart tune gather --set items=64 --html gather.html
+  headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
+  headstart tune --bin target/release/my-program --device sim:h200";
+
+/// The reference for the outputs of a whole launch on a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AtFullSize {
+    /// The plain kernel's outputs on the GPU, themselves compared with the simulator's for some work-groups
+    Own,
+    /// The simulator's outputs for the whole launch, however long it takes
+    Full,
+}
+
+/// The options of `headstart advise`.
+#[derive(Args, Debug)]
+#[command(after_help = ADVISE_EXAMPLES)]
+pub struct Advise {
+    /// A gallery kernel (see `headstart kernels`) or a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`); optional
+    /// with a profile
+    #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
+    pub kernel: Option<String>,
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// Use launch N of a Nsight Compute CSV (raw or details page) as the evidence
+    #[arg(long, value_name = "FILE.csv[#N]", conflicts_with = "vtune")]
+    pub ncu: Option<String>,
+    /// Use task N of a VTune CSV of GPU compute tasks as the evidence
+    #[arg(long, value_name = "FILE.csv[#N]")]
+    pub vtune: Option<String>,
+    /// A device from `headstart devices`, or a model file [default: the first GPU, or sim:h200 without one; for a profile,
+    /// the simulated device that it was taken on]
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<String>,
+    /// Override a number of the simulated device's model, in the model's unit; repeatable
+    #[arg(long, value_name = "PATH=NUMBER")]
+    pub model: Vec<String>,
+    #[command(flatten)]
+    pub cache: CacheOptions,
+    #[command(flatten)]
+    pub watchdog: WatchdogOptions,
+    /// The kernel's share of the program's time, above 0 and at most 1; the report then gives the program's speed-up
+    #[arg(long, value_name = "SHARE")]
+    pub share: Option<f64>,
+    /// Start no new plan after this time; report on the plans tried so far
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
+    /// Write the advice as JSON to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+const ADVISE_EXAMPLES: &str = "\
+Examples:
+  headstart advise gather --set items=64
+  headstart advise sum.ptx:sum --launch sum.toml --share 0.4
+  headstart advise --ncu profile.csv";
+
+/// The options of `headstart merge`.
+#[derive(Args, Debug)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub struct Merge {
+    /// Logs of `headstart tune --log`; if several contain a trial, the last one wins
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Write the merged log to FILE, `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  headstart merge one.jsonl two.jsonl --log both.jsonl";

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::lane_op::{LaneOp, LaneOpKind, Touches};
 use super::lanes::{LANES, Mask, Registers};
+use super::options::Options;
 use super::run::{CompiledKernel, Groups};
-use super::state::Options;
 use super::sub_group::Observer;
 use super::tape::{Step, Tape};
 use super::work_group::{SubGroup, WorkGroup};

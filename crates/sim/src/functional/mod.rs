@@ -41,6 +41,7 @@ mod matrix;
 mod needed;
 mod no_wrap;
 mod opaque;
+mod options;
 mod order;
 mod parts;
 mod phases;
@@ -84,6 +85,7 @@ pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::Piece;
 pub(crate) use needed::{Flow, Need, Needed};
+pub use options::{Mode, Options, PrefetchBounds};
 pub(crate) use quads::QUAD_BYTES;
 #[doc(hidden)]
 pub use reports::{beyond_its_end, has_not_ended};
@@ -94,7 +96,7 @@ pub use sample::Sampled;
 pub use sample::runs_apart;
 #[doc(hidden)]
 pub use shadow::FastMap;
-pub use state::{LaunchState, Mode, Options, PrefetchBounds};
+pub use state::LaunchState;
 #[doc(hidden)]
 pub use sub_group::Observer;
 pub use work_group::{SubGroup, WorkGroup};

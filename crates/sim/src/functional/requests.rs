@@ -6,9 +6,10 @@
 use super::footprint::{Footprint, Touching};
 use super::lane_op::LaneOp;
 use super::lanes::{Mask, Registers};
+use super::options::Options;
 use super::run::{CompiledKernel, Totals, run_group};
 use super::sample::{are_there, each_of};
-use super::state::{LaunchState, Options};
+use super::state::LaunchState;
 use super::sub_group::Observer;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;

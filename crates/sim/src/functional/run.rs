@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::atomics;
+use super::options::Options;
 use super::sample::are_there;
 use super::schedule::Turns;
-use super::state::{LaunchState, Options};
+use super::state::LaunchState;
 use super::sub_group::{Observer, Unobserved};
 use super::tape::Tape;
 use super::work_group::Traffic;

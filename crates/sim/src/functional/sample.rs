@@ -11,8 +11,9 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::atomics;
 use super::footprint::{Footprint, Touching};
+use super::options::Options;
 use super::run::{CompiledKernel, Totals, run_group};
-use super::state::{LaunchState, Options};
+use super::state::LaunchState;
 use super::sub_group::Unobserved;
 use super::worker::Worker;
 use crate::device::{Counters, Launch};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::super::options::Options;
 use super::super::requests::Noted;
 use super::super::run::CompiledKernel;
-use super::super::state::Options;
 use super::super::tape::Step;
 use super::Case;
 use super::reference::Interpreter;

@@ -1,0 +1,206 @@
+//! Binds a launch: its buffers get addresses, and the kernel's operations decide what the engine tracks.
+//!
+//! The launch has passed [`Launch::check`].
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use super::{BoundBuffer, CellSizes, LaunchState};
+use crate::device::{Argument, Launch};
+use crate::functional::address::{self, Layout};
+use crate::functional::buffer::BufferMemory;
+use crate::functional::fault::Region;
+use crate::functional::lanes::LANES;
+use crate::functional::launch_shadow::LaunchShadow;
+use crate::functional::options::{Mode, Options};
+use crate::functional::places::Places;
+use crate::functional::printed::Printed;
+use crate::functional::{atomics, clock, flights, phases};
+use crate::ir::{CacheLevel, Kernel, OpKind, Races, Space};
+use crate::{Error, Result};
+
+/// Locks for atomic operations. With more of them, different elements share one less often.
+const ATOMIC_LOCKS: usize = 64;
+
+impl<'l> LaunchState<'l> {
+    /// Binds a launch's buffers. The launch must have passed [`Launch::check`].
+    ///
+    /// # Errors
+    /// A buffer is of another device; sub-groups are larger than [`LANES`].
+    pub fn new(
+        kernel: &'l Kernel,
+        launch: &'l Launch,
+        sub_group_size: u32,
+        options: Options,
+    ) -> Result<LaunchState<'l>> {
+        if sub_group_size == 0 || sub_group_size as usize > LANES {
+            return Err(Error::device(format!(
+                "the simulator has no sub-groups of {sub_group_size} work-items"
+            ))
+            .accepted(format!("at most {LANES}")));
+        }
+        let mut buffers: Vec<BoundBuffer> = Vec::new();
+        let mut arguments = Vec::new();
+        let placed = launch.memory.iter().map(|(start, buffer)| {
+            let memory: Arc<BufferMemory> = buffer.implementation()?;
+            Ok((*start, memory))
+        });
+        let placed: Vec<_> = placed.collect::<Result<_>>()?;
+        let chosen = |memory: &Arc<BufferMemory>| {
+            let own = placed.iter().find(|(_, other)| Arc::ptr_eq(other, memory));
+            own.map(|&(start, _)| start)
+        };
+        let start_of = |index: usize, memory: &Arc<BufferMemory>| match placed.is_empty() {
+            true => address::buffer_address(index),
+            false => chosen(memory).unwrap_or_else(|| Places::elsewhere(index)),
+        };
+        for (param, argument) in kernel.params.iter().zip(&launch.arguments) {
+            let (buffer, start) = match argument {
+                Argument::Scalar(ty, bits) => {
+                    arguments.push(bits & ty.mask());
+                    continue;
+                }
+                Argument::Address(address) => {
+                    arguments.push(*address);
+                    continue;
+                }
+                Argument::Buffer(buffer) => (buffer, 0),
+                Argument::Part(buffer, start) => (buffer, *start),
+            };
+            let memory: Arc<BufferMemory> = buffer.implementation()?;
+            // Nothing is written through a number.
+            let read_only = match kernel.ty(param.value).is_pointer() {
+                true => param.facts.is_some_and(|facts| facts.read_only),
+                false => true,
+            };
+            let known = buffers
+                .iter()
+                .position(|known| Arc::ptr_eq(&known.memory, &memory));
+            let index = known.unwrap_or_else(|| {
+                let region = Region {
+                    name: param.name.clone(),
+                    element: param.facts.map_or(memory.element(), |facts| facts.element),
+                    bytes: memory.bytes(),
+                };
+                buffers.push(BoundBuffer {
+                    region,
+                    start: start_of(buffers.len(), &memory),
+                    memory,
+                    read_only: true,
+                    races: Races::None,
+                });
+                buffers.len() - 1
+            });
+            buffers[index].read_only &= read_only;
+            let races = param.facts.map_or(Races::None, |facts| facts.races);
+            buffers[index].races = races.max(buffers[index].races);
+            let start = start * u64::from(buffer.element().bytes());
+            let address = buffers[index].start + start;
+            arguments.push(match kernel.ty(param.value).space() {
+                Some(Space::Generic) => address::to_generic(Space::Global, address),
+                _ => address,
+            });
+        }
+        for (start, memory) in &placed {
+            // The kernel may reach memory that no parameter names through pointers in other memory, and write it.
+            let known = buffers
+                .iter_mut()
+                .find(|known| Arc::ptr_eq(&known.memory, memory));
+            match known {
+                Some(known) => known.read_only = false,
+                None => buffers.push(BoundBuffer {
+                    region: Region {
+                        name: format!("memory at {start:#x}"),
+                        element: memory.element(),
+                        bytes: memory.bytes(),
+                    },
+                    start: *start,
+                    memory: Arc::clone(memory),
+                    read_only: false,
+                    races: Races::None,
+                }),
+            }
+        }
+        let places = match placed.is_empty() {
+            true => None,
+            false => Some(Places::new(
+                buffers.iter().map(|buffer| (buffer.start, buffer.memory.bytes())),
+            )?),
+        };
+        if buffers.len() > address::MOST_BUFFERS {
+            return Err(Error::usage(format!("a launch of {} buffers", buffers.len()))
+                .accepted(format!("at most {}", address::MOST_BUFFERS)));
+        }
+        let cells = CellSizes::new(kernel);
+        let written = |buffer: &BoundBuffer| match options.mode {
+            Mode::Checking if !buffer.read_only => buffer.memory.bytes(),
+            _ => 0,
+        };
+        let in_order = atomics::depends_on_order(kernel);
+        let written = |buffer: &BoundBuffer| if in_order { 0 } else { written(buffer) };
+        let shadow = LaunchShadow::new(buffers.iter().map(written), cells.global);
+        let group_bits = clock::bits_for(launch.group_items());
+        let groups = launch.group_count();
+        if in_order && options.mode == Mode::Checking && groups > 1 << (u32::BITS - group_bits.min(u32::BITS))
+        {
+            return Err(Error::device(format!(
+                "`{}` is launched in {groups} work-groups that may see each other's writes, which the simulator runs one by one",
+                kernel.shown()
+            ))
+            .accepted(format!("at most {}", 1u64 << (u32::BITS - group_bits.min(u32::BITS)))));
+        }
+        Ok(LaunchState {
+            kernel,
+            launch,
+            options,
+            sub_group_size,
+            buffers,
+            places,
+            shared: Layout::new(kernel, Space::Shared),
+            private: Layout::new(kernel, Space::Private),
+            cells,
+            has_copies: has_copies(kernel),
+            has_products: flights::has_products(kernel),
+            shadow,
+            follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
+            cut_off: Mutex::default(),
+            is_ordered: in_order || atomics::acquires(kernel),
+            scopes: atomics::scopes(kernel),
+            in_order,
+            may_spin: atomics::may_spin(kernel),
+            group_bits,
+            looked: Mutex::default(),
+            same_bits: Mutex::default(),
+            meant: Mutex::default(),
+            is_incomplete: AtomicBool::new(false),
+            atomics: (0..ATOMIC_LOCKS).map(|_| Mutex::default()).collect(),
+            printed: Printed::new(&launch.print_limits),
+            arguments,
+            groups: launch.group_count(),
+        })
+    }
+}
+
+/// Whether a kernel prefetches to L1 and has fences that may empty it.
+fn has_fenced_prefetches(kernel: &Kernel) -> bool {
+    let (mut prefetches, mut fences) = (false, false);
+    kernel.body.walk(&mut |op| match &op.kind {
+        OpKind::Prefetch { hint, .. } => prefetches |= hint.level == CacheLevel::L1,
+        OpKind::Fence(_, scope) => fences |= scope.is_wide(),
+        _ => {}
+    });
+    prefetches && fences
+}
+
+/// Whether a kernel has asynchronous copies.
+fn has_copies(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        found |= match &op.kind {
+            OpKind::Copy { .. } => true,
+            OpKind::Opaque(what, _) => phases::copies(what),
+            _ => false,
+        };
+    });
+    found
+}

@@ -1,0 +1,322 @@
+//! One instruction of a sub-group: what its issue does, and when the next one can issue.
+//!
+//! The scheduler has chosen the sub-group. Accesses reserve resources of the memory in the order of issue.
+
+use super::{Core, Groups, Ready, Shared};
+use crate::functional::{LaneOp, LaneOpKind, Mask, Need, QUAD_BYTES, WorkGroup};
+use crate::memory::Access;
+use crate::timer::access::{Direction, Touched, access, largest, prefetch};
+use crate::timer::code::{Action, CodedStep};
+use crate::timer::cost::Pipe;
+use crate::timer::frames::Frames;
+use crate::timer::profile::Traffic;
+use crate::timer::stalls::{InstructionProfile, Issue, StallReason, WATCHED};
+use crate::timer::sub_group::{Resident, State};
+use crate::{Error, Result};
+
+impl Core<'_> {
+    /// Issues the next instruction of a sub-group: runs it, and charges units and memory for it.
+    pub(super) fn issue(
+        &mut self,
+        scheduler: usize,
+        member: usize,
+        now: u64,
+        shared: &mut Shared<impl Groups>,
+    ) -> Result<()> {
+        let Shared { memory, profile, .. } = shared;
+        let code = self.code;
+        let resident = &mut self.sub_groups[member];
+        let at = resident.at;
+        let instruction = &code.instructions[at];
+        let mask = resident.mask(instruction);
+        if let Some(watch) = self.watch
+            && let Some(issues) = self.watched.get_mut(member)
+            && now >= watch.from
+            && resident.since < watch.to
+            && issues.len() < WATCHED
+        {
+            issues.push(Issue {
+                instruction: resident.at,
+                since: resident.since,
+                held: resident.earliest.clamp(resident.since, now),
+                at: now,
+                reason: resident.reason,
+            });
+        }
+        account(profile, resident, now);
+        profile[at].issued += 1;
+        profile[at].lanes += u64::from(mask.count());
+        self.issued += 1;
+        if self.issued > self.limit {
+            return Err(Error::input(format!(
+                "`{}` does not end: a core has issued {} instructions",
+                code.program.kernel.shown(),
+                self.limit
+            )));
+        }
+        let issuing = &mut self.schedulers[scheduler];
+        issuing.read = issuing.read.max(now as f64) + instruction.reading(issuing.in_turn);
+        issuing.in_turn += 1;
+        let pipe = match instruction.pipe {
+            Pipe::Memory => &mut self.memory_pipe,
+            pipe => &mut issuing.pipes[pipe as usize],
+        };
+        *pipe = pipe.max(now as f64) + instruction.interval;
+
+        resident.issued += 1;
+        let group = &mut self.groups[resident.slot];
+        group.issued += 1;
+        if self.stacks > 1 {
+            memory.run_on_stack(self.number, group.stack);
+        }
+        let group = &mut group.work_group;
+        let mut touched = Touched::None;
+        for step in instruction.first_step..instruction.end_step {
+            match &code.steps[step as usize] {
+                CodedStep::Op(op, need) => {
+                    // Addresses, before the result takes the pointer's place.
+                    match op.kind {
+                        LaneOpKind::Load { ptr, ty, to, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * to.length());
+                        }
+                        LaneOpKind::Store { ptr, ty, values, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * values.length());
+                        }
+                        LaneOpKind::Atomic { ptr, ty, .. } => {
+                            let bytes = ty.bytes() * op.kind.atomic_values();
+                            touched = Touched::At(*resident.values.get(ptr), bytes);
+                        }
+                        LaneOpKind::Prefetch { ptr, bytes, .. } => {
+                            touched = Touched::At(*resident.values.get(ptr), bytes);
+                        }
+                        LaneOpKind::Copy {
+                            target,
+                            source,
+                            bytes,
+                            ..
+                        } => {
+                            let values = &resident.values;
+                            touched = Touched::Both(*values.get(source), *values.get(target), bytes);
+                        }
+                        LaneOpKind::Opaque {
+                            ref what, ref values, ..
+                        } => {
+                            if what.moves().is_some() {
+                                touched = Touched::Several(what.pieces(values, &resident.values));
+                            } else if let Some(quad) = what.quad() {
+                                touched = Touched::At(quad.addresses(values, &resident.values), QUAD_BYTES);
+                            }
+                        }
+                        _ => {}
+                    }
+                    do_step(group, resident, op, *need, mask)?;
+                }
+                CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
+                CodedStep::Nothing => {}
+            }
+        }
+
+        let done_fixed = now + u64::from(instruction.latency);
+        resident.since = now + 1;
+        resident.hold(now + 1, StallReason::Wait);
+        resident.blame = usize::MAX;
+        match instruction.action {
+            Action::Mark | Action::Exit => {}
+            Action::Compute => {
+                let cause = match instruction.pipe {
+                    Pipe::Special => StallReason::ShortScoreboard,
+                    _ => StallReason::Wait,
+                };
+                resident.define(instruction, done_fixed, cause);
+            }
+            Action::Jump | Action::Fence => {
+                let mut done = done_fixed;
+                if instruction.action == Action::Fence && !mask.is_empty() {
+                    memory.fence(self.number);
+                    done += (memory.order(now as f64) - now as f64).ceil() as u64;
+                }
+                resident.define(instruction, done, StallReason::Wait);
+                resident.hold(done, StallReason::BranchResolving);
+            }
+            Action::Load { space, .. } => {
+                let before = Traffic::so_far(memory.counters());
+                let answer = access(memory, self.number, now, &touched, space, mask, Direction::Load);
+                profile[at].traffic.add_since(before, memory.counters());
+                let mut done = answer.done + u64::from(instruction.latency);
+                if self.copies_come_first && answer.is_behind_copies {
+                    done = done.max(resident.last_copy());
+                }
+                resident.define(instruction, done, answer.cause);
+            }
+            Action::Fill { at: offset, bytes } | Action::Spill { at: offset, bytes } => {
+                let addresses = Frames::of(code, self.number, member).addresses(offset, bytes);
+                let access = Access {
+                    addresses: &addresses,
+                    mask: mask.0,
+                    bytes: u32::from(bytes),
+                };
+                if let Action::Spill { .. } = instruction.action {
+                    memory.spill(self.number, now as f64, &access);
+                } else {
+                    let before = Traffic::so_far(memory.counters());
+                    let done = memory.fill(self.number, now as f64, &access).ceil() as u64;
+                    profile[at].traffic.add_since(before, memory.counters());
+                    let done = done + u64::from(instruction.latency);
+                    resident.define(instruction, done, StallReason::LongScoreboard);
+                }
+            }
+            Action::Atomic {
+                space,
+                direction,
+                acquires,
+                ..
+            } => {
+                let answer = access(memory, self.number, now, &touched, space, mask, direction);
+                let done = answer.done + u64::from(instruction.latency);
+                resident.define(instruction, done, answer.cause);
+                if acquires && !mask.is_empty() {
+                    memory.fence(self.number);
+                    resident.hold(done, answer.cause);
+                    resident.blame = at;
+                }
+            }
+            Action::Store { space, .. } => {
+                access(memory, self.number, now, &touched, space, mask, Direction::Store);
+            }
+            Action::Copy { step } => {
+                if let Touched::Both(from, to, bytes) = &touched {
+                    let from = Access {
+                        addresses: from,
+                        mask: mask.0,
+                        bytes: *bytes,
+                    };
+                    let to = Access {
+                        addresses: to,
+                        mask: mask.0,
+                        bytes: *bytes,
+                    };
+                    let before = Traffic::so_far(memory.counters());
+                    let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
+                    profile[at].traffic.add_since(before, memory.counters());
+                    if let CodedStep::Op(op, _) = &code.steps[step as usize]
+                        && let LaneOpKind::Copy { to: token, .. } = op.kind
+                    {
+                        let number = largest(resident.values.get(token), mask);
+                        resident.copy_until(number, done + u64::from(instruction.latency));
+                    }
+                }
+                resident.define(instruction, now + 1, StallReason::Wait);
+            }
+            Action::Wait { token } => {
+                let number = largest(resident.values.get(token), mask);
+                let done = resident.copies_done(number).max(now) + u64::from(instruction.latency);
+                resident.hold(done, StallReason::AsyncCopy);
+                resident.blame = at;
+            }
+            Action::Product { complete } => {
+                resident.define(instruction, done_fixed, StallReason::Wait);
+                resident.product_until(now + u64::from(complete));
+            }
+            Action::CommitProducts => resident.commit_products(),
+            Action::WaitForProducts { in_flight } => {
+                let complete = resident.products_complete(in_flight).max(now);
+                resident.hold(complete + u64::from(instruction.latency), StallReason::Wait);
+                resident.blame = at;
+            }
+            Action::Prefetch { reached, by, .. } => {
+                let copied = prefetch(memory, self.number, now, &touched, mask, reached, by);
+                resident.scratch_until(copied);
+            }
+            Action::Barrier => {
+                resident.state = State::AtBarrier;
+                resident.blame = at;
+                self.groups[resident.slot].at_barrier += 1;
+            }
+        }
+
+        let control = instruction.control;
+        let is_barrier = instruction.action == Action::Barrier;
+        self.sub_groups[member].follow(control);
+        self.ready[member] = Ready::NEVER;
+        match self.sub_groups[member].state {
+            State::Ready => self.prepare(member, profile)?,
+            State::AtBarrier => self.release(self.sub_groups[member].slot, now, profile)?,
+            State::Ended => {}
+        }
+        if self.sub_groups[member].state == State::Ended {
+            if is_barrier {
+                self.groups[self.sub_groups[member].slot].at_barrier -= 1;
+            }
+            self.end(member, now, shared)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the marks that follow and works out when the next instruction can issue.
+    pub(super) fn prepare(&mut self, member: usize, profile: &[InstructionProfile]) -> Result<()> {
+        let code = self.code;
+        let resident = &mut self.sub_groups[member];
+        loop {
+            let instruction = &code.instructions[resident.at];
+            if instruction.action != Action::Mark {
+                let fetched = match resident.line {
+                    Some(line) if line == instruction.line => 0,
+                    _ => self.fetch.line(instruction.line, resident.since),
+                };
+                resident.line = Some(instruction.line);
+                resident.wait_for(instruction, fetched, code.crossing);
+                if resident.blame == usize::MAX {
+                    resident.blame = resident.at;
+                }
+                self.ready[member] = Ready {
+                    at: resident.earliest,
+                    pipe: instruction.pipe,
+                };
+                // Reads the counters of the issue now: otherwise the issue would wait for the host's memory.
+                let own = &profile[resident.blame];
+                std::hint::black_box(own.stalls[resident.reason as usize] ^ own.issued);
+                return Ok(());
+            }
+            let mask = resident.mask(instruction);
+            for step in instruction.first_step..instruction.end_step {
+                match &code.steps[step as usize] {
+                    CodedStep::Op(op, need) => {
+                        let group = &mut self.groups[resident.slot].work_group;
+                        do_step(group, resident, op, *need, mask)?;
+                    }
+                    CodedStep::Assign(pairs) => resident.values.assign(pairs, mask),
+                    CodedStep::Nothing => {}
+                }
+            }
+            resident.follow(instruction.control);
+            if resident.state == State::Ended {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Does as much of an operation as is needed.
+#[inline]
+fn do_step(
+    group: &mut WorkGroup,
+    resident: &mut Resident,
+    op: &LaneOp,
+    need: Need,
+    mask: Mask,
+) -> Result<()> {
+    match need {
+        Need::All => group.execute(op, &mut resident.values, &resident.sub_group, mask),
+        Need::Access => group.touch(op, &mut resident.values, &resident.sub_group, mask),
+        Need::Nothing => Ok(()),
+    }
+}
+
+/// Counts why a sub-group did not issue earlier.
+fn account(profile: &mut [InstructionProfile], resident: &mut Resident, now: u64) {
+    let stalls = &mut profile[resident.blame].stalls;
+    let own = resident.earliest.clamp(resident.since, now) - resident.since;
+    stalls[resident.reason as usize] += own;
+    let throttled = resident.throttled.take().unwrap_or(StallReason::NotSelected);
+    stalls[throttled as usize] += now - resident.since - own;
+}

@@ -217,7 +217,9 @@ impl<'c> Simulated<'c> {
         let device = Simulator::custom(model.description(), Options::FAST, None);
         let bound = case.workload.bind(&device).ok()?;
         let launch = bound.prepare(&device).ok()?.launch;
-        let timer = Timer::new(Arc::clone(model)).with_cache(CacheState::Kept);
+        let timer = Timer::new(Arc::clone(model))
+            .with_cache(CacheState::Kept)
+            .serving_any_launch(true);
         let survey = timer.survey(&case.workload.kernel, &launch, None).map(Arc::new);
         Some(Simulated {
             case,

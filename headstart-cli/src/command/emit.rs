@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headstart::back::{machine, ptx, spirv};
+use headstart::back::{ptx, spirv};
 use headstart::capture::Contraction;
 use headstart::device::CacheState;
 use headstart::prefetch::Plan;
@@ -111,13 +111,7 @@ pub fn run(options: &Emit) -> Result<()> {
                 Error::device(format!("{} has its own instruction set", device.name()))
                     .accepted("`--target ptx`, or a simulated device")
             })?;
-            let items = workload.group.iter().product();
-            let groups: u64 = workload.groups.iter().map(|&count| u64::from(count)).product();
-            let per_core = groups.div_ceil(u64::from(*model.core.count));
-            let sub_group = kernel.sub_group_size.unwrap_or(*model.core.sub_group_size);
-            let target = machine::Target::of(model, sub_group);
-            let groups = u32::try_from(per_core).unwrap_or(u32::MAX);
-            let lowered = machine::lower_for_groups(&kernel, &target, model, groups, items);
+            let lowered = workload.lowered(&kernel, model);
             format!("// For a model of the {}.\n{lowered}", model.modelled())
         }
     };

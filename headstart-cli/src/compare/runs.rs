@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use headstart::back::{machine, ptx};
+use headstart::back::ptx;
 use headstart::ir::Kernel;
 use headstart::prefetch::Plan;
 use headstart::suggest::quoted;
@@ -256,7 +256,7 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
                     Error::device(format!("{} has its own instruction set", on.device.name()))
                         .accepted("`--code ptx` or `--code ir`, or a simulated device")
                 })?;
-                Ok(machine_code(model, ran))
+                Ok(ran.workload.lowered(&ran.kernel, model).to_string())
             }
         }
     };
@@ -264,18 +264,6 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
         CodeForm::None => Ok(None),
         _ => Ok(Some(Difference::between(form, &text(ran[0])?, &text(ran[1])?))),
     }
-}
-
-/// As `headstart emit --target machine` prints it.
-fn machine_code(model: &headstart::model::DeviceModel, ran: &Ran) -> String {
-    let workload = &ran.workload;
-    let items = workload.group.iter().product();
-    let groups: u64 = workload.groups.iter().map(|&count| u64::from(count)).product();
-    let per_core = groups.div_ceil(u64::from(*model.core.count));
-    let sub_group = ran.kernel.sub_group_size.unwrap_or(*model.core.sub_group_size);
-    let target = machine::Target::of(model, sub_group);
-    let groups = u32::try_from(per_core).unwrap_or(u32::MAX);
-    machine::lower_for_groups(&ran.kernel, &target, model, groups, items).to_string()
 }
 
 /// The entries' own text, where both are PTX.

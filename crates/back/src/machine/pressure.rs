@@ -5,9 +5,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::draft::{Draft, Virtual, Virtuals};
 use super::liveness::RegisterSet;
-
-/// ptxas does with up to so many fewer than are counted here.
-const UNCOUNTED: u32 = 32;
+use super::target::Target;
 
 /// Registers of the widest value.
 const A_VALUE: i64 = 2;
@@ -27,6 +25,7 @@ pub(super) struct Queues {
 pub(super) struct Pressure {
     now: u32,
     comfortable: u32,
+    uncounted: u32,
     /// For each draft: its reads and writes, with widths.
     reads: Vec<Vec<(Virtual, u32)>>,
     writes: Vec<Vec<(Virtual, u32)>>,
@@ -37,13 +36,12 @@ pub(super) struct Pressure {
 }
 
 impl Pressure {
-    /// Before anything of a segment is issued, `wanted` of which is wanted after it. From `comfortable` registers on they are
-    /// short.
+    /// Before anything of a segment is issued, `wanted` of which is wanted after it.
     pub(super) fn new(
         drafts: &[Draft],
         virtuals: &Virtuals,
         wanted: &RegisterSet,
-        comfortable: u32,
+        target: &Target,
     ) -> Pressure {
         let widths = |registers: &[Virtual]| -> Vec<(Virtual, u32)> {
             registers
@@ -80,7 +78,8 @@ impl Pressure {
             .sum();
         Pressure {
             now,
-            comfortable,
+            comfortable: target.comfortable_registers,
+            uncounted: target.uncounted_registers,
             reads,
             writes,
             readers,
@@ -134,7 +133,7 @@ impl Pressure {
     /// instructions that free registers were chosen, one chain after the other, the rings would take 160 and 204 µs here; with
     /// this rule 125 and 129; on an H200 144 and 139.)
     pub(super) fn frugal(&self, queues: &mut Queues) -> Option<usize> {
-        if self.now < self.comfortable + UNCOUNTED {
+        if self.now < self.comfortable + self.uncounted {
             let adds_little = |&&(_, Reverse(at)): &&(u32, Reverse<usize>)| self.added(at) <= A_VALUE;
             let first = queues.ready.iter().filter(adds_little).max();
             if let Some(&(_, Reverse(chosen))) = first {

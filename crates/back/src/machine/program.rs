@@ -85,6 +85,8 @@ entity_impl!(Slot, "slot");
 pub struct RegisterEstimate {
     /// 32-bit registers, at most the device's limit for one work-item.
     pub registers: u32,
+    /// 32-bit registers of the values that live across a jump or a barrier, at the most crowded one.
+    pub across_jumps: u32,
     /// Bytes of the values that do not fit and live in private memory.
     pub spilled_bytes: u32,
 }

@@ -48,6 +48,7 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
     };
     RegisterEstimate {
         registers: needed.min(target.max_registers),
+        across_jumps: most_across_jumps,
         spilled_bytes: needed.saturating_sub(target.max_registers) * 4,
     }
 }

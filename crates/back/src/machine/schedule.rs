@@ -464,12 +464,7 @@ impl<'s> Segment<'s> {
     fn order(mut self) -> Vec<Draft> {
         let drafts = &self.drafts;
         let heights = self.heights();
-        let mut pressure = Pressure::new(
-            &self.drafts,
-            self.virtuals,
-            &self.wanted,
-            self.target.comfortable_registers,
-        );
+        let mut pressure = Pressure::new(&self.drafts, self.virtuals, &self.wanted, self.target);
         let mut waits_for = self.waits_for.clone();
         let mut available = vec![0u32; waits_for.len()];
         let mut queues = Queues::default();

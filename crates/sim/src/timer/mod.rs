@@ -45,7 +45,7 @@ pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
-use crate::back::machine::{Rules, Target, lower_for_groups};
+use crate::back::machine::{Rules, Target, lower_for_any_launch, lower_for_groups};
 use crate::device::{CacheState, Launch};
 use crate::ir::Kernel;
 use crate::model::hint::HintReached;
@@ -86,6 +86,8 @@ pub struct Timer {
     /// Which stack of the card runs launches.
     stack: u32,
     large_registers: bool,
+    /// Whether nothing tells the compiler how many work-groups a launch leaves on a core.
+    serves_any_launch: bool,
     watch: Option<Watch>,
     /// A compiler's habits that are not the vendor's.
     rules: Option<Rules>,
@@ -103,6 +105,7 @@ impl Timer {
             seed: 0,
             stack: 0,
             large_registers: false,
+            serves_any_launch: false,
             watch: None,
             rules: None,
         }
@@ -167,6 +170,14 @@ impl Timer {
         self
     }
 
+    /// The same for kernels in modules that serve any launch, as a user's own PTX does. Without it the compiler knows the launch
+    /// (`.minnctapersm`).
+    #[must_use]
+    pub fn serving_any_launch(mut self, serves: bool) -> Timer {
+        self.serves_any_launch = serves;
+        self
+    }
+
     /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
     /// it takes too long. What they find in L2 is that of another launch of the same work, if its survey is `known`.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch, known: Option<&Survey>) -> Option<Survey> {
@@ -200,7 +211,10 @@ impl Timer {
             ..target
         };
         let (groups, group) = (key.groups_per_core, key.group);
-        let program = Arc::new(lower_for_groups(kernel, &target, &self.model, groups, group));
+        let program = Arc::new(match self.serves_any_launch {
+            true => lower_for_any_launch(kernel, &target, &self.model, group),
+            false => lower_for_groups(kernel, &target, &self.model, groups, group),
+        });
         let code = Code::new(program, &self.model, key.sub_group_size, self.results)?;
         Ok(code.with_large_registers(self.large_registers))
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::compare::Compare;
 use crate::back::machine::target::LEAST_PROMISED;
+use crate::back::machine::{self, MachineProgram};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::{BufferMemory, Options};
 use crate::device::{Argument, Buffer, Command, Description, Device, Fill, Launch, Outcome, Queue};
@@ -14,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
+use crate::model::DeviceModel;
 use crate::report::{Geometry, number};
 
 /// A kernel, its geometry, and the argument of each of its parameters.
@@ -246,6 +248,19 @@ impl Workload {
         u32::try_from(resident)
             .ok()
             .filter(|_| registers >= u64::from(LEAST_PROMISED))
+    }
+
+    /// A kernel of this workload in the instructions that the simulator of a device times.
+    pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> MachineProgram {
+        let items = self.group.iter().product();
+        let target = machine::Target::of(model, kernel.sub_group_size.unwrap_or(*model.core.sub_group_size));
+        if self.original.is_some() {
+            return machine::lower_for_any_launch(kernel, &target, model, items);
+        }
+        let groups: u64 = self.groups.iter().map(|&groups| u64::from(groups)).product();
+        let of_core = groups.div_ceil(u64::from((*model.core.count).max(1)));
+        let of_core = u32::try_from(of_core).unwrap_or(u32::MAX);
+        machine::lower_for_groups(kernel, &target, model, of_core, items)
     }
 
     /// A kernel's outputs with these parameters, on the simulator's functional engine without its checks, as on a device with

@@ -17,7 +17,7 @@ use crate::report::{Geometry, number};
 use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
 use crate::tune::kinds::KnownDevice;
 use crate::tune::ways::{Choices, Pressure};
-use crate::tune::workload::Bound;
+use crate::tune::workload::{Bound, Workload};
 
 /// A simulated device on which plans are tried.
 pub struct SimulatedBench {
@@ -71,11 +71,16 @@ impl SimulatedBench {
         &self.model
     }
 
+    /// The timer of a workload's kernels: plans for a kernel of a module stand in that module.
+    fn timer_of(&self, workload: &Workload) -> Timer {
+        self.timer.clone().serving_any_launch(workload.original.is_some())
+    }
+
     fn prepared(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Launch, Code)> {
         bound.workload().check_fits(self.device.description())?;
         let launch = bound.prepare(&self.device)?.launch;
         launch.check(kernel, self.device.description())?;
-        let code = self.timer.compile(kernel, &launch)?;
+        let code = self.timer_of(bound.workload()).compile(kernel, &launch)?;
         Ok((launch, code))
     }
 
@@ -83,6 +88,7 @@ impl SimulatedBench {
     /// the same under all.
     fn timer(&self, bound: &Bound) -> Result<Timer> {
         let workload = bound.workload();
+        let timer = self.timer_of(workload);
         let (kernel, geometry) = (&workload.kernel, workload.geometry());
         let (last, known) = match &workload.divides {
             Some((kernel, geometry)) => (&self.elsewhere, self.survey.known(kernel, geometry).flatten()),
@@ -90,10 +96,10 @@ impl SimulatedBench {
         };
         let found = last.known_or(kernel, geometry, || {
             let launch = bound.prepare(&self.device)?.launch;
-            let found = self.timer.survey(kernel, &launch, known.as_deref());
+            let found = timer.survey(kernel, &launch, known.as_deref());
             Ok(found.map(Arc::new))
         })?;
-        Ok(self.timer.clone().with_survey(found))
+        Ok(timer.with_survey(found))
     }
 
     /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.

@@ -73,9 +73,9 @@ pub fn lower_for_groups(
 }
 
 /// Lowers a verified kernel of a module that does not say how many work-groups a core is to hold. The compiler keeps to the
-/// registers with which a core holds as many work-items of work-groups of `group` as it can, unless those that live across
-/// jumps leave no room. (ptxas 13.0 gives 32 registers at most to 114 of the 120 entries of `corpus/`, none of which says
-/// it; `n_body`, `sweep`, and `strided_dot` get 40, 62, and 80 as soon as it is said.)
+/// registers that let a core hold as many work-groups of `group` work-items as it can, unless the values that live across
+/// jumps leave no room. (No entry of `corpus/` says the number, and ptxas 13.0 gives 114 of 120 entries 32 registers at most.
+/// With the number `n_body` gets 40 registers, `sweep` 62, and `strided_dot` 80.)
 pub fn lower_for_any_launch(
     kernel: &Kernel,
     target: &Target,

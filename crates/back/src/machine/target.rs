@@ -52,10 +52,11 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;
 
-/// `option-pricing` with rings in registers, of which 288 registers are counted here, has 255.
+/// ptxas does with so many registers fewer than are counted here: it takes 255 for `option-pricing` with rings in registers, and
+/// 288 are counted.
 const UNCOUNTED: u32 = 32;
-/// The same of as many in a module that serves any launch: the sums over columns of `corpus/`, which ptxas unrolls, have 32
-/// where 36 are counted.
+/// In a module that serves any launch it does with one in so many fewer: it takes 32 for the column sums of `corpus/` that it
+/// unrolls, and 36 are counted.
 const ONE_UNCOUNTED_IN: u32 = 8;
 
 /// 32-bit registers that ptxas takes besides those for the kernel's values: the stack pointer, and losses to the alignment of
@@ -168,7 +169,8 @@ impl Target {
         self
     }
 
-    /// The same for a module that does not say how many work-groups a core is to hold: as many as it can, of `group` work-items.
+    /// The same for a module that does not say how many work-groups a core is to hold. The compiler leaves room for as many
+    /// work-groups of `group` work-items as a core can hold.
     #[must_use]
     pub(crate) fn for_any_launch(self, model: &DeviceModel, group: u32) -> Target {
         let most = *model.core.sub_groups * self.sub_group / group.max(1);

@@ -18,7 +18,7 @@ use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
-use super::shape::Shape;
+use super::shape::StepShape;
 use super::unroll::unroll_fully;
 use super::versions;
 use crate::analysis::definitions::Definitions;
@@ -281,7 +281,7 @@ fn complete_loop(
     let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
-    let shape = Shape::of(kernel, &summary, unroll, strategies).map_err(|error| error.at(place))?;
+    let shape = StepShape::of(kernel, &summary, unroll, strategies).map_err(|error| error.at(place))?;
     complete(kernel, &summary, shape.group, strategies)
 }
 
@@ -309,7 +309,7 @@ fn apply_to_loop(
     let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
     let summary = summarize(kernel, &definitions, op);
     let place = kernel.describe_place(op.place);
-    let shape = Shape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
+    let shape = StepShape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
 
     let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
     for site in &summary.loads {
@@ -333,7 +333,7 @@ fn apply_to_loop(
             .iter_mut()
             .map(|fetch| fetch.as_mut() as &mut dyn Fetch)
             .collect();
-        let Shape { group, tests } = shape;
+        let StepShape { group, tests } = shape;
         let gather_loads = group > 1;
         let plan = Rewrite {
             group,

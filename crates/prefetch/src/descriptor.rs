@@ -19,7 +19,7 @@ use super::apply::Target;
 use super::loads::parents;
 use super::pipeline::Fetch;
 use super::plan::Strategy;
-use super::shape::Shape;
+use super::shape::StepShape;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::error::Result;
@@ -153,7 +153,7 @@ pub(super) struct Planned<'a> {
     pub summary: &'a LoopSummary,
     /// Those of all loads of the loop.
     pub strategies: &'a HashMap<LoadId, Strategy>,
-    pub shape: &'a Shape,
+    pub shape: &'a StepShape,
     pub site: &'a LoadSite,
     pub strategy: Strategy,
     pub target: &'a Target,

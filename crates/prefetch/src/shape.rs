@@ -16,14 +16,14 @@ use crate::ir::{Kernel, LoadId};
 
 /// Iterations a step, and how they are tested.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct StepShape {
     /// Iterations a step.
     pub(super) group: u32,
     /// How a step of several tests its count.
     pub(super) tests: Tests,
 }
 
-impl Shape {
+impl StepShape {
     /// The form of a step for an unrolling and the strategies of a loop's loads.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Shape {
         summary: &LoopSummary,
         unroll: Option<Unroll>,
         strategies: &HashMap<LoadId, Strategy>,
-    ) -> Result<Shape> {
+    ) -> Result<StepShape> {
         let asked = unroll.and_then(Unroll::iterations).unwrap_or(1);
         let batches: Vec<u32> = strategies
             .values()
@@ -85,6 +85,6 @@ impl Shape {
                 .accepted(format!("a distance that is a multiple of {group}")));
             }
         }
-        Ok(Shape { group, tests })
+        Ok(StepShape { group, tests })
     }
 }

@@ -12,9 +12,9 @@ use super::{Words, counted, kept};
 
 const SEED: u64 = 11;
 
-/// The shape of a matrix.
+/// Where the entries of a sparse matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum SparsityPattern {
     /// 16 entries a row, anywhere.
     Random16,
     /// 16 entries a row, side by side at the diagonal.
@@ -30,7 +30,7 @@ pub enum Shape {
     Random256,
 }
 
-impl Shape {
+impl SparsityPattern {
     /// The words for them in settings, in this order.
     pub const WORDS: &'static [&'static str] = &[
         "random16",
@@ -40,17 +40,17 @@ impl Shape {
         "random4",
         "random256",
     ];
-    const ALL: [Shape; 6] = [
-        Shape::Random16,
-        Shape::Banded,
-        Shape::PowerLaw,
-        Shape::Stencil27,
-        Shape::Random4,
-        Shape::Random256,
+    const ALL: [SparsityPattern; 6] = [
+        SparsityPattern::Random16,
+        SparsityPattern::Banded,
+        SparsityPattern::PowerLaw,
+        SparsityPattern::Stencil27,
+        SparsityPattern::Random4,
+        SparsityPattern::Random256,
     ];
 
     /// The one that a setting means.
-    pub fn of(setting: u64) -> Shape {
+    pub fn of(setting: u64) -> SparsityPattern {
         Self::ALL[(setting as usize).min(Self::ALL.len() - 1)]
     }
 
@@ -58,7 +58,7 @@ impl Shape {
     fn sides(self, rows: u32) -> (u32, u32) {
         let side = f64::from(rows).cbrt().round() as u32;
         match self {
-            Shape::Stencil27 => (side * side * side, side),
+            SparsityPattern::Stencil27 => (side * side * side, side),
             _ => (rows, side),
         }
     }
@@ -66,15 +66,15 @@ impl Shape {
     /// The entries of a row.
     fn length(self, row: u32, rows: u32, side: u32) -> u32 {
         let length = match self {
-            Shape::Random16 | Shape::Banded => 16,
-            Shape::Random4 => 4,
-            Shape::Random256 => 256,
-            Shape::PowerLaw => {
+            SparsityPattern::Random16 | SparsityPattern::Banded => 16,
+            SparsityPattern::Random4 => 4,
+            SparsityPattern::Random256 => 256,
+            SparsityPattern::PowerLaw => {
                 let bits = splitmix64(u64::from(row), SEED);
                 let octave = (bits >> 32).trailing_zeros().min(15);
                 4 + (1 << octave) + (bits as u32) % (1 << octave)
             }
-            Shape::Stencil27 => {
+            SparsityPattern::Stencil27 => {
                 let (x, y, z) = (row % side, row / side % side, row / side / side);
                 let near = |at: u32| near(at, side).count() as u32;
                 near(x) * near(y) * near(z)
@@ -88,9 +88,9 @@ impl Shape {
         let (rows, side) = self.sides(rows);
         let count = u64::from(rows);
         let entries = match self {
-            Shape::PowerLaw => (0..rows).map(|row| u64::from(self.length(row, rows, side))).sum(),
+            SparsityPattern::PowerLaw => (0..rows).map(|row| u64::from(self.length(row, rows, side))).sum(),
             // Along each side all points have both neighbours but the two at the ends.
-            Shape::Stencil27 => (3 * u64::from(side)).saturating_sub(2).pow(3),
+            SparsityPattern::Stencil27 => (3 * u64::from(side)).saturating_sub(2).pow(3),
             _ => count * u64::from(self.length(0, rows, side)),
         };
         (count, entries)
@@ -111,13 +111,15 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A matrix of this shape with about as many rows: a stencil's are a cube. Built once, then kept.
+    /// A matrix of this pattern with about as many rows: a stencil's are a cube. Built once, then kept.
     ///
     /// # Errors
     /// It has more entries than 32 bits count.
-    pub fn new(shape: Shape, rows: u32) -> Result<Arc<Matrix>> {
-        counted(shape.counts(rows).1, "entries")?;
-        Ok(kept(&format!("matrix {shape:?} {rows}"), || build(shape, rows)))
+    pub fn new(pattern: SparsityPattern, rows: u32) -> Result<Arc<Matrix>> {
+        counted(pattern.counts(rows).1, "entries")?;
+        Ok(kept(&format!("matrix {pattern:?} {rows}"), || {
+            build(pattern, rows)
+        }))
     }
 
     /// The rows of each work-group, so that none has more than `most` entries or `most_rows` rows, and a row of
@@ -145,25 +147,28 @@ impl Matrix {
     }
 }
 
-fn build(shape: Shape, rows: u32) -> Matrix {
-    let (rows, side) = shape.sides(rows);
+fn build(pattern: SparsityPattern, rows: u32) -> Matrix {
+    let (rows, side) = pattern.sides(rows);
     let mut starts = Vec::with_capacity(rows as usize + 1);
     let mut end = 0u32;
     starts.push(0);
     for row in 0..rows {
-        end += shape.length(row, rows, side);
+        end += pattern.length(row, rows, side);
         starts.push(end);
     }
-    let columns = Words::in_rows(&starts, |row, columns| match shape {
-        Shape::Random16 | Shape::Random4 | Shape::Random256 | Shape::PowerLaw => {
-            spread(columns, row, rows, shape.length(row, rows, side));
+    let columns = Words::in_rows(&starts, |row, columns| match pattern {
+        SparsityPattern::Random16
+        | SparsityPattern::Random4
+        | SparsityPattern::Random256
+        | SparsityPattern::PowerLaw => {
+            spread(columns, row, rows, pattern.length(row, rows, side));
         }
-        Shape::Banded => {
-            let width = shape.length(row, rows, side);
+        SparsityPattern::Banded => {
+            let width = pattern.length(row, rows, side);
             let first = row.saturating_sub(8).min(rows - width);
             columns.extend(first..first + width);
         }
-        Shape::Stencil27 => neighbours(columns, row, side),
+        SparsityPattern::Stencil27 => neighbours(columns, row, side),
     });
     Matrix {
         entries: u64::from(end),
@@ -204,19 +209,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape_is_a_sorted_square_matrix_with_its_mean() {
+    fn every_pattern_is_a_sorted_square_matrix_with_its_mean() {
         for (setting, mean) in [16.0, 16.0, 16.0, 25.35, 4.0, 256.0].into_iter().enumerate() {
-            let shape = Shape::of(setting as u64);
-            let matrix = Matrix::new(shape, 32_768).expect("it fits");
-            assert_eq!(shape.counts(32_768), (u64::from(matrix.rows), matrix.entries));
+            let pattern = SparsityPattern::of(setting as u64);
+            let matrix = Matrix::new(pattern, 32_768).expect("it fits");
+            assert_eq!(pattern.counts(32_768), (u64::from(matrix.rows), matrix.entries));
             assert_eq!(matrix.starts.len(), matrix.rows as usize + 1);
             let found = matrix.entries as f64 / f64::from(matrix.rows);
-            let width = if shape == Shape::PowerLaw { 0.25 } else { 0.02 };
-            assert!((found / mean - 1.0).abs() < width, "{shape:?}: {found}");
+            let width = if pattern == SparsityPattern::PowerLaw {
+                0.25
+            } else {
+                0.02
+            };
+            assert!((found / mean - 1.0).abs() < width, "{pattern:?}: {found}");
             for row in [0, 1, 77, matrix.rows as usize - 1] {
                 let own = matrix.starts.get(row) as usize..matrix.starts.get(row + 1) as usize;
                 let own: Vec<u32> = own.map(|entry| matrix.columns.get(entry)).collect();
-                assert!(own.is_sorted_by(|a, b| a < b), "{shape:?} {own:?}");
+                assert!(own.is_sorted_by(|a, b| a < b), "{pattern:?} {own:?}");
                 assert!(own.iter().all(|&column| column < matrix.rows));
             }
         }
@@ -225,7 +234,7 @@ mod tests {
     #[test]
     fn blocks_hold_whole_rows_and_no_more_than_they_may() {
         for setting in 0..6 {
-            let matrix = Matrix::new(Shape::of(setting), 3000).expect("it fits");
+            let matrix = Matrix::new(SparsityPattern::of(setting), 3000).expect("it fits");
             let blocks: Vec<u32> = matrix.blocks(1024, 100, 256).iter().collect();
             assert_eq!((blocks[0], blocks[blocks.len() - 1]), (0, matrix.rows));
             for pair in blocks.windows(2) {
@@ -239,14 +248,14 @@ mod tests {
 
     #[test]
     fn more_entries_than_32_bits_count_are_refused_before_they_are_made() {
-        let error = Matrix::new(Shape::Random256, 1 << 26).expect_err("17 billion entries");
+        let error = Matrix::new(SparsityPattern::Random256, 1 << 26).expect_err("17 billion entries");
         let said =
             "there are 17,179,869,184 entries, which the kernel counts in 32 bits; up to 4,294,967,295";
         assert!(error.to_string().contains(said), "{error}");
         // The largest that the benchmarks have.
-        assert_eq!(Shape::Random4.counts(1 << 26), (1 << 26, 1 << 28));
+        assert_eq!(SparsityPattern::Random4.counts(1 << 26), (1 << 26, 1 << 28));
         assert_eq!(
-            Shape::Stencil27.counts(246 * 246 * 246),
+            SparsityPattern::Stencil27.counts(246 * 246 * 246),
             (14_886_936, 736 * 736 * 736)
         );
     }

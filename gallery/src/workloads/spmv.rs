@@ -13,7 +13,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 
 use super::{groups_for, power_of_two, whole_sub_groups};
-use crate::data::matrix::{Matrix, Shape};
+use crate::data::matrix::{Matrix, SparsityPattern};
 use crate::data::{fractions, output, scalar, words};
 use crate::kernels::{GalleryKernel, Iterations, others};
 use crate::settings::{Parameter, Settings};
@@ -26,7 +26,7 @@ const PADDED: usize = BLOCK + BLOCK / 32;
 
 /// Bytes of the matrix and of both vectors. The data of `spmv-blocks` about its work-groups depend on the geometry.
 pub(super) fn bytes(settings: &Settings) -> u64 {
-    let (rows, entries) = Shape::of(settings.get("matrix")).counts(settings.small("rows"));
+    let (rows, entries) = SparsityPattern::of(settings.get("matrix")).counts(settings.small("rows"));
     (rows + 1 + 2 * entries + 2 * rows) * 4
 }
 
@@ -128,7 +128,7 @@ pub fn spmv_blocks(
     }
 }
 
-const MATRIX: Parameter = Parameter::choice("matrix", "its shape", Shape::WORDS);
+const MATRIX: Parameter = Parameter::choice("matrix", "its shape", SparsityPattern::WORDS);
 const ROWS: Parameter = Parameter::number("rows", "rows, and columns", 1 << 18, 1..=1 << 26);
 const GROUP: Parameter = Parameter::number(
     "group",
@@ -198,7 +198,10 @@ fn small(settings: &Settings, iterations: u64) -> Settings {
 }
 
 fn matrix(settings: &Settings) -> Result<Arc<Matrix>> {
-    Matrix::new(Shape::of(settings.get("matrix")), settings.small("rows"))
+    Matrix::new(
+        SparsityPattern::of(settings.get("matrix")),
+        settings.small("rows"),
+    )
 }
 
 fn with_matrix(workload: Workload, matrix: &Matrix) -> Result<Workload> {
@@ -214,7 +217,7 @@ fn with_matrix(workload: Workload, matrix: &Matrix) -> Result<Workload> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::testing::{Ran, close, run};
-    use crate::data::matrix::Shape;
+    use crate::data::matrix::SparsityPattern;
 
     /// The product in double precision: rows are long, and lanes add them up in another order.
     pub(in super::super) fn check(ran: &Ran) {
@@ -230,7 +233,7 @@ pub(super) mod tests {
 
     #[test]
     fn every_matrix_is_multiplied() {
-        for matrix in Shape::WORDS {
+        for matrix in SparsityPattern::WORDS {
             let (matrix, rows) = (format!("matrix={matrix}"), "rows=700");
             for (kernel, setting) in [
                 ("spmv", "lanes=4"),

@@ -118,7 +118,7 @@ fn timing(answer: &Answer) -> Result<Timing> {
 }
 
 /// The plain kernel at one geometry.
-struct Shape {
+struct MeasuredGeometry {
     kernel: &'static str,
     chosen: Chosen,
     workload: Workload,
@@ -166,7 +166,7 @@ pub fn measure(
             })
         })
         .collect();
-    let time = |shape: &Shape| shape.measured.timing.median_ns;
+    let time = |shape: &MeasuredGeometry| shape.measured.timing.median_ns;
     let Some(best) = shapes.into_iter().min_by(|a, b| time(a).total_cmp(&time(b))) else {
         let first = failures.into_iter().next().map(|(_, _, error)| error);
         return Err(first.unwrap_or_else(|| Error::bug("a case without geometries")));
@@ -315,7 +315,7 @@ fn shape(
     options: TimingOptions,
     small: Option<u64>,
     made: &mut Made,
-) -> Result<Shape> {
+) -> Result<MeasuredGeometry> {
     let chosen = case.chosen(kernel, settings)?;
     let mut workload = match small {
         Some(iterations) => chosen
@@ -331,7 +331,7 @@ fn shape(
         .into_iter()
         .next()
         .ok_or_else(|| Error::bug("nothing was measured"))??;
-    Ok(Shape {
+    Ok(MeasuredGeometry {
         kernel,
         chosen,
         workload,
@@ -348,7 +348,10 @@ fn target(workload: &Workload) -> prefetch::Target {
 }
 
 /// Kernels by their plans, the plain one first; and the plans that were refused, with the reasons.
-fn derived(shape: &Shape, except: &[String]) -> Result<(Vec<(String, Arc<Kernel>)>, Vec<(String, String)>)> {
+fn derived(
+    shape: &MeasuredGeometry,
+    except: &[String],
+) -> Result<(Vec<(String, Arc<Kernel>)>, Vec<(String, String)>)> {
     let mut kernels = vec![("none".to_owned(), Arc::clone(&shape.plain))];
     let mut refused = Vec::new();
     for plan in workloads::plans(&shape.plain)? {
@@ -364,7 +367,7 @@ fn derived(shape: &Shape, except: &[String]) -> Result<(Vec<(String, Arc<Kernel>
 }
 
 /// The time of each program, and whether its results equal ours.
-fn beside(programs: Option<&mut Programs>, case: &Case, shape: &Shape, rounds: u32) -> Vec<Value> {
+fn beside(programs: Option<&mut Programs>, case: &Case, shape: &MeasuredGeometry, rounds: u32) -> Vec<Value> {
     let Some(programs) = programs.filter(|_| !case.peers.is_empty()) else {
         return Vec::new();
     };
@@ -406,7 +409,7 @@ fn beside(programs: Option<&mut Programs>, case: &Case, shape: &Shape, rounds: u
 }
 
 /// Whether a program's answer is ours: sums of floats in another order differ a little.
-fn agreement(shape: &Shape, answer: &Path) -> String {
+fn agreement(shape: &MeasuredGeometry, answer: &Path) -> String {
     let output = shape.workload.given.iter().find_map(|given| match given {
         Given::Output { element, .. } => Some(*element),
         _ => None,

@@ -29,7 +29,7 @@ pub(super) struct Shapes<'s, 'k> {
 
 /// One instruction for several operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum FusedInstruction {
     /// The low or the high half of a word.
     Half { word: Value, is_high: bool },
     /// A word of two halves.
@@ -52,29 +52,31 @@ impl Shapes<'_, '_> {
     }
 
     /// What an operation is written as, if it is one of these; and the operands that it does without.
-    pub fn of(&self, kind: &OpKind, result: Value) -> Option<(Shape, Vec<Value>)> {
+    pub fn of(&self, kind: &OpKind, result: Value) -> Option<(FusedInstruction, Vec<Value>)> {
         match *kind {
             OpKind::Convert(ConvertOp::Bits, narrow) if self.is_half(result) => {
                 let OpKind::Convert(ConvertOp::Truncate, word) = *self.definition(narrow)? else {
                     return None;
                 };
-                let shape = match self.shifted(word, BinaryOp::ShrU) {
-                    Some((word, 16)) if self.is(word, Type::I32) => Shape::Half { word, is_high: true },
-                    _ if self.is(word, Type::I32) => Shape::Half { word, is_high: false },
+                let fused = match self.shifted(word, BinaryOp::ShrU) {
+                    Some((word, 16)) if self.is(word, Type::I32) => {
+                        FusedInstruction::Half { word, is_high: true }
+                    }
+                    _ if self.is(word, Type::I32) => FusedInstruction::Half { word, is_high: false },
                     _ => return None,
                 };
-                Some((shape, vec![narrow]))
+                Some((fused, vec![narrow]))
             }
             OpKind::Binary(BinaryOp::Or, a, b) if self.is(result, Type::I32) => {
                 [(a, b), (b, a)].into_iter().find_map(|(low, high)| {
                     let (extended, count) = self.shifted(high, BinaryOp::Shl)?;
                     let low_half = self.extended_half(low)?;
                     let high_half = self.extended_half(extended).filter(|_| count == 16)?;
-                    let shape = Shape::Word {
+                    let fused = FusedInstruction::Word {
                         low: low_half,
                         high: high_half,
                     };
-                    Some((shape, vec![low, high]))
+                    Some((fused, vec![low, high]))
                 })
             }
             OpKind::Binary(BinaryOp::And, a, b) => {
@@ -85,12 +87,12 @@ impl Shapes<'_, '_> {
                 let is_field = mask != 0 && u64::from(wanted) == u64::from(64 - mask.leading_zeros());
                 let fits = matches!(bits, 32 | 64) && first != 0 && first + wanted <= bits;
                 (is_field && fits).then(|| {
-                    let shape = Shape::Field {
+                    let fused = FusedInstruction::Field {
                         of,
                         first,
                         bits: wanted,
                     };
-                    (shape, vec![a])
+                    (fused, vec![a])
                 })
             }
             _ => None,
@@ -169,12 +171,12 @@ impl Emitter<'_> {
             definitions: &self.definitions,
             nans: &self.nans,
         };
-        let Some((shape, _)) = shapes.of(kind, result) else {
+        let Some((fused, _)) = shapes.of(kind, result) else {
             return false;
         };
         let r = self.register(result);
-        match shape {
-            Shape::Half { word, is_high } => {
+        match fused {
+            FusedInstruction::Half { word, is_high } => {
                 let word = self.operand(word);
                 let other = self.temporary(Class::B16);
                 let (low, high) = match is_high {
@@ -183,11 +185,11 @@ impl Emitter<'_> {
                 };
                 self.ins(format!("mov.b32 {{{low}, {high}}}, {word}"));
             }
-            Shape::Word { low, high } => {
+            FusedInstruction::Word { low, high } => {
                 let (low, high) = (self.operand(low), self.operand(high));
                 self.ins(format!("mov.b32 {r}, {{{low}, {high}}}"));
             }
-            Shape::Field { of, first, bits } => {
+            FusedInstruction::Field { of, first, bits } => {
                 let width = self.ty(result).bits();
                 let of = self.operand(of);
                 self.ins(format!("bfe.u{width} {r}, {of}, {first}, {bits}"));

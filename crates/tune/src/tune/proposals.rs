@@ -36,7 +36,7 @@ pub struct Proposals {
 
 #[derive(Clone, Debug)]
 struct Proposal {
-    shape: Shape,
+    features: PlanFeatures,
     /// Predicted speedup; 0 where there is none.
     predicted: f64,
     /// Whether it was asked for.
@@ -47,7 +47,7 @@ struct Proposal {
 
 /// The similarity of plans.
 #[derive(Clone, Debug, PartialEq)]
-struct Shape {
+struct PlanFeatures {
     /// Iterations in a group.
     group: u32,
     /// How the first of its loads is fetched.
@@ -58,10 +58,10 @@ struct Shape {
     layout: Option<Layout>,
 }
 
-impl Shape {
-    fn of(plan: &Plan) -> Shape {
+impl PlanFeatures {
+    fn of(plan: &Plan) -> PlanFeatures {
         let first = plan.loads().first().map(|(_, strategy)| *strategy);
-        Shape {
+        PlanFeatures {
             group: match plan.unroll() {
                 None => 1,
                 Some(Unroll::By(count)) => count.get(),
@@ -75,12 +75,12 @@ impl Shape {
     }
 
     /// Whether two plans do the same in other numbers.
-    fn is_kind_of(&self, other: &Shape) -> bool {
+    fn is_kind_of(&self, other: &PlanFeatures) -> bool {
         self.kind == other.kind && (self.group > 1) == (other.group > 1)
     }
 
     /// How unlike two plans are: 0 for the same, about 1 for a doubling of group and distance, more for another strategy.
-    fn unlike(&self, other: &Shape) -> f64 {
+    fn unlike(&self, other: &PlanFeatures) -> f64 {
         let doublings =
             |one: u32, other: u32| (f64::from(one.max(1)).log2() - f64::from(other.max(1)).log2()).abs();
         let mut unlike = 0.5 * doublings(self.group, other.group);
@@ -104,7 +104,7 @@ impl Proposals {
     /// Plans with their predicted speedups; 0 where nothing is predicted.
     pub fn new(predicted: Vec<(Plan, f64)>) -> Proposals {
         let proposal = |(plan, predicted): (Plan, f64)| Proposal {
-            shape: Shape::of(&plan),
+            features: PlanFeatures::of(&plan),
             predicted: predicted.max(0.0),
             is_known: false,
             error: None,
@@ -128,11 +128,11 @@ impl Proposals {
         order.sort_by(|one, other| other.1.total_cmp(&one.1));
         let mut chosen: Vec<usize> = Vec::new();
         for &(index, _) in &order {
-            let shape = &self.plans[index].shape;
+            let features = &self.plans[index].features;
             let is_new = || {
                 chosen
                     .iter()
-                    .all(|&other| !self.plans[other].shape.is_kind_of(shape))
+                    .all(|&other| !self.plans[other].features.is_kind_of(features))
             };
             if chosen.len() < count && (!nothing_is_known || is_new()) {
                 chosen.push(index);
@@ -157,7 +157,7 @@ impl Proposals {
         let (mut sum, mut weights) = (0.0, TRUST);
         for known in &self.plans {
             if let Some(error) = known.error {
-                let weight = (-known.shape.unlike(&plan.shape)).exp();
+                let weight = (-known.features.unlike(&plan.features)).exp();
                 sum += weight * error;
                 weights += weight;
             }

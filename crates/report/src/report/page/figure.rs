@@ -15,7 +15,7 @@ use crate::report::number;
 use crate::report::series::{Point, Series};
 
 /// The data of a figure.
-pub(super) struct Shape {
+pub(super) struct FigureFormat {
     /// Width of the drawing, in pixels at its natural size.
     pub width: f64,
     /// Height of the plot between its axes.
@@ -64,7 +64,7 @@ pub(super) fn speedup_by_distance(
     best: &Plan,
     elsewhere: Option<&PlainBest>,
     title: &str,
-    shape: &Shape,
+    format: &FigureFormat,
 ) -> String {
     let points = || series.iter().flat_map(|line| &line.points);
     let distances: BTreeSet<u32> = points().map(|point| point.distance).collect();
@@ -76,7 +76,7 @@ pub(super) fn speedup_by_distance(
         .filter(|speedup| speedup.is_finite())
         .fold(1.0, f64::max);
     let (highest, step) = scale(highest);
-    let least_height = if shape.names > 0.0 {
+    let least_height = if format.names > 0.0 {
         NAME_HEIGHT * series.len() as f64
     } else {
         0.0
@@ -84,8 +84,8 @@ pub(super) fn speedup_by_distance(
     let axes = Axes {
         left: 48.0,
         top: 30.0,
-        right: shape.width - shape.names - 10.0,
-        bottom: 30.0 + shape.plot_height.max(least_height),
+        right: format.width - format.names - 10.0,
+        bottom: 30.0 + format.plot_height.max(least_height),
         distances: distances.into_iter().collect(),
         ends: (f64::from(first).log2(), f64::from(last).log2()),
         highest,
@@ -96,10 +96,10 @@ pub(super) fn speedup_by_distance(
         "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
          aria-labelledby=\"{id}-title {id}-description\" xmlns=\"http://www.w3.org/2000/svg\">\
          <title id=\"{id}-title\">{title}</title><desc id=\"{id}-description\">{description}</desc>",
-        class = shape.class,
-        width = shape.width,
+        class = format.class,
+        width = format.width,
         height = axes.bottom + 44.0,
-        id = shape.id,
+        id = format.id,
         title = Escaped(title),
         description = Escaped(description(series)),
     );
@@ -123,7 +123,7 @@ pub(super) fn speedup_by_distance(
         .chain([("plain-name", "plain kernel".to_owned(), axes.y(1.0))])
         .collect();
     draw_names_across(&mut svg, &axes, series, &names);
-    if shape.names > 0.0 {
+    if format.names > 0.0 {
         draw_names(&mut svg, &axes, series, looks, best);
     }
     svg.push_str("</svg>");
@@ -406,14 +406,14 @@ mod tests {
             .map(|group| group.iter().map(|line| line.label.as_str()).collect())
             .collect();
         assert_eq!(names, [["second", "third"]]);
-        let shape = Shape {
+        let format = FigureFormat {
             width: 900.0,
             plot_height: 300.0,
             names: 200.0,
             id: "test",
             class: "wide",
         };
-        let svg = speedup_by_distance(&all, &Looks::of(&lines), &Plan::none(), None, "test", &shape);
+        let svg = speedup_by_distance(&all, &Looks::of(&lines), &Plan::none(), None, "test", &format);
         let heights: Vec<f64> = ["first", "second", "third", "fourth"]
             .map(|name| {
                 let (before, _) = svg.split_once(&format!("\">{name} <tspan")).expect("its name");
@@ -440,7 +440,7 @@ mod tests {
             time_ns: 1.0,
             speedup: 1.03,
         };
-        let shape = Shape {
+        let format = FigureFormat {
             width: 340.0,
             plot_height: 260.0,
             names: 0.0,
@@ -449,7 +449,7 @@ mod tests {
         };
         let all: Vec<&Series> = lines.iter().collect();
         let looks = Looks::of(&lines);
-        let svg = speedup_by_distance(&all, &looks, &Plan::none(), Some(&elsewhere), "test", &shape);
+        let svg = speedup_by_distance(&all, &looks, &Plan::none(), Some(&elsewhere), "test", &format);
         let place = |class: &str| {
             let (_, rest) = svg
                 .split_once(&format!("<text class=\"{class} over\" x=\""))

@@ -17,7 +17,7 @@ mod timeline;
 use std::fmt::{Display, Write};
 
 use escape::{Escaped, Prose};
-use figure::{Shape, coincident, speedup_by_distance};
+use figure::{FigureFormat, coincident, speedup_by_distance};
 use look::Looks;
 
 use super::series::{self, Series};
@@ -32,7 +32,7 @@ const SCRIPT: &str = concat!(include_str!("tables.js"), include_str!("pair.js"))
 /// no plan has a distance.
 pub fn drawing(report: &Report, title: &str) -> Option<String> {
     let all = series::of(report);
-    let shape = Shape {
+    let format = FigureFormat {
         width: 860.0,
         plot_height: 380.0,
         names: 275.0,
@@ -40,7 +40,7 @@ pub fn drawing(report: &Report, title: &str) -> Option<String> {
         class: "drawing",
     };
     let lines: Vec<&Series> = all.iter().collect();
-    let drawn = speedup_by_distance(&lines, &Looks::of(&all), &report.best.plan, None, title, &shape);
+    let drawn = speedup_by_distance(&lines, &Looks::of(&all), &report.best.plan, None, title, &format);
     let (start, rest) = drawn.split_once('>')?;
     Some(format!(
         "{start} font-family=\"system-ui, sans-serif\">\n<style>\n{STYLE}</style>\n{rest}\n"
@@ -201,14 +201,14 @@ fn figures(page: &mut String, report: &Report) {
         "Speedup of {} on {} by distance, a line a strategy",
         report.kernel, report.device
     );
-    let wide = Shape {
+    let wide = FigureFormat {
         width: 900.0,
         plot_height: 340.0,
         names: room_for_names(&best),
         id: "wide",
         class: "wide",
     };
-    let narrow = Shape {
+    let narrow = FigureFormat {
         width: 340.0,
         plot_height: 260.0,
         names: 0.0,
@@ -217,14 +217,14 @@ fn figures(page: &mut String, report: &Report) {
     };
     let elsewhere = report.plain_best_geometry.as_ref();
     page.push_str("<section>\n<h2>Speedup by distance</h2>\n<figure class=\"panel\">\n");
-    for shape in [wide, narrow] {
+    for format in [wide, narrow] {
         page.push_str(&speedup_by_distance(
             &best,
             &looks,
             &report.best.plan,
             elsewhere,
             &title,
-            &shape,
+            &format,
         ));
         page.push('\n');
     }
@@ -323,7 +323,7 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks)
             "layout-a", "layout-b", "layout-c", "layout-d", "layout-e", "layout-f",
         ];
         let Some(&id) = ids.get(number) else { break };
-        let shape = Shape {
+        let format = FigureFormat {
             width: 340.0,
             plot_height: 200.0,
             names: 0.0,
@@ -345,7 +345,7 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks)
             &report.best.plan,
             None,
             &title,
-            &shape,
+            &format,
         ));
         let layout = |line: &Series| line.layout().map_or(String::new(), |layout| layout.to_string());
         legend(page, lines, looks, layout);

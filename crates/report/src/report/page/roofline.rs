@@ -11,7 +11,7 @@ use crate::prefetch::Plan;
 use crate::report::number;
 
 /// The data of a figure.
-pub(super) struct Shape {
+pub(super) struct RooflineFormat {
     width: f64,
     height: f64,
     id: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Shape {
 }
 
 /// For a wide page.
-pub(super) const WIDE: Shape = Shape {
+pub(super) const WIDE: RooflineFormat = RooflineFormat {
     width: 900.0,
     height: 360.0,
     id: "roofline-wide",
@@ -27,7 +27,7 @@ pub(super) const WIDE: Shape = Shape {
 };
 
 /// For a phone.
-pub(super) const NARROW: Shape = Shape {
+pub(super) const NARROW: RooflineFormat = RooflineFormat {
     width: 340.0,
     height: 300.0,
     id: "roofline-narrow",
@@ -63,7 +63,7 @@ impl Axes {
 }
 
 /// The figure, or nothing where there are no points.
-pub(super) fn figure(roofline: &Roofline, best: &Plan, shape: &Shape) -> String {
+pub(super) fn figure(roofline: &Roofline, best: &Plan, format: &RooflineFormat) -> String {
     let is_shown = |point: &&RooflinePoint| point.intensity > 0.0 && point.rate > 0.0;
     let points: Vec<&RooflinePoint> = roofline.points.iter().filter(is_shown).collect();
     let known = roofline.bandwidth > 0.0 && roofline.operations_per_ns > 0.0;
@@ -80,8 +80,8 @@ pub(super) fn figure(roofline: &Roofline, best: &Plan, shape: &Shape) -> String 
     let axes = Axes {
         left: 62.0,
         top: 30.0,
-        right: shape.width - 14.0,
-        bottom: shape.height - 48.0,
+        right: format.width - 14.0,
+        bottom: format.height - 48.0,
         intensities: ends(intensities, 3.0),
         rates: ends(rates, 1.6),
     };
@@ -91,10 +91,10 @@ pub(super) fn figure(roofline: &Roofline, best: &Plan, shape: &Shape) -> String 
         "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title \
          {id}-description\" xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-title\">The plans under the roofs of \
          the device</title><desc id=\"{id}-description\">{description}</desc>",
-        class = shape.class,
-        width = shape.width,
-        height = shape.height,
-        id = shape.id,
+        class = format.class,
+        width = format.width,
+        height = format.height,
+        id = format.id,
         description = Escaped(description(roofline, &points, best)),
     );
     draw_axes(&mut svg, &axes);
@@ -456,8 +456,8 @@ mod tests {
                 let plan = format!("unroll:{}", 2 + at % 1000).parse().expect("a plan");
                 roofline.add(plan, 10f64.powf(5.0 + 1.5 * y), 10f64.powf(8.0 + 2.0 * x));
             }
-            for shape in [&WIDE, &NARROW] {
-                let svg = figure(&roofline, &Plan::none(), shape);
+            for format in [&WIDE, &NARROW] {
+                let svg = figure(&roofline, &Plan::none(), format);
                 let names: Vec<&str> = svg.split("<text class=\"name over\"").skip(1).collect();
                 assert!(
                     is_full || names.len() > 1 || count > 3,
@@ -472,7 +472,7 @@ mod tests {
                         .replace("</tspan>", "");
                     let place = (number(name, "x"), number(name, "y"));
                     let area = Area::text(place, &shown, name.contains("anchor=\"end\""));
-                    assert!(area.left >= 62.0 && area.right <= shape.width - 14.0, "{name}");
+                    assert!(area.left >= 62.0 && area.right <= format.width - 14.0, "{name}");
                     for circle in svg.split("<circle class=\"solid\"").skip(1) {
                         let dot = Area::around((number(circle, "cx"), number(circle, "cy")), 3.5);
                         assert!(!area.meets(&dot), "{name}");

@@ -13,7 +13,7 @@ use crate::report::page::figure::scale;
 use crate::report::page::look::{Look, spread};
 
 /// The data of a figure.
-pub(super) struct Shape {
+pub(super) struct SweepFigureFormat {
     /// Width of the drawing, in pixels at its natural size.
     pub width: f64,
     /// Height of the plot between its axes.
@@ -48,7 +48,7 @@ struct Axes {
 }
 
 impl Axes {
-    fn of(sweep: &Sweep, numbers: Vec<f64>, shape: &Shape, names: f64) -> Axes {
+    fn of(sweep: &Sweep, numbers: Vec<f64>, format: &SweepFigureFormat, names: f64) -> Axes {
         let all = sweep.points.iter().filter_map(|point| sweep.number(point));
         let most = all.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let units = [(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")];
@@ -65,8 +65,8 @@ impl Axes {
             numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max),
         );
         Axes {
-            right: shape.width - names - 10.0,
-            bottom: TOP + shape.height,
+            right: format.width - names - 10.0,
+            bottom: TOP + format.height,
             is_logarithmic: ends.0 > 0.0 && ends.1 / ends.0 >= WIDE_RANGE,
             numbers,
             highest,
@@ -101,26 +101,31 @@ impl Axes {
 }
 
 /// The figure of one block; none where the values along its lines are no numbers.
-pub(super) fn figure(sweep: &Sweep, layout: &Layout, block: &Block<'_>, shape: &Shape) -> Option<String> {
+pub(super) fn figure(
+    sweep: &Sweep,
+    layout: &Layout,
+    block: &Block<'_>,
+    format: &SweepFigureFormat,
+) -> Option<String> {
     let along = &sweep.axes[layout.along];
     let numbers = along.numbers()?;
     let longest = block
         .lines
         .iter()
         .map(|line| line.value.unwrap_or_default().chars().count());
-    let names = match shape.names && layout.between.is_some() {
+    let names = match format.names && layout.between.is_some() {
         true => 40.0 + 8.0 * longest.max().unwrap_or(0) as f64,
         false => 0.0,
     };
-    let shape = Shape {
-        height: shape.height.max(if names > 0.0 {
+    let format = SweepFigureFormat {
+        height: format.height.max(if names > 0.0 {
             NAME_HEIGHT * block.lines.len() as f64
         } else {
             0.0
         }),
-        ..*shape
+        ..*format
     };
-    let axes = Axes::of(sweep, numbers, &shape, names);
+    let axes = Axes::of(sweep, numbers, &format, names);
     let what = match sweep.shows_speedups() {
         true => SPEEDUP,
         false => "time",
@@ -128,8 +133,8 @@ pub(super) fn figure(sweep: &Sweep, layout: &Layout, block: &Block<'_>, shape: &
     let mut svg = format!(
         "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \
          xmlns=\"http://www.w3.org/2000/svg\">",
-        class = shape.class,
-        width = shape.width,
+        class = format.class,
+        width = format.width,
         height = axes.bottom + BELOW,
         label = Escaped(format!(
             "{what} by {}; the table below has every number",

@@ -1,6 +1,6 @@
 //! A sweep as one self-contained page: the answers, the figure, and a table that is shaded like a heat map.
 
-use super::figure::{Shape, figure};
+use super::figure::{SweepFigureFormat, figure};
 use super::lines::{Block, Layout};
 use super::words::{answers, refusals, shown};
 use super::{PointOutcome, Sweep};
@@ -67,13 +67,13 @@ fn section(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>)
     };
     put(page, format_args!("<section>\n<h2>{}</h2>\n", Escaped(title)));
     let (wide, narrow) = (
-        Shape {
+        SweepFigureFormat {
             width: 900.0,
             height: 320.0,
             names: true,
             class: "wide",
         },
-        Shape {
+        SweepFigureFormat {
             width: 340.0,
             height: 240.0,
             names: false,

@@ -14,7 +14,7 @@ pub const LANES: usize = 32;
 
 /// The matrices of one multiplication: A is rows × inner, B inner × columns, C and D rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct MatrixShape {
     /// Rows of a piece: 16, or 8.
     piece: u32,
     /// Pieces below each other.
@@ -42,7 +42,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// The multiplication that it is for.
-    pub shape: Shape,
+    pub shape: MatrixShape,
     /// Which operand it is.
     pub part: Part,
     /// The type of its elements.
@@ -51,11 +51,11 @@ pub struct Fragment {
     pub registers: u32,
 }
 
-impl Shape {
+impl MatrixShape {
     /// The shape that `mma` calls so: `m16n8k16`.
-    pub fn of_mma(name: &str) -> Option<Shape> {
+    pub fn of_mma(name: &str) -> Option<MatrixShape> {
         let (m, n, k) = product_sizes(name)?;
-        let shape = Shape {
+        let shape = MatrixShape {
             piece: m,
             down: 1,
             across: 1,
@@ -66,7 +66,7 @@ impl Shape {
     }
 
     /// The shape that `wmma` calls so: `m16n16k16`.
-    pub fn of_wmma(name: &str) -> Option<Shape> {
+    pub fn of_wmma(name: &str) -> Option<MatrixShape> {
         let (piece, down, across, exchanged) = match product_sizes(name)? {
             (16, 16, 8 | 16) => (16, 1, 2, false),
             (32, 8, 16) => (16, 2, 1, false),
@@ -74,7 +74,7 @@ impl Shape {
             (8, 8, 4) => (8, 1, 1, false),
             _ => return None,
         };
-        Some(Shape {
+        Some(MatrixShape {
             piece,
             down,
             across,
@@ -84,9 +84,9 @@ impl Shape {
     }
 
     /// A sub-group's part of the shape that `wgmma` calls so: `m64n256k16`. It has 16 of the 64 rows, the first those from 0 on.
-    pub fn of_wgmma(name: &str) -> Option<Shape> {
+    pub fn of_wgmma(name: &str) -> Option<MatrixShape> {
         let (m, n, inner) = product_sizes(name)?;
-        let shape = Shape {
+        let shape = MatrixShape {
             piece: 16,
             down: 1,
             across: n / 8,
@@ -113,7 +113,7 @@ impl Shape {
 
 impl Fragment {
     /// An operand in as many registers as its elements take.
-    pub fn new(shape: Shape, part: Part, element: Element) -> Fragment {
+    pub fn new(shape: MatrixShape, part: Part, element: Element) -> Fragment {
         let mut fragment = Fragment {
             shape,
             part,
@@ -127,7 +127,7 @@ impl Fragment {
 
     /// Which part it is before rows and columns are exchanged, of how many pieces, and the registers of a piece.
     fn side(self) -> (Part, u32, u32) {
-        let Shape {
+        let MatrixShape {
             piece,
             down,
             across,
@@ -198,14 +198,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn fragment(shape: Option<Shape>, part: Part, element: Element) -> Fragment {
+    fn fragment(shape: Option<MatrixShape>, part: Part, element: Element) -> Fragment {
         Fragment::new(shape.expect("a shape"), part, element)
     }
 
     #[test]
     fn every_element_is_in_some_register() {
-        let mma = |name| Shape::of_mma(name);
-        let wmma = |name| Shape::of_wmma(name);
+        let mma = |name| MatrixShape::of_mma(name);
+        let wmma = |name| MatrixShape::of_wmma(name);
         for (shape, element, sum) in [
             (mma("m16n8k16"), Element::F16, Element::F32),
             (mma("m16n8k8"), Element::F16, Element::F16),
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_sub_group_has_a_quarter_of_a_warp_groups_registers() {
-        let shape = Shape::of_wgmma("m64n24k16");
+        let shape = MatrixShape::of_wgmma("m64n24k16");
         let sum = fragment(shape, Part::C, Element::F32);
         assert_eq!(
             (sum.registers, sum.place(5, 6, 0), sum.place(5, 9, 0)),
@@ -249,25 +249,25 @@ mod tests {
             (a.registers, a.place(5, 1, 1), a.place(5, 2, 0)),
             (4, (9, 3), (1, 10))
         );
-        let bits = fragment(Shape::of_wgmma("m64n8k256"), Part::A, Element::B1);
+        let bits = fragment(MatrixShape::of_wgmma("m64n8k256"), Part::A, Element::B1);
         assert_eq!((bits.registers, bits.place(1, 2, 3)), (4, (0, 163)));
-        assert_eq!(Shape::of_wgmma("m64n12k16"), None);
-        assert_eq!(Shape::of_wgmma("m16n8k16"), None);
+        assert_eq!(MatrixShape::of_wgmma("m64n12k16"), None);
+        assert_eq!(MatrixShape::of_wgmma("m16n8k16"), None);
     }
 
     #[test]
     fn registers_are_as_documented_and_as_seen() {
-        let a = fragment(Shape::of_mma("m16n8k16"), Part::A, Element::F16);
+        let a = fragment(MatrixShape::of_mma("m16n8k16"), Part::A, Element::F16);
         assert_eq!(
             (a.registers, a.place(5, 1, 1), a.place(5, 2, 0)),
             (4, (9, 3), (1, 10))
         );
-        let c = fragment(Shape::of_mma("m16n8k16"), Part::C, Element::F16);
+        let c = fragment(MatrixShape::of_mma("m16n8k16"), Part::C, Element::F16);
         assert_eq!((c.registers, c.place(5, 1, 1)), (2, (9, 3)));
         // Read off an H100's registers after `wmma.load`.
         let b = Fragment {
             registers: 8,
-            ..fragment(Shape::of_wmma("m8n32k16"), Part::B, Element::F16)
+            ..fragment(MatrixShape::of_wmma("m8n32k16"), Part::B, Element::F16)
         };
         assert_eq!(
             (b.place(0, 2, 1), b.place(0, 4, 0), b.place(5, 1, 0)),
@@ -275,10 +275,10 @@ mod tests {
         );
         let a = Fragment {
             registers: 8,
-            ..fragment(Shape::of_wmma("m8n32k16"), Part::A, Element::F16)
+            ..fragment(MatrixShape::of_wmma("m8n32k16"), Part::A, Element::F16)
         };
         assert_eq!((a.place(0, 1, 0), a.place(0, 2, 1)), ((0, 8), (0, 1)));
-        let c = fragment(Shape::of_wmma("m8n32k16"), Part::C, Element::F32);
+        let c = fragment(MatrixShape::of_wmma("m8n32k16"), Part::C, Element::F32);
         assert_eq!((c.place(0, 1, 0), c.place(5, 2, 0)), ((1, 0), (2, 9)));
     }
 }

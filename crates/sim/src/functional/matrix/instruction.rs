@@ -8,7 +8,7 @@
 //! Results and operands are numbered in the order of the text, so registers need not be read from it. Shapes and types whose
 //! bits are unknown are not run (`b1`, sparse factors, `m8n8k4` of halves). Products of warp groups are [`group`](super::group)'s.
 
-use super::fragment::{Fragment, Part, Shape};
+use super::fragment::{Fragment, MatrixShape, Part};
 use super::number::{Element, Kinds, Unit};
 use crate::ir::Space;
 
@@ -79,10 +79,10 @@ impl Matrix {
         let words: Vec<&str> = name.split('.').collect();
         let read = match words.as_slice() {
             ["mma", "sync", "aligned", shape, "row", "col", kinds @ ..] => {
-                product(Shape::of_mma(shape)?, kinds, results, operands)?
+                product(MatrixShape::of_mma(shape)?, kinds, results, operands)?
             }
             ["wmma", "mma", "sync", "aligned", _, _, shape, kinds @ ..] => {
-                product(Shape::of_wmma(shape)?, kinds, results, operands)?
+                product(MatrixShape::of_wmma(shape)?, kinds, results, operands)?
             }
             [
                 direction @ ("ldmatrix" | "stmatrix"),
@@ -134,7 +134,7 @@ impl Matrix {
 }
 
 /// A product, from the types behind its shape: `f32.f16.f16.f32`, or for `wmma` of halves `f32.f32`, D and C.
-fn product(shape: Shape, words: &[&str], results: usize, operands: usize) -> Option<Matrix> {
+fn product(shape: MatrixShape, words: &[&str], results: usize, operands: usize) -> Option<Matrix> {
     let saturates = words.contains(&"satfinite");
     let words: Vec<Element> = words
         .iter()
@@ -190,7 +190,7 @@ fn whole(
         "c" => Part::C,
         _ => return None,
     };
-    let mut fragment = Fragment::new(Shape::of_wmma(shape)?, part, Element::named(element)?);
+    let mut fragment = Fragment::new(MatrixShape::of_wmma(shape)?, part, Element::named(element)?);
     // Elements repeat in the registers of halves, and only there.
     let may_repeat = fragment.element == Element::F16 && part != Part::C;
     if fragment.element.bits() < 8 || registers != fragment.registers && !(may_repeat && registers == 8) {

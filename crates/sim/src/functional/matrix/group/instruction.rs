@@ -7,7 +7,7 @@
 //!
 //! The accumulators stand once, as results; as operands they are the last ones. Sparse factors are not run.
 
-use super::super::fragment::{Fragment, Part, Shape};
+use super::super::fragment::{Fragment, MatrixShape, Part};
 use super::super::number::{Element, Kinds, Unit};
 use super::descriptor::Order;
 use crate::ir::Array;
@@ -137,7 +137,7 @@ fn product(
         saturates,
         unit: Unit::WarpGroup,
     };
-    let shape = Shape::of_wgmma(shape)?;
+    let shape = MatrixShape::of_wgmma(shape)?;
     // The `k` of a product take 32 bytes.
     if !kinds.are_known() || is_bits != (a == Element::B1) || shape.inner * a.bits() != 256 {
         return None;

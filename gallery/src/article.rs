@@ -9,7 +9,7 @@ use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
@@ -67,7 +67,7 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
     Workload::new(Arc::new(article::kernel(group, small("work"))?), groups, group)
         .with(
             "arr",
-            Given::Input {
+            ArgumentSpec::Input {
                 element: Type::F64,
                 length: length.max(1),
                 fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
@@ -75,14 +75,14 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
         )?
         .with(
             "result",
-            Given::Output {
+            ArgumentSpec::Output {
                 element: Type::F64,
                 length: u64::from(groups) * u64::from(group),
                 fill: Fill::Uninitialized,
                 compare: Compare::Bits,
             },
         )?
-        .with("elements", Given::Scalar(Type::I32, u64::from(elements)))
+        .with("elements", ArgumentSpec::Scalar(Type::I32, u64::from(elements)))
 }
 
 #[cfg(test)]

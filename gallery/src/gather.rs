@@ -12,7 +12,7 @@ use std::sync::Arc;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Error, Result};
 
 use crate::kernels::{GalleryKernel, Iterations};
@@ -245,7 +245,7 @@ fn workload(
         }
         Some(entry) => from_trace(entry, accesses, settings)?,
     };
-    let input = |element, length, pattern| Given::Input {
+    let input = |element, length, pattern| ArgumentSpec::Input {
         element,
         length,
         fill: Fill::Pattern(pattern),
@@ -255,14 +255,14 @@ fn workload(
         .with("values", input(Type::F32, table, Pattern::Fractions { low: 1.0 }))?
         .with(
             "result",
-            Given::Output {
+            ArgumentSpec::Output {
                 element: Type::F32,
                 length: work_items,
                 fill: Fill::Uninitialized,
                 compare: Compare::Bits,
             },
         )?
-        .with("items", Given::Scalar(Type::I32, u64::from(items)))
+        .with("items", ArgumentSpec::Scalar(Type::I32, u64::from(items)))
 }
 
 /// The indices of a trace from its beginning, repeated if it is shorter, and a table that holds them unless the user
@@ -327,8 +327,8 @@ mod tests {
             .with(&[], None)
             .expect("defaults");
         let workload = headstart::tune::Subject::workload(&chosen).expect("a workload");
-        let pattern = |given: &Given| match given {
-            Given::Input {
+        let pattern = |given: &ArgumentSpec| match given {
+            ArgumentSpec::Input {
                 fill: Fill::Pattern(pattern),
                 ..
             } => pattern.clone(),

@@ -286,7 +286,7 @@ impl Subject for Chosen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use headstart::tune::Given;
+    use headstart::tune::ArgumentSpec;
 
     #[test]
     fn every_kernel_builds_at_every_size_that_checks_ask_for() {
@@ -342,7 +342,7 @@ mod tests {
             .with(&settings, Some(entry.clone()))
             .expect("it takes traces");
         let workload = chosen.workload().expect("a workload");
-        let Given::Input {
+        let ArgumentSpec::Input {
             element,
             length,
             fill: headstart::device::Fill::Pattern(pattern),

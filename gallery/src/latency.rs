@@ -9,7 +9,7 @@ use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
@@ -68,7 +68,7 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
     Workload::new(Arc::new(kernel), groups, group)
         .with(
             "table",
-            Given::Input {
+            ArgumentSpec::Input {
                 element: Type::F32,
                 length: u64::from(steps) * u64::from(stride) + u64::from(group),
                 fill: Fill::Pattern(Pattern::Fractions { low: 1.0 }),
@@ -76,14 +76,14 @@ fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
         )?
         .with(
             "result",
-            Given::Output {
+            ArgumentSpec::Output {
                 element: Type::F32,
                 length: u64::from(groups) * u64::from(group),
                 fill: Fill::Uninitialized,
                 compare: Compare::Bits,
             },
         )?
-        .with("steps", Given::Scalar(Type::I32, u64::from(steps)))
+        .with("steps", ArgumentSpec::Scalar(Type::I32, u64::from(steps)))
 }
 
 #[cfg(test)]

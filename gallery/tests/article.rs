@@ -6,7 +6,7 @@ use std::sync::Arc;
 use headstart::device::model;
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Bench, Compare, Given, SimulatedBench, Workload};
+use headstart::tune::{ArgumentSpec, Bench, Compare, SimulatedBench, Workload};
 
 /// The loop with D values on their way in registers; the register is picked by the counter modulo D, as in the article's `switch`.
 /// The value that comes next is loaded first and then put into its register.
@@ -94,7 +94,7 @@ fn timed(kernel: headstart::Result<headstart::ir::Kernel>, device: &str) -> (f64
     let workload = Workload::new(Arc::new(kernel.expect("a kernel")), GROUPS, GROUP)
         .with(
             "arr",
-            Given::Input {
+            ArgumentSpec::Input {
                 element: Type::F64,
                 length: u64::from(GROUPS) * ELEMENTS,
                 fill: headstart::device::Fill::Pattern(headstart::device::Pattern::Function(values)),
@@ -103,7 +103,7 @@ fn timed(kernel: headstart::Result<headstart::ir::Kernel>, device: &str) -> (f64
         .and_then(|workload| {
             workload.with(
                 "result",
-                Given::Output {
+                ArgumentSpec::Output {
                     element: Type::F64,
                     length: u64::from(GROUPS * GROUP),
                     fill: headstart::device::Fill::Uninitialized,
@@ -111,7 +111,7 @@ fn timed(kernel: headstart::Result<headstart::ir::Kernel>, device: &str) -> (f64
                 },
             )
         })
-        .and_then(|workload| workload.with("elements", Given::Scalar(Type::I32, ELEMENTS)))
+        .and_then(|workload| workload.with("elements", ArgumentSpec::Scalar(Type::I32, ELEMENTS)))
         .expect("fits");
     let bench = SimulatedBench::new(model::find(device, &[]).expect("a model"));
     let bound = workload.bind(bench.device()).expect("fits");

@@ -13,7 +13,7 @@ use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
 use headstart::report::{Report, Trial, Way, page, table};
 use headstart::tune::{
-    self, Bench, Compare, Given, Progress, SimulatedBench, Subject, Workload, perturb, plain,
+    self, ArgumentSpec, Bench, Compare, Progress, SimulatedBench, Subject, Workload, perturb, plain,
 };
 use headstart_gallery::{kernels, micro};
 
@@ -432,7 +432,7 @@ fn what_a_kernel_depends_on_is_left_alone() {
                 %g = id.group.x\n  %s = id.group_size.x\n  %l = id.local.x\n  %b = mul %g, %s\n  %i = add %b, %l\n  \
                 %w = extend.u %i to i64\n  %a = address %to + %w * 4\n  %x = id.lane\n  store %a, %x\n  return\n}\n";
     let kernel = Arc::new(headstart::ir::parse(text, "lanes.hsir").expect("a kernel"));
-    let given = Given::Output {
+    let given = ArgumentSpec::Output {
         element: Type::I32,
         length: 512,
         fill: Fill::Uninitialized,

@@ -13,7 +13,7 @@ use headstart::back::{machine, spirv};
 use headstart::device::model::{self, DeviceModel};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, Target};
-use headstart::tune::{Bench, Given, SimulatedBench, Subject};
+use headstart::tune::{ArgumentSpec, Bench, SimulatedBench, Subject};
 use headstart_gallery::host::TECHNIQUES;
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::{FAMILIES, Family, Shown};
@@ -101,7 +101,7 @@ fn measure_one(bench: &SimulatedBench, model: &DeviceModel, device: &str, shown:
         .time(&bound, &Arc::new(planned))
         .unwrap_or_else(|error| panic!("{kernel}: {error}"));
     let left = workload.given.iter().map(|given| match given {
-        Given::Output { length, .. } => *length,
+        ArgumentSpec::Output { length, .. } => *length,
         _ => 0,
     });
     let mut command = format!("headstart run {kernel} --device sim:{device}");

@@ -10,7 +10,7 @@ use headstart::prelude::{Atomic, Ordering, global_id, kernel};
 use headstart::report::Outputs;
 use headstart::tune::check::{AtFullSize, Checks};
 use headstart::tune::sample::Sample;
-use headstart::tune::{Compare, Given, Subject, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Subject, Workload};
 use headstart::{Error, Result};
 
 const GROUP: u32 = 32;
@@ -114,12 +114,12 @@ impl Subject for Sums {
 
     fn workload(&self) -> Result<Workload> {
         let items = u64::from(self.groups * GROUP);
-        let data = Given::Input {
+        let data = ArgumentSpec::Input {
             element: Type::I32,
             length: items * 64,
             fill: Fill::Pattern(Pattern::Below { bound: 1000, seed: 5 }),
         };
-        let result = Given::Output {
+        let result = ArgumentSpec::Output {
             element: Type::I32,
             length: items,
             fill: Fill::Pattern(Pattern::Constant(0)),
@@ -128,7 +128,7 @@ impl Subject for Sums {
         Workload::new(Arc::clone(&self.kernel), self.groups, GROUP)
             .with("data", data)?
             .with("result", result)?
-            .with("count", Given::Scalar(Type::I32, self.count.into()))
+            .with("count", ArgumentSpec::Scalar(Type::I32, self.count.into()))
     }
 
     fn small(&self, iterations: u64) -> Result<Option<Workload>> {
@@ -253,13 +253,13 @@ fn work_groups_that_read_what_others_write_are_not_compared() {
 
 #[test]
 fn kernels_whose_work_groups_see_each_other_have_no_sample() -> Result<()> {
-    let counter = Given::Output {
+    let counter = ArgumentSpec::Output {
         element: Type::I32,
         length: 1,
         fill: Fill::Pattern(Pattern::Constant(0)),
         compare: Compare::Bits,
     };
-    let result = Given::Output {
+    let result = ArgumentSpec::Output {
         element: Type::I32,
         length: 3000 * 32,
         fill: Fill::Pattern(Pattern::Constant(0)),

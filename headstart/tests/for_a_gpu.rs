@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::front::ptx::{Module, Origin};
 use headstart::tune::drop_in::drop_in;
-use headstart::tune::{FileSubject, Given, LaunchFile, Subject};
+use headstart::tune::{ArgumentSpec, FileSubject, LaunchFile, Subject};
 use headstart_testing::bind;
 use serde_json::{Value, json};
 
@@ -82,12 +82,12 @@ fn cases_are_written() {
                     Origin::Variable { .. } => (0, "variable"),
                     Origin::Workspace => (0, "workspace"),
                 };
-                let compared = matches!(given, Given::Output { .. });
+                let compared = matches!(given, ArgumentSpec::Output { .. });
                 params.push(match given {
-                    Given::Scalar(ty, bits) => {
+                    ArgumentSpec::Scalar(ty, bits) => {
                         json!({"kind": "scalar", "position": position, "bytes": ty.bytes(), "bits": bits.to_string()})
                     }
-                    Given::Input { element, .. } | Given::Output { element, .. } => {
+                    ArgumentSpec::Input { element, .. } | ArgumentSpec::Output { element, .. } => {
                         let memory = memory.next().expect("a buffer");
                         let mut bytes = vec![0; memory.bytes() as usize];
                         memory.copy_out(0, &mut bytes).expect("read");
@@ -96,7 +96,7 @@ fn cases_are_written() {
                         json!({"kind": kind, "position": position, "element": element.name(), "data": data,
                             "compared": compared})
                     }
-                    Given::Part { .. } => panic!("{file}:{name}: cases have no pointers into other buffers"),
+                    ArgumentSpec::Part { .. } => panic!("{file}:{name}: cases have no pointers into other buffers"),
                 });
             }
             let compiled = CompiledKernel::new(workload.kernel.clone());
@@ -104,7 +104,7 @@ fn cases_are_written() {
             let engine = match &ran {
                 Ok(_) => {
                     let buffers = workload.given.iter().enumerate();
-                    let buffers = buffers.filter(|(_, given)| !matches!(given, Given::Scalar(..)));
+                    let buffers = buffers.filter(|(_, given)| !matches!(given, ArgumentSpec::Scalar(..)));
                     for ((number, _), memory) in buffers.zip(&memories) {
                         let mut bytes = vec![0; memory.bytes() as usize];
                         memory.copy_out(0, &mut bytes).expect("read");

@@ -11,7 +11,7 @@ use headstart::ir::{Kernel, Type};
 use headstart::prelude::{Atomic, Ordering, global_id, kernel};
 use headstart::report::Outputs;
 use headstart::tune::gpu::{Against, GpuBench, Measured};
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Fault, Result};
 use headstart_testing as testing;
 
@@ -141,12 +141,12 @@ fn benches() -> Vec<GpuBench> {
 /// `own` with data, or another kernel in its place.
 fn workload(kernel: Kernel, fill: Fill, compare: Compare) -> Workload {
     let workload = Workload::new(Arc::new(kernel), GROUPS, GROUP);
-    let data = Given::Input {
+    let data = ArgumentSpec::Input {
         element: Type::I32,
         length: ITEMS,
         fill: Fill::Pattern(Pattern::Below { bound: 1000, seed: 3 }),
     };
-    let result = Given::Output {
+    let result = ArgumentSpec::Output {
         element: Type::I32,
         length: ITEMS,
         fill,
@@ -296,13 +296,13 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
 
 /// `by_chance`, with its results compared so.
 fn places(compare: Compare) -> Workload {
-    let counter = Given::Output {
+    let counter = ArgumentSpec::Output {
         element: Type::I32,
         length: 1,
         fill: Fill::Pattern(Pattern::Constant(0)),
         compare: Compare::Bits,
     };
-    let result = Given::Output {
+    let result = ArgumentSpec::Output {
         element: Type::I32,
         length: ITEMS,
         fill: Fill::Uninitialized,

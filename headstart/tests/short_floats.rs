@@ -11,7 +11,7 @@ use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
 use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
 use headstart_testing::{Random, run};
 
@@ -269,14 +269,14 @@ impl Case {
         for (name, words) in ["k_0", "k_1"].into_iter().zip(operands) {
             // A parameter that is not used is a number.
             if name == "k_1" && self.from != From::Singles {
-                workload = workload.with(name, Given::Scalar(Type::I64, 0))?;
+                workload = workload.with(name, ArgumentSpec::Scalar(Type::I64, 0))?;
                 continue;
             }
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
             let fill = Fill::Bytes(bytes.into());
             workload = workload.with(
                 name,
-                Given::Input {
+                ArgumentSpec::Input {
                     element: Type::I32,
                     length: count,
                     fill,
@@ -286,7 +286,7 @@ impl Case {
         let fill = Fill::Pattern(Pattern::Constant(0));
         workload.with(
             "k_2",
-            Given::Output {
+            ArgumentSpec::Output {
                 element: Type::I32,
                 length: count,
                 fill,

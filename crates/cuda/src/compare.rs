@@ -158,14 +158,14 @@ mod tests {
     use headstart_sim::functional::Options;
     use headstart_testing as testing;
     use headstart_tune::tune::compare::Compare;
-    use headstart_tune::tune::workload::{Given, Workload};
+    use headstart_tune::tune::workload::{ArgumentSpec, Workload};
 
     /// The `result` that an entry of the text leaves, on the functional engine. Buffers come first, then the other arguments.
-    fn left(entry: &str, given: Vec<Given>, at_first: [u64; 2]) -> [u64; 2] {
+    fn left(entry: &str, given: Vec<ArgumentSpec>, at_first: [u64; 2]) -> [u64; 2] {
         let imported = import(TEXT, "compare.ptx", Some(entry), &Facts::default()).expect("we can read it");
         let mut workload = Workload::new(Arc::new(imported.kernel), 3, 32);
         workload.given = given;
-        workload.given.push(Given::Output {
+        workload.given.push(ArgumentSpec::Output {
             element: Type::I64,
             length: 2,
             fill: bytes(&at_first.map(u64::to_le_bytes).concat()),
@@ -183,8 +183,8 @@ mod tests {
         Fill::Bytes(Arc::from(bytes))
     }
 
-    fn input(of: &[u8]) -> Given {
-        Given::Input {
+    fn input(of: &[u8]) -> ArgumentSpec {
+        ArgumentSpec::Input {
             element: Type::I8,
             length: of.len() as u64,
             fill: bytes(of),
@@ -192,11 +192,11 @@ mod tests {
     }
 
     fn difference(found: &[u8], right: &[u8], poisons: (u8, u8)) -> Difference {
-        let poison = |byte: u8| Given::Scalar(Type::I32, u64::from(u32::from_le_bytes([byte; 4])));
+        let poison = |byte: u8| ArgumentSpec::Scalar(Type::I32, u64::from(u32::from_le_bytes([byte; 4])));
         let given = vec![
             input(found),
             input(right),
-            Given::Scalar(Type::I64, found.len() as u64),
+            ArgumentSpec::Scalar(Type::I64, found.len() as u64),
             poison(poisons.0),
             poison(poisons.1),
         ];
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn other_bytes_have_another_sum() {
         let sum = |of: &[u8]| {
-            let given = vec![input(of), Given::Scalar(Type::I64, of.len() as u64)];
+            let given = vec![input(of), ArgumentSpec::Scalar(Type::I64, of.len() as u64)];
             left("sum", given, [0, 0])[0]
         };
         let all: Vec<u8> = (0..=255).cycle().take(1003).collect();

@@ -299,7 +299,7 @@ pub(super) struct Kernel {
 
 /// An argument of a launch.
 #[derive(Clone)]
-pub(super) enum Given<'a> {
+pub(super) enum KernelArgument<'a> {
     /// A buffer.
     Memory(&'a Memory),
     /// A number's bytes.
@@ -315,15 +315,17 @@ impl Kernel {
         lane: &Lane,
         groups: [u32; 3],
         group: [u32; 3],
-        arguments: &[Given<'_>],
+        arguments: &[KernelArgument<'_>],
         limit: Duration,
     ) -> Result<Interval> {
         let kernel = self.kernel.lock().unwrap_or_else(PoisonError::into_inner);
         for (index, argument) in (0..).zip(arguments) {
             let (size, value): (usize, *const c_void) = match argument {
-                Given::Memory(memory) => (size_of::<cl_mem>(), std::ptr::from_ref(&memory.memory).cast()),
-                Given::Bytes(bytes) => (bytes.len(), bytes.as_ptr().cast()),
-                Given::Local(bytes) => (*bytes, std::ptr::null()),
+                KernelArgument::Memory(memory) => {
+                    (size_of::<cl_mem>(), std::ptr::from_ref(&memory.memory).cast())
+                }
+                KernelArgument::Bytes(bytes) => (bytes.len(), bytes.as_ptr().cast()),
+                KernelArgument::Local(bytes) => (*bytes, std::ptr::null()),
             };
             // SAFETY: `value` points to `size` bytes, which the runtime copies; or it is null, for memory of the
             // work-group of that size.

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::context::{self, Context, Given, Interval, Lane};
+use super::context::{self, Context, Interval, KernelArgument, Lane};
 use super::own::OwnEntry;
 use super::platform::{self, OpenClFacts};
 use crate::back::spirv::{self, Options, Spirv};
@@ -464,17 +464,19 @@ impl Serving {
                 Argument::Address(_) | Argument::Scalar(..) => Ok(None),
             })
             .collect::<Result<_>>()?;
-        let given: Vec<Given<'_>> = launch
+        let given: Vec<KernelArgument<'_>> = launch
             .arguments
             .iter()
             .zip(&memories)
             .map(|(argument, memory)| match (argument, memory) {
                 (Argument::Scalar(ty, bits), _) => {
-                    Given::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
+                    KernelArgument::Bytes(bits.to_le_bytes()[..ty.bytes() as usize].to_vec())
                 }
-                (Argument::Buffer(_) | Argument::Part(..), Some(memory)) => Given::Memory(&memory.memory),
-                (Argument::Address(address), _) => Given::Bytes(address.to_le_bytes().to_vec()),
-                (Argument::Buffer(_) | Argument::Part(..), None) => Given::Bytes(vec![0; 8]),
+                (Argument::Buffer(_) | Argument::Part(..), Some(memory)) => {
+                    KernelArgument::Memory(&memory.memory)
+                }
+                (Argument::Address(address), _) => KernelArgument::Bytes(address.to_le_bytes().to_vec()),
+                (Argument::Buffer(_) | Argument::Part(..), None) => KernelArgument::Bytes(vec![0; 8]),
             })
             .collect();
         let given = match &compiled.own {

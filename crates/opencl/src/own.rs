@@ -3,7 +3,7 @@
 //! The IR's kernel has a parameter for each number and pointer; the entry that it was read from may take several of them as
 //! a vector or a structure, and memory of the work-group.
 
-use super::context::Given;
+use super::context::KernelArgument;
 use crate::error::{Error, Result};
 use headstart_device::Argument;
 
@@ -36,11 +36,15 @@ pub struct OwnEntry {
 
 impl OwnEntry {
     /// The arguments of the entry, where the kernel would get `given` for `arguments`.
-    pub(super) fn pass<'m>(&self, given: &[Given<'m>], arguments: &[Argument]) -> Result<Vec<Given<'m>>> {
+    pub(super) fn pass<'m>(
+        &self,
+        given: &[KernelArgument<'m>],
+        arguments: &[Argument],
+    ) -> Result<Vec<KernelArgument<'m>>> {
         let lost = || Error::bug("an argument of an entry is lost");
         let passed = self.passed.iter().map(|passed| match passed {
             Passed::Whole(number) => given.get(*number).cloned().ok_or_else(lost),
-            Passed::Local(bytes) => Ok(Given::Local(*bytes)),
+            Passed::Local(bytes) => Ok(KernelArgument::Local(*bytes)),
             Passed::Parts { bytes, parts } => {
                 let mut whole = vec![0; *bytes];
                 for &(start, number) in parts {
@@ -52,7 +56,7 @@ impl OwnEntry {
                     let place = whole.get_mut(start..end).ok_or_else(lost)?;
                     place.copy_from_slice(&bits.to_le_bytes()[..ty.bytes() as usize]);
                 }
-                Ok(Given::Bytes(whole))
+                Ok(KernelArgument::Bytes(whole))
             }
         });
         passed.collect()

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::ir::{self, Kernel, Param, Type};
 use crate::prefetch::Plan;
 use crate::suggest::quoted;
-use crate::tune::{Given, Workload};
+use crate::tune::{ArgumentSpec, Workload};
 
 /// A kernel from a file.
 #[derive(Clone, Debug)]
@@ -117,7 +117,12 @@ impl Case {
 }
 
 /// What a parameter gets; none if the description is wrong or missing.
-fn given(kernel: &Kernel, param: &Param, described: Option<&str>, said: &[(&str, &str)]) -> Option<Given> {
+fn given(
+    kernel: &Kernel,
+    param: &Param,
+    described: Option<&str>,
+    said: &[(&str, &str)],
+) -> Option<ArgumentSpec> {
     let ty = kernel.ty(param.value);
     let Some(facts) = param.facts else {
         let bits = match (described, ty) {
@@ -126,7 +131,7 @@ fn given(kernel: &Kernel, param: &Param, described: Option<&str>, said: &[(&str,
             (Some(text), Type::F64) => text.parse::<f64>().ok()?.to_bits(),
             (Some(text), _) => text.parse::<i64>().ok()? as u64 & ty.mask(),
         };
-        return Some(Given::Scalar(ty, bits));
+        return Some(ArgumentSpec::Scalar(ty, bits));
     };
     let words: Vec<&str> = described?.split(' ').collect();
     let length = words.first()?.parse().ok()?;
@@ -143,7 +148,7 @@ fn given(kernel: &Kernel, param: &Param, described: Option<&str>, said: &[(&str,
         [] => Pattern::Constant(0),
         _ => return None,
     };
-    Some(Given::buffer(&facts, length, Fill::Pattern(pattern)))
+    Some(ArgumentSpec::buffer(&facts, length, Fill::Pattern(pattern)))
 }
 
 /// The described length of the buffer whose length this parameter is.

@@ -7,7 +7,7 @@ use crate::device::{Argument, Buffer, Launch};
 use crate::error::Result;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Space, Type};
-use crate::tune::{Given, Workload};
+use crate::tune::{ArgumentSpec, Workload};
 
 /// Operations of a sub-group after which a kernel counts as endless; random kernels and their shrunk ones run less.
 const OPERATIONS: u64 = 1 << 22;
@@ -23,21 +23,21 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
     let mut memories = Vec::new();
     for given in &workload.given {
         let (element, length, fill) = match given {
-            Given::Scalar(ty, bits) => {
+            ArgumentSpec::Scalar(ty, bits) => {
                 arguments.push(Argument::Scalar(*ty, *bits));
                 continue;
             }
             // Known when all buffers are.
-            Given::Part { .. } => {
+            ArgumentSpec::Part { .. } => {
                 arguments.push(Argument::Scalar(Type::Ptr(Space::Global), 0));
                 continue;
             }
-            Given::Input {
+            ArgumentSpec::Input {
                 element,
                 length,
                 fill,
             } => (*element, *length, fill),
-            Given::Output {
+            ArgumentSpec::Output {
                 element,
                 length,
                 fill,
@@ -49,7 +49,7 @@ pub fn bind(workload: &Workload) -> Result<(Launch, Vec<Arc<BufferMemory>>)> {
         arguments.push(Argument::Buffer(Buffer::new(element, length, memory)));
     }
     for (number, given) in workload.given.iter().enumerate() {
-        if let &Given::Part { of, start } = given
+        if let &ArgumentSpec::Part { of, start } = given
             && let Some((buffer, _)) = arguments.get(of).and_then(Argument::buffer)
         {
             arguments[number] = Argument::Part(buffer.clone(), start);
@@ -81,10 +81,10 @@ pub fn run(workload: &Workload, kernel: &Kernel, options: Options) -> Result<Vec
         .given
         .iter()
         .zip(&kernel.params)
-        .filter(|(given, _)| !matches!(given, Given::Scalar(..) | Given::Part { .. }));
+        .filter(|(given, _)| !matches!(given, ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. }));
     buffers
         .zip(memories)
-        .filter(|((given, _), _)| matches!(given, Given::Output { .. }))
+        .filter(|((given, _), _)| matches!(given, ArgumentSpec::Output { .. }))
         .map(|((_, param), memory)| {
             let mut bytes = vec![0; memory.bytes() as usize];
             memory.copy_out(0, &mut bytes)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::device::{Fill, Pattern};
 use crate::ir::{Kernel, Param, PointerFacts, Races, Space, Type, Value};
 use crate::random::Random;
-use crate::tune::{Compare, Given};
+use crate::tune::{ArgumentSpec, Compare};
 
 /// Elements that all work-items change.
 pub(super) const TALLIES: u64 = 8;
@@ -44,14 +44,14 @@ pub(super) struct Tables {
     pub group: u32,
     /// Elements of an input that belong to one work-item.
     pub row: u64,
-    given: Vec<Given>,
+    given: Vec<ArgumentSpec>,
 }
 
 /// Declares parameters.
 struct Declaring<'a> {
     kernel: &'a mut Kernel,
     random: &'a mut Random,
-    given: Vec<Given>,
+    given: Vec<ArgumentSpec>,
 }
 
 impl Tables {
@@ -167,12 +167,19 @@ impl Declaring<'_> {
     }
 
     fn scalar(&mut self, name: &str, ty: Type, bits: u64) -> Value {
-        self.given.push(Given::Scalar(ty, bits));
+        self.given.push(ArgumentSpec::Scalar(ty, bits));
         self.param(name, ty, None)
     }
 
     /// A pointer and, mostly, its length.
-    fn pointer(&mut self, name: &str, element: Type, length: u64, read_only: bool, given: Given) -> Value {
+    fn pointer(
+        &mut self,
+        name: &str,
+        element: Type,
+        length: u64,
+        read_only: bool,
+        given: ArgumentSpec,
+    ) -> Value {
         self.given.push(given);
         let facts = |length| PointerFacts {
             element,
@@ -201,7 +208,7 @@ impl Declaring<'_> {
             None if element == Type::I8 => Pattern::Below { bound: 4, seed },
             None => Pattern::Fractions { low: 1.0 },
         };
-        let given = Given::Input {
+        let given = ArgumentSpec::Input {
             element,
             length,
             fill: Fill::Pattern(pattern),
@@ -216,7 +223,7 @@ impl Declaring<'_> {
     }
 
     fn output(&mut self, name: &'static str, element: Type, length: u64, fill: Fill) -> Table {
-        let given = Given::Output {
+        let given = ArgumentSpec::Output {
             element,
             length,
             fill,

@@ -21,7 +21,7 @@ use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::module::Compiled;
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{
-    Contents, Given as Bound, Loaded, MARK_VARIABLE, Module, Piece, Reply, Request, Whose, contents,
+    BindArgument, Contents, Loaded, MARK_VARIABLE, Module, Piece, Reply, Request, Whose, contents,
 };
 use crate::device::sim::functional::{CompiledKernel, Groups, Options, has_not_ended};
 use crate::device::{Fill, Pattern};
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, import};
 use crate::ir::{Kernel, Type};
 use crate::tune::compare::Compare;
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 
 /// The variable of the environment that makes results depend on chance.
 pub const CHANCE: &str = "HEADSTART_TEST_CHANCE";
@@ -86,7 +86,7 @@ fn is_lost(left: &Path, request: &Request) -> Result<bool> {
 
 #[derive(Default)]
 struct State {
-    arguments: Vec<Bound>,
+    arguments: Vec<BindArgument>,
     modules: HashMap<String, (Arc<Kernel>, Geometry, u32)>,
     loaded: u32,
     launches: usize,
@@ -229,20 +229,24 @@ impl State {
         let mut given = Vec::new();
         for (index, argument) in self.arguments.iter().enumerate() {
             match (argument, kernel.params.get(given.len())) {
-                (Bound::Scalar(bytes), Some(param)) => {
+                (BindArgument::Scalar(bytes), Some(param)) => {
                     let mut bits = [0; 8];
                     bits[..bytes.len()].copy_from_slice(bytes);
                     given.push((
                         index,
-                        Given::Scalar(kernel.ty(param.value), u64::from_le_bytes(bits)),
+                        ArgumentSpec::Scalar(kernel.ty(param.value), u64::from_le_bytes(bits)),
                     ));
                 }
-                (Bound::Buffer { .. }, Some(_)) => given.push((index, buffer(argument, poison)?)),
-                (Bound::Placed { .. }, _) => return Err(request_failed("this worker has no addresses")),
-                (Bound::Part { of, bytes }, Some(_)) => {
+                (BindArgument::Buffer { .. }, Some(_)) => given.push((index, buffer(argument, poison)?)),
+                (BindArgument::Placed { .. }, _) => {
+                    return Err(request_failed("this worker has no addresses"));
+                }
+                (BindArgument::Part { of, bytes }, Some(_)) => {
                     let found = given.iter().position(|(argument, _)| argument == of);
                     let size = match found.map(|of| &given[of].1) {
-                        Some(Given::Input { element, .. } | Given::Output { element, .. }) => element.bytes(),
+                        Some(ArgumentSpec::Input { element, .. } | ArgumentSpec::Output { element, .. }) => {
+                            element.bytes()
+                        }
                         _ => {
                             return Err(request_failed(
                                 "a pointer into something other than a buffer before it",
@@ -251,15 +255,15 @@ impl State {
                     };
                     let of = found.unwrap_or(0);
                     let start = bytes / u64::from(size);
-                    given.push((index, Given::Part { of, start }));
+                    given.push((index, ArgumentSpec::Part { of, start }));
                 }
                 (_, None) => return Err(request_failed("there are more arguments than parameters")),
             }
         }
-        let (places, mut given): (Vec<usize>, Vec<Given>) = given.into_iter().unzip();
-        let is_output = |given: &&mut Given| matches!(given, Given::Output { .. });
+        let (places, mut given): (Vec<usize>, Vec<ArgumentSpec>) = given.into_iter().unzip();
+        let is_output = |given: &&mut ArgumentSpec| matches!(given, ArgumentSpec::Output { .. });
         for (given, left) in given.iter_mut().filter(is_output).zip(&self.last) {
-            if let (Given::Output { fill, .. }, true) = (given, again) {
+            if let (ArgumentSpec::Output { fill, .. }, true) = (given, again) {
                 *fill = Fill::Bytes(Arc::from(left.as_slice()));
             }
         }
@@ -287,7 +291,7 @@ impl State {
         let buffers = places
             .iter()
             .zip(&workload.given)
-            .filter(|(_, given)| !matches!(given, Given::Scalar(..) | Given::Part { .. }));
+            .filter(|(_, given)| !matches!(given, ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. }));
         for (((&place, given), memory), before) in buffers.zip(memories).zip(before) {
             let bytes = |memory: &crate::device::sim::functional::BufferMemory| {
                 let mut bytes = vec![0; memory.bytes() as usize];
@@ -296,7 +300,7 @@ impl State {
             };
             let bytes_after = bytes(&memory)?;
             match given {
-                Given::Output { .. } => self.last.push(bytes_after),
+                ArgumentSpec::Output { .. } => self.last.push(bytes_after),
                 _ if bytes_after != bytes(&before)? => wrote.push(place),
                 _ => {}
             }
@@ -314,7 +318,7 @@ impl State {
     /// How each output of the last launch differs from what is kept.
     fn differences(&self, poison: u8) -> Vec<Difference> {
         let outputs = self.arguments.iter().filter_map(|argument| match argument {
-            Bound::Buffer {
+            BindArgument::Buffer {
                 output: true, fill, ..
             } => Some(*fill == Contents::Uninitialized),
             _ => None,
@@ -339,8 +343,8 @@ impl State {
 }
 
 /// A buffer as it is before a launch.
-fn buffer(argument: &Bound, poison: u8) -> Result<Given, Failure> {
-    let Bound::Buffer {
+fn buffer(argument: &BindArgument, poison: u8) -> Result<ArgumentSpec, Failure> {
+    let BindArgument::Buffer {
         element,
         length,
         fill,
@@ -358,13 +362,13 @@ fn buffer(argument: &Bound, poison: u8) -> Result<Given, Failure> {
         given => contents(given)?,
     };
     Ok(match output {
-        true => Given::Output {
+        true => ArgumentSpec::Output {
             element,
             length: *length,
             fill,
             compare: Compare::Bits,
         },
-        false => Given::Input {
+        false => ArgumentSpec::Input {
             element,
             length: *length,
             fill,

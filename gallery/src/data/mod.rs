@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::report::number::grouped;
-use headstart::tune::{Compare, Given};
+use headstart::tune::{ArgumentSpec, Compare};
 use headstart::{Error, Result};
 use rayon::prelude::*;
 
 /// An input that holds a function of the index.
-pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> Given {
-    Given::Input {
+pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> ArgumentSpec {
+    ArgumentSpec::Input {
         element,
         length,
         fill: Fill::Pattern(pattern),
@@ -24,12 +24,16 @@ pub(crate) fn input(element: Type, length: u64, pattern: Pattern) -> Given {
 }
 
 /// An input of floats from 1 to 2.
-pub(crate) fn fractions(element: Type, length: u64) -> Given {
+pub(crate) fn fractions(element: Type, length: u64) -> ArgumentSpec {
     input(element, length, Pattern::Fractions { low: 1.0 })
 }
 
 /// An input of integers whose function has no closed form.
-pub(crate) fn computed(element: Type, length: u64, of: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Given {
+pub(crate) fn computed(
+    element: Type,
+    length: u64,
+    of: impl Fn(u64) -> u64 + Send + Sync + 'static,
+) -> ArgumentSpec {
     input(element, length, Pattern::Function(Arc::new(of)))
 }
 
@@ -39,14 +43,14 @@ pub(crate) fn computed_as(
     element: Type,
     length: u64,
     of: impl Fn(u64) -> u64 + Send + Sync + 'static,
-) -> Given {
+) -> ArgumentSpec {
     let function = kept(name, || Arc::new(of) as Arc<dyn Fn(u64) -> u64 + Send + Sync>);
     input(element, length, Pattern::Function(Arc::clone(&function)))
 }
 
 /// An input of 32-bit integers.
-pub(crate) fn words(values: &Words) -> Given {
-    Given::Input {
+pub(crate) fn words(values: &Words) -> ArgumentSpec {
+    ArgumentSpec::Input {
         element: Type::I32,
         length: values.0.len() as u64 / 4,
         fill: Fill::Bytes(Arc::clone(&values.0)),
@@ -54,8 +58,8 @@ pub(crate) fn words(values: &Words) -> Given {
 }
 
 /// An output that holds nothing before the kernel writes it, compared by its bits.
-pub(crate) fn output(element: Type, length: u64) -> Given {
-    Given::Output {
+pub(crate) fn output(element: Type, length: u64) -> ArgumentSpec {
+    ArgumentSpec::Output {
         element,
         length,
         fill: Fill::Uninitialized,
@@ -64,8 +68,8 @@ pub(crate) fn output(element: Type, length: u64) -> Given {
 }
 
 /// An output that holds zeros before, compared by its bits.
-pub(crate) fn zeroed(element: Type, length: u64) -> Given {
-    Given::Output {
+pub(crate) fn zeroed(element: Type, length: u64) -> ArgumentSpec {
+    ArgumentSpec::Output {
         element,
         length,
         fill: Fill::Pattern(Pattern::Constant(0)),
@@ -88,8 +92,8 @@ pub(crate) fn counted(count: u64, what: &str) -> Result<u32> {
 }
 
 /// A 32-bit scalar.
-pub(crate) fn scalar(value: u32) -> Given {
-    Given::Scalar(Type::I32, u64::from(value))
+pub(crate) fn scalar(value: u32) -> ArgumentSpec {
+    ArgumentSpec::Scalar(Type::I32, u64::from(value))
 }
 
 /// 32-bit integers as a buffer holds them, shared by all workloads that read them.

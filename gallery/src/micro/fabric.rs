@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Error, Result};
 
 use super::{Micro, STEPS, entry, items, micro};
@@ -82,7 +82,7 @@ pub(crate) static SLICES: Micro = Micro {
                 let (groups, group) = (settings.small("groups"), settings.small("group"));
                 let apart = if settings.word("lines") == "own" { LINE } else { 0 };
                 let kernel = lines::kernel(group, apart, settings.small("steps"))?;
-                let table = Given::Output {
+                let table = ArgumentSpec::Output {
                     element: Type::I32,
                     length: u64::from(groups) * u64::from(LINE),
                     fill: Fill::Pattern(Pattern::Constant(1)),

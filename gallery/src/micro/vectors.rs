@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstart::device::Pattern;
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::{input, output};
@@ -115,7 +115,7 @@ fn workload(settings: &Settings) -> headstart::Result<Workload> {
             input(Type::I32, u64::from(elements) * width, Pattern::Constant(0)),
         )?
         .with("result", output(Type::I32, items(settings)))?
-        .with("zero", Given::Scalar(Type::I32, 0))
+        .with("zero", ArgumentSpec::Scalar(Type::I32, 0))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use super::{GROUPS, Micro, STEPS, entry, items, micro};
 use crate::data::output;
@@ -64,7 +64,7 @@ pub(crate) static WRITTEN: Micro = micro(
             let group = settings.small("group");
             let steps = words / 32 + settings.get("steps");
             let kernel = written::kernel(group, settings.small("writes"), words as u32, steps as u32)?;
-            let table = Given::Output {
+            let table = ArgumentSpec::Output {
                 element: Type::I32,
                 length: words,
                 fill: Fill::Pattern(Pattern::Constant(0)),

@@ -7,7 +7,7 @@ use headstart::Result;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 
 use super::{Family, H200, Shown, items};
 use crate::kernels::{GalleryKernel, Iterations};
@@ -83,13 +83,13 @@ pub(crate) static TOGETHER: GalleryKernel = GalleryKernel {
     takes_trace: None,
     iterations: Iterations::Are("count"),
     workload: |settings, _| {
-        let count = Given::Scalar(Type::I32, settings.get("count"));
+        let count = ArgumentSpec::Scalar(Type::I32, settings.get("count"));
         with_data(settings, together::kernel(settings.small("group"))?)?.with("count", count)
     },
 };
 
 fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
-    let arr = Given::Input {
+    let arr = ArgumentSpec::Input {
         element: Type::F64,
         length: (items(settings) * settings.get("count")).max(1),
         fill: Fill::Pattern(Pattern::Fractions { low: 0.0 }),
@@ -99,7 +99,7 @@ fn with_data(settings: &Settings, kernel: Kernel) -> Result<Workload> {
         settings.small("groups"),
         settings.small("group"),
     );
-    let result = Given::Output {
+    let result = ArgumentSpec::Output {
         element: Type::F64,
         length: items(settings),
         fill: Fill::Uninitialized,

@@ -14,7 +14,7 @@ pub mod sub_groups;
 use headstart::Result;
 use headstart::device::Pattern;
 use headstart::ir::{Kernel, Type};
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 use std::sync::Arc;
 
 use crate::data::input;
@@ -82,7 +82,7 @@ fn over_elements(settings: &Settings, kernel: Kernel, name: &str) -> Result<Work
 }
 
 /// The elements: numbers below 200.
-fn numbers(settings: &Settings) -> Given {
+fn numbers(settings: &Settings) -> ArgumentSpec {
     let bound = Pattern::Below { bound: 200, seed: 43 };
     input(Type::I32, elements(settings), bound)
 }

@@ -59,7 +59,7 @@ fn half_filled(
         bound: 1000,
         seed: 43,
     };
-    let both = headstart::tune::Given::Output {
+    let both = headstart::tune::ArgumentSpec::Output {
         element: Type::I32,
         length: 2 * count,
         fill: headstart::device::Fill::Pattern(numbers),

@@ -173,7 +173,7 @@ pub(crate) static SHARED: GalleryKernel = technique(
     },
 );
 
-fn table() -> headstart::tune::Given {
+fn table() -> headstart::tune::ArgumentSpec {
     crate::data::input(
         Type::I32,
         TABLE as u64,

@@ -10,7 +10,7 @@ use headstart::Result;
 use headstart::device::{Pattern, splitmix64};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 
 use super::groups_for;
 use crate::data::skew::Skew;
@@ -133,7 +133,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
 const SEED: u64 = 17;
 
 /// Where each bag starts in the indices, and where the last one ends.
-fn offsets(settings: &Settings) -> Result<(Given, u64)> {
+fn offsets(settings: &Settings) -> Result<(ArgumentSpec, u64)> {
     let (bags, bag) = (settings.get("bags"), settings.get("bag"));
     let length = |number: u64| match settings.word("lengths") {
         "even" => bag,

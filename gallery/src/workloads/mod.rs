@@ -57,7 +57,7 @@ pub(crate) mod testing {
     use headstart::device::{Fill, Pattern};
     use headstart::ir::Type;
     use headstart::prefetch;
-    use headstart::tune::{Given, Subject, Workload};
+    use headstart::tune::{ArgumentSpec, Subject, Workload};
 
     use crate::kernels::{self, Chosen};
 
@@ -130,7 +130,7 @@ pub(crate) mod testing {
         pub fn scalar(&self, name: &str) -> usize {
             let mut given = self.workload.given.iter().zip(&self.workload.kernel.params);
             let found = given.find_map(|(given, param)| match given {
-                Given::Scalar(_, bits) if param.name == name => Some(*bits as usize),
+                ArgumentSpec::Scalar(_, bits) if param.name == name => Some(*bits as usize),
                 _ => None,
             });
             found.unwrap_or_else(|| panic!("there is no scalar `{name}`"))
@@ -141,12 +141,12 @@ pub(crate) mod testing {
             let mut outputs = self.outputs.iter();
             for (given, param) in self.workload.given.iter().zip(&self.workload.kernel.params) {
                 let (element, length, contents) = match given {
-                    Given::Scalar(..) | Given::Part { .. } => continue,
-                    Given::Output { element, length, .. } => {
+                    ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => continue,
+                    ArgumentSpec::Output { element, length, .. } => {
                         let bytes = outputs.next().expect("one each");
                         (*element, *length, Contents::Bytes(bytes))
                     }
-                    Given::Input {
+                    ArgumentSpec::Input {
                         element,
                         length,
                         fill,

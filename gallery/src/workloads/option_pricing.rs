@@ -101,7 +101,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             .with("steps", scalar(steps))?
             .with(
                 "strike",
-                headstart::tune::Given::Scalar(Type::F64, 1.0f64.to_bits()),
+                headstart::tune::ArgumentSpec::Scalar(Type::F64, 1.0f64.to_bits()),
             )
     },
 };

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Error, Result};
 
 use crate::data::{computed, fractions, input, output, scalar, zeroed};
@@ -188,7 +188,7 @@ pub(crate) static SCATTER_SHARED: GalleryKernel = GalleryKernel {
             Some(entry) => of_trace(entry, moved)?,
         };
         let to = Arc::clone(&index.of);
-        let result = Given::Output {
+        let result = ArgumentSpec::Output {
             element: Type::I32,
             length: index.length,
             fill: Fill::Pattern(Pattern::Constant(0)),
@@ -222,7 +222,7 @@ impl Index {
         }
     }
 
-    fn given(self, moved: u64) -> Given {
+    fn given(self, moved: u64) -> ArgumentSpec {
         computed(Type::I32, moved, move |at| (self.of)(at))
     }
 }

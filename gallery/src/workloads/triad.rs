@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headstart::ir::Type;
 use headstart::prelude::*;
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 
 use super::groups_for;
 use crate::data::{fractions, output};
@@ -54,7 +54,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             .with("a", output(Type::F32, length))?
             .with("b", fractions(Type::F32, length))?
             .with("c", fractions(Type::F32, length))?
-            .with("s", Given::Scalar(Type::F32, u64::from(3.0f32.to_bits())))
+            .with("s", ArgumentSpec::Scalar(Type::F32, u64::from(3.0f32.to_bits())))
     },
 };
 

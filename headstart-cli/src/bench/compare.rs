@@ -13,7 +13,7 @@ use headstart::ir::Kernel;
 use headstart::prefetch;
 use headstart::report::number;
 use headstart::tune::gpu::{GpuBench, Measured, Wanted};
-use headstart::tune::{Compare, Given, Subject, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Subject, Workload};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::techniques::Shown;
@@ -411,7 +411,7 @@ fn beside(programs: Option<&mut Programs>, case: &Case, shape: &MeasuredGeometry
 /// Whether a program's answer is ours: sums of floats in another order differ a little.
 fn agreement(shape: &MeasuredGeometry, answer: &Path) -> String {
     let output = shape.workload.given.iter().find_map(|given| match given {
-        Given::Output { element, .. } => Some(*element),
+        ArgumentSpec::Output { element, .. } => Some(*element),
         _ => None,
     });
     let ours = shape.measured.found.as_ref().and_then(|found| found.first());

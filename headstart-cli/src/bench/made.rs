@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 use rayon::prelude::*;
 
 /// Elements that are made one after the other.
@@ -19,7 +19,7 @@ impl Made {
     /// Puts bytes in the place of functions.
     pub fn fill(&mut self, workload: &mut Workload) {
         for (given, param) in workload.given.iter_mut().zip(&workload.kernel.params) {
-            let Given::Input {
+            let ArgumentSpec::Input {
                 element,
                 length,
                 fill,

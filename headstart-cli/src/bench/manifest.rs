@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use headstart::device::CacheState;
 use headstart::device::{Fill, Pattern};
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 use headstart::{Error, Result};
 
 /// Where a program finds a workload, and where it writes its results.
@@ -55,10 +55,10 @@ pub fn write(
     for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
         let name = &param.name;
         let line = match given {
-            Given::Scalar(_, bits) => format!("scalar {name} {bits}"),
-            Given::Part { of, start } => format!("part {name} {of} {start}"),
-            Given::Output { element, length, .. } => format!("output {name} {element} {length}"),
-            Given::Input {
+            ArgumentSpec::Scalar(_, bits) => format!("scalar {name} {bits}"),
+            ArgumentSpec::Part { of, start } => format!("part {name} {of} {start}"),
+            ArgumentSpec::Output { element, length, .. } => format!("output {name} {element} {length}"),
+            ArgumentSpec::Input {
                 element,
                 length,
                 fill,

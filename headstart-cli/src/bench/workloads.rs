@@ -46,10 +46,11 @@ pub fn moved(case: &Case, workload: &tune::Workload) -> Option<u64> {
     let length = |name: &str| {
         let given = workload.given.iter().zip(&workload.kernel.params);
         given.into_iter().find_map(|(given, param)| match given {
-            tune::Given::Input { element, length, .. } | tune::Given::Output { element, length, .. } => {
+            tune::ArgumentSpec::Input { element, length, .. }
+            | tune::ArgumentSpec::Output { element, length, .. } => {
                 (param.name == name).then_some((*length, u64::from(element.bytes())))
             }
-            tune::Given::Scalar(..) | tune::Given::Part { .. } => None,
+            tune::ArgumentSpec::Scalar(..) | tune::ArgumentSpec::Part { .. } => None,
         })
     };
     match case.moves {

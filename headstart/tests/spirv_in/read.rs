@@ -8,7 +8,7 @@ use headstart::device::sim::functional;
 use headstart::front::ptx::Facts;
 use headstart::front::spirv::{Imported, Module};
 use headstart::ir::{self, Kernel, Type};
-use headstart::tune::{Given, Workload};
+use headstart::tune::{ArgumentSpec, Workload};
 use headstart::{Error, Fault};
 use headstart_testing::{self as testing, Size};
 use rspirv::binary::Assemble;
@@ -25,7 +25,7 @@ fn import(bytes: &[u8], facts: &Facts) -> Result<Imported, Error> {
 fn as_read(workload: &Workload, kernel: Kernel) -> Workload {
     let given = workload.given.iter().zip(&kernel.params);
     let given = given.map(|(given, param)| match given {
-        Given::Scalar(_, bits) => Given::Scalar(kernel.ty(param.value), *bits),
+        ArgumentSpec::Scalar(_, bits) => ArgumentSpec::Scalar(kernel.ty(param.value), *bits),
         other => other.clone(),
     });
     Workload {

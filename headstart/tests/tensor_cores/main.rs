@@ -18,7 +18,7 @@ use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
 use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
 use headstart_testing::{Random, run};
 
@@ -199,12 +199,12 @@ impl Case {
             };
             let length = (tiles * self.bytes()[number.min(2)] / size) as u64;
             let given = match operands.get(number) {
-                Some(bytes) => Given::Input {
+                Some(bytes) => ArgumentSpec::Input {
                     element,
                     length,
                     fill: Fill::Bytes(bytes.as_slice().into()),
                 },
-                None => Given::Output {
+                None => ArgumentSpec::Output {
                     element,
                     length,
                     fill: Fill::Pattern(Pattern::Constant(0)),

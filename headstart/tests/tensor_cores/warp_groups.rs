@@ -16,7 +16,7 @@ use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
 use headstart::front::ptx::{Facts, Module};
 use headstart::ir::Type;
-use headstart::tune::{Compare, Given, Workload};
+use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart_testing::ptxas::Ptxas;
 use headstart_testing::{Random, run};
 
@@ -379,7 +379,7 @@ impl Case {
         for (name, bytes) in ["image", "a", "c"].into_iter().zip(operands) {
             // Nothing tells what is not read.
             let element = if bytes.is_empty() { Type::I8 } else { Type::I32 };
-            let given = Given::Input {
+            let given = ArgumentSpec::Input {
                 element,
                 length: (bytes.len() as u64 / 4).max(1),
                 fill: match bytes.is_empty() {
@@ -389,7 +389,7 @@ impl Case {
             };
             workload = workload.with(name, given)?;
         }
-        let given = Given::Output {
+        let given = ArgumentSpec::Output {
             element: Type::I32,
             length: operands[2].len() as u64 / 4,
             fill: Fill::Pattern(Pattern::Constant(0)),

@@ -8,7 +8,7 @@
 use super::emitter::Emitter;
 use super::registers::Class;
 use crate::error::{Error, Result};
-use crate::ir::{Given, Kernel, OpKind, Opaque, Value};
+use crate::ir::{Kernel, OpKind, Opaque, OpaqueOperands, Value};
 
 /// Carried instructions, by parts of their text, that are newer than PTX 8.0 (PTX ISA, "PTX ISA notes" of each).
 const NEWER: [(&str, &str, (u32, u32)); 12] = [
@@ -123,7 +123,7 @@ impl Emitter<'_> {
     ///
     /// # Errors
     /// It stands where it would be predicated.
-    pub(super) fn opaque(&mut self, results: &[Value], what: &Opaque, values: &Given) -> Result<()> {
+    pub(super) fn opaque(&mut self, results: &[Value], what: &Opaque, values: &OpaqueOperands) -> Result<()> {
         if self.guard.is_some() {
             return Err(Error::bug("an instruction that is carried as text is predicated"));
         }
@@ -144,7 +144,7 @@ impl Emitter<'_> {
 
     /// The accumulators of asynchronous products are their last operands, in the registers of the results. They are not copied
     /// unless they are used elsewhere, because they may be in flight.
-    fn accumulate(&mut self, results: &[Value], what: &Opaque, values: &Given) {
+    fn accumulate(&mut self, results: &[Value], what: &Opaque, values: &OpaqueOperands) {
         if !what.text.starts_with("wgmma.mma_async") {
             return;
         }

@@ -15,7 +15,7 @@ pub use checks::{Referred, Verified};
 use sent::Sent;
 
 use super::output::{Line, separate};
-use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
+use super::{BindArgument, Contents, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::Result;
 use crate::failure::{Failure, FailureKind};
 use crate::gpu::GpuFacts;
@@ -207,21 +207,23 @@ impl Worker {
     }
 
     /// An argument in a request: data without a closed form go through a file.
-    fn given(&mut self, argument: &Argument<'_>) -> Result<Given, Failure> {
+    fn given(&mut self, argument: &Argument<'_>) -> Result<BindArgument, Failure> {
         let (element, length, fill, output, align) = match argument {
             Argument::Scalar(ty, bits) => {
-                return Ok(Given::Scalar(bits.to_le_bytes()[..ty.bytes() as usize].to_vec()));
+                return Ok(BindArgument::Scalar(
+                    bits.to_le_bytes()[..ty.bytes() as usize].to_vec(),
+                ));
             }
             Argument::Placed { address, bytes } => {
                 let (length, fill) = (bytes.len() as u64, Fill::Bytes(Arc::clone(bytes)));
-                return Ok(Given::Placed {
+                return Ok(BindArgument::Placed {
                     address: *address,
                     length,
                     fill: Contents::File(self.sent.file(Type::I8, length, &fill)?),
                 });
             }
             Argument::Part { of, bytes } => {
-                return Ok(Given::Part {
+                return Ok(BindArgument::Part {
                     of: *of,
                     bytes: *bytes,
                 });
@@ -251,7 +253,7 @@ impl Worker {
             Fill::Pattern(Pattern::Fractions { low }) => Contents::Fractions(low.to_bits()),
             Fill::Pattern(Pattern::Bits { seed }) => Contents::Bits(*seed),
         };
-        Ok(Given::Buffer {
+        Ok(BindArgument::Buffer {
             element: element.name().to_owned(),
             length,
             fill,

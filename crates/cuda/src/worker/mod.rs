@@ -65,7 +65,7 @@ pub enum Request {
     /// Allocate and fill the arguments of all kernels, replacing those bound before.
     Bind {
         /// One for each parameter, in order.
-        arguments: Vec<Given>,
+        arguments: Vec<BindArgument>,
         /// Buffers are to end at a page that is not mapped, where the GPU can do that. They are filled before each launch
         /// that is checked, and before they are timed.
         #[serde(default)]
@@ -240,7 +240,7 @@ pub struct Loaded {
 /// A parameter's argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Given {
+pub enum BindArgument {
     /// A scalar's bytes, lowest first.
     Scalar(Vec<u8>),
     /// A buffer.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::compile;
 use super::reference::{Fills, Ran, Reference, Referred};
-use super::{Contents, Given, Loaded, MARK_VARIABLE, Module, Reply, Request};
+use super::{BindArgument, Contents, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::Target;
 use crate::compare::{Comparer, POISONS};
 use crate::device::{refill, refill_with};
@@ -153,8 +153,8 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             let at: Vec<(u64, usize)> = arguments
                 .iter()
                 .filter_map(|given| match given {
-                    Given::Placed { address, length, .. } => Some((*address, *length as usize)),
-                    Given::Scalar(_) | Given::Buffer { .. } | Given::Part { .. } => None,
+                    BindArgument::Placed { address, length, .. } => Some((*address, *length as usize)),
+                    BindArgument::Scalar(_) | BindArgument::Buffer { .. } | BindArgument::Part { .. } => None,
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
@@ -279,13 +279,13 @@ impl State {
     /// `placed` has the memory of those that lie at addresses, in their order, and `known` the files that were read before.
     fn bind(
         &mut self,
-        given: &Given,
+        given: &BindArgument,
         placed: &mut impl Iterator<Item = Buffer>,
         known: &mut HashMap<PathBuf, Arc<[u8]>>,
     ) -> Result<Bound, Failure> {
         let (element, length, fill, output, align) = match given {
-            Given::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
-            Given::Placed { length, fill, .. } => {
+            BindArgument::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
+            BindArgument::Placed { length, fill, .. } => {
                 let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
                 let mut memory = placed.next().ok_or_else(lost)?;
                 let fill = self.contents(fill, known)?;
@@ -301,13 +301,13 @@ impl State {
                     sum: None,
                 });
             }
-            Given::Part { of, bytes } => {
+            BindArgument::Part { of, bytes } => {
                 return Ok(Bound::Part {
                     of: *of,
                     bytes: *bytes,
                 });
             }
-            Given::Buffer {
+            BindArgument::Buffer {
                 element,
                 length,
                 fill,

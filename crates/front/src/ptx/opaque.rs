@@ -14,7 +14,7 @@ use super::structure::Translator;
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, ConvertOp, Given, OpKind, Opaque, PRINTING, Space, Touches, Type, Value};
+use crate::ir::{Builder, ConvertOp, OpKind, Opaque, OpaqueOperands, PRINTING, Space, Touches, Type, Value};
 use crate::middle::Values;
 
 /// What is known of an instruction that is carried.
@@ -187,7 +187,7 @@ pub(super) fn special(b: &mut Builder<'_>, name: &str, part: &str, ty: Type) -> 
         asynchronous: false,
         ..Opaque::unknown(format!("{moved} =0, %{name}{dot}{part}"), vec![ty])
     };
-    b.push(OpKind::Opaque(what, Given::default()), &[ty])[0]
+    b.push(OpKind::Opaque(what, OpaqueOperands::default()), &[ty])[0]
 }
 
 /// What a carried instruction is made of so far.
@@ -253,7 +253,7 @@ impl<'t> Translator<'_, 't> {
             speculatable: known.speculatable,
             asynchronous: known.asynchronous,
         };
-        let results = b.push(OpKind::Opaque(what, Given(carried.given)), &makes);
+        let results = b.push(OpKind::Opaque(what, OpaqueOperands(carried.given)), &makes);
         for ((register, _), result) in carried.makes.into_iter().zip(results) {
             let width = self.width(register)?;
             let result = match b.kernel.ty(result) {

@@ -51,7 +51,7 @@ pub enum Argument {
 
 /// What the kernel was given.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct ArgumentOrigins {
     /// Where each of its parameters comes from.
     pub parameters: Vec<Origin>,
     /// Where its shared arrays come from, by name.
@@ -70,8 +70,8 @@ struct Known {
 
 impl Translator<'_, '_> {
     /// Gives the kernel its parameters and shared arrays.
-    pub fn declare(&mut self, b: &mut Builder<'_>, structures: &Structures) -> Result<Given> {
-        let mut given = Given::default();
+    pub fn declare(&mut self, b: &mut Builder<'_>, structures: &Structures) -> Result<ArgumentOrigins> {
+        let mut given = ArgumentOrigins::default();
         let mut names: HashMap<String, u32> = HashMap::new();
         let mut known: Vec<Known> = Vec::new();
         for (number, parameter) in self.body.parameters.iter().enumerate() {
@@ -113,7 +113,7 @@ impl Translator<'_, '_> {
         structures: &Structures,
         (number, parameter): (usize, &Parameter),
         name: &str,
-        given: &mut Given,
+        given: &mut ArgumentOrigins,
         known: &mut Vec<Known>,
     ) -> Result<()> {
         let held = parameter.held;
@@ -261,7 +261,7 @@ impl Translator<'_, '_> {
         b: &mut Builder<'_>,
         id: u32,
         names: &mut HashMap<String, u32>,
-        given: &mut Given,
+        given: &mut ArgumentOrigins,
         known: &mut Vec<Known>,
     ) -> Result<()> {
         let variable = self.module.global(id)?;
@@ -413,7 +413,7 @@ impl Translator<'_, '_> {
 /// What the host passes as each parameter of the entry.
 pub(super) fn arguments(
     translator: &Translator<'_, '_>,
-    given: &Given,
+    given: &ArgumentOrigins,
     kernel: &Kernel,
 ) -> Result<Vec<Argument>> {
     let mut arguments = Vec::with_capacity(translator.body.parameters.len());

@@ -128,7 +128,7 @@ pub use kernel::{
     PointerFacts, Races, Region, Value, ValueData,
 };
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
-pub use opaque::{Given, Opaque, PRINTING, Touches, product_sizes};
+pub use opaque::{Opaque, OpaqueOperands, PRINTING, Touches, product_sizes};
 pub use parse::{parse, read};
 pub use print::print;
 pub use rule::{FloatRule, Fused, Rounding};

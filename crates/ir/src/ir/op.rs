@@ -8,7 +8,7 @@ use super::eval;
 use super::field::{Field, Spelled};
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
 use super::kernel::{Array, Kernel, Label, LoadId, Place, Region, Value};
-use super::opaque::{Given, Opaque};
+use super::opaque::{Opaque, OpaqueOperands};
 use super::parse::Parser;
 use super::print::Printer;
 use super::rule::FloatRule;
@@ -228,7 +228,7 @@ operations! {
         Active = Exchange ["active"];
         /// An instruction that is carried as text: see [`Opaque`]. It is neither repeated nor moved nor removed. Results: those
         /// that it makes.
-        Opaque(what: Opaque, values: Given) = Opaque ["opaque" what values];
+        Opaque(what: Opaque, values: OpaqueOperands) = Opaque ["opaque" what values];
     }
 }
 

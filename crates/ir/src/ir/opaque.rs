@@ -152,9 +152,9 @@ impl Spelled for Opaque {
 
 /// `(%a, %b)`, or `()`: the operands of an opaque operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given(pub Vec<Value>);
+pub struct OpaqueOperands(pub Vec<Value>);
 
-impl super::field::Field for Given {
+impl super::field::Field for OpaqueOperands {
     fn visit(&self, visit: &mut dyn FnMut(Value)) {
         self.0.iter().for_each(|&value| visit(value));
     }
@@ -164,13 +164,13 @@ impl super::field::Field for Given {
     }
 }
 
-impl Spelled for Given {
+impl Spelled for OpaqueOperands {
     fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
         let values: Vec<String> = self.0.iter().map(|&value| out.value_text(value)).collect();
         out.word(&format!("({})", values.join(", ")));
     }
 
-    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Given> {
-        parser.operands_in_brackets().map(Given)
+    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<OpaqueOperands> {
+        parser.operands_in_brackets().map(OpaqueOperands)
     }
 }

@@ -8,7 +8,7 @@ use cranelift_entity::SecondaryMap;
 use super::matrix::Matrix;
 use super::phases::is_phased;
 use super::quads::Quad;
-use crate::ir::{Given, Kernel, Label, Op, OpKind, Opaque, Region, Space, Value};
+use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
 
 /// How much of a step has to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,17 +215,17 @@ impl Needed {
 
 /// Whether a carried instruction is always carried out: an operation on 16 bytes, which is atomic, or one of a barrier with
 /// phases.
-fn is_whole(what: &Opaque, given: &Given) -> bool {
+fn is_whole(what: &Opaque, given: &OpaqueOperands) -> bool {
     is_phased(what) || Quad::read(&what.text, what.makes.len(), given.0.len()).is_some()
 }
 
 /// The move of a matrix that a carried instruction is.
-fn moved(what: &Opaque, given: &Given) -> Option<Matrix> {
+fn moved(what: &Opaque, given: &OpaqueOperands) -> Option<Matrix> {
     Matrix::read(&what.text, what.makes.len(), given.0.len()).filter(|matrix| matrix.moves().is_some())
 }
 
 /// The memory that it writes.
-fn written(what: &Opaque, given: &Given) -> Option<Space> {
+fn written(what: &Opaque, given: &OpaqueOperands) -> Option<Space> {
     let (space, writes) = moved(what, given)?.moves()?;
     writes.then_some(space)
 }

@@ -22,7 +22,7 @@ mod state;
 pub(super) use bulk::BulkCopy;
 pub(super) use instruction::PhaseStep;
 
-use instruction::{At, Given, Kind};
+use instruction::{At, Kind, Operand};
 use state::State;
 
 use super::access::Location;
@@ -70,10 +70,10 @@ struct Runs<'r> {
 }
 
 impl Runs<'_> {
-    fn value(&self, given: Given) -> u64 {
-        match given {
-            Given::Number(number) => number,
-            Given::Value(value) => self
+    fn value(&self, operand: Operand) -> u64 {
+        match operand {
+            Operand::Number(number) => number,
+            Operand::Value(value) => self
                 .values
                 .get(value)
                 .map_or(0, |&(ty, slot)| self.registers.get(slot)[self.lane] & ty.mask()),
@@ -81,7 +81,7 @@ impl Runs<'_> {
     }
 
     fn location(&self, at: At, group: &WorkGroup<'_>) -> Location {
-        let address = self.value(Given::Value(at.value));
+        let address = self.value(Operand::Value(at.value));
         // What is read has a value for each operand.
         let ty = self.values.get(at.value).map_or(Type::I64, |&(ty, _)| ty);
         Location::of_operand(group.state, (ty, address), at.space, at.offset)
@@ -122,7 +122,7 @@ impl WorkGroup<'_> {
     fn phase_step_of(&mut self, step: &PhaseStep, runs: &Runs<'_>) -> Result<u64> {
         let Some(barrier) = step.barrier else {
             return Ok(match step.kind {
-                Kind::Pending(state) => State::of(runs.value(Given::Value(state))).pending,
+                Kind::Pending(state) => State::of(runs.value(Operand::Value(state))).pending,
                 _ => 0,
             });
         };

@@ -22,7 +22,7 @@ pub use replays::{Replay, replay};
 use super::apart::Reached;
 use super::file_subject::FileSubject;
 use super::launch_file::LaunchFile;
-use super::workload::{Given, Placed, PlacedMemory};
+use super::workload::{ArgumentSpec, Placed, PlacedMemory};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::{messages, roots};
 use crate::capture::{Allocation, Captured, Contraction};
@@ -74,13 +74,13 @@ impl PartialEq for CapturedData {
 
 impl CapturedData {
     /// A parameter's argument.
-    pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<Given> {
+    pub(super) fn given(&self, kernel: &Kernel, param: &Param) -> Result<ArgumentSpec> {
         let value = self.values.get(&param.name);
         let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
         let ty = kernel.ty(param.value);
         let Some(facts) = param.facts else {
             return match value {
-                Value::Scalar(bits) => Ok(Given::Scalar(ty, *bits & ty.mask())),
+                Value::Scalar(bits) => Ok(ArgumentSpec::Scalar(ty, *bits & ty.mask())),
                 _ => Err(Error::bug("a scalar of a captured launch is a pointer")),
             };
         };
@@ -92,7 +92,7 @@ impl CapturedData {
             Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
             Value::Constant(bytes) => (bytes, 0),
             Value::Nowhere(_) | Value::Scalar(_) => {
-                let nothing = Given::Input {
+                let nothing = ArgumentSpec::Input {
                     element: facts.element,
                     length: 0,
                     fill: Fill::Bytes(Arc::from([])),
@@ -106,7 +106,7 @@ impl CapturedData {
             true => Arc::clone(bytes),
             false => bytes[offset as usize..][..(length * size) as usize].into(),
         });
-        Ok(Given::buffer(&facts, length, fill))
+        Ok(ArgumentSpec::buffer(&facts, length, fill))
     }
 
     /// The address space, where the launch needs it.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::compare::Compare;
 use super::sample::{self, Sample};
 use super::subject::Subject;
-use super::workload::{Bound, Given, Output, Prepared, Workload};
+use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
 use crate::checker::Plain;
 use crate::device::sim::functional::Groups;
 use crate::device::{Command, Device, Fill, Pattern};
@@ -86,8 +86,8 @@ fn symbolic_iterations(plan: &Plan) -> Option<u64> {
 }
 
 /// Whether an output's bits are its value: they are the same however the work-items take turns.
-fn compares_bits(given: &Given) -> bool {
-    !matches!(given, Given::Output { compare, .. } if *compare != Compare::Bits)
+fn compares_bits(given: &ArgumentSpec) -> bool {
+    !matches!(given, ArgumentSpec::Output { compare, .. } if *compare != Compare::Bits)
 }
 
 impl<'d> Checks<'d> {
@@ -360,8 +360,8 @@ pub fn approximates(kernel: &Kernel) -> bool {
 fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[Vec<u8>]) -> Result<Outputs> {
     let params = workload.given.iter().zip(&workload.kernel.params);
     let outputs = params.filter_map(|(given, param)| match given {
-        Given::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
-        Given::Scalar(..) | Given::Input { .. } | Given::Part { .. } => None,
+        ArgumentSpec::Output { element, compare, .. } => Some((*element, *compare, &param.name)),
+        ArgumentSpec::Scalar(..) | ArgumentSpec::Input { .. } | ArgumentSpec::Part { .. } => None,
     });
     let mut all = Outputs::Identical;
     for (((element, compare, name), right), found) in outputs.zip(right).zip(found) {
@@ -401,7 +401,7 @@ fn may_wait(kernel: &Kernel) -> bool {
 /// The workload with outputs of zeros where they held nothing: work-groups that do not run leave them unwritten.
 fn zeroed(mut workload: Workload) -> Workload {
     for given in &mut workload.given {
-        if let Given::Output {
+        if let ArgumentSpec::Output {
             fill: fill @ Fill::Uninitialized,
             ..
         } = given

@@ -462,7 +462,7 @@ mod tests {
         let workload = launch
             .workload(&Arc::new(kernel))
             .unwrap_or_else(|error| panic!("{error}"));
-        let crate::tune::Given::Input {
+        let crate::tune::ArgumentSpec::Input {
             fill: Fill::Pattern(pattern),
             ..
         } = &workload.given[0]

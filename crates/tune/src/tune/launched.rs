@@ -39,7 +39,7 @@ use super::bench::Bench;
 use super::kinds::bench_for;
 use super::search::Progress;
 use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
-use super::{Given, Workload};
+use super::{ArgumentSpec, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, Param};
@@ -148,10 +148,10 @@ fn given(
     argument: &Argument,
     all: &[Argument],
     queue: &dyn Queue,
-) -> Result<Given> {
+) -> Result<ArgumentSpec> {
     let (buffer, start) = match (argument, argument.buffer()) {
         (_, Some(found)) => found,
-        (Argument::Scalar(ty, bits), None) => return Ok(Given::Scalar(*ty, *bits)),
+        (Argument::Scalar(ty, bits), None) => return Ok(ArgumentSpec::Scalar(*ty, *bits)),
         (_, None) => {
             return Err(Error::usage(format!(
                 "parameter `{}` gets an address outside of all buffers",
@@ -166,7 +166,7 @@ fn given(
             .is_some_and(|(other, start)| start == 0 && other.is_same(buffer))
     });
     if let Some(of) = earlier {
-        return Ok(Given::Part { of, start });
+        return Ok(ArgumentSpec::Part { of, start });
     }
     let Some(facts) = &param.facts else {
         return Err(Error::bug(format!(
@@ -191,5 +191,5 @@ fn given(
         Err(error) if !facts.read_only && error.fault() == Fault::Input => Fill::Uninitialized,
         Err(error) => return Err(error.about(format!("parameter `{}`", param.name))),
     };
-    Ok(Given::buffer(facts, buffer.length(), fill))
+    Ok(ArgumentSpec::buffer(facts, buffer.length(), fill))
 }

@@ -109,4 +109,4 @@ pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
 pub use ways::{Choices, Pressure, ways};
-pub use workload::{Bound, Given, Placed, PlacedMemory, Workload};
+pub use workload::{ArgumentSpec, Bound, Placed, PlacedMemory, Workload};

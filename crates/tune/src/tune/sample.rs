@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::compare::Compare;
-use super::workload::{Bound, Given, Output, Prepared, Workload};
+use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
 use crate::device::Piece;
 use crate::device::sim::functional::{
     BufferMemory, CompiledKernel, Options, Sampled, has_not_ended, runs_apart,
@@ -71,9 +71,9 @@ fn run_within(
     // Every buffer is one of its own here.
     let buffers = bound.workload().given.iter();
     let written: Vec<usize> = buffers
-        .filter(|given| !matches!(given, Given::Scalar(..) | Given::Part { .. }))
+        .filter(|given| !matches!(given, ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. }))
         .enumerate()
-        .filter(|(_, given)| matches!(given, Given::Output { .. }))
+        .filter(|(_, given)| matches!(given, ArgumentSpec::Output { .. }))
         .map(|(buffer, _)| buffer)
         .collect();
     let compiled = CompiledKernel::new(Arc::clone(kernel));
@@ -116,9 +116,9 @@ impl Sample {
         let mut outputs_so_far = 0;
         let places: Vec<Option<usize>> = buffers
             .filter_map(|given| match given {
-                Given::Scalar(..) | Given::Part { .. } => None,
-                Given::Input { .. } => Some(None),
-                Given::Output { .. } => {
+                ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => None,
+                ArgumentSpec::Input { .. } => Some(None),
+                ArgumentSpec::Output { .. } => {
                     outputs_so_far += 1;
                     Some(Some(outputs_so_far - 1))
                 }
@@ -189,7 +189,7 @@ impl Sample {
         let params = workload.given.iter().zip(&workload.kernel.params);
         let outputs: Vec<(Type, Compare, &str)> = params
             .filter_map(|(given, param)| match given {
-                Given::Output { element, compare, .. } => {
+                ArgumentSpec::Output { element, compare, .. } => {
                     let compare = if *compare == Compare::Bits {
                         exact
                     } else {
@@ -197,7 +197,7 @@ impl Sample {
                     };
                     Some((*element, compare, param.name.as_str()))
                 }
-                Given::Scalar(..) | Given::Input { .. } | Given::Part { .. } => None,
+                ArgumentSpec::Scalar(..) | ArgumentSpec::Input { .. } | ArgumentSpec::Part { .. } => None,
             })
             .collect();
         let starts = self.pieces.iter().scan(0, |end, piece| {

@@ -4,12 +4,12 @@
 //! use std::sync::Arc;
 //! use headstart::device::{Fill, Pattern, model};
 //! use headstart::ir::Type;
-//! use headstart::tune::{Compare, Given, SimulatedBench, Workload, tuned};
+//! use headstart::tune::{ArgumentSpec, Compare, SimulatedBench, Workload, tuned};
 //!
 //! # fn main() -> headstart::Result<()> {
 //! # let kernel = headstart::ir::read("", "kernel.hsir")?;
 //! let device = SimulatedBench::new(model::built_in("h200", &[])?);
-//! let input = |length| Given::Input {
+//! let input = |length| ArgumentSpec::Input {
 //!     element: Type::F32,
 //!     length,
 //!     fill: Fill::Pattern(Pattern::Fractions { low: 1.0 }),
@@ -52,7 +52,7 @@ use super::proposals::MEASURED;
 use super::search::{Asked, Progress, derive, likely_for, plain, search};
 use super::subject::Subject;
 use super::trying::shielded;
-use super::workload::{Given, Workload};
+use super::workload::{ArgumentSpec, Workload};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::ir::{Kernel, print};
@@ -337,12 +337,12 @@ fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
 }
 
 /// A length or value up to the next power of two, with its type.
-fn size_class(given: &Given) -> String {
+fn size_class(given: &ArgumentSpec) -> String {
     let bits = |value: u64| u64::BITS - value.leading_zeros();
     match given {
-        Given::Scalar(ty, value) => format!("{}:{}", ty.name(), bits(*value)),
-        Given::Input { element, length, .. } => format!("[{}:{}]", element.name(), bits(*length)),
-        Given::Output { element, length, .. } => format!("[mut {}:{}]", element.name(), bits(*length)),
-        Given::Part { of, .. } => format!("[in {of}]"),
+        ArgumentSpec::Scalar(ty, value) => format!("{}:{}", ty.name(), bits(*value)),
+        ArgumentSpec::Input { element, length, .. } => format!("[{}:{}]", element.name(), bits(*length)),
+        ArgumentSpec::Output { element, length, .. } => format!("[mut {}:{}]", element.name(), bits(*length)),
+        ArgumentSpec::Part { of, .. } => format!("[in {of}]"),
     }
 }

@@ -28,7 +28,7 @@ pub struct Workload {
     /// Work-items of a work-group along each dimension.
     pub group: [u32; 3],
     /// One for each parameter of the kernel, in order.
-    pub given: Vec<Given>,
+    pub given: Vec<ArgumentSpec>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
     pub original: Option<Arc<Original>>,
     /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
@@ -61,7 +61,7 @@ pub struct PlacedMemory {
 
 /// A parameter's argument.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum ArgumentSpec {
     /// A scalar's bits.
     Scalar(Type, u64),
     /// A buffer that the kernel only reads.
@@ -93,17 +93,17 @@ pub enum Given {
     },
 }
 
-impl Given {
+impl ArgumentSpec {
     /// A buffer of so many elements: an output, compared bit by bit, unless the kernel only reads it.
-    pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> Given {
+    pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> ArgumentSpec {
         let element = facts.element;
         match facts.read_only {
-            true => Given::Input {
+            true => ArgumentSpec::Input {
                 element,
                 length,
                 fill,
             },
-            false => Given::Output {
+            false => ArgumentSpec::Output {
                 element,
                 length,
                 fill,
@@ -159,7 +159,7 @@ impl Workload {
     ///
     /// # Errors
     /// The next parameter has another name.
-    pub fn with(mut self, name: &str, given: Given) -> Result<Workload> {
+    pub fn with(mut self, name: &str, given: ArgumentSpec) -> Result<Workload> {
         let next = self.kernel.params.get(self.given.len());
         let Some(param) = next.filter(|param| param.name == name) else {
             let next = next.map_or("nothing".to_owned(), |param| format!("`{}`", param.name));
@@ -169,8 +169,8 @@ impl Workload {
             )));
         };
         let length = match given {
-            Given::Input { length, .. } | Given::Output { length, .. } => Some(length),
-            Given::Scalar(..) | Given::Part { .. } => None,
+            ArgumentSpec::Input { length, .. } | ArgumentSpec::Output { length, .. } => Some(length),
+            ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => None,
         };
         let length_param = param.facts.and_then(|facts| facts.length);
         self.given.push(given);
@@ -178,7 +178,7 @@ impl Workload {
         if let (Some(length), Some(after)) = (length, after.filter(|after| Some(after.value) == length_param))
         {
             self.given
-                .push(Given::Scalar(self.kernel.ty(after.value), length));
+                .push(ArgumentSpec::Scalar(self.kernel.ty(after.value), length));
         }
         Ok(self)
     }
@@ -201,8 +201,8 @@ impl Workload {
             .enumerate()
             .map(|(position, given)| match given {
                 _ if self.pointer(position).is_some() => Ok(None),
-                Given::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
-                Given::Input {
+                ArgumentSpec::Scalar(ty, bits) => Ok(Some(Argument::Scalar(*ty, *bits))),
+                ArgumentSpec::Input {
                     element,
                     length,
                     fill,
@@ -211,7 +211,7 @@ impl Workload {
                     *length,
                     fill.clone(),
                 )?))),
-                Given::Output { .. } | Given::Part { .. } => Ok(None),
+                ArgumentSpec::Output { .. } | ArgumentSpec::Part { .. } => Ok(None),
             });
         Ok(Bound {
             workload: self.clone(),
@@ -232,7 +232,7 @@ impl Workload {
         let params = self.given.iter().zip(&self.kernel.params).enumerate();
         let own = params
             .filter(move |(position, (given, _))| {
-                matches!(given, Given::Output { .. }) && self.pointer(*position).is_none()
+                matches!(given, ArgumentSpec::Output { .. }) && self.pointer(*position).is_none()
             })
             .map(|(_, (_, param))| param.name.clone());
         placed.chain(own)
@@ -293,8 +293,8 @@ impl Workload {
     /// Bytes of all buffers; saturates.
     pub fn bytes(&self) -> u64 {
         let bytes = self.given.iter().map(|given| match given {
-            Given::Scalar(..) | Given::Part { .. } => 0,
-            Given::Input { element, length, .. } | Given::Output { element, length, .. } => {
+            ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => 0,
+            ArgumentSpec::Input { element, length, .. } | ArgumentSpec::Output { element, length, .. } => {
                 length.saturating_mul(u64::from(element.bytes()))
             }
         });
@@ -334,10 +334,10 @@ impl Bound {
                     Some(pointer_to(&memory, address, element))
                 }
                 (Some(shared), _) => Some(shared.clone()),
-                (None, Given::Part { .. }) => None,
+                (None, ArgumentSpec::Part { .. }) => None,
                 (
                     None,
-                    Given::Output {
+                    ArgumentSpec::Output {
                         element,
                         length,
                         fill,
@@ -352,14 +352,14 @@ impl Bound {
                     });
                     Some(Argument::Buffer(buffer))
                 }
-                (None, Given::Scalar(..) | Given::Input { .. }) => {
+                (None, ArgumentSpec::Scalar(..) | ArgumentSpec::Input { .. }) => {
                     return Err(Error::bug(format!("parameter `{}` was not bound", param.name)));
                 }
             });
         }
         let part =
             |(number, argument): (usize, &Option<Argument>)| match (argument, &self.workload.given[number]) {
-                (None, &Given::Part { of, start }) => match arguments.get(of) {
+                (None, &ArgumentSpec::Part { of, start }) => match arguments.get(of) {
                     Some(Some(Argument::Buffer(buffer))) => Ok(Argument::Part(buffer.clone(), start)),
                     _ => Err(Error::bug("a pointer into something other than a buffer")),
                 },

@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, Share, Step};
 use super::super::{matrix, quads};
 use super::Selector;
-use crate::ir::{CacheUse, Given, Meeting, MemoryOrder, Op, OpKind, Opaque, Place, Space, Value};
+use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -201,7 +201,7 @@ impl Selector<'_, '_> {
     }
 
     /// An operation on 16 bytes at once.
-    fn quad(&mut self, op: &Op, what: &Opaque, given: &Given) {
+    fn quad(&mut self, op: &Op, what: &Opaque, given: &OpaqueOperands) {
         let Some(quad) = quads::quad(what) else { return };
         let uses: Vec<Virtual> = self.read_operands(op).into_iter().flatten().collect();
         let defines = op.results.iter().map(|&result| self.defined(result)).collect();

@@ -7,7 +7,7 @@ use crate::ir::kernel::{Kernel, Value};
 use crate::ir::limits;
 use crate::ir::line::{self, Piece};
 use crate::ir::op::{ConvertOp, Id, Meeting, OpKind, UnaryOp};
-use crate::ir::opaque::{Given, Opaque};
+use crate::ir::opaque::{Opaque, OpaqueOperands};
 use crate::ir::table::Operands;
 use crate::ir::together::{AtomicOp, MemoryOrder};
 use crate::ir::types::{Space, Type};
@@ -352,7 +352,7 @@ fn atomic(op: AtomicOp, ptr: Type, values: &[Type], order: MemoryOrder, named: O
 }
 
 /// A carried instruction has a text, and no more registers than instructions can have.
-fn opaque(what: &Opaque, values: &Given) -> Check<()> {
+fn opaque(what: &Opaque, values: &OpaqueOperands) -> Check<()> {
     let most = limits::OPAQUE_VALUES;
     Rule::Collective.check(what.makes.len() <= most && values.0.len() <= most, || {
         format!("an `opaque` operation has at most {most} results and {most} operands")

@@ -7,7 +7,7 @@ use crate::ir::{MemoryOrder, MemoryScope, Space};
 
 /// An operand: one of the instruction's values, or a number in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Given {
+pub(super) enum Operand {
     Value(usize),
     Number(u64),
 }
@@ -23,22 +23,22 @@ pub(super) struct At {
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    Initialize(Given),
+    Initialize(Operand),
     Invalidate,
     Arrive {
-        count: Given,
+        count: Operand,
         /// Bytes that the phase expects, too.
-        bytes: Option<Given>,
+        bytes: Option<Operand>,
         /// Later phases expect fewer arrivals, by `count`.
         drops: bool,
         /// It must not end the phase.
         stays: bool,
     },
-    Expect(Given),
-    Complete(Given),
+    Expect(Operand),
+    Complete(Operand),
     /// Whether the phase of a state, or of a parity, has ended.
     Test {
-        phase: Given,
+        phase: Operand,
         is_parity: bool,
     },
     /// The arrivals that are missing in a state.
@@ -46,7 +46,7 @@ pub(super) enum Kind {
     Copy {
         to: At,
         from: At,
-        bytes: Given,
+        bytes: Operand,
     },
 }
 
@@ -61,15 +61,15 @@ pub(in crate::functional) struct PhaseStep {
 }
 
 /// The operand with this text.
-fn given(text: &str) -> Option<Given> {
+fn operand(text: &str) -> Option<Operand> {
     match text.strip_prefix('@') {
-        Some(number) => Some(Given::Value(number.parse().ok()?)),
+        Some(number) => Some(Operand::Value(number.parse().ok()?)),
         None => {
             let number = match text.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).ok()?,
                 None => text.parse().ok()?,
             };
-            Some(Given::Number(number))
+            Some(Operand::Number(number))
         }
     }
 }
@@ -106,8 +106,8 @@ impl PhaseStep {
             .iter()
             .any(|word| has(word));
         let space = if shared { Space::Shared } else { Space::Generic };
-        let number = |index: usize| given(operands.get(index)?);
-        let one = Given::Number(1);
+        let number = |index: usize| operand(operands.get(index)?);
+        let one = Operand::Number(1);
         let kind = match words[1] {
             "init" => Kind::Initialize(number(1)?),
             "inval" => Kind::Invalidate,
@@ -134,8 +134,8 @@ impl PhaseStep {
                 is_parity: has("parity"),
             },
             "pending_count" => match number(0)? {
-                Given::Value(state) => Kind::Pending(state),
-                Given::Number(_) => return None,
+                Operand::Value(state) => Kind::Pending(state),
+                Operand::Number(_) => return None,
             },
             _ => return None,
         };
@@ -174,7 +174,7 @@ impl PhaseStep {
             kind: Kind::Copy {
                 to: address(to, Space::Shared)?,
                 from: address(from, Space::Global)?,
-                bytes: given(bytes)?,
+                bytes: operand(bytes)?,
             },
             barrier: Some(address(barrier, Space::Shared)?),
             order: MemoryOrder::Relaxed,
@@ -200,8 +200,8 @@ mod tests {
         assert_eq!(
             step.kind,
             Kind::Arrive {
-                count: Given::Number(1),
-                bytes: Some(Given::Number(512)),
+                count: Operand::Number(1),
+                bytes: Some(Operand::Number(512)),
                 drops: false,
                 stays: false
             }
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(
             step.kind,
             Kind::Test {
-                phase: Given::Value(1),
+                phase: Operand::Value(1),
                 is_parity: true
             }
         );

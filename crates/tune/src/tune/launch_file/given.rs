@@ -15,7 +15,7 @@ use crate::suggest::{accepted, quoted};
 use crate::tune::compare::Compare;
 use crate::tune::fills::{self, FillName, Sources};
 use crate::tune::scalars::{default_bits, scalar_bits_as};
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 
 /// Work-groups where no launch file says how many.
 const DEFAULT_GROUPS: u32 = 4;
@@ -155,7 +155,7 @@ impl LaunchFile {
         described: &Parameter,
         bytes: Option<&Arc<[u8]>>,
         declared: Option<u64>,
-    ) -> Result<Given> {
+    ) -> Result<ArgumentSpec> {
         let facts = param
             .facts
             .ok_or_else(|| Error::bug("a variable that is not a buffer"))?;
@@ -173,7 +173,7 @@ impl LaunchFile {
             ..described.clone()
         };
         let mut given = self.given(kernel, param, &described)?;
-        if let (Given::Input { fill, .. } | Given::Output { fill, .. }, Some(bytes), false) =
+        if let (ArgumentSpec::Input { fill, .. } | ArgumentSpec::Output { fill, .. }, Some(bytes), false) =
             (&mut given, bytes, is_filled)
         {
             *fill = Fill::Bytes(Arc::clone(bytes));
@@ -181,7 +181,7 @@ impl LaunchFile {
         Ok(given)
     }
 
-    fn given(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Given> {
+    fn given(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<ArgumentSpec> {
         let ty = kernel.ty(param.value);
         if !ty.is_pointer() {
             let buffer_only = described.length.is_some()
@@ -194,10 +194,10 @@ impl LaunchFile {
             return match (described.value, self.length_for(kernel, param)) {
                 (Some(value), _) => {
                     let bits = scalar_bits_as(ty, described.element.as_deref(), value)?;
-                    Ok(Given::Scalar(ty, bits))
+                    Ok(ArgumentSpec::Scalar(ty, bits))
                 }
-                (None, Some(length)) => Ok(Given::Scalar(ty, length)),
-                (None, None) => Ok(Given::Scalar(ty, default_bits(ty))),
+                (None, Some(length)) => Ok(ArgumentSpec::Scalar(ty, length)),
+                (None, None) => Ok(ArgumentSpec::Scalar(ty, default_bits(ty))),
             };
         }
         if described.value.is_some() {
@@ -234,13 +234,13 @@ impl LaunchFile {
             None => Compare::Bits,
         };
         if read_only && described.output.is_none() {
-            Ok(Given::Input {
+            Ok(ArgumentSpec::Input {
                 element,
                 length,
                 fill,
             })
         } else {
-            Ok(Given::Output {
+            Ok(ArgumentSpec::Output {
                 element,
                 length,
                 fill,
@@ -250,7 +250,7 @@ impl LaunchFile {
     }
 
     /// The pointer that a parameter gets instead of a buffer of its own, if it is to get one.
-    fn pointer(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Option<Given>> {
+    fn pointer(&self, kernel: &Kernel, param: &Param, described: &Parameter) -> Result<Option<ArgumentSpec>> {
         let ty = kernel.ty(param.value);
         let ways = [
             described.null == Some(true),
@@ -273,7 +273,7 @@ impl LaunchFile {
             return Err(Error::usage(format!("it is a scalar `{ty}`")).accepted("`value = …`"));
         }
         if described.null == Some(true) {
-            return Ok(Some(Given::Scalar(ty, 0)));
+            return Ok(Some(ArgumentSpec::Scalar(ty, 0)));
         }
         let name = described.buffer.as_ref().or(described.end_of.as_ref());
         let name = name.map(String::as_str).unwrap_or_default();
@@ -304,7 +304,7 @@ impl LaunchFile {
                     .accepted(format!("an offset of at most {length}")),
             );
         }
-        Ok(Some(Given::Part { of, start }))
+        Ok(Some(ArgumentSpec::Part { of, start }))
     }
 
     /// The length of the buffer whose length this parameter is.

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ir::{Races, Type};
 use crate::tune::compare::Compare;
 use crate::tune::scalars::DEFAULT_VALUE;
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 
 const KERNEL: &str = "hsir 1\nkernel @scale(\n  %from: ptr.global f32[%from_len] align 4 readonly unaliased,\n  \
                       %from_len: i64,\n  %to: ptr.global f32[%to_len] align 4 unaliased,\n  %to_len: i64,\n  \
@@ -25,25 +25,25 @@ fn what_is_not_said_has_defaults() {
     assert_eq!((workload.groups, workload.group), ([4, 1, 1], [64, 1, 1]));
     assert!(matches!(
         workload.given[0],
-        Given::Input {
+        ArgumentSpec::Input {
             length: DEFAULT_LENGTH,
             ..
         }
     ));
     assert!(matches!(
         workload.given[1],
-        Given::Scalar(Type::I64, DEFAULT_LENGTH)
+        ArgumentSpec::Scalar(Type::I64, DEFAULT_LENGTH)
     ));
     assert!(matches!(
         workload.given[2],
-        Given::Output {
+        ArgumentSpec::Output {
             fill: Fill::Pattern(Pattern::Constant(0)),
             ..
         }
     ));
     assert!(matches!(
         workload.given[4],
-        Given::Scalar(Type::I32, DEFAULT_VALUE)
+        ArgumentSpec::Scalar(Type::I32, DEFAULT_VALUE)
     ));
 }
 
@@ -54,18 +54,21 @@ fn what_is_said_is_taken() {
     let workload = workload(text).expect("a launch file");
     assert_eq!(workload.geometry().groups, 6);
     assert!(
-        matches!(workload.given[1], Given::Scalar(_, 8)),
+        matches!(workload.given[1], ArgumentSpec::Scalar(_, 8)),
         "a length follows its buffer"
     );
     assert!(matches!(
         workload.given[2],
-        Given::Output {
+        ArgumentSpec::Output {
             length: 9,
             compare: Compare::Relative(_),
             ..
         }
     ));
-    assert!(matches!(workload.given[4], Given::Scalar(Type::I32, 0xffff_ffff)));
+    assert!(matches!(
+        workload.given[4],
+        ArgumentSpec::Scalar(Type::I32, 0xffff_ffff)
+    ));
 }
 
 #[test]
@@ -77,10 +80,19 @@ fn pointers_need_no_buffer_of_their_own() {
     let text = "[parameters]\nfirst = { length = 64 }\nlast = { end_of = \"first\" }\n\
                 half = { buffer = \"first\", offset = 32 }\nmask = { null = true }\nscale = { value = 1.0, type = \"f16\" }\n";
     let workload = given(text).unwrap_or_else(|error| panic!("{error}"));
-    assert!(matches!(workload.given[1], Given::Part { of: 0, start: 64 }));
-    assert!(matches!(workload.given[2], Given::Part { of: 0, start: 32 }));
-    assert!(matches!(workload.given[3], Given::Scalar(ty, 0) if ty.is_pointer()));
-    assert!(matches!(workload.given[4], Given::Scalar(Type::I16, 0x3c00)));
+    assert!(matches!(
+        workload.given[1],
+        ArgumentSpec::Part { of: 0, start: 64 }
+    ));
+    assert!(matches!(
+        workload.given[2],
+        ArgumentSpec::Part { of: 0, start: 32 }
+    ));
+    assert!(matches!(workload.given[3], ArgumentSpec::Scalar(ty, 0) if ty.is_pointer()));
+    assert!(matches!(
+        workload.given[4],
+        ArgumentSpec::Scalar(Type::I16, 0x3c00)
+    ));
     for (from, to, expected) in [
         ("offset = 32", "offset = 65", "an offset of at most 64"),
         (

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Type};
 use crate::tune::compare::Compare;
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 
 /// A launch of a kernel.
 #[derive(Clone, Debug)]
@@ -101,17 +101,17 @@ pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
 impl Variant {
     /// A workload's launch, in at most so many work-groups along each dimension.
     pub fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
-        let part = |given: &Given| match given {
-            Given::Scalar(ty, bits) => Part::Scalar(*ty, *bits),
-            Given::Part { of, start } => {
+        let part = |given: &ArgumentSpec| match given {
+            ArgumentSpec::Scalar(ty, bits) => Part::Scalar(*ty, *bits),
+            ArgumentSpec::Part { of, start } => {
                 let of_buffer = workload.given.get(*of);
                 let (element, length, fill, compare) = match of_buffer {
-                    Some(Given::Input {
+                    Some(ArgumentSpec::Input {
                         element,
                         length,
                         fill,
                     }) => (*element, *length, fill.clone(), None),
-                    Some(Given::Output {
+                    Some(ArgumentSpec::Output {
                         element,
                         length,
                         fill,
@@ -128,7 +128,7 @@ impl Variant {
                     start: *start,
                 })
             }
-            Given::Input {
+            ArgumentSpec::Input {
                 element,
                 length,
                 fill,
@@ -140,7 +140,7 @@ impl Variant {
                 same_as: None,
                 start: 0,
             }),
-            Given::Output {
+            ArgumentSpec::Output {
                 element,
                 length,
                 fill,

@@ -43,7 +43,7 @@ use std::sync::Arc;
 use agree::Agreement;
 use launch::Variant;
 use plain::Compiled;
-use search::{Given, Launches, search};
+use search::{Launches, SearchInputs, search};
 
 use super::bench::Bench;
 use super::log::hash;
@@ -182,7 +182,7 @@ impl Perturbed {
         let shared = other_shared(subject, &workload, plain, &dynamic);
         let plans: Vec<&Plan> = plans.into_iter().collect();
         let distances: BTreeSet<u64> = plans.iter().flat_map(|plan| goals::distances(plan)).collect();
-        let given = Given {
+        let given = SearchInputs {
             engine: &engine,
             plain: &compiled,
             bases: bases(subject, &workload, plain)?,

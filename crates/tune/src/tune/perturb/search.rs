@@ -18,7 +18,7 @@ use crate::random::Random;
 const TRIES: usize = 7;
 
 /// The inputs of a search.
-pub(super) struct Given<'a> {
+pub(super) struct SearchInputs<'a> {
     pub engine: &'a Engine,
     pub plain: &'a Arc<Compiled>,
     /// Launches to start from, the one that is most like the real one first.
@@ -46,7 +46,7 @@ pub(super) struct Launches {
 }
 
 struct Search<'a> {
-    given: &'a Given<'a>,
+    inputs: &'a SearchInputs<'a>,
     found: Launches,
     spent: u64,
     tried: u64,
@@ -57,19 +57,19 @@ struct Search<'a> {
 }
 
 /// Looks for launches.
-pub(super) fn search(given: &Given<'_>) -> Launches {
+pub(super) fn search(inputs: &SearchInputs<'_>) -> Launches {
     let mut search = Search {
-        given,
+        inputs,
         found: Launches::default(),
         spent: 0,
         tried: 0,
-        random: Random::new(given.settings.seed),
+        random: Random::new(inputs.settings.seed),
         scalars: BTreeMap::new(),
         buffers: BTreeSet::new(),
     };
     // A launch that takes too long unchanged, or cannot run here, is nobody's fault.
     let mut first = None;
-    for base in &given.bases {
+    for base in &inputs.bases {
         if let Some(kept) = search.attempt(base.clone(), false) {
             first.get_or_insert(kept);
         }
@@ -82,12 +82,12 @@ pub(super) fn search(given: &Given<'_>) -> Launches {
 
 impl Search<'_> {
     fn kernel(&self) -> &Arc<Kernel> {
-        self.given.plain.kernel.kernel()
+        self.inputs.plain.kernel.kernel()
     }
 
     /// Nothing is left of the budget, of which this part may be used.
     fn is_over(&self, percent: u64) -> bool {
-        let settings = self.given.settings;
+        let settings = self.inputs.settings;
         self.spent * 100 >= settings.search_operations * percent
             || self.tried * 100 >= settings.launches * percent
     }
@@ -95,11 +95,11 @@ impl Search<'_> {
     /// Runs the plain kernel on a launch; its number if it is kept.
     fn attempt(&mut self, variant: Variant, counts: bool) -> Option<usize> {
         let plain = match variant.shared_bytes {
-            Some(bytes) => self.given.shared.get(&bytes)?,
-            None => self.given.plain,
+            Some(bytes) => self.inputs.shared.get(&bytes)?,
+            None => self.inputs.plain,
         };
         let is_other = variant.shared_bytes.is_some();
-        let (ran, cost) = self.given.engine.run_plain(plain, variant);
+        let (ran, cost) = self.inputs.engine.run_plain(plain, variant);
         self.spent += cost;
         self.tried += 1;
         match ran {
@@ -127,11 +127,11 @@ impl Search<'_> {
 
     fn from(&mut self, first: usize) {
         let base = self.found.kept[first].variant.clone();
-        let shared = self.given.shared.keys().copied().collect();
-        let description = &self.given.engine.description;
-        let Given {
+        let shared = self.inputs.shared.keys().copied().collect();
+        let description = &self.inputs.engine.description;
+        let SearchInputs {
             targets, distances, ..
-        } = self.given;
+        } = self.inputs;
         let mut deriving = Deriving::new(self.kernel(), &base, description, targets, distances, shared);
         let variants = deriving.one_by_one(&base, &mut self.random);
         for (touched, variant) in variants {
@@ -196,8 +196,8 @@ impl Search<'_> {
 
     /// Looks for launches that take each loop to the numbers of iterations that no launch so far did.
     fn reach(&mut self, first: usize, base: &Variant, deriving: &Deriving) {
-        for target in self.given.targets.clone() {
-            for number in 0..self.given.plain.sites.loops.len() {
+        for target in self.inputs.targets.clone() {
+            for number in 0..self.inputs.plain.sites.loops.len() {
                 let scalars: Vec<usize> = self.movers(number).collect();
                 for position in scalars {
                     self.reach_with(first, base, deriving, (number, position), target as i64);

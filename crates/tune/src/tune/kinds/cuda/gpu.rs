@@ -23,7 +23,7 @@ use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
 use crate::tune::check::{approximates, compare, compare_across};
 use crate::tune::drop_in::drop_in;
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
 /// A GPU on which kernels are compared.
@@ -411,11 +411,11 @@ pub fn as_it_was(original: &Original) -> Ptx {
 /// that waits for its grid is measured in a module of our own, where the workspace is a buffer like any other.
 pub fn in_its_module(workload: &Workload) -> Option<&Original> {
     let original = workload.original.as_deref()?;
-    let as_said = |(origin, given): (&Origin, &Given)| match (origin, given) {
+    let as_said = |(origin, given): (&Origin, &ArgumentSpec)| match (origin, given) {
         (Origin::Parameter { .. }, _) => true,
         (
             Origin::Structure { bytes: size, .. },
-            Given::Input {
+            ArgumentSpec::Input {
                 fill: Fill::Bytes(bytes),
                 ..
             },
@@ -424,12 +424,12 @@ pub fn in_its_module(workload: &Workload) -> Option<&Original> {
             Origin::Variable {
                 bytes: Some(said), ..
             },
-            Given::Input {
+            ArgumentSpec::Input {
                 fill: Fill::Bytes(bytes),
                 ..
             },
         ) => said == bytes,
-        (Origin::Variable { bytes: None, .. }, Given::Input { fill, .. }) => {
+        (Origin::Variable { bytes: None, .. }, ArgumentSpec::Input { fill, .. }) => {
             matches!(fill, Fill::Pattern(Pattern::Constant(0)))
         }
         _ => false,
@@ -447,7 +447,7 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let params = params_of_arguments(workload);
     let part = |of: usize, start: u64| {
         let size = match &workload.given[of] {
-            Given::Input { element, .. } | Given::Output { element, .. } => element.bytes(),
+            ArgumentSpec::Input { element, .. } | ArgumentSpec::Output { element, .. } => element.bytes(),
             _ => 1,
         };
         Argument::Part {
@@ -462,7 +462,7 @@ fn arguments(workload: &Workload) -> Vec<Argument<'_>> {
     let of = |passed: &Passed| match *passed {
         Passed::Param(param) => match (workload.pointer(param), &workload.given[param]) {
             (Some(address), _) => Argument::Scalar(Type::I64, address),
-            (None, Given::Part { of, start }) => part(*of, *start),
+            (None, ArgumentSpec::Part { of, start }) => part(*of, *start),
             (None, given) => argument(given, workload.kernel.params.get(param)),
         },
         Passed::Byte(byte) => Argument::Scalar(Type::I8, u64::from(byte)),
@@ -494,7 +494,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
     let all = || original.parameters.iter().zip(&workload.given).enumerate();
     for (_, (origin, given)) in all() {
         if let Origin::Structure { position, .. } = origin
-            && let Given::Input {
+            && let ArgumentSpec::Input {
                 fill: Fill::Bytes(bytes),
                 ..
             } = given
@@ -512,7 +512,7 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
                 return None;
             };
             let bytes = match given {
-                Given::Scalar(ty, _) => ty.bytes() as usize,
+                ArgumentSpec::Scalar(ty, _) => ty.bytes() as usize,
                 _ => 8,
             };
             Some((*position as usize, bytes, param))
@@ -529,20 +529,20 @@ fn params_of_arguments(workload: &Workload) -> Vec<Passed> {
 }
 
 /// A launch's argument for a parameter.
-fn argument<'w>(given: &'w Given, param: Option<&Param>) -> Argument<'w> {
+fn argument<'w>(given: &'w ArgumentSpec, param: Option<&Param>) -> Argument<'w> {
     let facts = param.and_then(|param| param.facts);
     let align = facts.map_or(BUFFER_ALIGNMENT, |facts| {
         facts.align.max(BUFFER_ALIGNMENT).next_power_of_two()
     });
     let (element, length, fill, output) = match given {
-        Given::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
-        Given::Part { of, .. } => return Argument::Part { of: *of, bytes: 0 },
-        Given::Input {
+        ArgumentSpec::Scalar(ty, bits) => return Argument::Scalar(*ty, *bits),
+        ArgumentSpec::Part { of, .. } => return Argument::Part { of: *of, bytes: 0 },
+        ArgumentSpec::Input {
             element,
             length,
             fill,
         } => (element, length, fill, false),
-        Given::Output {
+        ArgumentSpec::Output {
             element,
             length,
             fill,
@@ -570,7 +570,7 @@ mod tests {
                 kernel: Arc::new(Kernel::new("k")),
                 groups: [groups, 1, 1],
                 group: [group, 1, 1],
-                given: vec![Given::Scalar(Type::I32, 1)],
+                given: vec![ArgumentSpec::Scalar(Type::I32, 1)],
                 original: None,
                 placed: None,
                 divides: None,

@@ -27,7 +27,7 @@ use crate::ir::{Kernel, Type};
 use crate::report::Outputs;
 use crate::tune::check::exact;
 use crate::tune::compare::Compare;
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
 /// The outcome of kernels compared with the user's own one.
@@ -99,7 +99,7 @@ fn outputs(workload: &Workload) -> Vec<Output<'_>> {
     let mut outputs = Vec::new();
     for (number, (given, param)) in workload.given.iter().zip(&workload.kernel.params).enumerate() {
         if workload.pointer(number).is_none()
-            && let Given::Output {
+            && let ArgumentSpec::Output {
                 element,
                 length,
                 fill,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::device::{Fill, Pattern};
-use crate::tune::workload::{Given, Workload};
+use crate::tune::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
 /// Whether the parameters' arguments are known to be the same.
-pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
+pub(super) fn holds_the_same(one: &[ArgumentSpec], other: &[ArgumentSpec]) -> bool {
     let is_same_fill = |one: &Fill, other: &Fill| match (one, other) {
         (Fill::Uninitialized, Fill::Uninitialized) => true,
         (Fill::Bytes(one), Fill::Bytes(other)) => Arc::ptr_eq(one, other),
@@ -19,37 +19,37 @@ pub(super) fn holds_the_same(one: &[Given], other: &[Given]) -> bool {
         },
         _ => false,
     };
-    let is_same = |(one, other): (&Given, &Given)| match (one, other) {
-        (Given::Scalar(ty, bits), Given::Scalar(other_ty, other_bits)) => {
+    let is_same = |(one, other): (&ArgumentSpec, &ArgumentSpec)| match (one, other) {
+        (ArgumentSpec::Scalar(ty, bits), ArgumentSpec::Scalar(other_ty, other_bits)) => {
             (ty, bits) == (other_ty, other_bits)
         }
         (
-            Given::Part { of, start },
-            Given::Part {
+            ArgumentSpec::Part { of, start },
+            ArgumentSpec::Part {
                 of: other_of,
                 start: other_start,
             },
         ) => (of, start) == (other_of, other_start),
         (
-            Given::Input {
+            ArgumentSpec::Input {
                 element,
                 length,
                 fill,
             },
-            Given::Input {
+            ArgumentSpec::Input {
                 element: other_element,
                 length: other_length,
                 fill: other_fill,
             },
         )
         | (
-            Given::Output {
+            ArgumentSpec::Output {
                 element,
                 length,
                 fill,
                 ..
             },
-            Given::Output {
+            ArgumentSpec::Output {
                 element: other_element,
                 length: other_length,
                 fill: other_fill,
@@ -69,13 +69,13 @@ pub(super) fn check_host_memory(workload: &Workload) -> Result<()> {
     };
     for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
         let (element, length, fill) = match given {
-            Given::Scalar(..) | Given::Part { .. } => continue,
-            Given::Input {
+            ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => continue,
+            ArgumentSpec::Input {
                 element,
                 length,
                 fill,
             }
-            | Given::Output {
+            | ArgumentSpec::Output {
                 element,
                 length,
                 fill,

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use headstart::back::machine::{self, Class, Control, Instruction, MachineProgram, Share, Step};
+use headstart::back::machine::{self, Class, Control, Instruction, InstructionStep, MachineProgram, Share};
 use headstart::back::spirv;
 use headstart::device::model;
 use headstart::ir::{CacheLevel, Kernel, OpKind, Space};
@@ -44,11 +44,11 @@ struct Compared {
 fn message(program: &MachineProgram, instruction: &Instruction, kind: Kind) -> Message {
     let hinted = || {
         program.steps_of(instruction).iter().find_map(|step| match step {
-            Step::Op(op) => match op.kind {
+            InstructionStep::Op(op) => match op.kind {
                 OpKind::Prefetch { bytes, .. } => Some(bytes.min(16)),
                 _ => None,
             },
-            Step::Assign(_) => None,
+            InstructionStep::Assign(_) => None,
         })
     };
     let (shared, bytes) = match instruction.class {

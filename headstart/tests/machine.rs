@@ -8,7 +8,7 @@ mod common;
 
 use std::sync::Arc;
 
-use headstart::back::machine::{Class, Control, MachineProgram, Step, Target, lower};
+use headstart::back::machine::{Class, Control, InstructionStep, MachineProgram, Target, lower};
 use headstart::device::sim::functional::{
     BufferMemory, CompiledKernel, Groups, LaneOp, LaunchState, Mask, Options, Registers, Slot, SubGroup,
     WorkGroup,
@@ -75,9 +75,9 @@ impl<'p> Executable<'p> {
         };
         for step in &program.steps {
             let step = match step {
-                Step::Op(op) => LaneOp::new(&program.kernel, op, |value| executable.slot(value))
+                InstructionStep::Op(op) => LaneOp::new(&program.kernel, op, |value| executable.slot(value))
                     .map_or(Executed::Nothing, Executed::Op),
-                Step::Assign(pairs) => {
+                InstructionStep::Assign(pairs) => {
                     let pair = |&(to, from): &(Value, Value)| (executable.slot(to), executable.slot(from));
                     Executed::Assign(pairs.iter().map(pair).collect())
                 }

@@ -15,8 +15,8 @@ pub fn shrink(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> Kernel
         let mut number = 0;
         // A number is an operation in the order of the text; what is removed takes its inside along.
         while number < operations(&smallest) {
-            let candidates =
-                [Step::Remove, Step::Keep(0), Step::Keep(1)].map(|step| changed(&smallest, number, step));
+            let candidates = [Reduction::Remove, Reduction::Keep(0), Reduction::Keep(1)]
+                .map(|reduction| changed(&smallest, number, reduction));
             match candidates.into_iter().flatten().find(&mut accepted) {
                 Some(smaller) => {
                     smallest = smaller;
@@ -35,7 +35,7 @@ pub fn shrink(kernel: &Kernel, mut fails: impl FnMut(&Kernel) -> bool) -> Kernel
 
 /// What is done to an operation.
 #[derive(Clone, Copy)]
-enum Step {
+enum Reduction {
     Remove,
     /// This region of a branch or block stays, in place of the whole.
     Keep(usize),
@@ -51,11 +51,11 @@ fn operations(kernel: &Kernel) -> usize {
 
 /// The kernel with its operation of this number (terminators are not counted) removed or replaced, if
 /// that is possible.
-fn changed(kernel: &Kernel, number: usize, step: Step) -> Option<Kernel> {
+fn changed(kernel: &Kernel, number: usize, reduction: Reduction) -> Option<Kernel> {
     let mut changed = kernel.clone();
     let mut body = std::mem::take(&mut changed.body);
     let mut left = number;
-    let replaced = change(&mut body, &mut left, step)??;
+    let replaced = change(&mut body, &mut left, reduction)??;
     let replaced: Vec<(Value, Value)> = replaced
         .into_iter()
         .map(|(old, new)| (old, new.unwrap_or_else(|| changed.constant(changed.ty(old), 0))))
@@ -74,23 +74,23 @@ fn changed(kernel: &Kernel, number: usize, step: Step) -> Option<Kernel> {
 type Replaced = Vec<(Value, Option<Value>)>;
 
 /// Finds the operation and changes it. The inner option says whether the change was possible.
-fn change(region: &mut Region, left: &mut usize, step: Step) -> Option<Option<Replaced>> {
+fn change(region: &mut Region, left: &mut usize, reduction: Reduction) -> Option<Option<Replaced>> {
     for index in 0..region.ops.len() {
         if region.ops[index].kind.is_terminator() {
             continue;
         }
         if *left == 0 {
-            return Some(match step {
-                Step::Remove => {
+            return Some(match reduction {
+                Reduction::Remove => {
                     let op = region.ops.remove(index);
                     Some(op.results.into_iter().map(|result| (result, None)).collect())
                 }
-                Step::Keep(side) => keep(region, index, side),
+                Reduction::Keep(side) => keep(region, index, side),
             });
         }
         *left -= 1;
         for inner in region.ops[index].kind.regions_mut() {
-            if let Some(done) = change(inner, left, step) {
+            if let Some(done) = change(inner, left, reduction) {
                 return Some(done);
             }
         }

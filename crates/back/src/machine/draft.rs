@@ -2,7 +2,7 @@
 
 use cranelift_entity::{PrimaryMap, entity_impl};
 
-use super::program::{Class, Control, Guard, Share, Step};
+use super::program::{Class, Control, Guard, InstructionStep, Share};
 use crate::ir::{Array, Kernel, Place, Space};
 
 /// A register before numbering.
@@ -27,7 +27,7 @@ pub struct Draft {
     /// Where the program goes on; indices of ends are filled in when the program is laid out.
     pub control: Control,
     /// Its computation.
-    pub steps: Vec<Step>,
+    pub steps: Vec<InstructionStep>,
     /// For how many work-items it works.
     pub share: Share,
     /// On which lanes.

@@ -4,8 +4,8 @@ use super::draft::{Draft, Virtual, Virtuals};
 use super::intervals::Intervals;
 use super::liveness::Scopes;
 use super::program::{
-    Class, Control, Instruction, MachineProgram, Operands, Register, RegisterEstimate, RegisterList, Slot,
-    Step,
+    Class, Control, Instruction, InstructionStep, MachineProgram, Operands, Register, RegisterEstimate,
+    RegisterList, Slot,
 };
 use super::target::INSTRUCTION_BYTES;
 use super::{operands, registers};
@@ -23,7 +23,7 @@ pub fn lay_out(
     let drafts = attach_free_steps(drafts);
     let (numbers, register_count) = registers::number(&drafts, virtuals);
     let mut instructions: Vec<Instruction> = Vec::with_capacity(drafts.len());
-    let mut steps: Vec<Step> = Vec::new();
+    let mut steps: Vec<InstructionStep> = Vec::new();
     let mut reads: Vec<Vec<(Register, u8)>> = Vec::with_capacity(drafts.len());
     let mut address = 0;
     for mut draft in drafts {
@@ -157,7 +157,7 @@ fn fill_in_ends(instructions: &mut [Instruction]) {
 fn slots(
     kernel: &Kernel,
     instructions: &[Instruction],
-    steps: &[Step],
+    steps: &[InstructionStep],
 ) -> (SecondaryMap<Value, Option<Slot>>, u32) {
     let count = kernel.values.len();
     let mut intervals = Intervals::new(instructions.iter().map(|instruction| instruction.control), count);
@@ -184,14 +184,14 @@ fn slots(
         }
         for step in &steps[instruction.steps.start as usize..instruction.steps.end as usize] {
             match step {
-                Step::Op(op) => {
+                InstructionStep::Op(op) => {
                     op.kind
                         .for_each_operand(|operand| note(&mut intervals, operand, index));
                     op.results
                         .iter()
                         .for_each(|&result| note(&mut intervals, result, index));
                 }
-                Step::Assign(pairs) => {
+                InstructionStep::Assign(pairs) => {
                     for &(to, from) in pairs {
                         note(&mut intervals, from, index);
                         note(&mut intervals, to, index);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use cranelift_entity::EntityRef;
 
-use super::program::{Class, Control, Instruction, MachineProgram, MatrixUnit, Share, Step};
+use super::program::{Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, Share};
 use crate::ir::{OpClass, OpKind, Space, Value};
 
 impl Class {
@@ -163,9 +163,9 @@ impl MachineProgram {
         text.trim_end().to_owned()
     }
 
-    fn step(&self, step: &Step) -> String {
+    fn step(&self, step: &InstructionStep) -> String {
         match step {
-            Step::Op(op) => {
+            InstructionStep::Op(op) => {
                 let results: Vec<String> = op.results.iter().map(|&result| self.value(result)).collect();
                 let name = operation(&op.kind);
                 if results.is_empty() {
@@ -174,7 +174,7 @@ impl MachineProgram {
                     format!("{} = {name}", results.join(", "))
                 }
             }
-            Step::Assign(pairs) => {
+            InstructionStep::Assign(pairs) => {
                 let pairs: Vec<String> = pairs
                     .iter()
                     .map(|&(to, from)| format!("{} := {}", self.value(to), self.value(from)))

@@ -39,8 +39,8 @@ mod window;
 
 pub use isa::Rules;
 pub use program::{
-    Class, Control, Guard, Instruction, MachineProgram, MatrixUnit, Operands, Register, RegisterEstimate,
-    RegisterList, Share, Slot, Step,
+    Class, Control, Guard, Instruction, InstructionStep, MachineProgram, MatrixUnit, Operands, Register,
+    RegisterEstimate, RegisterList, Share, Slot,
 };
 pub use target::{Family, Target};
 

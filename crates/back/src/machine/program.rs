@@ -52,12 +52,12 @@ pub struct MachineProgram {
     /// The instructions, in order of their code addresses. The last one is a `Return`.
     pub instructions: Vec<Instruction>,
     /// The instructions' computations; each instruction names a range.
-    pub steps: Vec<Step>,
+    pub steps: Vec<InstructionStep>,
     /// How many [`Register`]s the instructions name.
     pub registers: u32,
     /// Where a value can be kept while the program runs: values that are never wanted at the same
     /// time share a slot. Constants have none. A slot is safe to write on inactive lanes, too,
-    /// except by [`Step::Assign`].
+    /// except by [`InstructionStep::Assign`].
     pub slots: SecondaryMap<Value, Option<Slot>>,
     /// How many slots there are.
     pub slot_count: u32,
@@ -174,7 +174,7 @@ pub struct RegisterList {
 
 /// Something that an instruction computes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum InstructionStep {
     /// An operation of the kernel: no block, `if`, loop or terminator.
     Op(Op),
     /// Values passed by a `Break` or `Continue`, or into a loop: each first takes the old value of each second, on the active
@@ -403,7 +403,7 @@ impl fmt::Debug for RegisterList {
 
 impl MachineProgram {
     /// The steps of an instruction.
-    pub fn steps_of(&self, instruction: &Instruction) -> &[Step] {
+    pub fn steps_of(&self, instruction: &Instruction) -> &[InstructionStep] {
         &self.steps[instruction.steps.start as usize..instruction.steps.end as usize]
     }
 

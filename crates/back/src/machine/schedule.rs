@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use super::draft::{Draft, Location, Move, Virtual, Virtuals};
 use super::liveness::{RegisterSet, visit_live};
 use super::pressure::{Pressure, Queues};
-use super::program::{Class, Step};
+use super::program::{Class, InstructionStep};
 use super::target::Target;
 use super::window::{Window, is_issued};
 use crate::ir::{Kernel, Space, Value};
@@ -233,7 +233,7 @@ impl<'s> Segment<'s> {
                 self.follows(writer, index, 0);
             }
             for step in &draft.steps {
-                if let Step::Op(op) = step {
+                if let InstructionStep::Op(op) = step {
                     op.kind.for_each_operand(|operand| {
                         if let Some(&writer) = computed.get(&operand) {
                             self.follows(writer, index, 0);

@@ -16,7 +16,7 @@ use cranelift_entity::SecondaryMap;
 use super::arithmetic::{Cost, Fused, cost};
 use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
 use super::facts::Facts;
-use super::program::{Class, Guard, Share, Step};
+use super::program::{Class, Guard, InstructionStep, Share};
 use super::recipe::{self, Input, Recipe};
 use super::target::Family;
 use crate::ir::{BinaryOp, ConvertOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
@@ -289,7 +289,7 @@ impl Selector<'_, '_> {
                 registers.sort_unstable();
                 registers.dedup();
                 let free = Draft {
-                    steps: vec![Step::Op(op.clone())],
+                    steps: vec![InstructionStep::Op(op.clone())],
                     ..Draft::new(Class::None, op.place)
                 };
                 if registers.len() > 3 && facts.kernel.ty(result) == Type::Bool {
@@ -314,7 +314,7 @@ impl Selector<'_, '_> {
                     true => recipe::single(Class::IntMultiply),
                     false => recipe,
                 };
-                let step = Step::Op(op.clone());
+                let step = InstructionStep::Op(op.clone());
                 self.recipe(&recipe, &operands, register, (result, step), op.place);
             }
         }
@@ -355,7 +355,7 @@ impl Selector<'_, '_> {
         });
         let register = self.register_of(op.results[0]);
         self.emit(Draft {
-            steps: vec![Step::Op(op.clone())],
+            steps: vec![InstructionStep::Op(op.clone())],
             defines: vec![register],
             uses: vec![sum],
             ..Draft::new(Class::Int32, op.place)
@@ -368,7 +368,7 @@ impl Selector<'_, '_> {
         recipe: &Recipe,
         operands: &[Vec<Virtual>],
         result: Virtual,
-        (value, step): (Value, Step),
+        (value, step): (Value, InstructionStep),
         place: Place,
     ) {
         let sub_group = self.facts.target.sub_group;

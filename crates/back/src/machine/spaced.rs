@@ -7,7 +7,7 @@
 //! front of it that load nothing: so ptxas 13.0 writes for sm_80 and for sm_90.
 
 use super::draft::Draft;
-use super::program::{Class, Step};
+use super::program::{Class, InstructionStep};
 use super::target::Target;
 use crate::ir::{CacheLevel, OpKind, Space};
 
@@ -16,9 +16,11 @@ const LOADS: usize = 3;
 
 /// Puts them in, after scheduling.
 pub fn space_copies(target: &Target, drafts: &mut Vec<Draft>) {
-    let to_scratch = |step: &Step| match step {
-        Step::Op(op) => matches!(op.kind, OpKind::Prefetch { hint, .. } if hint.level == CacheLevel::L1),
-        Step::Assign(_) => false,
+    let to_scratch = |step: &InstructionStep| match step {
+        InstructionStep::Op(op) => {
+            matches!(op.kind, OpKind::Prefetch { hint, .. } if hint.level == CacheLevel::L1)
+        }
+        InstructionStep::Assign(_) => false,
     };
     let copies = |draft: &Draft| match draft.class {
         Class::AsyncCopy { .. } => true,

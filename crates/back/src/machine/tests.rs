@@ -122,7 +122,7 @@ fn independent_chains_are_interleaved() {
         .steps
         .iter()
         .filter_map(|step| match step {
-            Step::Op(op) if matches!(op.kind, OpKind::Binary(..)) => {
+            InstructionStep::Op(op) if matches!(op.kind, OpKind::Binary(..)) => {
                 program.kernel.values[op.results[0]].name.clone()
             }
             _ => None,
@@ -328,7 +328,7 @@ fn copies_that_are_joined_make_one_group() {
         },
     )[0];
     assert!(wait < load, "{read}");
-    let waits = |step: &Step| matches!(step, Step::Op(op) if matches!(op.kind, OpKind::Wait(_)));
+    let waits = |step: &InstructionStep| matches!(step, InstructionStep::Op(op) if matches!(op.kind, OpKind::Wait(_)));
     assert!(read.steps_of(&read.instructions[wait]).iter().any(waits));
 }
 

@@ -61,7 +61,7 @@ pub(super) type Line = (u32, u32, u32);
 
 /// A part of a block.
 #[derive(Clone, Debug)]
-pub(super) struct Step<'w> {
+pub(super) struct BlockStep<'w> {
     /// What it does.
     pub what: What<'w>,
     /// The registers that it reads.
@@ -74,7 +74,7 @@ pub(super) struct Step<'w> {
     pub line: Option<Line>,
 }
 
-impl Registers for Step<'_> {
+impl Registers for BlockStep<'_> {
     fn for_each_read(&self, visit: &mut dyn FnMut(Register)) {
         self.reads.iter().for_each(|&register| visit(register));
     }
@@ -103,7 +103,7 @@ pub(super) struct Body<'w> {
     /// The registers of the ids of each call.
     pub frames: Vec<HashMap<u32, Held>>,
     /// The blocks; the first is where a work-item starts.
-    pub blocks: Vec<Block<'w, Step<'w>>>,
+    pub blocks: Vec<Block<'w, BlockStep<'w>>>,
     /// What the entry is given.
     pub parameters: Vec<Parameter>,
     /// Where registers lead that are addresses of texts for lines: the variable's id, and how many bytes from its start.
@@ -117,18 +117,18 @@ impl<'w> Body<'w> {
     }
 
     /// All steps.
-    pub fn steps(&self) -> impl Iterator<Item = &Step<'w>> {
+    pub fn steps(&self) -> impl Iterator<Item = &BlockStep<'w>> {
         self.blocks.iter().flat_map(|block| &block.instructions)
     }
 }
 
 /// A step that gives registers what others hold.
-pub(super) fn copy<'w>(copies: Vec<(Register, Source)>, at: usize, line: Option<Line>) -> Step<'w> {
+pub(super) fn copy<'w>(copies: Vec<(Register, Source)>, at: usize, line: Option<Line>) -> BlockStep<'w> {
     let reads = copies.iter().filter_map(|(_, source)| match source {
         Source::Register(register) => Some(*register),
         Source::Part(..) => None,
     });
-    Step {
+    BlockStep {
         reads: reads.collect(),
         writes: copies.iter().map(|&(register, _)| register).collect(),
         what: What::Copy(copies),

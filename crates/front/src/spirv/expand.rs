@@ -17,7 +17,7 @@ use std::collections::HashMap;
 
 use rspirv::spirv::{LoopControl, Op};
 
-use super::body::{Body, Held, Line, Operand, Parameter, Source, Step, What, copy};
+use super::body::{BlockStep, Body, Held, Line, Operand, Parameter, Source, What, copy};
 use super::module::Module;
 use super::operands::{ids, is_builtin};
 use super::words::{self, Instruction, refused};
@@ -58,7 +58,7 @@ struct Continuation {
 struct Expander<'m, 'w> {
     module: &'m Module<'w>,
     body: Body<'w>,
-    slots: Vec<Option<Block<'w, Step<'w>>>>,
+    slots: Vec<Option<Block<'w, BlockStep<'w>>>>,
     calls: Vec<u32>,
     steps: usize,
 }
@@ -67,7 +67,7 @@ struct Expander<'m, 'w> {
 struct Open<'w> {
     slot: BlockId,
     label: Option<u32>,
-    steps: Vec<Step<'w>>,
+    steps: Vec<BlockStep<'w>>,
     keeps_loop: bool,
 }
 
@@ -399,7 +399,7 @@ impl<'w> Expander<'_, 'w> {
         let written = instruction.result().and_then(|id| frame.get(&id));
         let writes = written.map_or(Vec::new(), |held| held.registers().collect());
         if let Some(open) = &mut call.open {
-            open.steps.push(Step {
+            open.steps.push(BlockStep {
                 what: What::Plain(instruction, call.frame),
                 reads,
                 writes,

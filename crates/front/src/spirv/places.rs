@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use rspirv::spirv::{MemoryAccess, Op, StorageClass};
 
-use super::body::{Body, Held, Operand, Source, Step, What, copy};
+use super::body::{BlockStep, Body, Held, Operand, Source, What, copy};
 use super::module::Module;
 use super::operands::ids;
 use super::types::Part;
@@ -264,8 +264,8 @@ impl Finder {
         module: &Module<'_>,
         body: &Body<'_>,
         registers: &HashMap<Register, Vec<(Part, Register)>>,
-        step: Step<'w>,
-    ) -> Result<Option<Step<'w>>> {
+        step: BlockStep<'w>,
+    ) -> Result<Option<BlockStep<'w>>> {
         // Objects outside memory have no addresses.
         let into = |register: Register| {
             let (root, start) = *self.leads.get(&register)?;

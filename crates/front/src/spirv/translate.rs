@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rspirv::spirv::{Decoration, Op};
 
-use super::body::{Body, Operand, Source, Step, What};
+use super::body::{BlockStep, Body, Operand, Source, What};
 use super::module::Module;
 use super::words::{Instruction, refused};
 use crate::error::{Error, Fault, Result};
@@ -54,7 +54,7 @@ pub(super) struct At<'s, 'w> {
     /// Which call of its function it belongs to.
     pub frame: u32,
     /// The step.
-    pub step: &'s Step<'w>,
+    pub step: &'s BlockStep<'w>,
 }
 
 impl At<'_, '_> {
@@ -293,7 +293,7 @@ impl<'a, 'w> Translator<'a, 'w> {
 
     // Places.
 
-    fn place(&mut self, b: &mut Builder<'_>, step: &Step<'_>) -> Place {
+    fn place(&mut self, b: &mut Builder<'_>, step: &BlockStep<'_>) -> Place {
         let key = match step.line {
             Some(_) => (step.line, 0),
             None => (None, step.at),
@@ -322,7 +322,7 @@ impl<'a, 'w> Translator<'a, 'w> {
 
     // Steps.
 
-    fn step(&mut self, b: &mut Builder<'_>, values: &mut Values, step: &Step<'w>) -> Result<()> {
+    fn step(&mut self, b: &mut Builder<'_>, values: &mut Values, step: &BlockStep<'w>) -> Result<()> {
         if b.kernel.values.len() > MOST_VALUES {
             return Err(Error::input("the entry becomes too many operations")
                 .accepted(format!("at most {}", limits::OPERATIONS)));
@@ -470,7 +470,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 }
 
-impl<'w> Front<Step<'w>> for Translator<'_, 'w> {
+impl<'w> Front<BlockStep<'w>> for Translator<'_, 'w> {
     fn kind(&self, register: Register) -> Result<Type> {
         Ok(self.body.registers[register as usize])
     }
@@ -489,7 +489,7 @@ impl<'w> Front<Step<'w>> for Translator<'_, 'w> {
         self.exactly(b, value, ty)
     }
 
-    fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, Step<'w>>) -> Place {
+    fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, BlockStep<'w>>) -> Place {
         match block.instructions.first() {
             Some(first) => self.place(b, first),
             None => Kernel::NOWHERE,
@@ -500,7 +500,7 @@ impl<'w> Front<Step<'w>> for Translator<'_, 'w> {
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
-        block: &Block<'_, Step<'w>>,
+        block: &Block<'_, BlockStep<'w>>,
     ) -> Result<()> {
         for step in &block.instructions {
             let place = self.place(b, step);

@@ -15,7 +15,7 @@ use super::lanes::{LANES, Mask, Registers};
 use super::options::Options;
 use super::run::{CompiledKernel, Groups};
 use super::sub_group::Observer;
-use super::tape::{Step, Tape};
+use super::tape::{Tape, TapeStep};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::device::{Counters, Launch};
@@ -129,14 +129,14 @@ impl Sites {
         let loops = loop_starts(tape);
         for (index, step) in tape.steps.iter().enumerate() {
             match step {
-                Step::Open if loops[index] => {
+                TapeStep::Open if loops[index] => {
                     let number = sites.loops.len();
                     sites.steps[index] = At::Open(number);
                     sites.loops.push(loop_site(tape, index));
                     scopes.push(Some(number));
                 }
-                Step::Open => scopes.push(None),
-                Step::If { otherwise, .. } => {
+                TapeStep::Open => scopes.push(None),
+                TapeStep::If { otherwise, .. } => {
                     sites.steps[index] = At::Branch(sites.ways.len());
                     let sides = [(WayKind::Then, index + 1), (WayKind::Otherwise, otherwise + 1)];
                     sites.ways.extend(sides.map(|(kind, start)| Way {
@@ -146,17 +146,19 @@ impl Sites {
                     }));
                     scopes.push(None);
                 }
-                Step::Break { depth } if scopes[*depth..].iter().any(Option::is_some) => exits.push(index),
-                Step::Return if scopes.iter().any(Option::is_some) => exits.push(index),
-                Step::Continue { depth } => {
+                TapeStep::Break { depth } if scopes[*depth..].iter().any(Option::is_some) => {
+                    exits.push(index)
+                }
+                TapeStep::Return if scopes.iter().any(Option::is_some) => exits.push(index),
+                TapeStep::Continue { depth } => {
                     if let Some(number) = scopes[*depth] {
                         sites.steps[index] = At::Again(number);
                     }
                 }
-                Step::End { .. } => {
+                TapeStep::End { .. } => {
                     scopes.pop();
                 }
-                Step::EndLoop { .. } => {
+                TapeStep::EndLoop { .. } => {
                     if let Some(number) = scopes.pop().flatten() {
                         sites.steps[index] = At::End(number);
                     }
@@ -184,7 +186,7 @@ impl Sites {
 fn loop_starts(tape: &Tape) -> Vec<bool> {
     let mut starts = vec![false; tape.steps.len()];
     for step in &tape.steps {
-        if let Step::EndLoop { body, .. } = step
+        if let TapeStep::EndLoop { body, .. } = step
             && let Some(start) = body.checked_sub(1)
         {
             starts[start] = true;
@@ -202,24 +204,24 @@ fn loop_site(tape: &Tape, open: usize) -> LoopSite {
     let mut loops_inside: Vec<usize> = Vec::new();
     for (index, step) in tape.steps.iter().enumerate().skip(open + 1) {
         match step {
-            Step::Open | Step::If { .. } => {
+            TapeStep::Open | TapeStep::If { .. } => {
                 depth += 1;
                 if starts[index] {
                     is_outer = true;
                     loops_inside.push(depth);
                 }
             }
-            Step::End { .. } | Step::EndLoop { .. } if depth == 0 => break,
-            Step::End { .. } | Step::EndLoop { .. } => {
+            TapeStep::End { .. } | TapeStep::EndLoop { .. } if depth == 0 => break,
+            TapeStep::End { .. } | TapeStep::EndLoop { .. } => {
                 if loops_inside.last() == Some(&depth) {
                     loops_inside.pop();
                 }
                 depth -= 1;
             }
             // Which scope a break leaves is told by where it leads: out of this one, or further.
-            Step::Break { depth: target } => leaves |= *target <= own,
-            Step::Return => leaves = true,
-            Step::Op(op) if touches_memory(op) => {
+            TapeStep::Break { depth: target } => leaves |= *target <= own,
+            TapeStep::Return => leaves = true,
+            TapeStep::Op(op) if touches_memory(op) => {
                 tested_first.get_or_insert(leaves);
                 if loops_inside.is_empty()
                     && let LaneOpKind::Load { id, .. } | LaneOpKind::Copy { id, .. } = op.kind
@@ -241,8 +243,8 @@ fn loop_site(tape: &Tape, open: usize) -> LoopSite {
 /// How many scopes are open around a step.
 fn scope_depth(tape: &Tape, step: usize) -> usize {
     tape.steps[..step].iter().fold(0usize, |depth, step| match step {
-        Step::Open | Step::If { .. } => depth + 1,
-        Step::End { .. } | Step::EndLoop { .. } => depth.saturating_sub(1),
+        TapeStep::Open | TapeStep::If { .. } => depth + 1,
+        TapeStep::End { .. } | TapeStep::EndLoop { .. } => depth.saturating_sub(1),
         _ => depth,
     })
 }
@@ -261,8 +263,8 @@ fn touches_memory(op: &LaneOp) -> bool {
 fn traps(tape: &Tape, start: usize) -> bool {
     for step in &tape.steps[start..] {
         match step {
-            Step::Op(_) | Step::Touch(_) | Step::Skip(_) | Step::Assign(_) => {}
-            Step::Trap { .. } => return true,
+            TapeStep::Op(_) | TapeStep::Touch(_) | TapeStep::Skip(_) | TapeStep::Assign(_) => {}
+            TapeStep::Trap { .. } => return true,
             _ => return false,
         }
     }

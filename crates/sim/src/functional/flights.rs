@@ -18,7 +18,7 @@ use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Slot};
 use super::matrix::Run;
-use super::matrix::group::{Product, SUB_GROUPS, Step};
+use super::matrix::group::{Product, SUB_GROUPS, WgmmaInstruction};
 use super::shadow::{FastMap, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space};
@@ -225,7 +225,7 @@ impl WorkGroup<'_> {
             LaneOpKind::Opaque { what, values, .. } => {
                 let given = match what.group_step() {
                     // Accumulators may be in flight.
-                    Some(Step::Product(product)) => &values[..product.first_summand],
+                    Some(WgmmaInstruction::Product(product)) => &values[..product.first_summand],
                     _ => &values[..],
                 };
                 given

@@ -10,7 +10,7 @@ use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lanes::{Mask, Registers, Slot};
-use super::matrix::group::{Step, array_of};
+use super::matrix::group::{WgmmaInstruction, array_of};
 use super::matrix::{Matrix, Piece, Run};
 use super::phases::PhaseStep;
 use super::quads::Quad;
@@ -49,7 +49,7 @@ pub struct Carried {
     /// The operation on 16 bytes that it is.
     quad: Option<Quad>,
     /// The instruction of a warp group that it is.
-    group: Option<Step>,
+    group: Option<WgmmaInstruction>,
     /// The instruction of a barrier with phases that it is.
     phase: Option<PhaseStep>,
 }
@@ -72,14 +72,14 @@ impl Carried {
     }
 
     /// The instruction of a warp group that it is.
-    pub(super) fn group_step(&self) -> Option<&Step> {
+    pub(super) fn group_step(&self) -> Option<&WgmmaInstruction> {
         self.group.as_ref()
     }
 
     /// How many groups of products it leaves in flight, if it waits for the others.
     pub(crate) fn waits_for_products(&self) -> Option<u32> {
         match self.group {
-            Some(Step::Wait(left)) => u32::try_from(left).ok(),
+            Some(WgmmaInstruction::Wait(left)) => u32::try_from(left).ok(),
             _ => None,
         }
     }
@@ -93,7 +93,7 @@ impl Carried {
             known: known(what),
             matrix: Matrix::read(&what.text, what.makes.len(), operands),
             quad: Quad::read(&what.text, what.makes.len(), operands),
-            group: Step::read(&what.text, what.makes.len(), operands, array),
+            group: WgmmaInstruction::read(&what.text, what.makes.len(), operands, array),
             phase: PhaseStep::read(&what.text),
         }
     }

@@ -17,7 +17,7 @@ use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Mask, Slot};
 use super::reports::PartyMember;
 use super::sub_group::{Observer, Runner, Stop, Waiting};
-use super::tape::{Step, Tape};
+use super::tape::{Tape, TapeStep};
 use super::work_group::WorkGroup;
 use crate::ir::{Place, ShuffleOp, VoteOp};
 use crate::{Error, Result};
@@ -146,7 +146,7 @@ impl Runner {
         };
         let inside = |part: &&Part| part.waits && (first..end).contains(&part.step);
         for part in self.parts.iter().filter(inside) {
-            if let Step::Barrier { place, .. } = tape.steps[part.step] {
+            if let TapeStep::Barrier { place, .. } = tape.steps[part.step] {
                 return Err(group.divergent_barrier(&self.sub_group, part.active, passing, place));
             }
         }
@@ -215,12 +215,12 @@ impl Runner {
     /// Where a lane waits that has come to this step.
     fn stand(&self, tape: &Tape, step: usize, lane: usize) -> Option<Stand> {
         match &tape.steps[step] {
-            Step::Together { op, .. } => Some(Stand {
+            TapeStep::Together { op, .. } => Some(Stand {
                 step,
                 place: op.place,
                 party: Collective::of(op).zip(op.party().map(|mask| self.registers.get(mask)[lane] as u32)),
             }),
-            Step::Barrier { place, .. } => Some(Stand {
+            TapeStep::Barrier { place, .. } => Some(Stand {
                 step,
                 place: *place,
                 party: None,
@@ -242,7 +242,7 @@ impl Runner {
         let mut at: Vec<(&LaneOp, Mask)> = Vec::new();
         for part in &self.parts {
             let lanes = part.active.and(party);
-            if let Step::Together { op, .. } = &tape.steps[part.step]
+            if let TapeStep::Together { op, .. } = &tape.steps[part.step]
                 && !lanes.is_empty()
             {
                 at.push((op, lanes));
@@ -340,7 +340,7 @@ impl Runner {
             return Err(Error::bug("nobody waits"));
         };
         let step = first.step;
-        let Step::Barrier { place, named, .. } = tape.steps[step] else {
+        let TapeStep::Barrier { place, named, .. } = tape.steps[step] else {
             return Err(Error::bug("a sub-group waits at something other than a barrier"));
         };
         let elsewhere = |&lane: &usize| stands[lane].is_none_or(|stand| stand.step != step);
@@ -371,7 +371,7 @@ impl Runner {
             })
         };
         let what = match stands[lane].map(|stand| &tape.steps[stand.step]) {
-            Some(Step::Together { op, .. }) => op.kind.of_sub_group(),
+            Some(TapeStep::Together { op, .. }) => op.kind.of_sub_group(),
             _ => "barrier",
         };
         match (member(lane), member(missing)) {

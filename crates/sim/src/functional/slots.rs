@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::lanes::Slot;
-use super::tape::{ScopeRange, Step};
+use super::tape::{ScopeRange, TapeStep};
 use crate::ir::Kernel;
 
 /// Which slot each value has.
@@ -37,7 +37,7 @@ struct Interval {
 }
 
 /// Assigns slots to the values that the steps name by number.
-pub(super) fn assign(kernel: &Kernel, steps: &[Step], scopes: &[ScopeRange]) -> Assignment {
+pub(super) fn assign(kernel: &Kernel, steps: &[TapeStep], scopes: &[ScopeRange]) -> Assignment {
     let mut assignment = Assignment {
         slots: vec![Slot(0); kernel.values.len()],
         count: 0,
@@ -93,7 +93,7 @@ fn assign_fixed(kernel: &Kernel, assignment: &mut Assignment) -> Vec<bool> {
     is_fixed
 }
 
-fn intervals(values: usize, steps: &[Step], scopes: &[ScopeRange]) -> Vec<Option<Interval>> {
+fn intervals(values: usize, steps: &[TapeStep], scopes: &[ScopeRange]) -> Vec<Option<Interval>> {
     let mut intervals: Vec<Option<Interval>> = vec![None; values];
     for scope in scopes {
         for slot in scope.results.iter().chain(&scope.params) {

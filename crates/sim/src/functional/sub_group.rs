@@ -21,7 +21,7 @@
 use super::lane_op::LaneOp;
 use super::lanes::{Lanes, Mask, Registers, Slot};
 use super::parts::{Next, Part};
-use super::tape::{Step, Tape};
+use super::tape::{Tape, TapeStep};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Kernel, Place};
@@ -265,20 +265,20 @@ impl Runner {
         loop {
             self.steps += 1;
             match &tape.steps[step] {
-                Step::Op(op) => {
+                TapeStep::Op(op) => {
                     self.execute(op, group, observer)?;
                     step += 1;
                 }
-                Step::Touch(op) => {
+                TapeStep::Touch(op) => {
                     observer.op(op, &self.registers, self.active, &self.sub_group, group);
                     group.touch(op, &mut self.registers, &self.sub_group, self.active)?;
                     step += 1;
                 }
-                Step::Skip(count) => {
+                TapeStep::Skip(count) => {
                     self.steps += count - 1;
                     step += 1;
                 }
-                Step::Together { op, outside } => {
+                TapeStep::Together { op, outside } => {
                     if let Some(mask) = op.party() {
                         let masks = self.registers.get(mask);
                         group.are_in_their_parties(op, masks, &self.sub_group, self.active)?;
@@ -294,7 +294,7 @@ impl Runner {
                         step += 1;
                     }
                 }
-                Step::Assign(moves) => {
+                TapeStep::Assign(moves) => {
                     observer.assign(moves, &self.registers, self.active, &self.sub_group);
                     self.registers.assign(moves, self.active);
                     if group.state.has_products {
@@ -302,12 +302,12 @@ impl Runner {
                     }
                     step += 1;
                 }
-                Step::Open => {
+                TapeStep::Open => {
                     observer.open(step, self.active, &self.sub_group);
                     self.scopes.push(Waiting::default());
                     step += 1;
                 }
-                Step::If { cond, otherwise } => {
+                TapeStep::If { cond, otherwise } => {
                     let holds = self.registers.truth(*cond, self.active);
                     observer.branch(step, holds, self.active.without(holds), &self.sub_group);
                     self.scopes.push(Waiting {
@@ -317,19 +317,22 @@ impl Runner {
                     self.active = holds;
                     step = if holds.is_empty() { *otherwise } else { step + 1 };
                 }
-                Step::Else { .. } | Step::End { .. } | Step::EndLoop { .. } | Step::Finish
+                TapeStep::Else { .. }
+                | TapeStep::End { .. }
+                | TapeStep::EndLoop { .. }
+                | TapeStep::Finish
                     if !self.parts.is_empty()
                         && let Some(behind) = self.gather(step) =>
                 {
                     step = behind;
                 }
-                Step::Else { end } => {
+                TapeStep::Else { end } => {
                     if let Some(scope) = self.scopes.last_mut() {
                         self.active = std::mem::take(&mut scope.otherwise);
                     }
                     step = if self.active.is_empty() { *end } else { step + 1 };
                 }
-                Step::End { first, outside } => {
+                TapeStep::End { first, outside } => {
                     self.active = self.scopes.pop().unwrap_or_default().left;
                     if !self.parts.is_empty() {
                         self.pass(tape, *first, step, group)?;
@@ -340,7 +343,7 @@ impl Runner {
                         step + 1
                     };
                 }
-                Step::EndLoop { body, outside, place } => {
+                TapeStep::EndLoop { body, outside, place } => {
                     if self.steps > limit {
                         let inside = tape.place(*body);
                         // A body without operations of its own is told by the loop around it.
@@ -374,27 +377,27 @@ impl Runner {
                         }
                     }
                 }
-                Step::Break { depth } => {
+                TapeStep::Break { depth } => {
                     observer.jump(step, self.active, &self.sub_group);
                     let left = &mut self.scopes[*depth].left;
                     *left = left.or(std::mem::take(&mut self.active));
                     step += 1;
                 }
-                Step::Continue { depth } => {
+                TapeStep::Continue { depth } => {
                     observer.jump(step, self.active, &self.sub_group);
                     let next = &mut self.scopes[*depth].next;
                     *next = next.or(std::mem::take(&mut self.active));
                     step += 1;
                 }
-                Step::Return => {
+                TapeStep::Return => {
                     observer.jump(step, self.active, &self.sub_group);
                     group.return_(&self.sub_group, self.active)?;
                     self.alive = self.alive.without(self.active);
                     self.active = Mask::NONE;
                     step += 1;
                 }
-                Step::Trap { place } => return Err(group.trapped(&self.sub_group, self.active, *place)),
-                Step::Barrier {
+                TapeStep::Trap { place } => return Err(group.trapped(&self.sub_group, self.active, *place)),
+                TapeStep::Barrier {
                     place,
                     named,
                     outside,
@@ -413,7 +416,7 @@ impl Runner {
                         named: *named,
                     });
                 }
-                Step::Finish => match self.next(tape, group, observer, step)? {
+                TapeStep::Finish => match self.next(tape, group, observer, step)? {
                     Next::Step(behind) => step = behind,
                     Next::Stop(stop) => return Ok(stop),
                 },

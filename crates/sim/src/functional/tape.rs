@@ -27,7 +27,7 @@ use crate::ir::{Kernel, Label, Meeting, Op, OpKind, Place, Region, Value};
 /// A compiled kernel.
 #[derive(Debug)]
 pub(super) struct Tape {
-    pub steps: Vec<Step>,
+    pub steps: Vec<TapeStep>,
     /// How many slots the registers need.
     pub slots: u32,
     /// The initial contents of some slots.
@@ -41,7 +41,7 @@ pub(super) struct Tape {
 
 /// One step. `depth` counts the scopes around, 0 is the outermost.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum TapeStep {
     Op(LaneOp),
     /// An access whose data nobody needs: only its addresses.
     Touch(LaneOp),
@@ -124,7 +124,7 @@ impl Tape {
             has_barriers: false,
         };
         writer.region(&kernel.body);
-        writer.steps.push(Step::Finish);
+        writer.steps.push(TapeStep::Finish);
         writer.return_at_once();
         let Writer {
             mut steps,
@@ -154,7 +154,7 @@ impl Tape {
 impl Tape {
     /// The source of the first operation from a step on.
     pub fn place(&self, step: usize) -> Place {
-        let mut places = self.steps[step..].iter().filter_map(Step::place);
+        let mut places = self.steps[step..].iter().filter_map(TapeStep::place);
         places
             .find(|&place| place != Kernel::NOWHERE)
             .unwrap_or(Kernel::NOWHERE)
@@ -162,7 +162,7 @@ impl Tape {
 
     /// The source of the last operation before a step.
     pub fn place_before(&self, step: usize) -> Place {
-        let mut places = self.steps[..step].iter().rev().filter_map(Step::place);
+        let mut places = self.steps[..step].iter().rev().filter_map(TapeStep::place);
         places
             .find(|&place| place != Kernel::NOWHERE)
             .unwrap_or(Kernel::NOWHERE)
@@ -198,7 +198,7 @@ struct Writer<'k> {
     kernel: &'k Kernel,
     /// What is carried out; none if all is.
     needed: Option<&'k Needed>,
-    steps: Vec<Step>,
+    steps: Vec<TapeStep>,
     scopes: Vec<Scope<'k>>,
     ranges: Vec<ScopeRange>,
     /// Steps in regions that are not closed yet, which name the close.
@@ -218,10 +218,10 @@ impl<'k> Writer<'k> {
         }
         let close = self.steps.len();
         for index in self.unresolved.drain(before..) {
-            if let Step::End { outside, .. }
-            | Step::EndLoop { outside, .. }
-            | Step::Together { outside, .. }
-            | Step::Barrier { outside, .. } = &mut self.steps[index]
+            if let TapeStep::End { outside, .. }
+            | TapeStep::EndLoop { outside, .. }
+            | TapeStep::Together { outside, .. }
+            | TapeStep::Barrier { outside, .. } = &mut self.steps[index]
             {
                 *outside = close;
             }
@@ -231,9 +231,9 @@ impl<'k> Writer<'k> {
     fn op(&mut self, op: &'k Op) {
         match &op.kind {
             OpKind::Block { label, body } => {
-                let first = self.open(*label, op, &[], &[], Step::Open);
+                let first = self.open(*label, op, &[], &[], TapeStep::Open);
                 self.region(body);
-                self.end(Step::End { first, outside: 0 });
+                self.end(TapeStep::End { first, outside: 0 });
             }
             OpKind::Loop {
                 label,
@@ -242,10 +242,10 @@ impl<'k> Writer<'k> {
                 body,
                 ..
             } => {
-                self.open(*label, op, params, initial, Step::Open);
+                self.open(*label, op, params, initial, TapeStep::Open);
                 let start = self.steps.len();
                 self.region(body);
-                self.end(Step::EndLoop {
+                self.end(TapeStep::EndLoop {
                     body: start,
                     outside: 0,
                     place: op.place,
@@ -258,36 +258,36 @@ impl<'k> Writer<'k> {
                 otherwise,
             } => {
                 let cond = virtual_slot(*cond);
-                let first = self.open(*label, op, &[], &[], Step::If { cond, otherwise: 0 });
+                let first = self.open(*label, op, &[], &[], TapeStep::If { cond, otherwise: 0 });
                 self.region(then);
                 let middle = self.steps.len();
-                self.steps[first] = Step::If {
+                self.steps[first] = TapeStep::If {
                     cond,
                     otherwise: middle,
                 };
-                self.steps.push(Step::Else { end: 0 });
+                self.steps.push(TapeStep::Else { end: 0 });
                 self.region(otherwise);
-                let end = self.end(Step::End { first, outside: 0 });
-                self.steps[middle] = Step::Else { end };
+                let end = self.end(TapeStep::End { first, outside: 0 });
+                self.steps[middle] = TapeStep::Else { end };
             }
             OpKind::Break(label, values) => {
                 let depth = self.depth(*label);
                 self.assign(self.scopes[depth].results, values);
                 self.breaks.push((self.steps.len(), self.scopes[depth].range));
-                self.steps.push(Step::Break { depth });
+                self.steps.push(TapeStep::Break { depth });
             }
             OpKind::Continue(label, values) => {
                 let depth = self.depth(*label);
                 self.assign(self.scopes[depth].params, values);
-                self.steps.push(Step::Continue { depth });
+                self.steps.push(TapeStep::Continue { depth });
             }
-            OpKind::Return => self.steps.push(Step::Return),
-            OpKind::Trap => self.steps.push(Step::Trap { place: op.place }),
+            OpKind::Return => self.steps.push(TapeStep::Return),
+            OpKind::Trap => self.steps.push(TapeStep::Trap { place: op.place }),
             // Launches follow each other here: there is nothing to wait for.
             OpKind::Depend(_) => {}
             OpKind::Barrier => {
                 self.has_barriers = true;
-                self.waits(Step::Barrier {
+                self.waits(TapeStep::Barrier {
                     place: op.place,
                     named: None,
                     asks: None,
@@ -296,18 +296,18 @@ impl<'k> Writer<'k> {
             }
             OpKind::GroupVote(_, value) => {
                 self.has_barriers = true;
-                self.waits(Step::Barrier {
+                self.waits(TapeStep::Barrier {
                     place: op.place,
                     named: None,
                     asks: Some(virtual_slot(*value)),
                     outside: 0,
                 });
                 self.steps
-                    .extend(LaneOp::new(self.kernel, op, virtual_slot).map(Step::Op));
+                    .extend(LaneOp::new(self.kernel, op, virtual_slot).map(TapeStep::Op));
             }
             OpKind::Meet(Meeting::Named { number, sub_groups }) => {
                 self.has_barriers = true;
-                self.waits(Step::Barrier {
+                self.waits(TapeStep::Barrier {
                     place: op.place,
                     named: Some((*number, *sub_groups)),
                     asks: None,
@@ -320,12 +320,12 @@ impl<'k> Writer<'k> {
                 };
                 let need = |needed: &Needed| needed.of_op(self.kernel, op);
                 match self.needed.map_or(Need::All, need) {
-                    _ if lane_op.party().is_some() => self.waits(Step::Together {
+                    _ if lane_op.party().is_some() => self.waits(TapeStep::Together {
                         op: lane_op,
                         outside: 0,
                     }),
-                    Need::All => self.steps.push(Step::Op(lane_op)),
-                    Need::Access => self.steps.push(Step::Touch(lane_op)),
+                    Need::All => self.steps.push(TapeStep::Op(lane_op)),
+                    Need::Access => self.steps.push(TapeStep::Touch(lane_op)),
                     Need::Nothing => self.skip(),
                 }
             }
@@ -335,13 +335,13 @@ impl<'k> Writer<'k> {
     /// Counts an operation that is not carried out.
     fn skip(&mut self) {
         match self.steps.last_mut() {
-            Some(Step::Skip(count)) => *count += 1,
-            _ => self.steps.push(Step::Skip(1)),
+            Some(TapeStep::Skip(count)) => *count += 1,
+            _ => self.steps.push(TapeStep::Skip(1)),
         }
     }
 
     /// Writes a step at which lanes may wait while others go on.
-    fn waits(&mut self, step: Step) {
+    fn waits(&mut self, step: TapeStep) {
         self.unresolved.push(self.steps.len());
         self.steps.push(step);
     }
@@ -354,11 +354,11 @@ impl<'k> Writer<'k> {
         breaks.sort_unstable();
         for (at, range) in breaks.into_iter().rev() {
             let mut behind = self.ranges[range].last + 1;
-            while matches!(self.steps.get(behind), Some(Step::Assign(_))) {
+            while matches!(self.steps.get(behind), Some(TapeStep::Assign(_))) {
                 behind += 1;
             }
-            if matches!(self.steps.get(behind), Some(Step::Return)) {
-                self.steps[at] = Step::Return;
+            if matches!(self.steps.get(behind), Some(TapeStep::Return)) {
+                self.steps[at] = TapeStep::Return;
             }
         }
     }
@@ -370,7 +370,7 @@ impl<'k> Writer<'k> {
         op: &'k Op,
         params: &'k [Value],
         initial: &[Value],
-        step: Step,
+        step: TapeStep,
     ) -> usize {
         let first = self.steps.len();
         self.assign(params, initial);
@@ -393,12 +393,12 @@ impl<'k> Writer<'k> {
     }
 
     /// Closes the innermost scope with this step; its index.
-    fn end(&mut self, step: Step) -> usize {
+    fn end(&mut self, step: TapeStep) -> usize {
         let end = self.steps.len();
         let mut unfinished = self.ranges.iter_mut().rev();
         if let Some(range) = unfinished.find(|range| range.last == usize::MAX) {
             range.last = end;
-            range.is_loop = matches!(step, Step::EndLoop { .. });
+            range.is_loop = matches!(step, TapeStep::EndLoop { .. });
         }
         self.steps.push(step);
         self.unresolved.push(end);
@@ -419,7 +419,7 @@ impl<'k> Writer<'k> {
                 .filter(|(to, _)| self.needed.is_none_or(|needed| needed.has(*to)));
             let needed = needed.map(|&(to, from)| (virtual_slot(to), virtual_slot(from)));
             // It is a step, even if it moves nothing.
-            self.steps.push(Step::Assign(needed.collect()));
+            self.steps.push(TapeStep::Assign(needed.collect()));
         }
     }
 
@@ -430,12 +430,12 @@ impl<'k> Writer<'k> {
     }
 }
 
-impl Step {
+impl TapeStep {
     /// Where it was written, if it does something itself.
     fn place(&self) -> Option<Place> {
         match self {
-            Step::Op(op) | Step::Touch(op) | Step::Together { op, .. } => Some(op.place),
-            Step::Barrier { place, .. } | Step::Trap { place } => Some(*place),
+            TapeStep::Op(op) | TapeStep::Touch(op) | TapeStep::Together { op, .. } => Some(op.place),
+            TapeStep::Barrier { place, .. } | TapeStep::Trap { place } => Some(*place),
             _ => None,
         }
     }
@@ -443,7 +443,7 @@ impl Step {
     /// The vote at a barrier, if there is one.
     pub fn asks(&self) -> Option<Slot> {
         match self {
-            Step::Barrier { asks, .. } => *asks,
+            TapeStep::Barrier { asks, .. } => *asks,
             _ => None,
         }
     }
@@ -456,10 +456,10 @@ impl Step {
     /// Calls `map` on each slot that the step reads or writes.
     pub fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
         match self {
-            Step::Op(op) | Step::Touch(op) | Step::Together { op, .. } => op.map_slots(map),
-            Step::If { cond, .. } => map(cond),
-            Step::Barrier { asks: Some(slot), .. } => map(slot),
-            Step::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {
+            TapeStep::Op(op) | TapeStep::Touch(op) | TapeStep::Together { op, .. } => op.map_slots(map),
+            TapeStep::If { cond, .. } => map(cond),
+            TapeStep::Barrier { asks: Some(slot), .. } => map(slot),
+            TapeStep::Assign(moves) => moves.iter_mut().for_each(|(to, from)| {
                 map(to);
                 map(from);
             }),

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::access::Direction;
 use super::cost::{Costs, Pipe};
-use crate::back::machine::{Class, Control, Instruction, MachineProgram, MatrixUnit, RegisterList, Step};
+use crate::back::machine::{
+    Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
+};
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
@@ -20,8 +22,8 @@ fn flow(program: &MachineProgram) -> Flow<'_> {
     };
     for step in &program.steps {
         match step {
-            Step::Op(op) => flow.ops.push(op),
-            Step::Assign(pairs) => flow.moves.extend_from_slice(pairs),
+            InstructionStep::Op(op) => flow.ops.push(op),
+            InstructionStep::Assign(pairs) => flow.moves.extend_from_slice(pairs),
         }
     }
     for instruction in &program.instructions {
@@ -189,7 +191,7 @@ impl Code {
         let mut steps = Vec::with_capacity(program.steps.len());
         for step in &program.steps {
             steps.push(match step {
-                Step::Op(op) => {
+                InstructionStep::Op(op) => {
                     let need = match with_results {
                         true => Need::All,
                         false => needed.of_op(&program.kernel, op),
@@ -197,7 +199,7 @@ impl Code {
                     LaneOp::new(&program.kernel, op, |value| slots.of(value))
                         .map_or(CodedStep::Nothing, |op| CodedStep::Op(op, need))
                 }
-                Step::Assign(pairs) => CodedStep::Assign(
+                InstructionStep::Assign(pairs) => CodedStep::Assign(
                     pairs
                         .iter()
                         .filter(|&&(to, _)| with_results || needed.has(to))
@@ -513,7 +515,7 @@ fn action(
             Some(Action::Product { complete })
         }
         Class::Prefetch => find(|kind| matches!(kind, LaneOpKind::Prefetch { .. })).and_then(|step| {
-            let Step::Op(op) = &program.steps[step as usize] else {
+            let InstructionStep::Op(op) = &program.steps[step as usize] else {
                 return None;
             };
             let OpKind::Prefetch { bytes, hint, .. } = op.kind else {

@@ -12,7 +12,7 @@
 
 use std::mem::{Discriminant, discriminant};
 
-use crate::back::machine::{MachineProgram, Step};
+use crate::back::machine::{InstructionStep, MachineProgram};
 use crate::ir::{LoadId, OpKind, Place, Value};
 
 /// Cycles from one look at the progress to the next.
@@ -335,7 +335,7 @@ fn uses_of(program: &MachineProgram, loads: &[LoadId]) -> Vec<Use> {
     let mut given: Vec<Value> = Vec::new();
     let mut uses: Vec<Use> = Vec::new();
     for step in &program.steps {
-        if let Step::Op(op) = step
+        if let InstructionStep::Op(op) = step
             && let OpKind::Load { id, .. } = op.kind
             && loads.contains(&id)
         {
@@ -347,14 +347,14 @@ fn uses_of(program: &MachineProgram, loads: &[LoadId]) -> Vec<Use> {
     while let Some(&value) = given.get(at) {
         for step in &program.steps {
             match step {
-                Step::Assign(pairs) => {
+                InstructionStep::Assign(pairs) => {
                     for &(to, from) in pairs {
                         if from == value && !given.contains(&to) {
                             given.push(to);
                         }
                     }
                 }
-                Step::Op(op) => {
+                InstructionStep::Op(op) => {
                     let mut is_used = false;
                     op.kind.for_each_operand(|operand| is_used |= operand == value);
                     let key = (op.place, discriminant(&op.kind));
@@ -393,9 +393,9 @@ impl<'p> Follower<'p> {
             Some(pace) => uses_of(program, &pace.loads),
             None => Vec::new(),
         };
-        let is_use = |step: &Step| match step {
-            Step::Op(op) => uses.contains(&(op.place, discriminant(&op.kind))),
-            Step::Assign(_) => false,
+        let is_use = |step: &InstructionStep| match step {
+            InstructionStep::Op(op) => uses.contains(&(op.place, discriminant(&op.kind))),
+            InstructionStep::Assign(_) => false,
         };
         let instructions = program.instructions.iter().enumerate();
         let watched = instructions.filter_map(|(at, instruction)| {

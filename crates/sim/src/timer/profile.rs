@@ -6,7 +6,7 @@
 use super::code::{Code, Coded};
 use super::cost::Pipe;
 use super::stalls::{InstructionProfile, StallReason};
-use crate::back::machine::{Class, Control, Instruction, MachineProgram, Register, Step};
+use crate::back::machine::{Class, Control, Instruction, InstructionStep, MachineProgram, Register};
 use crate::ir::{LoadId, OpKind, Place, Space};
 use crate::memory::MemoryCounters;
 use crate::model::DeviceModel;
@@ -177,11 +177,11 @@ pub(super) fn load_of(program: &MachineProgram, instruction: &Instruction) -> Op
         _ => return None,
     }
     program.steps_of(instruction).iter().find_map(|step| match step {
-        Step::Op(op) => match op.kind {
+        InstructionStep::Op(op) => match op.kind {
             OpKind::Load { id, .. } | OpKind::Copy { id, .. } => Some(id),
             _ => None,
         },
-        Step::Assign(_) => None,
+        InstructionStep::Assign(_) => None,
     })
 }
 

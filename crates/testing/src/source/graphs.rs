@@ -30,7 +30,7 @@ const TRIED: usize = 24;
 
 /// What a block does.
 #[derive(Clone, Debug)]
-enum Step {
+enum GraphStatement {
     /// `r[to] = r[a] op r[b]`
     Compute { to: usize, op: u64, a: usize, b: usize },
     /// `r[to] = constant`
@@ -68,7 +68,7 @@ enum End {
 
 #[derive(Clone, Debug)]
 struct Block {
-    steps: Vec<Step>,
+    statements: Vec<GraphStatement>,
     /// A counter that goes on here.
     counts: Option<(usize, u32)>,
     end: End,
@@ -90,19 +90,19 @@ struct Writer<'r> {
 }
 
 impl Writer<'_> {
-    fn steps(&mut self, counter: Option<usize>) -> Vec<Step> {
+    fn statements(&mut self, counter: Option<usize>) -> Vec<GraphStatement> {
         let register = |random: &mut Random| random.below(REGISTERS) as usize;
-        let mut steps = Vec::new();
+        let mut statements = Vec::new();
         for _ in 0..self.random.between(0, 3) {
             let to = register(self.random);
-            steps.push(match self.random.below(10) {
-                0 => Step::Constant {
+            statements.push(match self.random.below(10) {
+                0 => GraphStatement::Constant {
                     to,
                     constant: self.random.below(64) as u32,
                 },
                 1 | 2 => match counter {
-                    Some(counter) => Step::Counter { to, counter },
-                    None => Step::Constant { to, constant: 7 },
+                    Some(counter) => GraphStatement::Counter { to, counter },
+                    None => GraphStatement::Constant { to, constant: 7 },
                 },
                 3..7 => {
                     let at = match counter {
@@ -110,9 +110,9 @@ impl Writer<'_> {
                         _ => Address::Masked(register(self.random)),
                     };
                     let array = self.random.below(INPUTS);
-                    Step::Load { to, array, at }
+                    GraphStatement::Load { to, array, at }
                 }
-                _ => Step::Compute {
+                _ => GraphStatement::Compute {
                     to,
                     op: self.random.below(3),
                     a: register(self.random),
@@ -120,7 +120,7 @@ impl Writer<'_> {
                 },
             });
         }
-        steps
+        statements
     }
 
     fn test(&mut self, counter: Option<usize>) -> Test {
@@ -136,9 +136,9 @@ impl Writer<'_> {
         }
     }
 
-    fn push(&mut self, steps: Vec<Step>, end: End) -> usize {
+    fn push(&mut self, statements: Vec<GraphStatement>, end: End) -> usize {
         self.blocks.push(Block {
-            steps,
+            statements,
             counts: None,
             end,
         });
@@ -164,15 +164,15 @@ impl Writer<'_> {
                 true => Some(counter),
                 false => outer,
             };
-            let mut steps = self.steps(around.or(Some(counter)));
+            let mut statements = self.statements(around.or(Some(counter)));
             if number == 0 {
                 // Registers that no iteration takes from the one before.
                 for to in 0..self.random.between(1, 3) as usize {
                     let constant = self.random.below(64) as u32;
-                    steps.push(match self.random.below(3) {
-                        0 => Step::Counter { to, counter },
-                        1 => Step::Constant { to, constant },
-                        _ => Step::Load {
+                    statements.push(match self.random.below(3) {
+                        0 => GraphStatement::Counter { to, counter },
+                        1 => GraphStatement::Constant { to, constant },
+                        _ => GraphStatement::Load {
                             to,
                             array: self.random.below(INPUTS),
                             at: Address::Counter(counter),
@@ -180,7 +180,7 @@ impl Writer<'_> {
                     });
                 }
             }
-            members.push((self.push(steps, End::Done), number));
+            members.push((self.push(statements, End::Done), number));
             if depth > 0 && self.random.chance(20) {
                 let inner = self.looped(depth - 1, Some(counter));
                 // The inner loop's way out is the next block; the one before leads into it.
@@ -235,10 +235,10 @@ fn graph(random: &mut Random) -> Graph {
         blocks: Vec::new(),
         counters: 0,
     };
-    let begin = writer.steps(None);
+    let begin = writer.statements(None);
     writer.push(begin, End::Jump(1));
     writer.looped(1, None);
-    let between = writer.steps(None);
+    let between = writer.statements(None);
     let done = writer.blocks.len() + 1;
     writer.push(between, End::Jump(done));
     writer.push(Vec::new(), End::Done);
@@ -299,15 +299,15 @@ fn text(graph: &Graph, name: &str) -> String {
     let resets = resets(graph);
     for (number, block) in graph.blocks.iter().enumerate() {
         let _ = writeln!(text, "B{number}:");
-        for step in &block.steps {
-            let _ = match step {
-                Step::Compute { to, op, a, b } => {
+        for statement in &block.statements {
+            let _ = match statement {
+                GraphStatement::Compute { to, op, a, b } => {
                     let op = ["add.u32", "xor.b32", "mul.lo.u32"][*op as usize];
                     writeln!(text, "{op} %r{to}, %r{a}, %r{b};")
                 }
-                Step::Constant { to, constant } => writeln!(text, "mov.u32 %r{to}, {constant};"),
-                Step::Counter { to, counter } => writeln!(text, "mov.u32 %r{to}, %i{counter};"),
-                Step::Load { to, array, at } => {
+                GraphStatement::Constant { to, constant } => writeln!(text, "mov.u32 %r{to}, {constant};"),
+                GraphStatement::Counter { to, counter } => writeln!(text, "mov.u32 %r{to}, %i{counter};"),
+                GraphStatement::Load { to, array, at } => {
                     let base = 2 + 2 * array;
                     let _ = match at {
                         Address::Masked(register) => {
@@ -379,9 +379,9 @@ fn meaning(graph: &Graph, resets: &[Vec<usize>], launch: &Launch, item: u32) -> 
     let mut at = 0;
     for _ in 0..FUEL {
         let block = &graph.blocks[at];
-        for step in &block.steps {
-            match *step {
-                Step::Compute { to, op, a, b } => {
+        for statement in &block.statements {
+            match *statement {
+                GraphStatement::Compute { to, op, a, b } => {
                     let (a, b) = (registers[a], registers[b]);
                     registers[to] = match op {
                         0 => a.wrapping_add(b),
@@ -389,9 +389,9 @@ fn meaning(graph: &Graph, resets: &[Vec<usize>], launch: &Launch, item: u32) -> 
                         _ => a.wrapping_mul(b),
                     };
                 }
-                Step::Constant { to, constant } => registers[to] = constant,
-                Step::Counter { to, counter } => registers[to] = counters[counter],
-                Step::Load { to, array, at } => {
+                GraphStatement::Constant { to, constant } => registers[to] = constant,
+                GraphStatement::Counter { to, counter } => registers[to] = counters[counter],
+                GraphStatement::Load { to, array, at } => {
                     let index = match at {
                         Address::Masked(register) => registers[register] & (LENGTH as u32 - 1),
                         Address::Counter(counter) => counters[counter],

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::instead::{Remedy, instead};
 use super::profiler::Profiled;
-use super::steps::{Answer, Case, Step, procedure};
+use super::steps::{Answer, Case, ChecklistStep, procedure};
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
@@ -28,7 +28,7 @@ pub struct Advice {
     /// Time of the plain kernel, in nanoseconds.
     pub time_ns: f64,
     /// The procedure, question by question.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ChecklistStep>,
     /// The possible remedies, the cheapest first; empty if no plan could be tried.
     pub choices: Vec<Choice>,
     /// Why the launch shows little of the kernel, a sentence each.
@@ -298,7 +298,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
 }
 
 /// The verdict if no plan could be tried: the documents' statement on such answers.
-fn by_procedure(steps: &[Step], evidence: &Evidence) -> (Verdict, String) {
+fn by_procedure(steps: &[ChecklistStep], evidence: &Evidence) -> (Verdict, String) {
     // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
     let required = &steps[..2];
     if let Some(no) = required.iter().find(|step| step.answer == Answer::No) {

@@ -27,5 +27,5 @@ pub use crate::evidence::{
 pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
 pub use instead::{Remedy, instead};
-pub use steps::{Answer, Case, Measure, Step, procedure};
+pub use steps::{Answer, Case, ChecklistStep, Measure, procedure};
 pub use text::text;

@@ -13,7 +13,7 @@ use crate::report::run::{bandwidth, filling, flying, sentence};
 
 /// One question and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct ChecklistStep {
     /// The question.
     pub question: &'static str,
     /// Its answer.
@@ -74,7 +74,7 @@ const SIZEABLE: f64 = 8.0;
 const REGISTERS: u32 = 8;
 
 /// Every step of the procedure, in the documents' order.
-pub fn procedure(case: &Case<'_>) -> Vec<Step> {
+pub fn procedure(case: &Case<'_>) -> Vec<ChecklistStep> {
     vec![
         bandwidth_to_spare(case),
         waits_for_loads(case),
@@ -88,13 +88,13 @@ pub fn procedure(case: &Case<'_>) -> Vec<Step> {
     ]
 }
 
-fn step(question: &'static str, found: Option<(bool, String)>, unknown: &str) -> Step {
+fn step(question: &'static str, found: Option<(bool, String)>, unknown: &str) -> ChecklistStep {
     let (answer, finding) = match found {
         Some((true, finding)) => (Answer::Yes, finding),
         Some((false, finding)) => (Answer::No, finding),
         None => (Answer::Unknown, unknown.to_owned()),
     };
-    Step {
+    ChecklistStep {
         question,
         answer,
         finding,
@@ -103,20 +103,20 @@ fn step(question: &'static str, found: Option<(bool, String)>, unknown: &str) ->
     }
 }
 
-impl Step {
-    fn at(mut self, place: Option<&str>) -> Step {
+impl ChecklistStep {
+    fn at(mut self, place: Option<&str>) -> ChecklistStep {
         self.place = place.filter(|place| !place.is_empty()).map(str::to_owned);
         self
     }
 
-    fn with(mut self, name: &'static str, value: Option<f64>, unit: &'static str) -> Step {
+    fn with(mut self, name: &'static str, value: Option<f64>, unit: &'static str) -> ChecklistStep {
         self.evidence
             .extend(value.map(|value| Measure { name, value, unit }));
         self
     }
 }
 
-fn bandwidth_to_spare(case: &Case<'_>) -> Step {
+fn bandwidth_to_spare(case: &Case<'_>) -> ChecklistStep {
     let evidence = case.evidence;
     let found = bandwidth(evidence)
         .zip(evidence.bandwidth_used())
@@ -148,7 +148,7 @@ fn is_scattered(case: &Case<'_>) -> bool {
     scattered > 0.5 * all
 }
 
-fn waits_for_loads(case: &Case<'_>) -> Step {
+fn waits_for_loads(case: &Case<'_>) -> ChecklistStep {
     let load = case
         .profile
         .and_then(|profile| profile.loads.first())
@@ -198,7 +198,7 @@ fn waits_for_loads(case: &Case<'_>) -> Step {
     )
 }
 
-fn in_a_sizeable_loop(case: &Case<'_>) -> Step {
+fn in_a_sizeable_loop(case: &Case<'_>) -> ChecklistStep {
     let main = case.profile.and_then(Profile::main_loop);
     // An iteration of an unrolled loop is several of the source's.
     let of_the_source = main.map_or(1, |main| {
@@ -250,7 +250,7 @@ fn in_a_sizeable_loop(case: &Case<'_>) -> Step {
     )
 }
 
-fn independent(case: &Case<'_>) -> Step {
+fn independent(case: &Case<'_>) -> ChecklistStep {
     let main = case.profile.and_then(Profile::main_loop);
     let of_main = |load: &&LoopLoad| main.is_none_or(|main| load.loop_place == main.place);
     let waited = |load: &LoopLoad| {
@@ -308,7 +308,7 @@ fn independent(case: &Case<'_>) -> Step {
     .at(load.map(|load| load.place.as_str()))
 }
 
-fn registers_to_spare(case: &Case<'_>) -> Step {
+fn registers_to_spare(case: &Case<'_>) -> ChecklistStep {
     let resources = case.profile.and_then(|profile| profile.resources);
     let found = resources.map(|own| {
         let spare = own.registers_possible.saturating_sub(own.registers);
@@ -335,7 +335,7 @@ fn registers_to_spare(case: &Case<'_>) -> Step {
     )
 }
 
-fn shared_memory_to_spare(case: &Case<'_>) -> Step {
+fn shared_memory_to_spare(case: &Case<'_>) -> ChecklistStep {
     let resources = case.profile.and_then(|profile| profile.resources);
     // Room for a ring of four iterations of the widest load.
     let element = case
@@ -371,7 +371,7 @@ fn shared_memory_to_spare(case: &Case<'_>) -> Step {
     )
 }
 
-fn larger_than_the_cache(case: &Case<'_>) -> Step {
+fn larger_than_the_cache(case: &Case<'_>) -> ChecklistStep {
     let cache = case.profile.and_then(|profile| profile.cache.as_ref());
     let found = cache.map(|cache| {
         let found = format!("{} hit rate {}", cache.name, percent(cache.hits));
@@ -399,7 +399,7 @@ fn larger_than_the_cache(case: &Case<'_>) -> Step {
     .with("hit rate", cache.map(|cache| 100.0 * cache.hits), "%")
 }
 
-fn too_little_in_flight(case: &Case<'_>) -> Step {
+fn too_little_in_flight(case: &Case<'_>) -> ChecklistStep {
     let known = case.evidence.in_flight();
     let found = known.map(|(in_flight, needed)| (in_flight < 0.8 * needed, flying(in_flight, needed)));
     step(
@@ -411,7 +411,7 @@ fn too_little_in_flight(case: &Case<'_>) -> Step {
     .with("bandwidth × latency", known.map(|(_, needed)| needed), "bytes")
 }
 
-fn too_few_sub_groups(case: &Case<'_>) -> Step {
+fn too_few_sub_groups(case: &Case<'_>) -> ChecklistStep {
     let evidence = case.evidence;
     let found = evidence
         .occupancy()

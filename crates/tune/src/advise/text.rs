@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Advice, Answer, Choice, Step};
+use super::{Advice, Answer, ChecklistStep, Choice};
 use crate::evidence::Bounds;
 use crate::names;
 use crate::report::columns::{Columns, broken, on_one_line};
@@ -73,7 +73,7 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
     text
 }
 
-fn one_step(step: &Step, columns: Columns) -> String {
+fn one_step(step: &ChecklistStep, columns: Columns) -> String {
     let answer = match step.answer {
         Answer::Yes => "yes",
         Answer::No => "no",

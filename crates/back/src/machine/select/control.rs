@@ -9,7 +9,7 @@ use cranelift_entity::EntitySet;
 
 use super::super::draft::{Draft, Virtual};
 use super::super::matrix;
-use super::super::program::{Class, Control, Step};
+use super::super::program::{Class, Control, InstructionStep};
 use super::super::target::Family;
 use super::{Scope, Selector};
 use crate::ir::{Label, Op, OpKind, Place, Region, Value};
@@ -412,11 +412,11 @@ fn leaves(region: &Region, own: Label) -> bool {
 }
 
 /// The step that passes values, if there are any.
-fn steps_of(mut assign: Vec<(Value, Value)>) -> Vec<Step> {
+fn steps_of(mut assign: Vec<(Value, Value)>) -> Vec<InstructionStep> {
     assign.retain(|(to, from)| to != from);
     if assign.is_empty() {
         Vec::new()
     } else {
-        vec![Step::Assign(assign)]
+        vec![InstructionStep::Assign(assign)]
     }
 }

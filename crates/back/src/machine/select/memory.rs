@@ -1,7 +1,7 @@
 //! Loads, stores, asynchronous copies and their tokens, hints, barriers; atomics and exchanges.
 
 use super::super::draft::{Draft, Location, MemoryUse, Virtual};
-use super::super::program::{Class, Share, Step};
+use super::super::program::{Class, InstructionStep, Share};
 use super::super::{matrix, quads};
 use super::Selector;
 use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
@@ -9,7 +9,7 @@ use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, OpaqueOperan
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
     pub fn memory(&mut self, op: &Op) {
-        let step = Step::Op(op.clone());
+        let step = InstructionStep::Op(op.clone());
         match &op.kind {
             OpKind::Load { ptr, cache, .. } => {
                 let space = self.space(*ptr);
@@ -299,7 +299,7 @@ impl Selector<'_, '_> {
         uses.sort_unstable();
         uses.dedup();
         Draft {
-            steps: vec![Step::Op(op.clone())],
+            steps: vec![InstructionStep::Op(op.clone())],
             guard,
             uses,
             memory,

@@ -6,7 +6,7 @@
 
 use super::super::arithmetic::{Cost, cost, select_recipe};
 use super::super::draft::{Draft, Virtual};
-use super::super::program::{Class, Guard, Step};
+use super::super::program::{Class, Guard, InstructionStep};
 use super::Selector;
 use super::moves::passed;
 use crate::ir::{Op, OpKind, Region, Type, Value};
@@ -128,7 +128,7 @@ impl Selector<'_, '_> {
                 results: vec![result],
                 place: op.place,
             };
-            let step = Step::Op(chosen);
+            let step = InstructionStep::Op(chosen);
             let is_token = self.facts.kernel.ty(result) == Type::Token;
             if let (Some(register), false) = (shared[at], is_token) {
                 self.registers[result] = vec![register];

@@ -6,7 +6,7 @@ use super::{Call, Expander, Open};
 use crate::error::{Error, Result};
 use crate::ir::{Type, limits};
 use crate::middle::flow::{Block, End};
-use crate::spirv::body::{Operand, Step, What};
+use crate::spirv::body::{BlockStep, Operand, What};
 use crate::spirv::words::Instruction;
 
 impl<'w> Expander<'_, 'w> {
@@ -54,7 +54,7 @@ impl<'w> Expander<'_, 'w> {
         let line = call.line;
         for (position, &(number, to)) in chain.iter().enumerate() {
             let register = self.register(Type::Bool)?;
-            let step = Step {
+            let step = BlockStep {
                 what: What::Case(register, selector, number),
                 reads: self
                     .body

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::options::Options;
 use super::super::requests::Noted;
 use super::super::run::CompiledKernel;
-use super::super::tape::Step;
+use super::super::tape::TapeStep;
 use super::Case;
 use super::reference::Interpreter;
 use crate::ir::{
@@ -355,7 +355,7 @@ fn steps_and_requests_are_the_same_without_most_arithmetic() {
         let whole = asked(&CompiledKernel::new(Arc::clone(&case.kernel)), noted);
         let addresses = CompiledKernel::of_addresses(Arc::clone(&case.kernel));
         let steps = addresses.tape().steps.iter();
-        skipped += steps.filter(|step| matches!(step, Step::Skip(_))).count();
+        skipped += steps.filter(|step| matches!(step, TapeStep::Skip(_))).count();
         assert!(
             whole == asked(&addresses, noted),
             "seed {seed}:\n{}",

@@ -14,7 +14,7 @@ use crate::ir::Array;
 
 /// An instruction of a warp group.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum WgmmaInstruction {
     /// `wgmma.fence`: registers that were written may be used by products.
     Fence,
     /// `wgmma.mma_async`.
@@ -73,7 +73,7 @@ pub enum Adds {
     If(usize, bool),
 }
 
-impl Step {
+impl WgmmaInstruction {
     /// The instruction of a text with these numbers of results and operands, and the array that each operand leads into; nothing
     /// if it is none that can be run.
     pub fn read(
@@ -81,16 +81,23 @@ impl Step {
         results: usize,
         operands: usize,
         array: impl Fn(usize) -> Option<Array>,
-    ) -> Option<Step> {
+    ) -> Option<WgmmaInstruction> {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         let words: Vec<&str> = name.split('.').collect();
         Some(match words[..] {
-            ["wgmma", "fence", "sync", "aligned"] => Step::Fence,
-            ["wgmma", "commit_group", "sync", "aligned"] => Step::Commit,
-            ["wgmma", "wait_group", "sync", "aligned"] => Step::Wait(rest.trim().parse().ok()?),
-            ["wgmma", "mma_async", "sync", "aligned", shape, ref kinds @ ..] => Step::Product(Box::new(
-                product(name, shape, kinds, &parts(rest), (results, operands), array)?,
-            )),
+            ["wgmma", "fence", "sync", "aligned"] => WgmmaInstruction::Fence,
+            ["wgmma", "commit_group", "sync", "aligned"] => WgmmaInstruction::Commit,
+            ["wgmma", "wait_group", "sync", "aligned"] => WgmmaInstruction::Wait(rest.trim().parse().ok()?),
+            ["wgmma", "mma_async", "sync", "aligned", shape, ref kinds @ ..] => {
+                WgmmaInstruction::Product(Box::new(product(
+                    name,
+                    shape,
+                    kinds,
+                    &parts(rest),
+                    (results, operands),
+                    array,
+                )?))
+            }
             _ => return None,
         })
     }
@@ -226,13 +233,13 @@ fn product(
 mod tests {
     use super::*;
 
-    fn read(text: &str, results: usize, operands: usize) -> Option<Step> {
-        Step::read(text, results, operands, |_| None)
+    fn read(text: &str, results: usize, operands: usize) -> Option<WgmmaInstruction> {
+        WgmmaInstruction::read(text, results, operands, |_| None)
     }
 
     fn product(text: &str, results: usize, operands: usize) -> Product {
         match read(text, results, operands) {
-            Some(Step::Product(product)) => *product,
+            Some(WgmmaInstruction::Product(product)) => *product,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -278,9 +285,18 @@ mod tests {
 
     #[test]
     fn the_others_of_a_warp_group_are_known() {
-        assert_eq!(read("wgmma.fence.sync.aligned", 0, 0), Some(Step::Fence));
-        assert_eq!(read("wgmma.commit_group.sync.aligned", 0, 0), Some(Step::Commit));
-        assert_eq!(read("wgmma.wait_group.sync.aligned 3", 0, 0), Some(Step::Wait(3)));
+        assert_eq!(
+            read("wgmma.fence.sync.aligned", 0, 0),
+            Some(WgmmaInstruction::Fence)
+        );
+        assert_eq!(
+            read("wgmma.commit_group.sync.aligned", 0, 0),
+            Some(WgmmaInstruction::Commit)
+        );
+        assert_eq!(
+            read("wgmma.wait_group.sync.aligned 3", 0, 0),
+            Some(WgmmaInstruction::Wait(3))
+        );
     }
 
     #[test]

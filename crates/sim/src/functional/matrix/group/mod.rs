@@ -9,7 +9,7 @@ mod descriptor;
 mod instruction;
 
 pub use arrays::array_of;
-pub use instruction::{Product, Step};
+pub use instruction::{Product, WgmmaInstruction};
 
 use super::super::access::Location;
 use super::super::address::array_address;
@@ -36,7 +36,7 @@ impl WorkGroup<'_> {
     /// A lane or a sub-group is missing, a factor cannot be read, or something in flight is used.
     pub(in crate::functional) fn group_step(
         &mut self,
-        step: &Step,
+        instruction: &WgmmaInstruction,
         run: &Run<'_>,
         registers: &mut Registers,
     ) -> Result<()> {
@@ -47,17 +47,17 @@ impl WorkGroup<'_> {
             self.all_are_here("step of a warp group", run.sub_group, run.mask, run.place)?;
             self.is_in_a_warp_group(run)?;
         }
-        match step {
-            Step::Product(product) => self.product(product, run, registers),
-            Step::Fence => {
+        match instruction {
+            WgmmaInstruction::Product(product) => self.product(product, run, registers),
+            WgmmaInstruction::Fence => {
                 self.flight(run.sub_group.number(), |flight| flight.has_fenced = true);
                 Ok(())
             }
-            Step::Commit => {
+            WgmmaInstruction::Commit => {
                 self.flight(run.sub_group.number(), |flight| flight.commit());
                 Ok(())
             }
-            Step::Wait(left) => {
+            WgmmaInstruction::Wait(left) => {
                 self.wait_for_products(run.sub_group.number(), *left);
                 Ok(())
             }

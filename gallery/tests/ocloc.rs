@@ -20,7 +20,7 @@ use headstart::tune::search::main_loads;
 use headstart_gallery::kernels;
 use headstart_testing::ocloc::Ocloc;
 use headstart_testing::spilled;
-use headstart_testing::xe::{self, Kind, Message, Profile};
+use headstart_testing::xe::{self, InstructionKind, Message, Profile};
 use rayon::prelude::*;
 
 /// Kernels that CI compares.
@@ -41,7 +41,7 @@ struct Compared {
 }
 
 /// What a message does, and to how many bytes of a work-item: none are its own where the whole sub-group asks for the same.
-fn message(program: &MachineProgram, instruction: &Instruction, kind: Kind) -> Message {
+fn message(program: &MachineProgram, instruction: &Instruction, kind: InstructionKind) -> Message {
     let hinted = || {
         program.steps_of(instruction).iter().find_map(|step| match step {
             InstructionStep::Op(op) => match op.kind {
@@ -67,7 +67,7 @@ fn message(program: &MachineProgram, instruction: &Instruction, kind: Kind) -> M
 
 /// Meetings of a work-group are a fence or two and a message to the gateway: one, as are fences behind each other.
 fn meetings_as_one(profile: &mut Profile) {
-    let is_meeting = |message: &Message| message.kind == Kind::Other && message.bytes == 0;
+    let is_meeting = |message: &Message| message.kind == InstructionKind::Other && message.bytes == 0;
     for messages in profile.loops.iter_mut().chain([&mut profile.messages]) {
         messages.dedup_by(|next, before| is_meeting(next) && is_meeting(before));
         messages
@@ -78,9 +78,9 @@ fn meetings_as_one(profile: &mut Profile) {
     let others = profile
         .messages
         .iter()
-        .filter(|message| message.kind == Kind::Other)
+        .filter(|message| message.kind == InstructionKind::Other)
         .count();
-    profile.counts.insert(Kind::Other, others as u32);
+    profile.counts.insert(InstructionKind::Other, others as u32);
 }
 
 /// The profile of one of our programs, for sub-groups of a size.
@@ -94,19 +94,19 @@ fn profile(program: &MachineProgram, sub_group: u32) -> Profile {
                 None
             }
             Class::Int32 | Class::Int64 | Class::IntMultiply | Class::Convert | Class::Shuffle => {
-                Some(Kind::Integer)
+                Some(InstructionKind::Integer)
             }
-            Class::Fp32 | Class::Fp64 | Class::Fp16 => Some(Kind::Float),
-            Class::Special => Some(Kind::Math),
-            Class::Branch | Class::Reconverge => Some(Kind::Control),
-            Class::Load { .. } => Some(Kind::Load),
-            Class::Store { .. } => Some(Kind::Store),
-            Class::Prefetch => Some(Kind::Hint),
+            Class::Fp32 | Class::Fp64 | Class::Fp16 => Some(InstructionKind::Float),
+            Class::Special => Some(InstructionKind::Math),
+            Class::Branch | Class::Reconverge => Some(InstructionKind::Control),
+            Class::Load { .. } => Some(InstructionKind::Load),
+            Class::Store { .. } => Some(InstructionKind::Store),
+            Class::Prefetch => Some(InstructionKind::Hint),
             Class::AsyncCopy { .. }
             | Class::Atomic { .. }
             | Class::Fence
             | Class::Barrier
-            | Class::Matrix { .. } => Some(Kind::Other),
+            | Class::Matrix { .. } => Some(InstructionKind::Other),
         };
         if let Some(kind) = kind {
             *profile.counts.entry(kind).or_default() += instruction.pieces(sub_group);
@@ -196,12 +196,13 @@ fn sorted(profile: &Profile) -> Vec<Message> {
 
 /// The hints and loads of each loop, in order: those of a kind behind each other are one, for neighbours may be one message of
 /// several words.
-fn orders(profile: &Profile) -> Vec<Vec<(Kind, bool)>> {
+fn orders(profile: &Profile) -> Vec<Vec<(InstructionKind, bool)>> {
     let of_loop = |messages: &Vec<Message>| {
         let wanted = messages
             .iter()
-            .filter(|message| matches!(message.kind, Kind::Hint | Kind::Load));
-        let mut order: Vec<(Kind, bool)> = wanted.map(|message| (message.kind, message.shared)).collect();
+            .filter(|message| matches!(message.kind, InstructionKind::Hint | InstructionKind::Load));
+        let mut order: Vec<(InstructionKind, bool)> =
+            wanted.map(|message| (message.kind, message.shared)).collect();
         order.dedup();
         order
     };
@@ -227,7 +228,7 @@ fn off(ours: u32, theirs: u32) -> f64 {
 #[derive(Debug)]
 struct Summary {
     /// By kind: how far off the median kernel is.
-    kinds: BTreeMap<Kind, f64>,
+    kinds: BTreeMap<InstructionKind, f64>,
     /// Loops whose hints and loads come in the same order, of all.
     loops: (usize, usize),
     /// Loops whose messages are all the same, with their sizes, in the same order.
@@ -266,7 +267,7 @@ fn summary(compared: &[Compared]) -> Summary {
     let count = |profile: &Profile, kind| profile.counts.get(&kind).copied().unwrap_or(0);
     let (mut ordered, mut same, mut all) = (0, 0, 0);
     for Compared { name, ours, theirs } in compared {
-        let counts: Vec<String> = Kind::ALL
+        let counts: Vec<String> = InstructionKind::ALL
             .into_iter()
             .map(|kind| format!("{:?} {}/{}", kind, count(ours, kind), count(theirs, kind)))
             .collect();
@@ -301,7 +302,7 @@ fn summary(compared: &[Compared]) -> Summary {
             );
         }
     }
-    let kinds = Kind::ALL.into_iter().map(|kind| {
+    let kinds = InstructionKind::ALL.into_iter().map(|kind| {
         let present = compared.iter().filter(|one| count(&one.theirs, kind) > 0);
         let apart = present.map(|one| off(count(&one.ours, kind), count(&one.theirs, kind)).abs());
         (kind, median(apart.collect()))

@@ -390,7 +390,7 @@ fn the_plans_of_the_help_are_plans() {
     let last = help.lines().last().expect("an example").trim();
     last.parse::<headstart::prefetch::Plan>()
         .expect("the example is a plan");
-    for kind in headstart::prefetch::plan::Kind::names() {
+    for kind in headstart::prefetch::plan::StrategyKind::names() {
         assert!(help.contains(&format!("  {kind}:")), "{kind}");
     }
 }

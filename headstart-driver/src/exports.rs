@@ -9,7 +9,7 @@ use std::sync::Once;
 use crate::abi::{CUresult, DevicePtr, Handle, INPUT_PTX, LaunchConfig, NodeParameters, SUCCESS};
 use crate::launches::{self, Launch};
 use crate::lookup::{self, Wrapper};
-use crate::memory::{self, Kind};
+use crate::memory::{self, MemoryKind};
 use crate::settings::{self, Mode};
 use crate::{compilers, events, functions, graphs, images, real, record, replace, snapshot};
 
@@ -149,7 +149,7 @@ unsafe fn named(result: CUresult, handle: *mut Handle, owner: Handle, name: *con
     result
 }
 
-unsafe fn got(result: CUresult, pointer: *const DevicePtr, bytes: usize, kind: Kind) -> CUresult {
+unsafe fn got(result: CUresult, pointer: *const DevicePtr, bytes: usize, kind: MemoryKind) -> CUresult {
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has written the address.
         memory::allocated(unsafe { *pointer }, bytes as u64, kind);
@@ -486,12 +486,12 @@ exported! {
     }
 
     cuMemAlloc_v2(pointer: *mut DevicePtr, bytes: usize) {
-        got(real::cuMemAlloc_v2(pointer, bytes), pointer, bytes, Kind::Device)
+        got(real::cuMemAlloc_v2(pointer, bytes), pointer, bytes, MemoryKind::Device)
     }
     cuMemAllocPitch_v2(pointer: *mut DevicePtr, pitch: *mut usize, width: usize, height: usize, element: c_uint) {
         let result = real::cuMemAllocPitch_v2(pointer, pitch, width, height, element);
         match result {
-            SUCCESS => got(result, pointer, *pitch * height, Kind::Device),
+            SUCCESS => got(result, pointer, *pitch * height, MemoryKind::Device),
             other => other,
         }
     }
@@ -499,16 +499,16 @@ exported! {
         gave_back(real::cuMemFree_v2(pointer), pointer)
     }
     cuMemAllocAsync(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
-        got(real::cuMemAllocAsync(pointer, bytes, stream), pointer, bytes, Kind::Device)
+        got(real::cuMemAllocAsync(pointer, bytes, stream), pointer, bytes, MemoryKind::Device)
     }
     cuMemAllocAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, stream: Handle) {
-        got(real::cuMemAllocAsync_ptsz(pointer, bytes, stream), pointer, bytes, Kind::Device)
+        got(real::cuMemAllocAsync_ptsz(pointer, bytes, stream), pointer, bytes, MemoryKind::Device)
     }
     cuMemAllocFromPoolAsync(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
-        got(real::cuMemAllocFromPoolAsync(pointer, bytes, pool, stream), pointer, bytes, Kind::Device)
+        got(real::cuMemAllocFromPoolAsync(pointer, bytes, pool, stream), pointer, bytes, MemoryKind::Device)
     }
     cuMemAllocFromPoolAsync_ptsz(pointer: *mut DevicePtr, bytes: usize, pool: Handle, stream: Handle) {
-        got(real::cuMemAllocFromPoolAsync_ptsz(pointer, bytes, pool, stream), pointer, bytes, Kind::Device)
+        got(real::cuMemAllocFromPoolAsync_ptsz(pointer, bytes, pool, stream), pointer, bytes, MemoryKind::Device)
     }
     cuMemFreeAsync(pointer: DevicePtr, stream: Handle) {
         gave_back(real::cuMemFreeAsync(pointer, stream), pointer)
@@ -517,20 +517,20 @@ exported! {
         gave_back(real::cuMemFreeAsync_ptsz(pointer, stream), pointer)
     }
     cuMemAllocManaged(pointer: *mut DevicePtr, bytes: usize, flags: c_uint) {
-        got(real::cuMemAllocManaged(pointer, bytes, flags), pointer, bytes, Kind::Managed)
+        got(real::cuMemAllocManaged(pointer, bytes, flags), pointer, bytes, MemoryKind::Managed)
     }
     cuMemHostAlloc(pointer: *mut *mut c_void, bytes: usize, flags: c_uint) {
-        got(real::cuMemHostAlloc(pointer, bytes, flags), pointer.cast::<DevicePtr>(), bytes, Kind::Host)
+        got(real::cuMemHostAlloc(pointer, bytes, flags), pointer.cast::<DevicePtr>(), bytes, MemoryKind::Host)
     }
     cuMemAllocHost_v2(pointer: *mut *mut c_void, bytes: usize) {
-        got(real::cuMemAllocHost_v2(pointer, bytes), pointer.cast::<DevicePtr>(), bytes, Kind::Host)
+        got(real::cuMemAllocHost_v2(pointer, bytes), pointer.cast::<DevicePtr>(), bytes, MemoryKind::Host)
     }
     cuMemFreeHost(pointer: *mut c_void) {
         gave_back(real::cuMemFreeHost(pointer), pointer as DevicePtr)
     }
     cuMemHostRegister_v2(pointer: *mut c_void, bytes: usize, flags: c_uint) {
         let own = pointer as DevicePtr;
-        got(real::cuMemHostRegister_v2(pointer, bytes, flags), &raw const own, bytes, Kind::Foreign)
+        got(real::cuMemHostRegister_v2(pointer, bytes, flags), &raw const own, bytes, MemoryKind::Foreign)
     }
     cuMemHostUnregister(pointer: *mut c_void) {
         gave_back(real::cuMemHostUnregister(pointer), pointer as DevicePtr)
@@ -538,7 +538,7 @@ exported! {
     cuMemMap(pointer: DevicePtr, bytes: usize, offset: usize, handle: u64, flags: u64) {
         let result = real::cuMemMap(pointer, bytes, offset, handle, flags);
         // One physical allocation may be mapped twice, or be another process's: as if others wrote it.
-        got(result, &raw const pointer, bytes, Kind::Foreign)
+        got(result, &raw const pointer, bytes, MemoryKind::Foreign)
     }
     cuMemUnmap(pointer: DevicePtr, bytes: usize) {
         gave_back(real::cuMemUnmap(pointer, bytes), pointer)

@@ -8,7 +8,7 @@ use crate::lock::Lock;
 
 /// The kind of an allocation's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MemoryKind {
     /// The device's own.
     Device,
     /// The host's, which kernels reach, too.
@@ -27,7 +27,7 @@ pub struct Allocation {
     /// Its size.
     pub bytes: u64,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: MemoryKind,
 }
 
 impl Allocation {
@@ -52,7 +52,7 @@ pub fn release() {
 }
 
 /// The program has got memory.
-pub fn allocated(start: DevicePtr, bytes: u64, kind: Kind) {
+pub fn allocated(start: DevicePtr, bytes: u64, kind: MemoryKind) {
     if start == 0 || bytes == 0 {
         return;
     }
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn an_address_lies_in_its_allocation_or_in_none() {
-        allocated(0x5000, 0x100, Kind::Device);
-        allocated(0x5200, 0x10, Kind::Host);
+        allocated(0x5000, 0x100, MemoryKind::Device);
+        allocated(0x5200, 0x10, MemoryKind::Host);
         let start = |address| at(address).map(|allocation| allocation.start);
         assert_eq!(start(0x5000), Some(0x5000));
         assert_eq!(start(0x50ff), Some(0x5000));

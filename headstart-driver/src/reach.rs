@@ -45,11 +45,11 @@ enum Term {
     Groups(usize),
     Signed(u32, usize),
     Unsigned(u32, usize),
-    Of(Kind, usize, usize),
+    Of(Operator, usize, usize),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum Operator {
     Add,
     Sub,
     Mul,
@@ -234,25 +234,25 @@ fn term(word: &str) -> Option<Term> {
         (_, 2) => kind,
         _ => return None,
     };
-    let kind = match kind {
-        "add" => Kind::Add,
-        "sub" => Kind::Sub,
-        "mul" => Kind::Mul,
-        "div" => Kind::Div,
-        "rem" => Kind::Rem,
-        "and" => Kind::And,
-        "or" => Kind::Or,
-        "min" => Kind::Min,
-        "max" => Kind::Max,
-        "join" => Kind::Join,
-        "meet" => Kind::Meet,
-        "between" => Kind::Between,
-        "upto" => Kind::UpTo,
-        "from" => Kind::From,
-        "except" => Kind::Except,
+    let operator = match kind {
+        "add" => Operator::Add,
+        "sub" => Operator::Sub,
+        "mul" => Operator::Mul,
+        "div" => Operator::Div,
+        "rem" => Operator::Rem,
+        "and" => Operator::And,
+        "or" => Operator::Or,
+        "min" => Operator::Min,
+        "max" => Operator::Max,
+        "join" => Operator::Join,
+        "meet" => Operator::Meet,
+        "between" => Operator::Between,
+        "upto" => Operator::UpTo,
+        "from" => Operator::From,
+        "except" => Operator::Except,
         _ => return None,
     };
-    Some(Term::Of(kind, number(a)?, number(b)?))
+    Some(Term::Of(operator, number(a)?, number(b)?))
 }
 
 impl Term {
@@ -284,29 +284,29 @@ impl Term {
                     () => (0, greatest),
                 }
             }
-            Term::Of(kind, a, b) => of_two(kind, values[a], values[b]),
+            Term::Of(operator, a, b) => of_two(operator, values[a], values[b]),
         }
     }
 }
 
-fn of_two(kind: Kind, one: Interval, other: Interval) -> Interval {
+fn of_two(operator: Operator, one: Interval, other: Interval) -> Interval {
     let ((a, a_high), (b, b_high)) = (one, other);
     let (no_a, no_b) = (a > a_high, b > b_high);
     if no_a || no_b {
-        return match kind {
-            Kind::Join if no_a => other,
-            Kind::Join => one,
+        return match operator {
+            Operator::Join if no_a => other,
+            Operator::Join => one,
             _ => EMPTY,
         };
     }
-    match kind {
-        Kind::Min => return (a.min(b), a_high.min(b_high)),
-        Kind::Max => return (a.max(b), a_high.max(b_high)),
-        Kind::Join => return (a.min(b), a_high.max(b_high)),
-        Kind::Meet => return (a.max(b), a_high.min(b_high)),
-        Kind::Between => return (a, b_high),
-        Kind::UpTo => return (a, a_high.min(b_high)),
-        Kind::From => return (a.max(b), a_high),
+    match operator {
+        Operator::Min => return (a.min(b), a_high.min(b_high)),
+        Operator::Max => return (a.max(b), a_high.max(b_high)),
+        Operator::Join => return (a.min(b), a_high.max(b_high)),
+        Operator::Meet => return (a.max(b), a_high.min(b_high)),
+        Operator::Between => return (a, b_high),
+        Operator::UpTo => return (a, a_high.min(b_high)),
+        Operator::From => return (a.max(b), a_high),
         _ => {}
     }
     if a == i64::MIN || b == i64::MIN || a_high == i64::MAX || b_high == i64::MAX {
@@ -317,11 +317,11 @@ fn of_two(kind: Kind, one: Interval, other: Interval) -> Interval {
         _ => ANY,
     };
     let (a_is_one, b_is_one) = (a == a_high, b == b_high);
-    match kind {
-        Kind::Add => both(a.checked_add(b), a_high.checked_add(b_high)),
-        Kind::Sub => both(a.checked_sub(b_high), a_high.checked_sub(b)),
-        Kind::Mul if a >= 0 && b >= 0 => both(a.checked_mul(b), a_high.checked_mul(b_high)),
-        Kind::Mul => {
+    match operator {
+        Operator::Add => both(a.checked_add(b), a_high.checked_add(b_high)),
+        Operator::Sub => both(a.checked_sub(b_high), a_high.checked_sub(b)),
+        Operator::Mul if a >= 0 && b >= 0 => both(a.checked_mul(b), a_high.checked_mul(b_high)),
+        Operator::Mul => {
             let all = [(a, b), (a, b_high), (a_high, b), (a_high, b_high)];
             let mut product = EMPTY;
             for (number, (a, b)) in all.into_iter().enumerate() {
@@ -333,20 +333,20 @@ fn of_two(kind: Kind, one: Interval, other: Interval) -> Interval {
             }
             product
         }
-        Kind::Div if b == 1 && b_is_one => one,
-        Kind::Div if b >= 1 => (
+        Operator::Div if b == 1 && b_is_one => one,
+        Operator::Div if b >= 1 => (
             a.div_euclid(b).min(a.div_euclid(b_high)),
             (a_high / b).max(a_high / b_high),
         ),
-        Kind::And if a_is_one && b_is_one => (a & b, a & b),
-        Kind::And if a >= 0 && b >= 0 => (0, a_high.min(b_high)),
-        Kind::And if a >= 0 => (0, a_high),
-        Kind::And if b >= 0 => (0, b_high),
-        Kind::Rem if a_is_one && b_is_one && a >= 0 && b >= 1 => (a % b, a % b),
-        Kind::Rem if a >= 0 && b >= 1 => (0, a_high.min(b_high - 1)),
-        Kind::Or if a >= 0 && b >= 0 => both(Some(0), a_high.checked_add(b_high)),
-        Kind::Except if b_is_one => (a + i64::from(a == b), a_high - i64::from(a_high == b)),
-        Kind::Except => one,
+        Operator::And if a_is_one && b_is_one => (a & b, a & b),
+        Operator::And if a >= 0 && b >= 0 => (0, a_high.min(b_high)),
+        Operator::And if a >= 0 => (0, a_high),
+        Operator::And if b >= 0 => (0, b_high),
+        Operator::Rem if a_is_one && b_is_one && a >= 0 && b >= 1 => (a % b, a % b),
+        Operator::Rem if a >= 0 && b >= 1 => (0, a_high.min(b_high - 1)),
+        Operator::Or if a >= 0 && b >= 0 => both(Some(0), a_high.checked_add(b_high)),
+        Operator::Except if b_is_one => (a + i64::from(a == b), a_high - i64::from(a_high == b)),
+        Operator::Except => one,
         _ => ANY,
     }
 }

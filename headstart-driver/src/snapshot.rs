@@ -19,7 +19,7 @@ use crate::abi::{CUresult, Handle, NOT_READY, SUCCESS};
 use crate::functions::Function;
 use crate::launches::Launch;
 use crate::lock::Lock;
-use crate::memory::{self, Allocation, Kind};
+use crate::memory::{self, Allocation, MemoryKind};
 use crate::{addresses, events, real, record, settings, stored};
 
 /// A launch that is to be captured.
@@ -178,7 +178,7 @@ impl Snapshot {
             if !reached.insert(allocation.start) {
                 return Ok(());
             }
-            if allocation.kind == Kind::Managed {
+            if allocation.kind == MemoryKind::Managed {
                 return Err(format!(
                     "it reaches managed memory at {:#x}, whose pages move",
                     allocation.start
@@ -302,10 +302,10 @@ impl Kept {
 
     fn write(&self, text: &mut String) {
         let kind = match self.allocation.kind {
-            Kind::Device => "device",
-            Kind::Host => "host",
-            Kind::Managed => "managed",
-            Kind::Foreign => "foreign",
+            MemoryKind::Device => "device",
+            MemoryKind::Host => "host",
+            MemoryKind::Managed => "managed",
+            MemoryKind::Foreign => "foreign",
         };
         let _ = writeln!(
             text,
@@ -370,7 +370,7 @@ fn variable(handle: Handle, name: &str) -> Option<Allocation> {
     found.ok().map(|(start, bytes)| Allocation {
         start,
         bytes: bytes as u64,
-        kind: Kind::Device,
+        kind: MemoryKind::Device,
     })
 }
 

@@ -6,7 +6,7 @@
 use proc_macro2::Span;
 use syn::{Error, LitStr, Result};
 
-/// The strategies, as `headstart::prefetch::plan::Kind` names them; a test of the library compares both.
+/// The strategies, as `headstart::prefetch::plan::StrategyKind` names them; a test of the library compares both.
 pub const STRATEGIES: [&str; 8] = [
     "batched-registers",
     "rolling-registers",

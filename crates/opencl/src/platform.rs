@@ -29,7 +29,7 @@ const FIRST_WITH_LSC: u32 = 12 << 22 | 55 << 14;
 
 /// The kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DeviceType {
     /// A GPU.
     Gpu,
     /// A CPU.
@@ -62,7 +62,7 @@ pub struct OpenClFacts {
     /// The product's name.
     pub name: String,
     /// The kind of device.
-    pub kind: Kind,
+    pub kind: DeviceType,
     /// The maker's number among makers of PCI devices.
     pub vendor: u32,
     /// The version of its runtime.
@@ -163,9 +163,9 @@ fn found() -> Result<Vec<Found>> {
         }
     }
     all.sort_by_key(|found| match found.facts.kind {
-        Kind::Gpu => 0,
-        Kind::Cpu => 1,
-        Kind::Other => 2,
+        DeviceType::Gpu => 0,
+        DeviceType::Cpu => 1,
+        DeviceType::Other => 2,
     });
     for (ordinal, found) in all.iter_mut().enumerate() {
         found.facts.ordinal = ordinal;
@@ -204,14 +204,14 @@ fn ask(id: *mut c_void) -> Result<OpenClFacts> {
     let narrow = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
     let vendor = narrow(number(cl::CL_DEVICE_VENDOR_ID)?);
     let kind = match number(cl::CL_DEVICE_TYPE)? {
-        kind if kind & cl::CL_DEVICE_TYPE_GPU != 0 => Kind::Gpu,
-        kind if kind & cl::CL_DEVICE_TYPE_CPU != 0 => Kind::Cpu,
-        _ => Kind::Other,
+        kind if kind & cl::CL_DEVICE_TYPE_GPU != 0 => DeviceType::Gpu,
+        kind if kind & cl::CL_DEVICE_TYPE_CPU != 0 => DeviceType::Cpu,
+        _ => DeviceType::Other,
     };
     let dimensions = sizes(cl::CL_DEVICE_MAX_WORK_ITEM_SIZES);
     let mut sub_group_sizes: Vec<u32> = sizes(SUB_GROUP_SIZES_INTEL).into_iter().map(narrow).collect();
     sub_group_sizes.sort_unstable();
-    let is_intel_gpu = vendor == INTEL && kind == Kind::Gpu;
+    let is_intel_gpu = vendor == INTEL && kind == DeviceType::Gpu;
     let extensions = text(cl::CL_DEVICE_EXTENSIONS).unwrap_or_default();
     let largest_block = match is_intel_gpu && sub_group_sizes.contains(&8) {
         true => BlockAccess::UP_TO_16,
@@ -261,7 +261,7 @@ fn parts(told: &[Option<u32>; 4]) -> Option<IntelParts> {
 impl OpenClFacts {
     /// For whom to emit.
     pub fn target(&self) -> Target {
-        if self.vendor != INTEL || self.kind != Kind::Gpu {
+        if self.vendor != INTEL || self.kind != DeviceType::Gpu {
             return Target::Portable;
         }
         match self.hardware {
@@ -318,7 +318,7 @@ impl OpenClFacts {
 
     /// Whether it is a GPU of Intel's.
     pub fn is_intel_gpu(&self) -> bool {
-        self.vendor == INTEL && self.kind == Kind::Gpu
+        self.vendor == INTEL && self.kind == DeviceType::Gpu
     }
 
     /// Whether it takes the modules that we emit.
@@ -348,7 +348,7 @@ mod tests {
         OpenClFacts {
             ordinal: 0,
             name: "a GPU".into(),
-            kind: Kind::Gpu,
+            kind: DeviceType::Gpu,
             vendor: INTEL,
             driver: "1".into(),
             block_prefetch: false,
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(gpu(version(11, 0)).target(), Target::IntelOlder);
         assert_eq!(gpu(None).target(), Target::Portable);
         let cpu = OpenClFacts {
-            kind: Kind::Cpu,
+            kind: DeviceType::Cpu,
             ..gpu(None)
         };
         assert_eq!(cpu.target(), Target::Portable);

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 
 use super::loads::parents;
-use super::plan::{Carried, Distance, Kind, Strategy};
+use super::plan::{Carried, Distance, Strategy, StrategyKind};
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, LoadId};
@@ -106,7 +106,7 @@ fn needed_of_parent(
     group: u32,
 ) -> Result<Option<Strategy>> {
     Ok(match child.carried() {
-        Carried::InBatches => Some(Strategy::new(Kind::BatchedRegisters, child.distance())),
+        Carried::InBatches => Some(Strategy::new(StrategyKind::BatchedRegisters, child.distance())),
         // Such a batch reads its parents itself, all together.
         Carried::InBatchesOfSlots => None,
         _ => {
@@ -119,7 +119,7 @@ fn needed_of_parent(
                 .at(kernel.describe_place(site.place))
                 .accepted(format!("at most {}", Distance::MAX))
             })?;
-            Some(Strategy::new(Kind::RollingRegisters, distance))
+            Some(Strategy::new(StrategyKind::RollingRegisters, distance))
         }
     })
 }

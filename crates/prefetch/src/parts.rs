@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 
 use super::loads::Candidate;
-use super::plan::{Distance, Kind, Strategy};
+use super::plan::{Distance, Strategy, StrategyKind};
 use crate::error::Result;
 use crate::ir::{Kernel, Label, LoadId, OpKind};
 
@@ -55,7 +55,7 @@ pub(super) fn planned_rests(
             if left < 2 {
                 continue;
             }
-            let together = Strategy::new(Kind::BatchedRegisters, Distance::new(left)?);
+            let together = Strategy::new(StrategyKind::BatchedRegisters, Distance::new(left)?);
             match rests.iter_mut().find(|(label, _)| *label == rest.looped) {
                 Some((_, own)) => {
                     own.insert(rest.id, together);
@@ -68,7 +68,10 @@ pub(super) fn planned_rests(
     for (_, own) in &mut rests {
         let least = own.values().map(|strategy| strategy.distance()).min();
         for strategy in own.values_mut() {
-            *strategy = Strategy::new(Kind::BatchedRegisters, least.unwrap_or(strategy.distance()));
+            *strategy = Strategy::new(
+                StrategyKind::BatchedRegisters,
+                least.unwrap_or(strategy.distance()),
+            );
         }
     }
     Ok(rests)

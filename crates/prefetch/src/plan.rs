@@ -35,7 +35,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
-pub use super::strategies::Kind;
+pub use super::strategies::StrategyKind;
 pub use crate::ir::CacheLevel;
 pub use name::{LoadName, LoadPlace};
 pub use strategy::{Distance, Layout, Scope, Strategy, Unroll};
@@ -206,7 +206,10 @@ mod tests {
     #[test]
     fn a_load_is_named_once() {
         let load = LoadName::of_param("values").expect("a name");
-        let strategy = Strategy::new(Kind::RollingRegisters, Distance::new(2).expect("in range"));
+        let strategy = Strategy::new(
+            StrategyKind::RollingRegisters,
+            Distance::new(2).expect("in range"),
+        );
         let once = Plan::none().with(load.clone(), strategy).expect("first");
         assert!(
             once.with(load, strategy)

@@ -3,20 +3,20 @@
 use super::descriptor::Descriptor;
 use super::{batched_registers, batched_shared, hint, joint, rolling_registers, rolling_shared};
 
-/// Declares [`Kind`]: the variants with their descriptors.
+/// Declares [`StrategyKind`]: the variants with their descriptors.
 macro_rules! strategies {
     ($($(#[$doc:meta])* $variant:ident = $descriptor:path;)+) => {
         /// A kind of strategy; [`Strategy`](super::plan::Strategy) has its parameters, too.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind { $($(#[$doc])* $variant),+ }
+        pub enum StrategyKind { $($(#[$doc])* $variant),+ }
 
-        impl Kind {
+        impl StrategyKind {
             /// Every strategy.
-            pub const ALL: &'static [Kind] = &[$(Kind::$variant),+];
+            pub const ALL: &'static [StrategyKind] = &[$(StrategyKind::$variant),+];
 
             /// Its descriptor.
             pub fn descriptor(self) -> &'static Descriptor {
-                match self { $(Kind::$variant => &$descriptor),+ }
+                match self { $(StrategyKind::$variant => &$descriptor),+ }
             }
         }
     };
@@ -41,10 +41,10 @@ strategies! {
     Bulk = joint::BULK;
 }
 
-impl Kind {
+impl StrategyKind {
     /// The strategy of this name.
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL
+    pub fn named(name: &str) -> Option<StrategyKind> {
+        StrategyKind::ALL
             .iter()
             .copied()
             .find(|kind| kind.descriptor().name == name)
@@ -52,6 +52,9 @@ impl Kind {
 
     /// The names, as messages list them.
     pub fn names() -> Vec<&'static str> {
-        Kind::ALL.iter().map(|kind| kind.descriptor().name).collect()
+        StrategyKind::ALL
+            .iter()
+            .map(|kind| kind.descriptor().name)
+            .collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ir::{Kernel, LoadId, OpKind};
 use crate::prefetch::Plan;
-use crate::prefetch::plan::Kind;
+use crate::prefetch::plan::StrategyKind;
 use crate::random::Random;
 
 /// A random plan for loads of parameters that lie in loops.
@@ -72,8 +72,13 @@ fn strategy(random: &mut Random, group: u32) -> String {
         true => group * random.between(1, 3) as u32,
         false => *random.choose(&[1, 1, 2, 2, 3, 4, 5, 8, 16, 21]),
     };
-    let mut at = random.below(Kind::ALL.iter().map(|kind| kind.descriptor().weight).sum());
-    let kind = Kind::ALL
+    let mut at = random.below(
+        StrategyKind::ALL
+            .iter()
+            .map(|kind| kind.descriptor().weight)
+            .sum(),
+    );
+    let kind = StrategyKind::ALL
         .iter()
         .find(|kind| match at.checked_sub(kind.descriptor().weight) {
             Some(rest) => {

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum InstructionKind {
     /// Integers, logic, moves, conversions, choices.
     Integer,
     /// Floating point.
@@ -28,22 +28,25 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl InstructionKind {
     /// All of them.
-    pub const ALL: [Kind; 8] = [
-        Kind::Integer,
-        Kind::Float,
-        Kind::Math,
-        Kind::Control,
-        Kind::Load,
-        Kind::Store,
-        Kind::Hint,
-        Kind::Other,
+    pub const ALL: [InstructionKind; 8] = [
+        InstructionKind::Integer,
+        InstructionKind::Float,
+        InstructionKind::Math,
+        InstructionKind::Control,
+        InstructionKind::Load,
+        InstructionKind::Store,
+        InstructionKind::Hint,
+        InstructionKind::Other,
     ];
 
     /// Whether it is a message to memory or to others.
     pub fn is_message(self) -> bool {
-        matches!(self, Kind::Load | Kind::Store | Kind::Hint | Kind::Other)
+        matches!(
+            self,
+            InstructionKind::Load | InstructionKind::Store | InstructionKind::Hint | InstructionKind::Other
+        )
     }
 }
 
@@ -51,7 +54,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message {
     /// What it does.
-    pub kind: Kind,
+    pub kind: InstructionKind,
     /// Whether to shared memory.
     pub shared: bool,
     /// Bytes of each work-item.
@@ -62,7 +65,7 @@ pub struct Message {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
     /// Instructions by kind.
-    pub counts: BTreeMap<Kind, u32>,
+    pub counts: BTreeMap<InstructionKind, u32>,
     /// The messages of the whole kernel, in order.
     pub messages: Vec<Message>,
     /// The messages of each innermost loop, in order.
@@ -74,7 +77,7 @@ pub struct Profile {
 /// A line of the listing.
 #[derive(Debug)]
 struct Line {
-    kind: Option<Kind>,
+    kind: Option<InstructionKind>,
     message: Option<Message>,
     /// Where it may go on, but for the next line.
     targets: Vec<String>,
@@ -159,7 +162,7 @@ fn lines(text: &str) -> (Vec<Line>, HashMap<String, usize>) {
                 .iter_mut()
                 .rev()
                 .nth(1)
-                .filter(|line| !line.kind.is_some_and(Kind::is_message))
+                .filter(|line| !line.kind.is_some_and(InstructionKind::is_message))
             {
                 header.kind = None;
             }
@@ -211,7 +214,7 @@ fn read(line: &str) -> Line {
         "" | "nop" | "sync" => return line,
         "jmpi" | "goto" | "join" | "brc" | "brd" | "while" | "if" | "else" | "endif" | "break" | "cont"
         | "call" | "ret" => {
-            line.kind = Some(Kind::Control);
+            line.kind = Some(InstructionKind::Control);
             // A `join` names where it goes if nobody comes.
             let labels = words.iter().skip(1).filter(|word| word.starts_with(['L', '_']));
             line.targets = labels.map(|&label| label.to_owned()).collect();
@@ -249,11 +252,11 @@ fn read(line: &str) -> Line {
     }
     let is_float = |word: &str| [":f", ":df", ":hf", ":bf"].iter().any(|ty| word.ends_with(ty));
     line.kind = Some(match base {
-        "math" => Kind::Math,
-        "mov" | "sel" | "csel" => Kind::Integer,
+        "math" => InstructionKind::Math,
+        "mov" | "sel" | "csel" => InstructionKind::Integer,
         // A comparison has its type at its operands.
-        _ if operands.iter().skip(1).any(|word| is_float(word)) || is_float(result) => Kind::Float,
-        _ => Kind::Integer,
+        _ if operands.iter().skip(1).any(|word| is_float(word)) || is_float(result) => InstructionKind::Float,
+        _ => InstructionKind::Integer,
     });
     if let Some((registers, is_whole)) = region(result, width, true) {
         if is_whole && !is_guarded {
@@ -272,10 +275,10 @@ fn read(line: &str) -> Line {
 fn message(opcode: &str, comment: &str, to_nowhere: bool) -> Message {
     let name = comment.rsplit(';').next().unwrap_or("").trim();
     let kind = match name.split('.').next().unwrap_or("") {
-        "load" | "load_block2d" | "load_quad" if to_nowhere => Kind::Hint,
-        "load" | "load_block2d" | "load_quad" => Kind::Load,
-        "store" | "store_block2d" | "store_quad" => Kind::Store,
-        _ => Kind::Other,
+        "load" | "load_block2d" | "load_quad" if to_nowhere => InstructionKind::Hint,
+        "load" | "load_block2d" | "load_quad" => InstructionKind::Load,
+        "store" | "store_block2d" | "store_quad" => InstructionKind::Store,
+        _ => InstructionKind::Other,
     };
     let shared = opcode.contains(".slm");
     let size = name.split('.').find_map(|part| part.strip_prefix('d'));
@@ -442,17 +445,17 @@ L984:
     #[test]
     fn a_listing_is_read() {
         let profile = profile(LISTING);
-        let counts: Vec<(Kind, u32)> = profile.counts.into_iter().collect();
+        let counts: Vec<(InstructionKind, u32)> = profile.counts.into_iter().collect();
         assert_eq!(
             counts,
             [
-                (Kind::Integer, 4),
-                (Kind::Float, 1),
-                (Kind::Math, 1),
-                (Kind::Control, 2),
-                (Kind::Load, 1),
-                (Kind::Store, 1),
-                (Kind::Hint, 1),
+                (InstructionKind::Integer, 4),
+                (InstructionKind::Float, 1),
+                (InstructionKind::Math, 1),
+                (InstructionKind::Control, 2),
+                (InstructionKind::Load, 1),
+                (InstructionKind::Store, 1),
+                (InstructionKind::Hint, 1),
             ]
         );
         let message = |kind, bytes| Message {
@@ -460,7 +463,13 @@ L984:
             bytes,
             shared: false,
         };
-        assert_eq!(profile.loops, [[message(Kind::Hint, 4), message(Kind::Load, 16)]]);
+        assert_eq!(
+            profile.loops,
+            [[
+                message(InstructionKind::Hint, 4),
+                message(InstructionKind::Load, 16)
+            ]]
+        );
         // r0, r4, r14 to r17, r26 and r27 all along; r2, r3 where they are loaded, r18 to r21 before.
         assert_eq!(profile.registers, 12);
     }

@@ -21,12 +21,12 @@ use serde::{Deserialize, Serialize};
 
 /// Opens devices that count, of one kind.
 pub struct Host {
-    kind: Kind,
+    backend: Backend,
     tally: Arc<Tally>,
 }
 
 /// Where the techniques run.
-enum Kind {
+enum Backend {
     Simulated(Arc<DeviceModel>),
     /// The GPU with this number, and those after it.
     Gpu(usize),
@@ -90,24 +90,24 @@ impl Tally {
 impl Host {
     /// On simulated devices of this model.
     pub fn simulated(model: DeviceModel) -> Host {
-        Host::of(Kind::Simulated(Arc::new(model)))
+        Host::of(Backend::Simulated(Arc::new(model)))
     }
 
     /// On the GPU with this number; on the next ones, too, where a technique takes several.
     pub fn gpu(ordinal: usize) -> Host {
-        Host::of(Kind::Gpu(ordinal))
+        Host::of(Backend::Gpu(ordinal))
     }
 
-    fn of(kind: Kind) -> Host {
+    fn of(backend: Backend) -> Host {
         Host {
-            kind,
+            backend,
             tally: Arc::default(),
         }
     }
 
     /// Whether times are simulated.
     pub fn is_simulated(&self) -> bool {
-        matches!(self.kind, Kind::Simulated(_))
+        matches!(self.backend, Backend::Simulated(_))
     }
 
     /// The device. Each call opens it anew: kernels compiled and memory allocated by one are not shared with others.
@@ -115,9 +115,9 @@ impl Host {
     /// # Errors
     /// It cannot be opened.
     pub fn open(&self) -> Result<Counting> {
-        match &self.kind {
-            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), false)),
-            Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open(*ordinal)?), false)),
+        match &self.backend {
+            Backend::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), false)),
+            Backend::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open(*ordinal)?), false)),
         }
     }
 
@@ -127,9 +127,9 @@ impl Host {
     /// # Errors
     /// It cannot be opened.
     pub fn open_apart(&self) -> Result<Counting> {
-        match &self.kind {
-            Kind::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), true)),
-            Kind::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open_apart(*ordinal)?), true)),
+        match &self.backend {
+            Backend::Simulated(model) => Ok(self.counting(Box::new(Simulator::of(Arc::clone(model))), true)),
+            Backend::Gpu(ordinal) => Ok(self.counting(Box::new(CudaDevice::open_apart(*ordinal)?), true)),
         }
     }
 
@@ -138,13 +138,13 @@ impl Host {
     /// # Errors
     /// They cannot be opened.
     pub fn open_two(&self) -> Result<Option<[Counting; 2]>> {
-        match &self.kind {
-            Kind::Simulated(_) => Ok(Some([self.open()?, self.open()?])),
-            Kind::Gpu(ordinal) if gpu::count()? > ordinal + 1 => {
+        match &self.backend {
+            Backend::Simulated(_) => Ok(Some([self.open()?, self.open()?])),
+            Backend::Gpu(ordinal) if gpu::count()? > ordinal + 1 => {
                 let other = CudaDevice::open(ordinal + 1)?;
                 Ok(Some([self.open()?, self.counting(Box::new(other), false)]))
             }
-            Kind::Gpu(_) => Ok(None),
+            Backend::Gpu(_) => Ok(None),
         }
     }
 

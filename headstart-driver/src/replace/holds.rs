@@ -3,7 +3,7 @@
 use super::Replacement;
 use crate::facts::{Fact, MOST_WORDS, Place};
 use crate::launches::Launch;
-use crate::memory::{self, Kind};
+use crate::memory::{self, MemoryKind};
 use crate::reach;
 
 /// What was found for the words of a launch.
@@ -54,8 +54,8 @@ impl Replacement {
                     return word(one) == 0 || word(other) == 0;
                 };
                 // What others may write is apart from nothing.
-                one_in.kind != Kind::Foreign
-                    && other_in.kind != Kind::Foreign
+                one_in.kind != MemoryKind::Foreign
+                    && other_in.kind != MemoryKind::Foreign
                     && (one_in.start != other_in.start || self.are_apart(one, other, &word, launch.grid))
             }
             Fact::Ends(place, length, size) => {
@@ -65,7 +65,7 @@ impl Replacement {
             Fact::Aligned(place, bytes) => word(place) % bytes == 0,
             Fact::Known(place) => {
                 let address = word(place);
-                address == 0 || memory::at(address).is_some_and(|own| own.kind != Kind::Foreign)
+                address == 0 || memory::at(address).is_some_and(|own| own.kind != MemoryKind::Foreign)
             }
         });
         *self.last.take() = Some(Seen {

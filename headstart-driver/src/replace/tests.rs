@@ -4,13 +4,13 @@ use std::ffi::c_void;
 
 use super::*;
 use crate::facts::{Better, read};
-use crate::memory::{self, Kind};
+use crate::memory::{self, MemoryKind};
 
 #[test]
 fn facts_are_looked_at_for_each_launch() {
-    memory::allocated(0x10_0000, 0x1000, Kind::Device);
-    memory::allocated(0x20_0000, 0x1000, Kind::Device);
-    memory::allocated(0x30_0000, 0x1000, Kind::Foreign);
+    memory::allocated(0x10_0000, 0x1000, MemoryKind::Device);
+    memory::allocated(0x20_0000, 0x1000, MemoryKind::Device);
+    memory::allocated(0x30_0000, 0x1000, MemoryKind::Foreign);
     let place = |index| Place {
         index,
         inside: 0,
@@ -77,14 +77,14 @@ fn facts_are_looked_at_for_each_launch() {
     assert!(holds(0x10_0000, 0x20_0010, 64, 0));
     memory::freed(0x20_0000);
     assert!(!holds(0x10_0000, 0x20_0010, 64, 0), "it was given back");
-    memory::allocated(0x20_0000, 0x1000, Kind::Device);
+    memory::allocated(0x20_0000, 0x1000, MemoryKind::Device);
     assert!(holds(0x10_0000, 0x20_0010, 64, 0));
 }
 
 #[test]
 fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes() {
-    memory::allocated(0x70_0000, 0x1000, Kind::Device);
-    memory::allocated(0x71_0000, 0x1000, Kind::Foreign);
+    memory::allocated(0x70_0000, 0x1000, MemoryKind::Device);
+    memory::allocated(0x71_0000, 0x1000, MemoryKind::Foreign);
     // As many words as parameter 2 says, and as there are work-groups.
     let text = "kernel\tab\tk\tk.ptx\tk\napart\t0\t0\t1\t0\n\
         terms\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\tg:0\tmul:7:2\tsub:8:4\tbetween:0:9\n\

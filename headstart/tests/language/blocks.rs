@@ -174,7 +174,7 @@ fn what_lies_behind_each_other_is_one_block() {
 #[test]
 fn blocks_run_on_intels_cpus() {
     match OpenClDevice::open(0) {
-        Ok(device) if device.facts().kind == platform::Kind::Cpu => {
+        Ok(device) if device.facts().kind == platform::DeviceType::Cpu => {
             assert_eq!(device.facts().block_access, BlockAccess::ALL);
         }
         Ok(_) => {}

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use headstart::prefetch::plan::{Carried, Kind};
+use headstart::prefetch::plan::{Carried, StrategyKind};
 
 use crate::{compare, read};
 
@@ -55,7 +55,7 @@ fn the_page_of_strategies_is_what_the_passes_say() {
     let rows = read("crates/prefetch/src/strategies.rs");
     let mut page = HEAD.to_owned();
     let mut files: Vec<&str> = Vec::new();
-    for kind in Kind::ALL {
+    for kind in StrategyKind::ALL {
         let it = kind.descriptor();
         let row = format!("    {kind:?} = ");
         let file = rows
@@ -105,7 +105,7 @@ fn the_page_of_strategies_is_what_the_passes_say() {
 
 #[test]
 fn no_two_strategies_look_alike() {
-    let looks: Vec<_> = Kind::ALL
+    let looks: Vec<_> = StrategyKind::ALL
         .iter()
         .flat_map(|kind| {
             let it = kind.descriptor();

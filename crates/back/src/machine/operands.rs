@@ -25,7 +25,7 @@ pub fn fill_in(instructions: &mut [Instruction], reads: &[Vec<(Register, u8)>]) 
 
 /// How many words are still at hand, and how many instructions ago they were read.
 fn kept(instructions: &[Instruction], reads: &[Vec<(Register, u8)>], at: usize) -> (u8, u8) {
-    let Some(kind) = Kind::of(instructions[at].class) else {
+    let Some(own) = ReuseClass::of(instructions[at].class) else {
         return (0, 0);
     };
     let mut written: Vec<Register> = Vec::new();
@@ -34,11 +34,11 @@ fn kept(instructions: &[Instruction], reads: &[Vec<(Register, u8)>], at: usize) 
         if before.class == Class::None && before.control == Control::Next {
             continue;
         }
-        if before.control != Control::Next || Kind::ends(before.class) {
+        if before.control != Control::Next || ReuseClass::ends(before.class) {
             break;
         }
         written.extend(before.defines.iter());
-        if Kind::of(before.class) == Some(kind) {
+        if ReuseClass::of(before.class) == Some(own) {
             let common = reads[at]
                 .iter()
                 .filter(|read| reads[at - distance].contains(read) && !written.contains(&read.0));
@@ -50,16 +50,18 @@ fn kept(instructions: &[Instruction], reads: &[Vec<(Register, u8)>], at: usize) 
 
 /// Instructions that keep operands for each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ReuseClass {
     Double,
     Other,
 }
 
-impl Kind {
-    fn of(class: Class) -> Option<Kind> {
+impl ReuseClass {
+    fn of(class: Class) -> Option<ReuseClass> {
         match class {
-            Class::Fp64 => Some(Kind::Double),
-            Class::Int32 | Class::IntMultiply | Class::Int64 | Class::Fp32 | Class::Fp16 => Some(Kind::Other),
+            Class::Fp64 => Some(ReuseClass::Double),
+            Class::Int32 | Class::IntMultiply | Class::Int64 | Class::Fp32 | Class::Fp16 => {
+                Some(ReuseClass::Other)
+            }
             _ => None,
         }
     }

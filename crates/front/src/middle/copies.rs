@@ -25,14 +25,14 @@ const MOST_COPIES: u64 = 64;
 
 /// Common properties of a load's copies: the memory, whether the program states that nothing writes it, and the type that is
 /// read.
-type Kind = (String, bool, Type, usize);
+type LoadKind = (String, bool, Type, usize);
 
 /// A loop without loops inside, and its loads in order.
 struct Inner {
     label: Label,
     /// How many steps of its counter an iteration goes.
     steps: u64,
-    loads: Vec<(LoadId, Kind)>,
+    loads: Vec<(LoadId, LoadKind)>,
 }
 
 /// Gives copies of a load the same identity.
@@ -59,7 +59,7 @@ pub(crate) fn merge(kernel: &mut Kernel, file: &str) {
 }
 
 fn by_line(kernel: &Kernel, file: &str, same: &mut HashMap<LoadId, LoadId>) {
-    let mut first: HashMap<(Kind, &PlaceData), LoadId> = HashMap::new();
+    let mut first: HashMap<(LoadKind, &PlaceData), LoadId> = HashMap::new();
     kernel.body.walk(&mut |op| {
         if let Some((id, kind)) = load(kernel, op) {
             let place = &kernel.places[kernel.loads[id].place];
@@ -100,7 +100,7 @@ fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
             }
         });
         // A loop that goes several steps may have been written so.
-        let is_of = |kind: &Kind| originals.iter().any(|turn| is_alike(&turn.kind, kind));
+        let is_of = |kind: &LoadKind| originals.iter().any(|turn| is_alike(&turn.kind, kind));
         let is_even =
             inner.loads.iter().all(|(_, kind)| is_of(kind)) && originals.iter().all(|turn| !turn.is_uneven);
         if rest.is_some() || is_even {
@@ -111,13 +111,13 @@ fn by_counter(kernel: &Kernel, same: &mut HashMap<LoadId, LoadId>) {
 }
 
 /// Whether loads may be copies of one. clang now and then leaves out of one copy that nothing writes what it reads.
-fn is_alike(one: &Kind, other: &Kind) -> bool {
+fn is_alike(one: &LoadKind, other: &LoadKind) -> bool {
     (&one.0, one.2, one.3) == (&other.0, other.2, other.3)
 }
 
 /// The loads of one kind in an unrolled loop: those that one iteration of the source makes.
 struct Turn {
-    kind: Kind,
+    kind: LoadKind,
     ids: Vec<LoadId>,
     /// There are not as many copies as iterations: the compiler kept values from one copy to the next.
     is_uneven: bool,
@@ -228,7 +228,7 @@ fn factor(kernel: &Kernel, definitions: &Definitions, value: Value) -> u64 {
 }
 
 /// A load of memory: which, and what it reads.
-fn load(kernel: &Kernel, op: &Op) -> Option<(LoadId, Kind)> {
+fn load(kernel: &Kernel, op: &Op) -> Option<(LoadId, LoadKind)> {
     let OpKind::Load { id, .. } = op.kind else {
         return None;
     };

@@ -52,7 +52,7 @@ pub fn unite(kernel: &mut Kernel) {
 
 /// A guard's test. For two tests of the same kind, one implies the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum TestKind {
     /// That `value` is below `end` less a number that does not change.
     Before { value: Value, end: Value, signed: bool },
     /// That `value` is below a constant.
@@ -63,7 +63,7 @@ enum Kind {
 
 #[derive(Clone, Copy)]
 struct Test {
-    kind: Kind,
+    kind: TestKind,
     /// The number or the constant.
     by: u64,
     /// The limit as it was computed.
@@ -74,20 +74,20 @@ impl Test {
     /// Of two tests of the same kind, the one with more holds only where the other does.
     fn strictness(self) -> u64 {
         match self.kind {
-            Kind::Before { .. } | Kind::Left { .. } => self.by,
-            Kind::Below { .. } => !self.by,
+            TestKind::Before { .. } | TestKind::Left { .. } => self.by,
+            TestKind::Below { .. } => !self.by,
         }
     }
 
     fn condition(self, kernel: &mut Kernel) -> OpKind {
         let mut constant = |like| kernel.constant(kernel.ty(like), self.by);
         let (op, a, b) = match self.kind {
-            Kind::Before { value, signed, .. } => {
+            TestKind::Before { value, signed, .. } => {
                 let op = if signed { CompareOp::LtS } else { CompareOp::LtU };
                 (op, value, self.limit)
             }
-            Kind::Below { value } => (CompareOp::LtU, value, constant(value)),
-            Kind::Left { left } => (CompareOp::LtU, constant(left), left),
+            TestKind::Below { value } => (CompareOp::LtU, value, constant(value)),
+            TestKind::Left { left } => (CompareOp::LtU, constant(left), left),
         };
         OpKind::Compare(op, a, b)
     }
@@ -95,8 +95,8 @@ impl Test {
     /// The operands of its condition.
     fn operands(self) -> [Value; 2] {
         match self.kind {
-            Kind::Before { value, .. } => [value, self.limit],
-            Kind::Below { value: only } | Kind::Left { left: only } => [only, only],
+            TestKind::Before { value, .. } => [value, self.limit],
+            TestKind::Below { value: only } | TestKind::Left { left: only } => [only, only],
         }
     }
 }
@@ -236,17 +236,17 @@ impl Uniter<'_> {
                 }),
             ) if !signed => {
                 let both = by?.checked_add(more)?;
-                (both <= self.kernel.ty(of).mask()).then_some((Kind::Left { left: of }, both))?
+                (both <= self.kernel.ty(of).mask()).then_some((TestKind::Left { left: of }, both))?
             }
-            (Some(by), None, _) if !signed => (Kind::Left { left: b }, by),
-            (None, Some(by), _) if !signed => (Kind::Below { value: a }, by),
+            (Some(by), None, _) if !signed => (TestKind::Left { left: b }, by),
+            (None, Some(by), _) if !signed => (TestKind::Below { value: a }, by),
             (None, None, Some(limit)) if limit.signed == signed => {
                 let (value, end) = (a, limit.of);
-                (Kind::Before { value, end, signed }, limit.by?)
+                (TestKind::Before { value, end, signed }, limit.by?)
             }
             (None, None, _) => {
                 let (value, end) = (a, b);
-                (Kind::Before { value, end, signed }, 0)
+                (TestKind::Before { value, end, signed }, 0)
             }
             _ => return None,
         };
@@ -307,17 +307,17 @@ impl Uniter<'_> {
     }
 
     /// The guards, each behind its own test; all tests are of one kind.
-    fn guarded(&mut self, guards: Vec<Guard>, kind: Kind, label: Label, place: Place) -> Region {
+    fn guarded(&mut self, guards: Vec<Guard>, kind: TestKind, label: Label, place: Place) -> Region {
         let mut ops = Vec::new();
         let kind = match kind {
-            Kind::Before { value, end, signed } => {
+            TestKind::Before { value, end, signed } => {
                 let ty = self.kernel.ty(value);
                 let max = if signed { BinaryOp::MaxS } else { BinaryOp::MaxU };
                 let later = self.compute(OpKind::Binary(max, end, value), ty, place, &mut ops);
                 let left = self.compute(OpKind::Binary(BinaryOp::Sub, later, value), ty, place, &mut ops);
-                Kind::Left { left }
+                TestKind::Left { left }
             }
-            Kind::Below { .. } | Kind::Left { .. } => kind,
+            TestKind::Below { .. } | TestKind::Left { .. } => kind,
         };
         let mut results = Vec::new();
         for Guard { test, mut op } in guards {

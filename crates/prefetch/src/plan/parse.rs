@@ -16,7 +16,7 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::{Distance, Kind, Layout, LoadName, LoadPlace, Plan, Strategy, Unroll};
+use super::{Distance, Layout, LoadName, LoadPlace, Plan, Strategy, StrategyKind, Unroll};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
 use crate::suggest::{accepted, quoted};
@@ -158,7 +158,7 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
 
 /// The message for a part without `=`: a load without strategy, or a strategy without load.
 fn no_strategy(name: &str, part: &str) -> Error {
-    if Kind::named(name).is_some() {
+    if StrategyKind::named(name).is_some() {
         return Error::usage(format!("{} is for no load", quoted(part))).accepted(format!("`LOAD={part}`"));
     }
     let error = Error::usage(format!("{} has no strategy", quoted(part)));
@@ -220,7 +220,7 @@ fn strategy(whole: Part) -> Result<Strategy, Fault> {
     let (head, flags) = parts.split_first().expect("a split gives at least one part");
     let words = head.split(':');
     let (name, settings) = words.split_first().expect("a split gives at least one part");
-    let kind = Kind::named(name.text).ok_or_else(|| no_such_strategy(*head, *name))?;
+    let kind = StrategyKind::named(name.text).ok_or_else(|| no_such_strategy(*head, *name))?;
     let levels = kind.descriptor().takes.levels;
     let strategy = if levels.is_empty() {
         Strategy::new(kind, distance(*head, settings)?)
@@ -253,12 +253,14 @@ fn no_such_strategy(head: Part, name: Part) -> Fault {
     name.fault(match name.text {
         "unroll" => Error::usage("a loop is unrolled, not a load")
             .accepted(format!("put `{}` in front of the loads", head.text)),
-        "" | "none" => Error::usage("the load has no strategy")
-            .accepted(format!("leave it out, or one of {}", Kind::names().join(", "))),
+        "" | "none" => Error::usage("the load has no strategy").accepted(format!(
+            "leave it out, or one of {}",
+            StrategyKind::names().join(", ")
+        )),
         unknown => Error::usage(format!("there is no strategy {}", quoted(unknown))).accepted(accepted(
             unknown,
             "strategies",
-            Kind::names(),
+            StrategyKind::names(),
         )),
     })
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use crate::descriptor::{Carried, Descriptor};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
-use crate::strategies::Kind;
+use crate::strategies::StrategyKind;
 
 /// How many iterations ahead of its use a value is asked for: 1 to [`Distance::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,7 +156,7 @@ pub enum Scope {
 /// (a layout, as its [`Descriptor`] says) are never set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Strategy {
-    kind: Kind,
+    kind: StrategyKind,
     level: Option<CacheLevel>,
     distance: Distance,
     layout: Option<Layout>,
@@ -166,7 +166,7 @@ pub struct Strategy {
 
 impl Strategy {
     /// A strategy at this distance, with the defaults of everything else: interleaved, to the nearest level.
-    pub fn new(kind: Kind, distance: Distance) -> Strategy {
+    pub fn new(kind: StrategyKind, distance: Distance) -> Strategy {
         let descriptor = kind.descriptor();
         Strategy {
             kind,
@@ -225,7 +225,7 @@ impl Strategy {
     }
 
     /// Which strategy.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> StrategyKind {
         self.kind
     }
 
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn what_a_strategy_is_not_told_is_not_set() {
         let distance = Distance::new(3).expect("in range");
-        for &kind in Kind::ALL {
+        for &kind in StrategyKind::ALL {
             let told = Strategy::new(kind, distance)
                 .to_level(CacheLevel::L2)
                 .in_layout(Layout::Padded)
@@ -348,11 +348,13 @@ mod tests {
             assert_eq!(told.level().is_some(), !descriptor.takes.levels.is_empty());
             assert_eq!(told.is_hint(), told.level().is_some());
             assert_eq!(told.to_string().parse::<Strategy>().expect("a strategy"), told);
-            assert_eq!(Kind::named(descriptor.name), Some(kind));
+            assert_eq!(StrategyKind::named(descriptor.name), Some(kind));
         }
-        let joint = Strategy::new(Kind::Joint, distance).nontemporal().of_work_group();
+        let joint = Strategy::new(StrategyKind::Joint, distance)
+            .nontemporal()
+            .of_work_group();
         assert_eq!(joint.to_string(), "joint:L1:3/nt/group");
-        let copied = Strategy::new(Kind::RollingAsync, distance).in_layout(Layout::Padded);
+        let copied = Strategy::new(StrategyKind::RollingAsync, distance).in_layout(Layout::Padded);
         assert_eq!(copied.label(), "rolling-async/padded");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::ir::{Kernel, Label, OpKind};
-use crate::prefetch::plan::{Distance, Kind, Strategy};
+use crate::prefetch::plan::{Distance, Strategy, StrategyKind};
 use crate::prefetch::{self, Candidate, Plan};
 
 /// A load in a loop.
@@ -52,7 +52,7 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     let distance = Distance::new(1).ok()?;
     let plan = Plan::none().with(
         candidate.name.clone(),
-        Strategy::new(Kind::RollingRegisters, distance),
+        Strategy::new(StrategyKind::RollingRegisters, distance),
     );
     let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::Target::default());
     // The place is that of the load, which is told beside it.

@@ -22,7 +22,7 @@ mod state;
 pub(super) use bulk::BulkCopy;
 pub(super) use instruction::PhaseStep;
 
-use instruction::{At, Kind, Operand};
+use instruction::{At, Operand, PhaseOperation};
 use state::State;
 
 use super::access::Location;
@@ -57,7 +57,7 @@ pub(super) fn asks(what: &Opaque) -> bool {
 /// Whether an instruction is one of these bulk copies.
 pub(super) fn copies(what: &Opaque) -> bool {
     let step = PhaseStep::read(&what.text);
-    step.is_some_and(|step| matches!(step.kind, Kind::Copy { .. }))
+    step.is_some_and(|step| matches!(step.kind, PhaseOperation::Copy { .. }))
 }
 
 /// An instruction on one lane: its operands, the work-item, and its place.
@@ -99,7 +99,7 @@ impl WorkGroup<'_> {
         run: &Run<'_>,
         registers: &mut Registers,
     ) -> Result<()> {
-        self.questions += u64::from(matches!(step.kind, Kind::Test { .. }));
+        self.questions += u64::from(matches!(step.kind, PhaseOperation::Test { .. }));
         for lane in run.mask.lanes() {
             let runs = Runs {
                 values: run.values,
@@ -122,7 +122,7 @@ impl WorkGroup<'_> {
     fn phase_step_of(&mut self, step: &PhaseStep, runs: &Runs<'_>) -> Result<u64> {
         let Some(barrier) = step.barrier else {
             return Ok(match step.kind {
-                Kind::Pending(state) => State::of(runs.value(Operand::Value(state))).pending,
+                PhaseOperation::Pending(state) => State::of(runs.value(Operand::Value(state))).pending,
                 _ => 0,
             });
         };
@@ -136,7 +136,7 @@ impl WorkGroup<'_> {
         }
         let strength = Strength::strong(step.scope, BARRIER_BYTES);
         let (reads, writes) = match step.kind {
-            Kind::Initialize(count) => {
+            PhaseOperation::Initialize(count) => {
                 let count = runs.value(count);
                 if count == 0 || count > MOST {
                     let what = format!("for {count} arrivals: 1 to {MOST} are possible");
@@ -152,15 +152,15 @@ impl WorkGroup<'_> {
                 self.write(at, offset, BARRIER_BYTES, state.bits(), runs.item);
                 return Ok(0);
             }
-            Kind::Invalidate => {
+            PhaseOperation::Invalidate => {
                 let offset = self.access(Access::Write, at, BARRIER_BYTES, runs.item, runs.place)?;
                 self.write(at, offset, BARRIER_BYTES, 0, runs.item);
                 return Ok(0);
             }
-            Kind::Copy { to, from, bytes } => {
+            PhaseOperation::Copy { to, from, bytes } => {
                 return self.start_bulk_copy(at, (to, from), runs.value(bytes), step.scope, runs);
             }
-            Kind::Test { .. } => (true, false),
+            PhaseOperation::Test { .. } => (true, false),
             _ => (true, true),
         };
         let access = Access::Atomic {
@@ -169,7 +169,7 @@ impl WorkGroup<'_> {
             strength,
         };
         let offset = self.access(access, at, BARRIER_BYTES, runs.item, runs.place)?;
-        if matches!(step.kind, Kind::Test { .. }) {
+        if matches!(step.kind, PhaseOperation::Test { .. }) {
             self.deliver_to(at, offset, runs)?;
         }
         let old = self.read(at, offset, BARRIER_BYTES, runs.item);
@@ -177,7 +177,7 @@ impl WorkGroup<'_> {
         if writes {
             self.write(at, offset, BARRIER_BYTES, new.bits(), runs.item);
         }
-        let succeeds = !matches!(step.kind, Kind::Test { .. }) || result == 1;
+        let succeeds = !matches!(step.kind, PhaseOperation::Test { .. }) || result == 1;
         if !writes {
             self.polled(at.address, old);
         }
@@ -211,7 +211,7 @@ impl WorkGroup<'_> {
             return Err(self.barrier_fault(at, runs, "is used", what));
         }
         let result = match step.kind {
-            Kind::Arrive {
+            PhaseOperation::Arrive {
                 count,
                 bytes,
                 drops,
@@ -238,15 +238,15 @@ impl WorkGroup<'_> {
                 }
                 bits
             }
-            Kind::Expect(bytes) => {
+            PhaseOperation::Expect(bytes) => {
                 new.bytes += runs.value(bytes) as i64;
                 0
             }
-            Kind::Complete(bytes) => {
+            PhaseOperation::Complete(bytes) => {
                 new.bytes -= runs.value(bytes) as i64;
                 0
             }
-            Kind::Test { phase, is_parity } => {
+            PhaseOperation::Test { phase, is_parity } => {
                 let phase = runs.value(phase);
                 let ended = match is_parity {
                     true => state.phase & 1 != phase & 1,

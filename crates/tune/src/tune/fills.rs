@@ -59,14 +59,14 @@ pub(super) struct Graph {
     /// The number of columns; by default as many as vertices.
     columns: Option<u64>,
     #[serde(default)]
-    kind: Kind,
+    kind: DegreeDistribution,
     #[serde(default)]
     seed: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum DegreeDistribution {
     /// All vertices have the average number of edges, one more or less.
     #[default]
     Uniform,
@@ -102,11 +102,11 @@ impl Graph {
     /// Edges of a vertex.
     fn edges_of(&self, vertex: u64) -> u64 {
         match self.kind {
-            Kind::Uniform => {
+            DegreeDistribution::Uniform => {
                 let up_to = |vertex: u64| (vertex as f64 * self.degree).floor() as u64;
                 up_to(vertex + 1) - up_to(vertex)
             }
-            Kind::Skewed => {
+            DegreeDistribution::Skewed => {
                 // The mean of half the inverse root of a number from 0 to 1 is one.
                 let rank = (splitmix64(vertex, self.seed) >> 11) as f64 / (1u64 << 53) as f64;
                 let edges = 0.5 * self.degree / rank.max(1e-9).sqrt();
@@ -424,9 +424,9 @@ mod tests {
             kind,
             seed: 3,
         };
-        let uniform = graph(Kind::Uniform, 2.5);
+        let uniform = graph(DegreeDistribution::Uniform, 2.5);
         assert_eq!(uniform.edges(), 10240);
-        let skewed = graph(Kind::Skewed, 12.0);
+        let skewed = graph(DegreeDistribution::Skewed, 12.0);
         let degrees: Vec<u64> = (0..4096).map(|vertex| skewed.edges_of(vertex)).collect();
         let mean = skewed.edges() as f64 / 4096.0;
         assert!((10.0..14.0).contains(&mean), "{mean}");

@@ -21,7 +21,7 @@ use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Roofline, loop_loads, overview};
 use crate::ir::Kernel;
-use crate::prefetch::plan::{Distance, Kind, LoadName, Strategy};
+use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::report::{Counter, Partial, Report, Trial, number};
 
@@ -423,7 +423,7 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
 
 /// Whether a load can be fetched even one iteration early: the answer of a register ring, which needs nothing but an address.
 pub(super) fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
-    let one = Distance::new(1).map(|distance| Strategy::new(Kind::RollingRegisters, distance));
+    let one = Distance::new(1).map(|distance| Strategy::new(StrategyKind::RollingRegisters, distance));
     let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
     plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::Target::default()))
         .is_ok()

@@ -7,7 +7,9 @@ use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch;
-use crate::prefetch::plan::{CacheLevel, Distance, Kind, Layout, LoadName, Plan, Strategy, Tried, Unroll};
+use crate::prefetch::plan::{
+    CacheLevel, Distance, Layout, LoadName, Plan, Strategy, StrategyKind, Tried, Unroll,
+};
 
 /// Distances of single-step plans.
 pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
@@ -222,8 +224,8 @@ pub fn without_shared_copies(kernel: &Kernel, plans: Vec<Plan>) -> Vec<Plan> {
 }
 
 /// The strategies that do best where any does: first the one that most needs early requests.
-fn rings() -> impl Iterator<Item = Kind> {
-    let kinds = Kind::ALL.iter().copied().rev();
+fn rings() -> impl Iterator<Item = StrategyKind> {
+    let kinds = StrategyKind::ALL.iter().copied().rev();
     kinds.filter(|kind| kind.descriptor().tried == Tried::Everywhere)
 }
 
@@ -233,7 +235,9 @@ fn rings_at(distance: Distance) -> impl Iterator<Item = Strategy> {
 
 /// The strategies that fetch values, in every layout.
 fn values_at(distance: Distance) -> Vec<Strategy> {
-    let all = Kind::ALL.iter().map(|&kind| Strategy::new(kind, distance));
+    let all = StrategyKind::ALL
+        .iter()
+        .map(|&kind| Strategy::new(kind, distance));
     let (slots, others): (Vec<Strategy>, Vec<Strategy>) = all
         .filter(|strategy| !strategy.is_hint())
         .partition(|strategy| strategy.layout().is_some());
@@ -245,7 +249,9 @@ fn values_at(distance: Distance) -> Vec<Strategy> {
 
 /// The hints that are tried so, to each of the levels that they can go to.
 fn hints_at(distance: Distance, levels: &[CacheLevel], tried: Tried) -> impl Iterator<Item = Strategy> {
-    let all = Kind::ALL.iter().map(move |&kind| Strategy::new(kind, distance));
+    let all = StrategyKind::ALL
+        .iter()
+        .map(move |&kind| Strategy::new(kind, distance));
     all.filter(move |strategy| strategy.is_hint() && strategy.descriptor().tried == tried)
         .flat_map(move |strategy| {
             let reached = levels

@@ -176,7 +176,7 @@ fn any_name() -> impl Generator<Value = LoadName> {
 }
 
 fn any_strategy() -> impl Generator<Value = Strategy> {
-    let kinds = proptest::sample::select(Kind::ALL);
+    let kinds = proptest::sample::select(StrategyKind::ALL);
     let layouts = proptest::sample::select(Layout::ALL.to_vec());
     let levels = proptest::sample::select(CacheLevel::ALL);
     let distances = 1..=Distance::MAX;
@@ -232,5 +232,5 @@ fn the_macro_knows_every_strategy() {
     let list = source.split("STRATEGIES: [&str; ").nth(1).expect("the list");
     let list = list.split("];").next().expect("its end");
     let known: Vec<&str> = list.split('"').skip(1).step_by(2).collect();
-    assert_eq!(known, Kind::names());
+    assert_eq!(known, StrategyKind::names());
 }

@@ -2,7 +2,7 @@
 //!
 //! The parent's documentation says when that is.
 
-use super::instruction::{At, Kind, Operand, PhaseStep};
+use super::instruction::{At, Operand, PhaseOperation, PhaseStep};
 use super::state::State;
 use super::{BARRIER_BYTES, PIECE, Runs};
 use crate::Result;
@@ -94,7 +94,7 @@ impl WorkGroup<'_> {
                 ..*runs
             };
             let step = PhaseStep {
-                kind: Kind::Complete(Operand::Number(copy.bytes)),
+                kind: PhaseOperation::Complete(Operand::Number(copy.bytes)),
                 barrier: None,
                 order: MemoryOrder::Release,
                 scope: copy.scope,

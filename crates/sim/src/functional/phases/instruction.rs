@@ -22,7 +22,7 @@ pub(super) struct At {
 
 /// What an instruction does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PhaseOperation {
     Initialize(Operand),
     Invalidate,
     Arrive {
@@ -53,7 +53,7 @@ pub(super) enum Kind {
 /// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::functional) struct PhaseStep {
-    pub(super) kind: Kind,
+    pub(super) kind: PhaseOperation,
     /// The barrier.
     pub(super) barrier: Option<At>,
     pub(super) order: MemoryOrder,
@@ -109,17 +109,17 @@ impl PhaseStep {
         let number = |index: usize| operand(operands.get(index)?);
         let one = Operand::Number(1);
         let kind = match words[1] {
-            "init" => Kind::Initialize(number(1)?),
-            "inval" => Kind::Invalidate,
-            "expect_tx" => Kind::Expect(number(1)?),
-            "complete_tx" => Kind::Complete(number(1)?),
+            "init" => PhaseOperation::Initialize(number(1)?),
+            "inval" => PhaseOperation::Invalidate,
+            "expect_tx" => PhaseOperation::Expect(number(1)?),
+            "complete_tx" => PhaseOperation::Complete(number(1)?),
             "arrive" | "arrive_drop" => {
                 let expects = has("expect_tx");
                 let last = match operands.len() {
                     1 => None,
                     _ => Some(number(1)?),
                 };
-                Kind::Arrive {
+                PhaseOperation::Arrive {
                     count: last.filter(|_| !expects).unwrap_or(one),
                     bytes: match expects {
                         true => Some(last?),
@@ -129,18 +129,18 @@ impl PhaseStep {
                     stays: has("noComplete"),
                 }
             }
-            "test_wait" | "try_wait" => Kind::Test {
+            "test_wait" | "try_wait" => PhaseOperation::Test {
                 phase: number(1)?,
                 is_parity: has("parity"),
             },
             "pending_count" => match number(0)? {
-                Operand::Value(state) => Kind::Pending(state),
+                Operand::Value(state) => PhaseOperation::Pending(state),
                 Operand::Number(_) => return None,
             },
             _ => return None,
         };
         let barrier = match kind {
-            Kind::Pending(_) => None,
+            PhaseOperation::Pending(_) => None,
             _ => Some(address(operands.first()?, space)?),
         };
         Some(PhaseStep {
@@ -148,8 +148,8 @@ impl PhaseStep {
             barrier,
             order: match kind {
                 _ if has("relaxed") => MemoryOrder::Relaxed,
-                Kind::Arrive { .. } => MemoryOrder::Release,
-                Kind::Test { .. } => MemoryOrder::Acquire,
+                PhaseOperation::Arrive { .. } => MemoryOrder::Release,
+                PhaseOperation::Test { .. } => MemoryOrder::Acquire,
                 _ => MemoryOrder::Relaxed,
             },
             scope: match has("cluster") {
@@ -171,7 +171,7 @@ impl PhaseStep {
             return None;
         };
         known.then_some(PhaseStep {
-            kind: Kind::Copy {
+            kind: PhaseOperation::Copy {
                 to: address(to, Space::Shared)?,
                 from: address(from, Space::Global)?,
                 bytes: operand(bytes)?,
@@ -199,7 +199,7 @@ mod tests {
         let step = step.expect("an instruction");
         assert_eq!(
             step.kind,
-            Kind::Arrive {
+            PhaseOperation::Arrive {
                 count: Operand::Number(1),
                 bytes: Some(Operand::Number(512)),
                 drops: false,
@@ -213,17 +213,17 @@ mod tests {
         let step = read("mbarrier.try_wait.parity.shared.b64 =0, [@0], @1, 1000").expect("an instruction");
         assert_eq!(
             step.kind,
-            Kind::Test {
+            PhaseOperation::Test {
                 phase: Operand::Value(1),
                 is_parity: true
             }
         );
         let step = read("mbarrier.pending_count.b64 =0, @0").expect("an instruction");
-        assert_eq!((step.kind, step.barrier), (Kind::Pending(0), None));
+        assert_eq!((step.kind, step.barrier), (PhaseOperation::Pending(0), None));
         let copy = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [@0], [@1], @2, [@3+8]";
         assert!(matches!(
             read(copy).map(|step| step.kind),
-            Some(Kind::Copy { .. })
+            Some(PhaseOperation::Copy { .. })
         ));
         // Of several dimensions, to other work-groups, out of shared memory.
         for other in [

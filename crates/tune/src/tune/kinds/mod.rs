@@ -6,7 +6,7 @@
 //! | `opencl` | `opencl:N` | measured |
 //! | `simulated` | `sim:NAME`, or a model file | simulated |
 //!
-//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`Kind`], and a row in [`KINDS`]. Everything else
+//! A kind is a folder here with its [`Bench`], its [`KnownDevice`] and its [`DeviceKind`], and a row in [`KINDS`]. Everything else
 //! queries the registry: the command line, the list of devices, and the tuning of a launch at hand.
 
 #[cfg(feature = "cuda")]
@@ -36,7 +36,7 @@ use crate::report::terms::Terms;
 use crate::suggest::quoted;
 
 /// The kinds, in the order in which their devices are listed.
-pub const KINDS: &[Kind] = &[
+pub const KINDS: &[DeviceKind] = &[
     #[cfg(feature = "cuda")]
     cuda::KIND,
     #[cfg(feature = "opencl")]
@@ -52,7 +52,7 @@ const ALL: &str = "all";
 
 /// A kind of device.
 #[derive(Debug)]
-pub struct Kind {
+pub struct DeviceKind {
     /// The prefix of its devices' names, before the colon.
     pub name: &'static str,
     /// The device behind it, in general.
@@ -174,7 +174,7 @@ pub fn find(name: &str, overrides: &[String]) -> Result<Box<dyn KnownDevice>> {
     }
 }
 
-fn kind_of(kind: &str, name: &str) -> Result<&'static Kind> {
+fn kind_of(kind: &str, name: &str) -> Result<&'static DeviceKind> {
     KINDS.iter().find(|known| known.name == kind).ok_or_else(|| {
         let spelled: Vec<String> = KINDS
             .iter()
@@ -202,12 +202,12 @@ pub fn find_or_first(name: Option<&str>, overrides: &[String]) -> Result<Box<dyn
 }
 
 /// The kind, where a name means all devices of one: `cuda:all`.
-pub fn all_of(name: &str) -> Option<&'static Kind> {
+pub fn all_of(name: &str) -> Option<&'static DeviceKind> {
     let (kind, number) = name.split_once(':')?;
     (number == ALL).then(|| KINDS.iter().find(|known| known.name == kind))?
 }
 
-impl Kind {
+impl DeviceKind {
     /// Its devices in this machine; none where there is no driver.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ pub mod measured;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
+use super::{DeviceKind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
 use crate::back::ptx;
 use crate::device::Description;
 use crate::device::cuda::device::describe;
@@ -18,7 +18,7 @@ use crate::tune::workload::Workload;
 use measured::MeasuredBench;
 
 /// The kind.
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: DeviceKind = DeviceKind {
     name: "cuda",
     number: "N",
     has_worker: true,

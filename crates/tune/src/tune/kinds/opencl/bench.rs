@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::back::spirv::Target;
 use crate::device::opencl::device::OpenClDevice;
-use crate::device::opencl::platform::{Kind, OpenClFacts};
+use crate::device::opencl::platform::{DeviceType, OpenClFacts};
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::{CacheState, Command, Device, Fill, Paired, Program, Queue, Timing};
@@ -238,7 +238,7 @@ impl OpenClBench {
     fn note(&self, timing: &Timing) -> String {
         let facts = self.facts();
         let warning = match facts.kind {
-            Kind::Gpu => "",
+            DeviceType::Gpu => "",
             _ => " This is not a GPU, and its times say nothing about one.",
         };
         format!(

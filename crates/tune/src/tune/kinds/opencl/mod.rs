@@ -4,7 +4,7 @@ pub mod bench;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
+use super::{DeviceKind, KnownDevice, Opening, Reaches, counts_no_steps, named, numbered};
 use crate::back::spirv;
 #[doc(hidden)]
 pub use crate::device::opencl::own::{OwnEntry, Passed};
@@ -18,7 +18,7 @@ use crate::tune::bench::Bench;
 use bench::OpenClBench;
 
 /// The kind.
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: DeviceKind = DeviceKind {
     name: "opencl",
     number: "N",
     has_worker: false,

@@ -4,7 +4,7 @@ pub mod bench;
 
 use serde_json::{Map, Value, json};
 
-use super::{Kind, KnownDevice, Opening, Reaches, named};
+use super::{DeviceKind, KnownDevice, Opening, Reaches, named};
 use crate::back::{ptx, spirv};
 use crate::device::Description;
 use crate::error::Result;
@@ -15,7 +15,7 @@ use crate::tune::workload::Workload;
 use bench::SimulatedBench;
 
 /// The kind.
-pub(super) const KIND: Kind = Kind {
+pub(super) const KIND: DeviceKind = DeviceKind {
     name: "sim",
     number: "NAME",
     has_worker: false,

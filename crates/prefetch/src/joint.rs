@@ -21,7 +21,7 @@ use super::hint::target;
 use super::legality;
 use super::limits::Limits;
 use super::pipeline::Fetch;
-use super::plan::Scope;
+use super::plan::JointScope;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::neighbours::Neighbours;
 use crate::analysis::uniform::parted_prefetch;
@@ -54,8 +54,8 @@ pub(super) const DIVIDED: Descriptor = Descriptor {
     look_at_l1: None,
     pass: |load| {
         let scope = match load.strategy.scope() {
-            Scope::SubGroup => PrefetchScope::SubGroup,
-            Scope::WorkGroup => PrefetchScope::WorkGroup,
+            JointScope::SubGroup => PrefetchScope::SubGroup,
+            JointScope::WorkGroup => PrefetchScope::WorkGroup,
         };
         Ok(Box::new(Joint::new(load, scope)?))
     },

@@ -38,7 +38,7 @@ pub use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
 pub use super::strategies::StrategyKind;
 pub use crate::ir::CacheLevel;
 pub use name::{LoadName, LoadPlace};
-pub use strategy::{Distance, Layout, Scope, Strategy, Unroll};
+pub use strategy::{Distance, JointScope, Layout, Strategy, Unroll};
 
 use crate::error::{Error, Result};
 

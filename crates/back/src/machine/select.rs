@@ -78,7 +78,7 @@ struct Selector<'f, 'k> {
     /// The loads of other constants from it, once, at the kernel's start.
     numbers: Vec<Draft>,
     /// The blocks, ifs and loops around.
-    scopes: Vec<Scope>,
+    scopes: Vec<EnclosingScope>,
     /// Double-precision constants that are in registers, up to the region's end, and the number of the
     /// stretch between jumps in which they got there.
     wide_constants: HashMap<Value, (Virtual, u32)>,
@@ -99,7 +99,7 @@ struct Selector<'f, 'k> {
 }
 
 /// A block, `if` or loop around.
-struct Scope {
+struct EnclosingScope {
     label: Label,
     results: Vec<Value>,
     params: Vec<Value>,

@@ -26,7 +26,7 @@
 //! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
 //! writes the result's register itself.
 
-use super::emitter::{Emitter, Guard, Scope};
+use super::emitter::{Emitter, Guard, PtxScope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
 use super::registers::Class;
 use crate::Result;
@@ -246,7 +246,7 @@ impl<'k> Emitter<'k> {
         } else {
             self.new_label(&format!("{name}_next"))
         };
-        let scope = Scope {
+        let scope = PtxScope {
             results: op.results.clone(),
             params: params.to_vec(),
             exit,
@@ -310,7 +310,7 @@ impl<'k> Emitter<'k> {
     }
 
     fn plain_loop(&mut self, label: Label, body: &'k Region, wishes: &LoopWishes) -> Result<()> {
-        let Scope {
+        let PtxScope {
             exit,
             next,
             results,
@@ -373,7 +373,7 @@ impl<'k> Emitter<'k> {
         test: &LeadingTest<'k>,
         wishes: &LoopWishes,
     ) -> Result<()> {
-        let Scope { exit, next, .. } = self.scopes[&label].clone();
+        let PtxScope { exit, next, .. } = self.scopes[&label].clone();
         let name = self.kernel.labels[label]
             .name
             .clone()
@@ -394,9 +394,9 @@ impl<'k> Emitter<'k> {
         let continues = match test.staying {
             Some((own, staying)) => {
                 // The loop's body is the side of the `if` that stays.
-                let scope = Scope {
+                let scope = PtxScope {
                     exit: self.new_label("unreachable"),
-                    ..Scope::default()
+                    ..PtxScope::default()
                 };
                 self.scopes.insert(own, scope);
                 self.region(staying, Next::Iteration(label))?;

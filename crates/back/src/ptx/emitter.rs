@@ -40,7 +40,7 @@ impl Guard {
 
 /// Where `Break` and `Continue` of a label go.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scope {
+pub(super) struct PtxScope {
     /// The values that `Break` assigns.
     pub results: Vec<Value>,
     /// The values that `Continue` assigns.
@@ -91,7 +91,7 @@ pub(super) struct Emitter<'k> {
     /// Constants that come from constant memory: none inside a module that is somebody else's.
     pub banked: BankedConstants,
     pub registers: Registers,
-    pub scopes: HashMap<Label, Scope>,
+    pub scopes: HashMap<Label, PtxScope>,
     /// How many loops are around the text that is being written.
     pub depth: u32,
     /// Registers that loops have written, which their parameters and results share.

@@ -27,7 +27,7 @@ use crate::Result;
 use crate::ir::{Label, Op, OpKind, Region, Type, Value};
 
 /// Where `Break` and `Continue` of a label go.
-pub(super) struct Scope<'k> {
+pub(super) struct SpirvScope<'k> {
     exit: Arrival<'k>,
     next: Option<Arrival<'k>>,
 }
@@ -74,7 +74,7 @@ impl<'k> Emitter<'k> {
             return Ok(());
         };
         let exit = self.module.new_id();
-        let scope = Scope {
+        let scope = SpirvScope {
             exit: Arrival::new(exit, &op.results),
             next: None,
         };

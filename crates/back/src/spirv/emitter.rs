@@ -7,7 +7,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op as Code, StorageClass, Word};
 
 use super::Options;
-use super::control::Scope;
+use super::control::SpirvScope;
 use super::controlled::Words;
 use super::module::Module;
 use super::prefetch::Element;
@@ -26,7 +26,7 @@ pub(super) struct Emitter<'k> {
     /// How the operation that is being written rounds and flushes.
     pub rule: FloatRule,
     pub roots: Roots,
-    pub scopes: HashMap<Label, Scope<'k>>,
+    pub scopes: HashMap<Label, SpirvScope<'k>>,
     /// Arrays, as pointers to bytes.
     pub arrays: HashMap<Array, Word>,
     /// Built-in variables: their meaning, and their ids.

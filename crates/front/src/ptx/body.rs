@@ -28,7 +28,7 @@ pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t
     let mut reader = Reader {
         parser: Parser::new(text, at, line),
         body: Body::default(),
-        scopes: vec![Scope::default()],
+        scopes: vec![NameScope::default()],
         label_of: Vec::new(),
         location: None,
     };
@@ -38,7 +38,7 @@ pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t
 }
 
 #[derive(Default)]
-struct Scope<'t> {
+struct NameScope<'t> {
     registers: HashMap<&'t str, Register>,
     /// `%r<36>`: by prefix, how many, and their type.
     ranges: HashMap<&'t str, (u64, &'t str)>,
@@ -50,7 +50,7 @@ struct Scope<'t> {
 struct Reader<'t> {
     parser: Parser<'t>,
     body: Body<'t>,
-    scopes: Vec<Scope<'t>>,
+    scopes: Vec<NameScope<'t>>,
     /// What a label's number became once its scope was over.
     label_of: Vec<u32>,
     location: Option<Location<'t>>,
@@ -77,7 +77,7 @@ impl<'t> Reader<'t> {
                     if self.scopes.len() >= MOST_NESTED_BLOCKS {
                         return Err(Error::input("blocks are nested too deeply"));
                     }
-                    self.scopes.push(Scope::default());
+                    self.scopes.push(NameScope::default());
                     self.parser.advance()?;
                 }
                 Token::Mark(';') => {
@@ -146,7 +146,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn scope(&mut self) -> &mut Scope<'t> {
+    fn scope(&mut self) -> &mut NameScope<'t> {
         self.scopes
             .last_mut()
             .expect("the function's own scope is closed last")

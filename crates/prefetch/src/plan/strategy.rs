@@ -144,7 +144,7 @@ impl fmt::Display for Layout {
 
 /// Who shares the work of a joint prefetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
+pub enum JointScope {
     /// The work-items of a sub-group: the default.
     #[default]
     SubGroup,
@@ -161,7 +161,7 @@ pub struct Strategy {
     distance: Distance,
     layout: Option<Layout>,
     nontemporal: bool,
-    scope: Scope,
+    scope: JointScope,
 }
 
 impl Strategy {
@@ -174,7 +174,7 @@ impl Strategy {
             distance,
             layout: descriptor.takes.layout.then(Layout::default),
             nontemporal: false,
-            scope: Scope::default(),
+            scope: JointScope::default(),
         }
     }
 
@@ -217,7 +217,7 @@ impl Strategy {
     pub fn of_work_group(self) -> Strategy {
         Strategy {
             scope: match self.descriptor().takes.group {
-                true => Scope::WorkGroup,
+                true => JointScope::WorkGroup,
                 false => self.scope,
             },
             ..self
@@ -260,7 +260,7 @@ impl Strategy {
     }
 
     /// Who shares the work of a joint one.
-    pub fn scope(self) -> Scope {
+    pub fn scope(self) -> JointScope {
         self.scope
     }
 
@@ -292,7 +292,7 @@ impl Strategy {
     fn suffix(self) -> String {
         let layout = self.layout.map(Layout::name);
         let nontemporal = self.nontemporal.then_some("nt");
-        let group = (self.scope == Scope::WorkGroup).then_some("group");
+        let group = (self.scope == JointScope::WorkGroup).then_some("group");
         let flags = [layout, nontemporal, group].into_iter().flatten();
         flags.map(|flag| format!("/{flag}")).collect()
     }

@@ -1,6 +1,6 @@
 //! A plan in words, for readers who do not know its grammar.
 
-use crate::prefetch::plan::{Layout, Plan, Scope, Strategy, Unroll};
+use crate::prefetch::plan::{JointScope, Layout, Plan, Strategy, Unroll};
 
 /// One sentence a part of the plan: the unrolling, then each load.
 ///
@@ -67,8 +67,8 @@ fn for_load(load: &str, strategy: Strategy) -> String {
         (
             "{who}",
             match strategy.scope() {
-                Scope::SubGroup => "sub-group",
-                Scope::WorkGroup => "work-group",
+                JointScope::SubGroup => "sub-group",
+                JointScope::WorkGroup => "work-group",
             },
         ),
     ];

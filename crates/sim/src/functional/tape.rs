@@ -186,7 +186,7 @@ pub(super) struct ScopeRange {
     pub params: Vec<Slot>,
 }
 
-struct Scope<'k> {
+struct OpenScope<'k> {
     label: Label,
     results: &'k [Value],
     params: &'k [Value],
@@ -199,7 +199,7 @@ struct Writer<'k> {
     /// What is carried out; none if all is.
     needed: Option<&'k Needed>,
     steps: Vec<TapeStep>,
-    scopes: Vec<Scope<'k>>,
+    scopes: Vec<OpenScope<'k>>,
     ranges: Vec<ScopeRange>,
     /// Steps in regions that are not closed yet, which name the close.
     unresolved: Vec<usize>,
@@ -376,7 +376,7 @@ impl<'k> Writer<'k> {
         self.assign(params, initial);
         let opened = self.steps.len();
         self.steps.push(step);
-        self.scopes.push(Scope {
+        self.scopes.push(OpenScope {
             label,
             results: &op.results,
             params,

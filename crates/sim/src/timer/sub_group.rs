@@ -47,7 +47,7 @@ pub(super) struct Resident {
     pub line: Option<u32>,
     registers: Vec<Register>,
     pub values: Registers,
-    scopes: Vec<Scope>,
+    scopes: Vec<DivergentScope>,
     /// When the last copy that was started is there.
     last_copy: u64,
     copies: InFlight,
@@ -99,7 +99,7 @@ impl InFlight {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Scope {
+struct DivergentScope {
     /// Lanes for the second region, and where that is, until it starts.
     otherwise: Option<(Mask, u32)>,
     left: Mask,
@@ -167,7 +167,7 @@ impl Resident {
         match control {
             CodedControl::Next => return,
             CodedControl::Open { end } => {
-                self.scopes.push(Scope {
+                self.scopes.push(DivergentScope {
                     otherwise: None,
                     left: Mask::NONE,
                     next: Mask::NONE,
@@ -179,7 +179,7 @@ impl Resident {
                 let holds = self.values.truth(cond, self.active);
                 let others = self.active.without(holds);
                 let otherwise = Some((others, otherwise));
-                self.scopes.push(Scope {
+                self.scopes.push(DivergentScope {
                     otherwise,
                     left: Mask::NONE,
                     next: Mask::NONE,
@@ -221,7 +221,7 @@ impl Resident {
     /// With no lane active: on to where some may come back.
     fn skip(&mut self, here: usize) {
         match self.scopes.last() {
-            Some(Scope {
+            Some(DivergentScope {
                 otherwise: Some((_, at)),
                 ..
             }) => self.at = *at as usize,

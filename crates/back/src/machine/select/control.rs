@@ -11,7 +11,7 @@ use super::super::draft::{Draft, Virtual};
 use super::super::matrix;
 use super::super::program::{Class, Control, InstructionStep};
 use super::super::target::Family;
-use super::{Scope, Selector};
+use super::{EnclosingScope, Selector};
 use crate::ir::{Label, Op, OpKind, Place, Region, Value};
 
 /// How a region came out.
@@ -369,7 +369,7 @@ impl Selector<'_, '_> {
             self.register_of(result);
         }
         let depth = self.scopes.len() as u32;
-        self.scopes.push(Scope {
+        self.scopes.push(EnclosingScope {
             label,
             results: op.results.clone(),
             params,
@@ -382,7 +382,7 @@ impl Selector<'_, '_> {
         at.expect("a verified kernel jumps to labels around") as u32
     }
 
-    fn scope(&self, label: Label) -> &Scope {
+    fn scope(&self, label: Label) -> &EnclosingScope {
         &self.scopes[self.depth(label) as usize]
     }
 }

@@ -81,7 +81,7 @@ pub fn end_if<V: Values>(branch: Branch<V>) -> V {
 
 /// A loop, block or function body that has begun. `C` counts its iterations, if anything does.
 #[derive(Debug)]
-pub struct Scope<V, C = ()> {
+pub struct ScopeHandle<V, C = ()> {
     pub(super) at: At,
     pub(super) target: TargetId,
     /// Gets the value that the scope is left with.
@@ -91,23 +91,23 @@ pub struct Scope<V, C = ()> {
     values: PhantomData<fn() -> V>,
 }
 
-impl<V, C: Copy> Clone for Scope<V, C> {
+impl<V, C: Copy> Clone for ScopeHandle<V, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<V, C: Copy> Copy for Scope<V, C> {}
+impl<V, C: Copy> Copy for ScopeHandle<V, C> {}
 
-impl<V: Values, C> Scope<V, C> {
+impl<V: Values, C> ScopeHandle<V, C> {
     /// Begins a scope; the operations recorded next are its body.
-    pub(super) fn begin(at: At) -> Scope<V, C> {
+    pub(super) fn begin(at: At) -> ScopeHandle<V, C> {
         let result = Variable::declare("");
         let target = recorder(|recorder| {
             recorder.begin();
             recorder.target()
         });
-        Scope {
+        ScopeHandle {
             at,
             target,
             result,
@@ -118,17 +118,17 @@ impl<V: Values, C> Scope<V, C> {
 }
 
 /// Begins `'a: {`.
-pub fn begin_block<V: Values>(at: At) -> Scope<V> {
-    Scope::begin(at)
+pub fn begin_block<V: Values>(at: At) -> ScopeHandle<V> {
+    ScopeHandle::begin(at)
 }
 
 /// The value at a block's end.
-pub fn yield_block<V: Values>(scope: Scope<V>, value: V) {
+pub fn yield_block<V: Values>(scope: ScopeHandle<V>, value: V) {
     scope.result.write(value);
 }
 
 /// The end of a block; the value that it was left with.
-pub fn end_block<V: Values>(scope: Scope<V>) -> V {
+pub fn end_block<V: Values>(scope: ScopeHandle<V>) -> V {
     recorder(|recorder| {
         let body = recorder.end();
         let place = recorder.place(scope.at);
@@ -142,14 +142,14 @@ pub fn end_block<V: Values>(scope: Scope<V>) -> V {
 }
 
 /// Begins `loop {` or `while`.
-pub fn begin_loop<V: Values>(at: At, name: &str, wishes: Wishes) -> Scope<V> {
-    let scope: Scope<V> = Scope::begin(at);
+pub fn begin_loop<V: Values>(at: At, name: &str, wishes: Wishes) -> ScopeHandle<V> {
+    let scope: ScopeHandle<V> = ScopeHandle::begin(at);
     recorder(|recorder| recorder.note_loop(scope.target, name, wishes.into_loop_wishes()));
     scope
 }
 
 /// `while cond`: leaves the loop where `cond` is false.
-pub fn go_on_if<C: Copy>(at: At, scope: Scope<(), C>, cond: Recorded<bool>) {
+pub fn go_on_if<C: Copy>(at: At, scope: ScopeHandle<(), C>, cond: Recorded<bool>) {
     recorder(|recorder| {
         let place = recorder.place(at);
         let otherwise = Body {
@@ -169,7 +169,7 @@ pub fn go_on_if<C: Copy>(at: At, scope: Scope<(), C>, cond: Recorded<bool>) {
 }
 
 /// The end of a loop; the value that it was left with.
-pub fn end_loop<V: Values, C: Copy>(scope: Scope<V, C>) -> V {
+pub fn end_loop<V: Values, C: Copy>(scope: ScopeHandle<V, C>) -> V {
     advance(scope.at, scope.target);
     recorder(|recorder| {
         recorder.latches.remove(&scope.target);
@@ -188,7 +188,7 @@ pub fn end_loop<V: Values, C: Copy>(scope: Scope<V, C>) -> V {
 }
 
 /// `break` with a value, or `return` from a device function.
-pub fn leave<V: Values, C: Copy>(at: At, scope: Scope<V, C>, value: V) {
+pub fn leave<V: Values, C: Copy>(at: At, scope: ScopeHandle<V, C>, value: V) {
     scope.result.write(value);
     recorder(|recorder| {
         let place = recorder.place(at);
@@ -200,7 +200,7 @@ pub fn leave<V: Values, C: Copy>(at: At, scope: Scope<V, C>, value: V) {
 }
 
 /// `continue`
-pub fn next_iteration<V: Values, C: Copy>(at: At, scope: Scope<V, C>) {
+pub fn next_iteration<V: Values, C: Copy>(at: At, scope: ScopeHandle<V, C>) {
     advance(at, scope.target);
     recorder(|recorder| {
         let place = recorder.place(at);

@@ -2,7 +2,7 @@
 
 use super::placed::{Layout, Placed};
 use super::state::{Frame, Recorder, exchange, recorder};
-use super::{At, Memory, Scope, Values, end_block, redundant, ssa};
+use super::{At, Memory, ScopeHandle, Values, end_block, redundant, ssa};
 use crate::cleanup;
 use crate::ir::{
     BinaryOp, Kernel, OpKind, Param, PointerFacts, Races, Region, Space, Type, Value, limits, verify_derived,
@@ -175,7 +175,7 @@ pub fn enter_function<V: Values>(
     name: &'static str,
     file: &'static str,
     line: u32,
-) -> Option<Scope<V>> {
+) -> Option<ScopeHandle<V>> {
     let definition = (file, line);
     let entered = recorder(|recorder| {
         let recursive = recorder.frames.iter().any(|frame| frame.definition == definition);
@@ -192,11 +192,11 @@ pub fn enter_function<V: Values>(
         });
         true
     });
-    entered.then(|| Scope::begin(call))
+    entered.then(|| ScopeHandle::begin(call))
 }
 
 /// The end of a device function; its value.
-pub fn leave_function<V: Values>(scope: Scope<V>) -> V {
+pub fn leave_function<V: Values>(scope: ScopeHandle<V>) -> V {
     // The block belongs to the call: its place is the caller's.
     recorder(|recorder| recorder.frames.pop());
     end_block(scope)

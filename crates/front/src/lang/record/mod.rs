@@ -41,7 +41,7 @@ pub use arithmetic::{
     add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,
 };
 pub use control::{
-    Branch, Lazy, Scope, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block,
+    Branch, Lazy, ScopeHandle, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block,
     end_if, end_lazy, end_loop, end_work_item, go_on_if, leave, next_iteration, yield_block, yield_if,
 };
 pub use convert::cast;

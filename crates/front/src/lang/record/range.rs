@@ -10,7 +10,7 @@
 //! type's largest value.
 
 use super::arithmetic::wrap;
-use super::control::{Scope, go_on_if};
+use super::control::{ScopeHandle, go_on_if};
 use super::convert::widen;
 use super::state::recorder;
 use super::tree::VariableId;
@@ -231,7 +231,12 @@ impl Counting {
 }
 
 /// Begins `for name in range {`.
-pub fn begin_for<T: Integer>(at: At, name: &str, wishes: Wishes, range: Range<T>) -> Scope<(), Recorded<T>> {
+pub fn begin_for<T: Integer>(
+    at: At,
+    name: &str,
+    wishes: Wishes,
+    range: Range<T>,
+) -> ScopeHandle<(), Recorded<T>> {
     let mut counting = range.counting();
     if range.reversed {
         counting = counting.reverse(range.at);
@@ -251,7 +256,7 @@ pub fn begin_for<T: Integer>(at: At, name: &str, wishes: Wishes, range: Range<T>
         recorder.write(counter, start);
         counter
     });
-    let mut scope: Scope<(), Recorded<T>> = Scope::begin(at);
+    let mut scope: ScopeHandle<(), Recorded<T>> = ScopeHandle::begin(at);
     let now = recorder(|recorder| {
         recorder.note_loop(scope.target, name, wishes.into_loop_wishes());
         recorder
@@ -291,7 +296,7 @@ pub fn begin_for<T: Integer>(at: At, name: &str, wishes: Wishes, range: Range<T>
 }
 
 /// The counter's value in this iteration.
-pub fn counter<T: Integer>(scope: Scope<(), Recorded<T>>) -> Recorded<T> {
+pub fn counter<T: Integer>(scope: ScopeHandle<(), Recorded<T>>) -> Recorded<T> {
     scope
         .counter
         .expect("a loop over a range has a counter from its beginning on")

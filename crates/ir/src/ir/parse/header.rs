@@ -61,7 +61,7 @@ impl Parser<'_> {
             position,
         } in lengths
         {
-            let Lookup::Found(value) = self.scope.look_up(&name) else {
+            let Lookup::Found(value) = self.symbols.look_up(&name) else {
                 let what = format!("the length {} is not a parameter", Token::Value(name).describe());
                 return Err(self.error_at(position, what));
             };
@@ -240,7 +240,7 @@ impl Parser<'_> {
 
     /// Gives a name to a value.
     pub(super) fn define(&mut self, name: Name, value: Value, position: super::Position) -> Result<()> {
-        match self.scope.define(name.clone(), value) {
+        match self.symbols.define(name.clone(), value) {
             true => Ok(()),
             false => Err(self.error_at(position, taken(&Token::Value(name)))),
         }

@@ -72,7 +72,7 @@ use super::op::Op;
 use super::types::Type;
 use crate::error::{Error, Result};
 use lexer::{Lexer, Name, Position, Token};
-use scope::Scope;
+use scope::SymbolTable;
 
 /// Reads a kernel from its text form, exactly as it was printed.
 ///
@@ -102,7 +102,7 @@ pub(super) struct Parser<'t> {
     /// An operation without a source place gets its place in the text.
     own_places: bool,
     kernel: Kernel,
-    scope: Scope,
+    symbols: SymbolTable,
     constants: HashMap<(Type, u64), super::Value>,
     arrays: HashMap<Name, Array>,
     loads: HashMap<Name, LoadId>,
@@ -125,7 +125,7 @@ impl<'t> Parser<'t> {
             file_name,
             own_places,
             kernel: Kernel::new(""),
-            scope: Scope::default(),
+            symbols: SymbolTable::default(),
             constants: HashMap::new(),
             arrays: HashMap::new(),
             loads: HashMap::new(),

@@ -238,7 +238,7 @@ impl Parser<'_> {
 
     fn used(&self, name: &Name) -> Result<Value> {
         let shown = self.token.describe();
-        match self.scope.look_up(name) {
+        match self.symbols.look_up(name) {
             Lookup::Found(value) => Ok(value),
             Lookup::Ended => Err(self
                 .error(format!("{shown} is defined in a region that has ended"))
@@ -246,7 +246,7 @@ impl Parser<'_> {
             Lookup::Unknown => {
                 let error = self.error(format!("{shown} is not defined before this"));
                 let text = name.text.as_deref().unwrap_or_default();
-                Err(match suggest::nearest(text, self.scope.visible()) {
+                Err(match suggest::nearest(text, self.symbols.visible()) {
                     Some(nearest) if nearest != text => error.accepted(format!("did you mean `%{nearest}`?")),
                     _ => error,
                 })
@@ -328,7 +328,7 @@ impl Parser<'_> {
     }
 
     fn yield_target(&self, position: Position) -> Result<Label> {
-        match self.scope.enclosing().next() {
+        match self.symbols.enclosing().next() {
             Some(enclosing) if !enclosing.is_loop => Ok(enclosing.label),
             _ => Err(self
                 .error_at(position, "`yield` belongs directly in a block or `if`")
@@ -339,14 +339,14 @@ impl Parser<'_> {
     /// The label after `break` or `continue`, or the innermost loop.
     fn exit_target(&mut self, position: Position) -> Result<Label> {
         let Token::Label(name) = self.token.clone() else {
-            return match self.scope.enclosing().find(|enclosing| enclosing.is_loop) {
+            return match self.symbols.enclosing().find(|enclosing| enclosing.is_loop) {
                 Some(enclosing) => Ok(enclosing.label),
                 None => Err(self.error_at(position, "there is no loop around this")),
             };
         };
         let named = |enclosing: &&Enclosing| enclosing.name.as_ref() == Some(&name);
         let Some(label) = self
-            .scope
+            .symbols
             .enclosing()
             .find(named)
             .map(|enclosing| enclosing.label)

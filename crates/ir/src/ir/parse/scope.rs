@@ -8,7 +8,7 @@ use crate::ir::kernel::{Label, Value};
 
 /// The names of values and labels seen so far.
 #[derive(Default)]
-pub(super) struct Scope {
+pub(super) struct SymbolTable {
     values: HashMap<Name, Value>,
     /// Values by region, innermost last; the body's own names are in none.
     open: Vec<Vec<Name>>,
@@ -33,7 +33,7 @@ pub(super) enum Lookup {
     Unknown,
 }
 
-impl Scope {
+impl SymbolTable {
     /// Gives a name to a value; false if the name is taken.
     pub fn define(&mut self, name: Name, value: Value) -> bool {
         if self.ended.contains(&name) {

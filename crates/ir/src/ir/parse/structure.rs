@@ -25,7 +25,7 @@ impl Parser<'_> {
         let place = self.place(start)?;
         self.enter(label, name, position, false)?;
         let body = self.region()?;
-        self.scope.leave();
+        self.symbols.leave();
         Ok((OpKind::Block { label, body }, place))
     }
 
@@ -50,7 +50,7 @@ impl Parser<'_> {
                 }
             }
         };
-        self.scope.leave();
+        self.symbols.leave();
         let kind = OpKind::If {
             label,
             cond,
@@ -67,7 +67,7 @@ impl Parser<'_> {
         let wishes = self.wishes()?;
         let place = self.place(start)?;
         self.enter(label, name, position, true)?;
-        self.scope.open_region();
+        self.symbols.open_region();
         let mut params = Vec::with_capacity(names.len());
         for ((name, position), &initial) in names.into_iter().zip(&initial) {
             let value = self.kernel.value(self.kernel.ty(initial));
@@ -76,8 +76,8 @@ impl Parser<'_> {
             params.push(value);
         }
         let body = self.region()?;
-        self.scope.close_region();
-        self.scope.leave();
+        self.symbols.close_region();
+        self.symbols.leave();
         let kind = OpKind::Loop {
             label,
             params,
@@ -165,12 +165,12 @@ impl Parser<'_> {
     }
 
     fn enter(&mut self, label: Label, name: Option<Name>, position: Position, is_loop: bool) -> Result<()> {
-        if self.scope.enclosing().count() >= limits::NESTING {
+        if self.symbols.enclosing().count() >= limits::NESTING {
             let what = format!("more than {} regions are inside each other", limits::NESTING);
             return Err(self.error(what));
         }
         let message = name.clone().map(|name| taken(&Token::Label(name)));
-        match self.scope.enter(Enclosing { label, name, is_loop }) {
+        match self.symbols.enter(Enclosing { label, name, is_loop }) {
             true => Ok(()),
             false => Err(self.error_at(position, message.unwrap_or_default())),
         }
@@ -178,9 +178,9 @@ impl Parser<'_> {
 
     fn region(&mut self) -> Result<Region> {
         self.expect('{')?;
-        self.scope.open_region();
+        self.symbols.open_region();
         let region = self.region_to_brace()?;
-        self.scope.close_region();
+        self.symbols.close_region();
         Ok(region)
     }
 

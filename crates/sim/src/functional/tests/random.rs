@@ -39,7 +39,7 @@ impl Random {
 
 /// A scope that a terminator may name.
 #[derive(Clone)]
-struct Scope {
+struct LabelScope {
     label: Label,
     results: Vec<Type>,
     /// Of a loop: its counter and the types of its other parameters.
@@ -148,7 +148,7 @@ impl Generator {
     }
 
     /// Operations, then a terminator that names one of the scopes.
-    fn region(&mut self, b: &mut Builder<'_>, mut visible: Vec<Value>, scopes: &[Scope]) {
+    fn region(&mut self, b: &mut Builder<'_>, mut visible: Vec<Value>, scopes: &[LabelScope]) {
         for _ in 0..self.random.below(7) {
             if self.budget == 0 {
                 break;
@@ -164,11 +164,11 @@ impl Generator {
         self.terminator(b, &visible, scopes);
     }
 
-    fn nested(&mut self, b: &mut Builder<'_>, visible: &mut Vec<Value>, scopes: &[Scope]) {
+    fn nested(&mut self, b: &mut Builder<'_>, visible: &mut Vec<Value>, scopes: &[LabelScope]) {
         let results = self.types();
         let label = b.kernel.label(None, results.clone());
         let mut inside = scopes.to_vec();
-        inside.push(Scope {
+        inside.push(LabelScope {
             label,
             results: results.clone(),
             looping: None,
@@ -199,7 +199,7 @@ impl Generator {
         &mut self,
         b: &mut Builder<'_>,
         visible: &[Value],
-        mut scopes: Vec<Scope>,
+        mut scopes: Vec<LabelScope>,
     ) -> crate::ir::OpKind {
         let types = self.types();
         let mut initial = vec![b.i32(0)];
@@ -233,7 +233,7 @@ impl Generator {
         }
     }
 
-    fn terminator(&mut self, b: &mut Builder<'_>, visible: &[Value], scopes: &[Scope]) {
+    fn terminator(&mut self, b: &mut Builder<'_>, visible: &[Value], scopes: &[LabelScope]) {
         let innermost = scopes.len().saturating_sub(1);
         let target = match self.random.below(3) {
             _ if scopes.is_empty() => return b.return_(),

@@ -36,7 +36,7 @@ const MODELS: [(&str, u32); 2] = [("h200", 32), ("pvc-1550", 16)];
 struct Subject {
     name: String,
     kernel: Kernel,
-    target: prefetch::Target,
+    target: prefetch::PlanTarget,
 }
 
 fn gallery() -> Vec<Subject> {
@@ -45,9 +45,9 @@ fn gallery() -> Vec<Subject> {
         let workload = workload.expect("the defaults are right");
         Subject {
             name: format!("gallery/{}", kernel.name),
-            target: prefetch::Target {
+            target: prefetch::PlanTarget {
                 group_size: Some(workload.group),
-                ..prefetch::Target::default()
+                ..prefetch::PlanTarget::default()
             },
             kernel: (*workload.kernel).clone(),
         }
@@ -87,7 +87,7 @@ fn corpus() -> Vec<Subject> {
             subjects.push(Subject {
                 name: format!("corpus/{file}:{entry}"),
                 kernel: imported.kernel,
-                target: prefetch::Target::default(),
+                target: prefetch::PlanTarget::default(),
             });
         }
     }
@@ -95,7 +95,7 @@ fn corpus() -> Vec<Subject> {
         subjects.push(Subject {
             kernel: ir::parse(&text, &file).expect("a kernel of the tests"),
             name: format!("in/{file}"),
-            target: prefetch::Target::default(),
+            target: prefetch::PlanTarget::default(),
         });
     }
     subjects
@@ -116,13 +116,13 @@ fn outcome<T>(made: headstart::Result<T>, shown: impl Fn(T) -> String) -> u64 {
 /// The hashes of everything that a kernel becomes.
 fn forms(kernel: &Kernel, models: &[(DeviceModel, u32)]) -> String {
     let mut line = format!("hsir {:016x}", hash(ir::print(kernel)));
-    for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
+    for target in [ptx::PtxTarget::Sm80, ptx::PtxTarget::Sm90] {
         let made = ptx::emit(kernel, &ptx::Options::new(target));
         line += &format!(" {} {:016x}", target.name(), outcome(made, |ptx| ptx.text));
     }
-    for target in [spirv::Target::Portable, spirv::Target::IntelLsc] {
+    for target in [spirv::SpirvTarget::Portable, spirv::SpirvTarget::IntelLsc] {
         let options = spirv::Options {
-            block_prefetch: target == spirv::Target::IntelLsc,
+            block_prefetch: target == spirv::SpirvTarget::IntelLsc,
             ..spirv::Options::new(target)
         };
         let made = spirv::emit(kernel, &options);

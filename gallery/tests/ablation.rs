@@ -194,7 +194,7 @@ fn cases() -> Vec<Case> {
 /// A case on the model.
 struct Simulated<'c> {
     case: &'c Case,
-    target: prefetch::Target,
+    target: prefetch::PlanTarget,
     plain: Arc<Kernel>,
     device: Simulator,
     bound: Bound,
@@ -209,9 +209,9 @@ struct Times {
 
 impl<'c> Simulated<'c> {
     fn new(case: &'c Case, model: &Arc<DeviceModel>) -> Option<Simulated<'c>> {
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(case.workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&case.workload.kernel, &target).ok()?;
         let device = Simulator::custom(model.description(), Options::FAST, None);

@@ -161,7 +161,7 @@ fn a_register_that_the_counter_picks_takes_the_gain_away() {
     let loads = headstart::prefetch::apply(
         &plain::kernel(GROUP).expect("a kernel"),
         &"arr=rolling-registers:4".parse().expect("a plan"),
-        &headstart::prefetch::Target::default(),
+        &headstart::prefetch::PlanTarget::default(),
     );
     let (ring, found) = timed(loads.map(|applied| applied.kernel), "a100");
     assert_eq!(found, right);

@@ -27,7 +27,7 @@ fn form(name: &str, plan: &str) -> (Workload, Arc<Kernel>) {
         .and_then(|kernel| kernel.with(&settings, None))
         .expect("there");
     let workload = chosen.workload().expect("a workload");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
         line: 64,
     };

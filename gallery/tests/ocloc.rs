@@ -141,7 +141,7 @@ fn forms(name: &str) -> Vec<(String, Kernel)> {
         .and_then(|kernel| kernel.with(&[], None))
         .expect("there");
     let workload = chosen.workload().expect("the defaults are right");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
         line: 64,
     };
@@ -165,7 +165,7 @@ fn compare(ocloc: &Ocloc, device: &str, name: &str, kernel: &Kernel) -> Option<C
     let options = spirv::Options {
         sub_group_size: Some(sub_group),
         lines: false,
-        ..spirv::Options::new(spirv::Target::IntelLsc)
+        ..spirv::Options::new(spirv::SpirvTarget::IntelLsc)
     };
     let spirv = spirv::emit(kernel, &options).ok()?;
     let assembly = ocloc
@@ -398,7 +398,7 @@ fn values_are_spilled_where_the_compiler_spills_them() {
             .and_then(|kernel| kernel.with(&[], None))
             .expect("there");
         let workload = chosen.workload().expect("the defaults are right");
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
             line: 64,
         };
@@ -408,7 +408,7 @@ fn values_are_spilled_where_the_compiler_spills_them() {
         kernel.sub_group_size = Some(sub_group);
         let options = spirv::Options {
             lines: false,
-            ..spirv::Options::new(spirv::Target::IntelLsc)
+            ..spirv::Options::new(spirv::SpirvTarget::IntelLsc)
         };
         let spirv = spirv::emit(&kernel, &options).expect("it is emitted");
         let assembly = ocloc.compile(&spirv, "pvc");

@@ -15,7 +15,7 @@ use headstart::device::opencl::device::OpenClDevice;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
 use headstart::ir::{CacheLevel, Kernel};
-use headstart::prefetch::{self, Plan, Target};
+use headstart::prefetch::{self, Plan, PlanTarget};
 use headstart::tune::check::compare;
 use headstart::tune::search::main_loads;
 use headstart::tune::space::default_plans;
@@ -230,14 +230,14 @@ struct Subjected {
     workload: Workload,
     plain: Arc<Kernel>,
     right: Vec<Vec<u8>>,
-    target: Target,
+    target: PlanTarget,
 }
 
 impl Subjected {
     fn new(device: &OpenClDevice, kernel: &str, settings: &[&str]) -> headstart::Result<Subjected> {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let workload = kernels::find(kernel)?.with(&settings, None)?.workload()?;
-        let target = Target {
+        let target = PlanTarget {
             group_size: Some(workload.group),
             line: 64,
         };

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use headstart::device::sim::Simulator;
 use headstart::ir::CacheLevel;
-use headstart::prefetch::{self, Plan, Target};
+use headstart::prefetch::{self, Plan, PlanTarget};
 use headstart::report::Outputs;
 use headstart::tune::Subject;
 use headstart::tune::check::Checks;
@@ -49,9 +49,9 @@ fn check(kernel: &str, settings: &[&str]) -> Tried {
         .with(&settings, None)
         .expect("settings");
     let workload = subject.workload().expect("a workload");
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some(workload.group),
-        ..Target::default()
+        ..PlanTarget::default()
     };
     let plain = Arc::new(prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes"));
     let loads = main_loads(&plain);

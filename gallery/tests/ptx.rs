@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use headstart::back::machine;
-use headstart::back::ptx::{Options, Target, emit};
+use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::model;
 use headstart::ir::CacheLevel;
 use headstart::prefetch::{self, Plan};
@@ -51,9 +51,9 @@ fn assemble(ptxas: &Ptxas, kernel: &'static GalleryKernel, part: Part) -> Vec<Tr
         .with(&[], None)
         .and_then(|chosen| chosen.workload())
         .expect("the defaults are right");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
     let plans = default_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
@@ -73,7 +73,7 @@ fn assemble(ptxas: &Ptxas, kernel: &'static GalleryKernel, part: Part) -> Vec<Tr
     derived
         .par_iter()
         .flat_map_iter(|(plan, derived)| {
-            [Target::Sm80, Target::Sm90].into_iter().map(move |target| {
+            [PtxTarget::Sm80, PtxTarget::Sm90].into_iter().map(move |target| {
                 let options = Options {
                     groups_per_core: Some(1),
                     lines: false,
@@ -110,7 +110,7 @@ fn no_default_plan_spills() {
     let mut errors = Vec::new();
     for kernel in KERNELS.iter().filter(|kernel| DOCUMENTS.contains(&kernel.name)) {
         for Tried { name, made, estimate } in assemble(ptxas, kernel, part) {
-            if let (Ok(made), true) = (&made, name.ends_with(Target::Sm90.name())) {
+            if let (Ok(made), true) = (&made, name.ends_with(PtxTarget::Sm90.name())) {
                 errors.push((f64::from(estimate) / f64::from(made.registers) - 1.0).abs());
             }
             match made {
@@ -183,9 +183,9 @@ fn spills_are_near_those_of_the_assembler() {
             .with(&[], None)
             .and_then(|chosen| chosen.workload())
             .expect("the defaults are right");
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes can be carried out");
         let plan: Plan = plan.parse().expect("a plan");
@@ -195,10 +195,10 @@ fn spills_are_near_those_of_the_assembler() {
         let options = Options {
             groups_per_core: Some(1),
             lines: false,
-            ..Options::new(Target::Sm90)
+            ..Options::new(PtxTarget::Sm90)
         };
         let made = emit(&derived, &options).map_err(|error| error.to_string());
-        let made = made.and_then(|ptx| ptxas.assemble(&ptx, Target::Sm90));
+        let made = made.and_then(|ptx| ptxas.assemble(&ptx, PtxTarget::Sm90));
         let made = made.unwrap_or_else(|said| panic!("{name} {plan}: {said}"));
         let theirs = made.spilled_bytes;
         let program = machine::lower(&derived, &machine::Target::of(&model, 32));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headstart::Fault;
 use headstart::device::sim::Simulator;
-use headstart::prefetch::{self, Target};
+use headstart::prefetch::{self, PlanTarget};
 use headstart::report::Outputs;
 use headstart::tune::Subject;
 use headstart::tune::check::Checks;
@@ -25,9 +25,9 @@ fn try_plans(name: &str, settings: impl Fn(&mut Random) -> Vec<String>) {
         let subject = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
         let subject = subject.unwrap_or_else(|error| panic!("{settings:?}: {error}"));
         let workload = subject.workload().expect("a workload");
-        let target = Target {
+        let target = PlanTarget {
             group_size: Some(workload.group),
-            ..Target::default()
+            ..PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("no wish is refused");
         let plain = Arc::new(plain);

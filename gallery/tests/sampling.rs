@@ -19,9 +19,9 @@ fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime
     let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
     let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
     let device = Simulator::custom(model.description(), Options::FAST, None);

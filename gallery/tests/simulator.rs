@@ -35,9 +35,9 @@ fn number(name: &str, settings: &str, model: &Arc<DeviceModel>) -> f64 {
 fn planned(name: &str, settings: &str, plan: &str) -> (Workload, Arc<Kernel>) {
     let chosen = kernels::find(name).and_then(|kernel| kernel.with(&words(settings), None));
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
     let plan: Plan = plan.parse().expect("a plan");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use headstart::back::{machine, spirv};
 use headstart::device::model::{self, DeviceModel};
 use headstart::ir::Kernel;
-use headstart::prefetch::{self, Target};
+use headstart::prefetch::{self, PlanTarget};
 use headstart::tune::{ArgumentSpec, Bench, SimulatedBench, Subject};
 use headstart_gallery::host::TECHNIQUES;
 use headstart_gallery::kernels;
@@ -84,7 +84,7 @@ fn measure_one(bench: &SimulatedBench, model: &DeviceModel, device: &str, shown:
     let texts: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let chosen = kernels::find(kernel).and_then(|kernel| kernel.with(&texts, None));
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some(workload.group),
         ..bench.target()
     };
@@ -130,7 +130,7 @@ fn measure_one(bench: &SimulatedBench, model: &DeviceModel, device: &str, shown:
 /// How often Intel's compiler spills registers of a kernel for an Xe-LP GPU, if it is there.
 fn spills(kernel: &Kernel) -> Option<u32> {
     let ocloc = Ocloc::find()?;
-    let spirv = spirv::emit(kernel, &spirv::Options::new(spirv::Target::IntelOlder)).expect("a module");
+    let spirv = spirv::emit(kernel, &spirv::Options::new(spirv::SpirvTarget::IntelOlder)).expect("a module");
     Some(
         ocloc
             .compile(&spirv, "tgllp")

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use headstart::back::spirv::Target;
+use headstart::back::spirv::SpirvTarget;
 use headstart::files::{self, FileError};
 use headstart::front::spirv;
 use headstart::prefetch::Plan;
@@ -76,7 +76,7 @@ impl SpirvModule {
     ///
     /// # Errors
     /// The plan is not legal, its kernel cannot stand in the module, or it went wrong on a launch.
-    pub fn planned(&self, plan: &Plan, target: Target, settings: Settings) -> Result<PlannedSpirv> {
+    pub fn planned(&self, plan: &Plan, target: SpirvTarget, settings: Settings) -> Result<PlannedSpirv> {
         let planned = tune::planned_spirv(&self.subject()?, plan, target, settings);
         planned.map_err(|error| error.within(&self.file))
     }
@@ -85,7 +85,7 @@ impl SpirvModule {
     ///
     /// # Errors
     /// As for [`SpirvModule::planned`].
-    pub fn best(&self, report: &Report, target: Target) -> Result<PlannedSpirv> {
+    pub fn best(&self, report: &Report, target: SpirvTarget) -> Result<PlannedSpirv> {
         let best = tune::best_spirv(&self.subject()?, report, target);
         best.map_err(|error| error.within(&self.file))
     }

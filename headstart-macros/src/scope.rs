@@ -58,7 +58,7 @@ impl Scopes {
 }
 
 /// A loop or block that `break` and `continue` can name.
-pub struct Target {
+pub struct BreakTarget {
     /// The label in the source, without its apostrophe.
     pub label: Option<String>,
     /// The variable that holds its handle in the recorded copy.
@@ -70,7 +70,7 @@ pub struct Target {
 /// The enclosing loops and labelled blocks, innermost last.
 #[derive(Default)]
 pub struct Targets {
-    open: Vec<Target>,
+    open: Vec<BreakTarget>,
     made: usize,
 }
 
@@ -79,7 +79,7 @@ impl Targets {
     pub fn enter(&mut self, label: Option<&syn::Label>, is_loop: bool) -> Ident {
         self.made += 1;
         let handle = Ident::new(&format!("scope_{}", self.made), Span::mixed_site());
-        self.open.push(Target {
+        self.open.push(BreakTarget {
             label: label.map(|label| label.name.ident.to_string()),
             handle: handle.clone(),
             is_loop,
@@ -93,7 +93,7 @@ impl Targets {
     }
 
     /// The target of `break` or `continue` with this label (or none).
-    pub fn find(&self, label: Option<&syn::Lifetime>) -> Option<&Target> {
+    pub fn find(&self, label: Option<&syn::Lifetime>) -> Option<&BreakTarget> {
         let mut inner_first = self.open.iter().rev();
         match label {
             Some(label) => {

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use headstart::back::ptx;
-//! use headstart::prefetch::{self, Plan, Target};
+//! use headstart::prefetch::{self, Plan, PlanTarget};
 //! use headstart::prelude::*;
 //!
 //! /// Adds up what the indices point to.
@@ -23,13 +23,13 @@
 //! // Each value is copied into a ring in shared memory four iterations before its use.
 //! let kernel = sum_through::kernel()?;
 //! let plan: Plan = "values=rolling-async:4".parse()?;
-//! let derived = prefetch::apply(&kernel, &plan, &Target::default())?;
+//! let derived = prefetch::apply(&kernel, &plan, &PlanTarget::default())?;
 //! // The plan did not name the indices: they must be loaded before the values can be.
 //! assert_eq!(
 //!     derived.plan.to_string(),
 //!     "values=rolling-async:4/interleaved,indices=rolling-registers:5"
 //! );
-//! let ptx = ptx::emit(&derived.kernel, &ptx::Options::new(ptx::Target::Sm90))?;
+//! let ptx = ptx::emit(&derived.kernel, &ptx::Options::new(ptx::PtxTarget::Sm90))?;
 //! assert!(ptx.text.contains("cp.async"));
 //! # Ok::<(), headstart::Error>(())
 //! ```

@@ -162,7 +162,7 @@ fn an_assertion_is_written_in_a_module_of_its_own() {
     let imported = module
         .import_alone("gather", &Facts::default())
         .expect("an entry");
-    let options = ptx::Options::new(ptx::Target::Sm90);
+    let options = ptx::Options::new(ptx::PtxTarget::Sm90);
     let own = ptx::emit(&imported.kernel, &options).expect("PTX").text;
     let declared = own.matches(".extern .func __assertfail(").count();
     assert_eq!(declared, 1, "{own}");

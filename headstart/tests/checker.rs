@@ -12,7 +12,7 @@ use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Launch};
 use headstart::ir::{Kernel, print};
-use headstart::prefetch::{self, Plan, Target, candidates};
+use headstart::prefetch::{self, Plan, PlanTarget, candidates};
 use headstart_testing::{self as testing, Case, Random, Size, random_plan};
 
 /// The launch with its free integer parameters changed: trip counts from 0 to the header's.
@@ -46,9 +46,9 @@ fn passes(
     launches: u64,
     random: &mut Random,
 ) -> Result<bool, String> {
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some([case.workload.group[0], 1, 1]),
-        ..Target::default()
+        ..PlanTarget::default()
     };
     let applied = match prefetch::apply(plain, plan, &target) {
         Ok(applied) => applied,
@@ -79,9 +79,9 @@ fn random_kernels_use_the_same_values_under_random_plans() {
         let prepared = workload.bind(&device).and_then(|bound| bound.prepare(&device));
         let launch = prepared.unwrap_or_else(|error| panic!("{error}")).launch;
         let mut random = Random::new(seed);
-        let target = Target {
+        let target = PlanTarget {
             group_size: Some(workload.group),
-            ..Target::default()
+            ..PlanTarget::default()
         };
         for _ in 0..3 {
             let plan = random_plan(&mut random, &workload.kernel);

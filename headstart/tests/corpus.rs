@@ -99,9 +99,9 @@ fn run(case: &Case, workload: &Workload) -> Vec<Vec<u8>> {
 
 /// For each strategy a plan for the loads that matter, if one is legal. The first is the one to be shipped.
 fn some_plans(workload: &Workload) -> Vec<prefetch::Plan> {
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let loads = tune::search::main_loads(&workload.kernel);
     let legal = |strategy: &&str| {
@@ -222,9 +222,9 @@ fn tried(case: &Case, ptxas: Option<&Ptxas>) -> (bool, Vec<String>) {
 
 /// The module with a plan carried out on its entry, without a search for what it rests on; nothing where it is refused.
 fn written(case: &Case, plain: &Workload, plan: &prefetch::Plan) -> Option<String> {
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(plain.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &case.launch.facts());
     let imported = imported.unwrap_or_else(|error| panic!("{}: {error}", case.name));
@@ -266,9 +266,9 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload(case, &case.text).group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let applied = prefetch::apply(&imported.kernel, &module.plan, &target);
     let applied = applied.unwrap_or_else(|error| panic!("{}, {}: {error}", case.name, module.plan));
@@ -425,7 +425,7 @@ fn loops_count_whatever_wrote_them() {
             .expect("a workload");
         let loads = tune::search::main_loads(&workload.kernel);
         assert!(!loads.is_empty(), "{file}:{entry}");
-        let target = prefetch::Target::default();
+        let target = prefetch::PlanTarget::default();
         for strategy in ["rolling-registers:3", "cache:L2:2"] {
             for group in ["", "unroll:2,"] {
                 let each: Vec<String> = loads.iter().map(|load| format!("{load}={strategy}")).collect();

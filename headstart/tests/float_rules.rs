@@ -283,7 +283,7 @@ fn what_may_be_fused_stays_open_and_nothing_else_does() {
     let refused = refused.expect_err("undecided").to_string();
     assert!(refused.contains("left to the assembler"), "{refused}");
     let imported = import(&text, "k.ptx", Some("k"), &launch.facts()).expect("read");
-    let written = ptx::emit(&imported.kernel, &ptx::Options::new(ptx::Target::Sm90)).expect("written");
+    let written = ptx::emit(&imported.kernel, &ptx::Options::new(ptx::PtxTarget::Sm90)).expect("written");
     let written = written.text;
     let count = |word: &str| {
         written

@@ -12,7 +12,7 @@ use common::corpus::compare;
 use headstart::Fault;
 use headstart::device::sim::functional::Options;
 use headstart::ir;
-use headstart::prefetch::{Plan, Target, apply};
+use headstart::prefetch::{Plan, PlanTarget, apply};
 use headstart_testing::{Case, run, texts};
 
 fn no_complaints(complaints: Vec<String>) {
@@ -53,7 +53,7 @@ fn plans_change_no_bit() {
         let right = run(&case.workload, kernel, Options::CHECKING).unwrap_or_else(|error| panic!("{error}"));
         let (mut plans, mut derived) = (String::new(), String::new());
         for plan in &case.plans {
-            let said = match apply(kernel, plan, &Target::default()) {
+            let said = match apply(kernel, plan, &PlanTarget::default()) {
                 Err(error) => {
                     assert_ne!(error.fault(), Fault::Bug, "{name}, {plan}: {error}");
                     format!("refused: {error}")

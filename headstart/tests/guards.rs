@@ -3,7 +3,7 @@
 use headstart::device::sim::Simulator;
 use headstart::device::{Argument, Command, Device, Launch, TypedBuffer};
 use headstart::ir::{Kernel, Type, parse, print, verify};
-use headstart::prefetch::{self, Target};
+use headstart::prefetch::{self, PlanTarget};
 use headstart_ir::cleanup::clean;
 
 /// A sum of `%a[%start..%n]` through `%map`, for a counter of this type, tested like this.
@@ -28,9 +28,9 @@ fn gather(ty: &str, test: &str, start: &str) -> Kernel {
 }
 
 fn planned(kernel: &Kernel, plan: &str) -> Kernel {
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some([1, 1, 1]),
-        ..Target::default()
+        ..PlanTarget::default()
     };
     let plan = plan.parse().expect("a plan");
     prefetch::apply(kernel, &plan, &target)

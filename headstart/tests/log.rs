@@ -33,7 +33,7 @@ impl Bench for Counting {
         self.bench.identity()
     }
 
-    fn target(&self) -> prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
         self.bench.target()
     }
 

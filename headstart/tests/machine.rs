@@ -260,7 +260,7 @@ fn programs_compute_what_their_kernels_compute() {
     let mut kernels = 0;
     for case in Case::all().expect("the kernels are well written") {
         for plan in &case.plans {
-            let Ok(applied) = apply(&case.workload.kernel, plan, &prefetch::Target::default()) else {
+            let Ok(applied) = apply(&case.workload.kernel, plan, &prefetch::PlanTarget::default()) else {
                 continue;
             };
             let difference = difference(&case.workload, &applied.kernel);
@@ -278,9 +278,9 @@ fn programs_of_random_kernels_compute_the_same() {
     for seed in (testing::base_seed()..).take(count as usize) {
         let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
         let workload = testing::random_workload(seed, size);
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let mut random = Random::new(seed);
         let mut kernels = vec![(String::from("none"), workload.kernel.as_ref().clone())];

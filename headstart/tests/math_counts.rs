@@ -148,7 +148,7 @@ impl Tools {
 
     fn count_ours(&self, folder: &Path, function: Option<Function>) -> Count {
         let emitted =
-            ptx::emit(&ours(function), &ptx::Options::new(ptx::Target::Sm90)).expect("PTX can say it");
+            ptx::emit(&ours(function), &ptx::Options::new(ptx::PtxTarget::Sm90)).expect("PTX can say it");
         let (source, cubin) = (folder.join("ours.ptx"), folder.join("ours.cubin"));
         std::fs::write(&source, emitted.text).expect("written");
         let paths = [source.display().to_string(), cubin.display().to_string()];

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use headstart::back::spirv::{self, Options, Spirv, Target, block_instructions, instructions};
+use headstart::back::spirv::{self, Options, Spirv, SpirvTarget, block_instructions, instructions};
 use headstart::ir::{self, CacheHint, CacheLevel, Kernel};
 use headstart_testing::ocloc::Ocloc;
 use headstart_testing::spirv_val::SpirvVal;
@@ -45,7 +45,7 @@ fn prefetch(bytes: u32, align: u32, hint: CacheHint, sub_group: u32) -> Kernel {
     kernel(bytes, align, &text, sub_group)
 }
 
-fn emit(kernel: &Kernel, target: Target) -> Spirv {
+fn emit(kernel: &Kernel, target: SpirvTarget) -> Spirv {
     spirv::emit(kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -101,7 +101,7 @@ fn check(ocloc: &Ocloc, device: &str, sub_groups: &[u32]) {
         let sizes = RANGES.iter().map(|&range| (range, HINTS[0]));
         let levels = HINTS.iter().map(|&hint| ((16, 16), hint));
         for ((bytes, align), hint) in sizes.chain(levels) {
-            let spirv = emit(&prefetch(bytes, align, hint, sub_group), Target::IntelLsc);
+            let spirv = emit(&prefetch(bytes, align, hint, sub_group), SpirvTarget::IntelLsc);
             let found = match ocloc.compile(&spirv, device) {
                 Ok(assembly) => assembly.prefetches(),
                 Err(said) => panic!("{bytes} bytes: {said}"),
@@ -150,14 +150,14 @@ fn the_newest_compiler_sends_what_is_asked_to_bmg() {
 #[test]
 fn what_is_not_asked_is_not_there() {
     let Some(ocloc) = Ocloc::find() else { return };
-    let plain = emit(&kernel(4, 4, "", 16), Target::IntelLsc);
+    let plain = emit(&kernel(4, 4, "", 16), SpirvTarget::IntelLsc);
     let found = ocloc
         .compile(&plain, "pvc")
         .unwrap_or_else(|said| panic!("{said}"));
     assert_eq!(found.prefetches(), BTreeMap::new());
 
     let to_l1 = prefetch(4, 4, HINTS[0], 16);
-    let portable = emit(&to_l1, Target::Portable);
+    let portable = emit(&to_l1, SpirvTarget::Portable);
     let found = ocloc
         .compile(&portable, "pvc")
         .unwrap_or_else(|said| panic!("{said}"));
@@ -168,7 +168,7 @@ fn what_is_not_asked_is_not_there() {
             .any(|kind| kind.contains(suffix(HINTS[0])))
     );
 
-    let older = emit(&to_l1, Target::IntelOlder);
+    let older = emit(&to_l1, SpirvTarget::IntelOlder);
     let found = ocloc
         .compile(&older, "pvc")
         .unwrap_or_else(|said| panic!("{said}"));
@@ -186,7 +186,7 @@ fn derived_prefetches_arrive() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/in/gather.hsir"))
         .expect("the kernel is there");
     let plain = ir::parse(&text, "gather.hsir").expect("it is a kernel");
-    let target = headstart::prefetch::Target {
+    let target = headstart::prefetch::PlanTarget {
         group_size: Some([128, 1, 1]),
         line: 64,
     };
@@ -197,7 +197,7 @@ fn derived_prefetches_arrive() {
     ] {
         let plan = plan.parse().expect("a plan");
         let derived = headstart::prefetch::apply(&plain, &plan, &target).expect("it is legal");
-        let spirv = emit(&derived.kernel, Target::IntelLsc);
+        let spirv = emit(&derived.kernel, SpirvTarget::IntelLsc);
         let found = ocloc
             .compile(&spirv, "pvc")
             .unwrap_or_else(|said| panic!("{said}"));
@@ -243,7 +243,7 @@ kernel @loads(
 fn loads_carry_their_cache_controls() {
     let Some(ocloc) = Ocloc::find() else { return };
     let loads = |ty: &str, bytes: u32, control: &str| {
-        let spirv = emit(&loading(ty, bytes, control), Target::IntelLsc);
+        let spirv = emit(&loading(ty, bytes, control), SpirvTarget::IntelLsc);
         let assembly = ocloc.compile(&spirv, "pvc");
         assembly
             .unwrap_or_else(|said| panic!("{ty} {control}: {said}"))
@@ -309,7 +309,7 @@ kernel @joint(
 fn emit_blocks(kernel: &Kernel) -> Spirv {
     let options = Options {
         block_prefetch: true,
-        ..Options::new(Target::IntelLsc)
+        ..Options::new(SpirvTarget::IntelLsc)
     };
     spirv::emit(kernel, &options).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -366,14 +366,14 @@ fn what_is_no_block_is_not_one() {
             "{bytes} {align}: {text}"
         );
     }
-    let text = emit(&joint(256, 4, "L1", 16), Target::IntelLsc).text;
+    let text = emit(&joint(256, 4, "L1", 16), SpirvTarget::IntelLsc).text;
     assert!(
         !text.contains("SubgroupBlockPrefetchINTEL"),
         "nobody asked for blocks: {text}"
     );
     let older = Options {
         block_prefetch: true,
-        ..Options::new(Target::Portable)
+        ..Options::new(SpirvTarget::Portable)
     };
     let text = spirv::emit(&joint(256, 4, "L1", 16), &older)
         .expect("a module")

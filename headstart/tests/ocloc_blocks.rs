@@ -2,7 +2,7 @@
 //! work refused by us, as their compiler refuses them. `scripts/tools` sets up the compilers; without one its tests are
 //! skipped, and say so.
 
-use headstart::back::spirv::{self, BlockAccess, Options, Spirv, Target};
+use headstart::back::spirv::{self, BlockAccess, Options, Spirv, SpirvTarget};
 use headstart::ir::Kernel;
 use headstart::prelude::*;
 use headstart_testing::ocloc::{Assembly, Ocloc};
@@ -48,7 +48,7 @@ fn moves<T: Number, const S: usize>() -> [(u32, Kernel); 4] {
 fn emit(kernel: &Kernel, block_access: BlockAccess) -> headstart::Result<Spirv> {
     let options = Options {
         block_access,
-        ..Options::new(Target::IntelLsc)
+        ..Options::new(SpirvTarget::IntelLsc)
     };
     spirv::emit(kernel, &options)
 }

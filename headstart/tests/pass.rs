@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use headstart::Fault;
 use headstart::device::sim::functional::Options;
 use headstart::ir::{self, Kernel};
-use headstart::prefetch::{Plan, Target, Versions, apply, apply_to};
+use headstart::prefetch::{Plan, PlanTarget, Versions, apply, apply_to};
 use headstart_testing::{Case, run};
 
 fn manifest(path: &str) -> PathBuf {
@@ -98,12 +98,12 @@ impl Rule {
         Ok(kernel)
     }
 
-    fn target(&self) -> Target {
+    fn target(&self) -> PlanTarget {
         match said(&self.text, "group") {
-            Some("unknown") => Target::default(),
-            _ => Target {
+            Some("unknown") => PlanTarget::default(),
+            _ => PlanTarget {
                 group_size: Some([32, 1, 1]),
-                ..Target::default()
+                ..PlanTarget::default()
             },
         }
     }

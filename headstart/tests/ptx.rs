@@ -7,7 +7,7 @@
 mod common;
 
 use common::corpus::{compare, kernels};
-use headstart::back::ptx::{self, Options, Target};
+use headstart::back::ptx::{self, Options, PtxTarget};
 use headstart::front::ptx::{Facts, import};
 use headstart::ir::{OpKind, UnaryOp};
 use headstart::prefetch;
@@ -21,10 +21,10 @@ fn the_corpus_is_emitted_and_assembled() {
     let mut complaints = Vec::new();
     let mut resources = String::new();
     for (name, kernel) in kernels() {
-        for target in [Target::Sm80, Target::Sm90] {
+        for target in [PtxTarget::Sm80, PtxTarget::Sm90] {
             let emitted =
                 ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{name}: {error}"));
-            if target == Target::Sm90 {
+            if target == PtxTarget::Sm90 {
                 complaints.extend(compare(&format!("{name}.ptx"), &emitted.text));
             }
             match ptxas.as_ref().map(|ptxas| ptxas.assemble(&emitted, target)) {
@@ -63,7 +63,7 @@ fn every_operation_is_assembled() {
     let Some(ptxas) = Ptxas::find() else { return };
     let operations = common::operations::operations();
     assert!(operations.len() > 300, "{} operations", operations.len());
-    for target in [Target::Sm80, Target::Sm90] {
+    for target in [PtxTarget::Sm80, PtxTarget::Sm90] {
         // All entries in one module: starting the assembler takes longer than assembling one.
         let mut together: Option<ptx::Ptx> = None;
         for (number, operation) in operations.iter().enumerate() {
@@ -71,7 +71,7 @@ fn every_operation_is_assembled() {
             kernel.name = format!("operation_{number}");
             let emitted = ptx::emit(&kernel, &Options::new(target));
             let newer = |error: &headstart::Error| error.to_string().contains("sm_90 or later");
-            if target == Target::Sm80 && emitted.as_ref().is_err_and(newer) {
+            if target == PtxTarget::Sm80 && emitted.as_ref().is_err_and(newer) {
                 continue;
             }
             let one = emitted.unwrap_or_else(|error| panic!("{}: {error}", operation.name));
@@ -106,15 +106,19 @@ fn random_kernels_are_assembled() {
     for seed in base..base + testing::count("HEADSTART_CASES", 60) {
         let plain = testing::random_kernel(seed, Size::LARGE);
         let mut random = testing::Random::new(seed);
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some([64, 1, 1]),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plan = testing::random_plan(&mut random, &plain);
         let planned = prefetch::apply(&plain, &plan, &target).ok();
         with_plans += u32::from(planned.is_some());
         let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
-        let target = if seed % 2 == 0 { Target::Sm80 } else { Target::Sm90 };
+        let target = if seed % 2 == 0 {
+            PtxTarget::Sm80
+        } else {
+            PtxTarget::Sm90
+        };
         let emitted =
             ptx::emit(&kernel, &Options::new(target)).unwrap_or_else(|error| panic!("{seed}: {error}"));
         ptxas

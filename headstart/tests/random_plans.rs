@@ -4,7 +4,7 @@
 
 use headstart::device::sim::functional::Options;
 use headstart::ir::{self, Kernel};
-use headstart::prefetch::{Plan, Target, apply};
+use headstart::prefetch::{Plan, PlanTarget, apply};
 use headstart::tune::Workload;
 use headstart::{Fault, Result};
 use headstart_testing::{self as testing, Random, Size, random_plan, random_workload, shrink};
@@ -22,7 +22,7 @@ enum Outcome {
 
 /// Applies a plan to a kernel and compares the outputs.
 fn outcome(workload: &Workload, kernel: &Kernel, plan: &Plan, plain: &[(String, Vec<u8>)]) -> Outcome {
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some(workload.group),
         line: 128,
     };
@@ -56,7 +56,7 @@ fn report(workload: &Workload, plan: &Plan, why: &str) -> String {
         }
         Err(_) => false,
     });
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some(workload.group),
         line: 128,
     };

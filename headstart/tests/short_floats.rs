@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use half::f16;
-use headstart::back::ptx::{Options, Target, emit};
+use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
@@ -339,7 +339,7 @@ fn modules_have_the_version_that_their_conversions_need() {
         let kernel = imported
             .unwrap_or_else(|error| panic!("{}: {error}", case.name))
             .kernel;
-        let ptx = emit(&kernel, &Options::new(Target::Sm90));
+        let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90));
         let ptx = ptx.unwrap_or_else(|error| panic!("{}: {error}", case.name));
         assert!(ptx.text.contains(case.name), "{}", ptx.text);
         let assembled = ptxas.assemble_module(&ptx.text);

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::Path;
 
-use headstart::back::spirv::{self, Options, Spirv, Target};
+use headstart::back::spirv::{self, Options, Spirv, SpirvTarget};
 use headstart::ir::{Kernel, OpKind};
 use headstart::prefetch;
 use headstart_testing::spirv_val::SpirvVal;
@@ -49,7 +49,7 @@ fn masks_of_parts_are_refused_and_that_of_all_is_none() {
         )
     };
     let kernel = |mask: &str| headstart::ir::parse(&text(mask), "k.hsir").expect("a kernel");
-    let emitted = |mask: &str| spirv::emit(&kernel(mask), &Options::new(Target::ALL[0]));
+    let emitted = |mask: &str| spirv::emit(&kernel(mask), &Options::new(SpirvTarget::ALL[0]));
     let (without, with) = (emitted(""), emitted(" among -1:i32"));
     assert_eq!(
         without.expect("it is emitted").text,
@@ -71,11 +71,11 @@ fn the_corpus_is_emitted_and_validated() {
     let validator = SpirvVal::find();
     let mut complaints = Vec::new();
     for (name, kernel) in common::corpus::kernels() {
-        for target in Target::ALL {
+        for target in SpirvTarget::ALL {
             let Some(emitted) = emit(&name, &kernel, &Options::new(target)) else {
                 continue;
             };
-            if target == Target::IntelLsc {
+            if target == SpirvTarget::IntelLsc {
                 complaints.extend(common::corpus::compare(&format!("{name}.spvasm"), &emitted.text));
             }
             if let Some(Err(said)) = validator.as_ref().map(|validator| validator.check(&emitted)) {
@@ -100,7 +100,7 @@ fn every_operation_is_valid() {
         let emitted = emit(
             &operation.name,
             &operation.kernel,
-            &Options::new(Target::Portable),
+            &Options::new(SpirvTarget::Portable),
         );
         if let Some(Err(said)) = emitted.map(|emitted| validator.check(&emitted)) {
             complaints.push(format!("{}: {said}", operation.name));
@@ -118,15 +118,15 @@ fn random_kernels_are_valid() {
     for seed in base..base + testing::count("HEADSTART_CASES", 100) {
         let plain = testing::random_kernel(seed, Size::LARGE);
         let mut random = testing::Random::new(seed);
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some([64, 1, 1]),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plan = testing::random_plan(&mut random, &plain);
         let planned = prefetch::apply(&plain, &plan, &target).ok();
         with_plans += u32::from(planned.is_some());
         let kernel = planned.map_or_else(|| (*plain).clone(), |applied| applied.kernel);
-        let target = Target::ALL[seed as usize % Target::ALL.len()];
+        let target = SpirvTarget::ALL[seed as usize % SpirvTarget::ALL.len()];
         let Some(spirv) = emit(&seed.to_string(), &kernel, &Options::new(target)) else {
             continue;
         };
@@ -148,7 +148,7 @@ fn other_directions_of_rounding_are_refused() {
         );
         headstart::ir::parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}"))
     };
-    let options = Options::new(Target::Portable);
+    let options = Options::new(SpirvTarget::Portable);
     let refused = spirv::emit(&kernel("fadd.rz"), &options).expect_err("it rounds towards zero");
     assert!(
         refused.to_string().contains("`k` rounds other than to nearest"),

@@ -37,9 +37,9 @@ fn kernels_take_as_long_with_and_without_their_results() {
     let mut kernels = 0;
     for case in Case::all().expect("the kernels are well written") {
         for plan in &case.plans {
-            let target = prefetch::Target {
+            let target = prefetch::PlanTarget {
                 group_size: Some(case.workload.group),
-                ..prefetch::Target::default()
+                ..prefetch::PlanTarget::default()
             };
             if let Ok(applied) = apply(&case.workload.kernel, plan, &target) {
                 compare(
@@ -61,9 +61,9 @@ fn random_kernels_take_as_long_with_and_without_their_results() {
     for seed in (testing::base_seed()..).take(count as usize) {
         let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
         let workload = testing::random_workload(seed, size);
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         compare(&format!("seed {seed}"), &workload, &workload.kernel);
         let mut random = Random::new(seed);

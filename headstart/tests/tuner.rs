@@ -67,7 +67,7 @@ impl Bench for Drifting {
         self.truth.identity()
     }
 
-    fn target(&self) -> prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
         self.truth.target()
     }
 

@@ -1,10 +1,10 @@
 //! Back ends: pure functions from a kernel to text or words for a driver, or to instructions for the timer.
 //!
 //! ```
-//! use headstart::back::ptx::{Options, Target, emit};
+//! use headstart::back::ptx::{Options, PtxTarget, emit};
 //!
 //! let kernel = headstart::ir::read("hsir 1\nkernel @one(%n: i32) {\n  return\n}\n", "one.hsir")?;
-//! let ptx = emit(&kernel, &Options::new(Target::Sm90))?;
+//! let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90))?;
 //! assert_eq!(ptx.entry, "one");
 //! assert!(ptx.text.contains(".visible .entry one("));
 //! # Ok::<(), headstart::Error>(())

@@ -16,7 +16,7 @@ use super::launch::{Arguments, Geometry};
 use super::memory;
 use super::module::Function;
 use super::queue::{Memory, Serving};
-use crate::back::ptx::{self, Options, Ptx, Target};
+use crate::back::ptx::{self, Options, Ptx, PtxTarget};
 use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 use headstart_device::{
@@ -68,7 +68,7 @@ impl CudaDevice {
 
     fn of(gpu: Gpu) -> Result<CudaDevice> {
         let facts = gpu.facts();
-        let target = Target::for_capability(facts.capability).ok_or_else(|| {
+        let target = PtxTarget::for_capability(facts.capability).ok_or_else(|| {
             Error::device(format!("{} is too old", facts.name)).accepted("compute capability 8.0 or later")
         })?;
         Ok(CudaDevice {
@@ -127,7 +127,7 @@ pub fn describe(facts: &GpuFacts) -> Description {
 /// Takes memory and fills it, on the GPU where the fill has a closed form.
 pub(super) fn allocate_filled(
     gpu: &Gpu,
-    target: Target,
+    target: PtxTarget,
     element: Type,
     length: u64,
     fill: &Fill,
@@ -144,7 +144,7 @@ fn size(bytes: u64) -> Result<usize> {
 /// Fills memory again, as it was filled at first.
 pub(super) fn refill(
     gpu: &Gpu,
-    target: Target,
+    target: PtxTarget,
     memory: &mut memory::Buffer,
     element: Type,
     length: u64,
@@ -156,7 +156,7 @@ pub(super) fn refill(
 /// The same, with the kernels that fill, by their text: who fills again and again keeps them.
 pub(super) fn refill_with(
     gpu: &Gpu,
-    target: Target,
+    target: PtxTarget,
     memory: &mut memory::Buffer,
     element: Type,
     length: u64,

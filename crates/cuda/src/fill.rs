@@ -174,7 +174,7 @@ fn splitmix64(b: &mut Builder<'_>, index: Value, seed: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::back::ptx::{Options, Target, emit};
+    use crate::back::ptx::{Options, PtxTarget, emit};
     use crate::ir::verify;
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             {
                 let kernel = kernel(&pattern, element).expect("a closed form");
                 verify(&kernel).unwrap_or_else(|error| panic!("{pattern:?} of {element}: {error}"));
-                emit(&kernel, &Options::new(Target::Sm80)).expect("it can be emitted");
+                emit(&kernel, &Options::new(PtxTarget::Sm80)).expect("it can be emitted");
             }
         }
     }

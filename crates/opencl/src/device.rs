@@ -118,7 +118,7 @@ impl OpenClDevice {
         self.build_options = format!("{} {LARGE_REGISTERS}", spirv::BUILD_OPTIONS);
         let probe = "hsir 1\nkernel @probe(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  return\n}\n";
         let probe = crate::ir::parse(probe, "probe.hsir")?;
-        let spirv = spirv::emit(&probe, &Options::new(spirv::Target::Portable))?;
+        let spirv = spirv::emit(&probe, &Options::new(spirv::SpirvTarget::Portable))?;
         self.context
             .build(&spirv.bytes(), &self.build_options, &spirv.entry)?;
         Ok(())

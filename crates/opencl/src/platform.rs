@@ -7,7 +7,7 @@ use cl3::{device as cl, platform as platforms};
 use serde::{Deserialize, Serialize};
 
 use super::failure::failure;
-use crate::back::spirv::{BlockAccess, Target};
+use crate::back::spirv::{BlockAccess, SpirvTarget};
 use crate::{Error, Result};
 use headstart_device::Description;
 
@@ -260,15 +260,15 @@ fn parts(told: &[Option<u32>; 4]) -> Option<IntelParts> {
 
 impl OpenClFacts {
     /// For whom to emit.
-    pub fn target(&self) -> Target {
+    pub fn target(&self) -> SpirvTarget {
         if self.vendor != INTEL || self.kind != DeviceType::Gpu {
-            return Target::Portable;
+            return SpirvTarget::Portable;
         }
         match self.hardware {
-            Some(version) if version >= FIRST_WITH_LSC => Target::IntelLsc,
-            Some(_) => Target::IntelOlder,
+            Some(version) if version >= FIRST_WITH_LSC => SpirvTarget::IntelLsc,
+            Some(_) => SpirvTarget::IntelOlder,
             // It does not say: the form that every device takes.
-            None => Target::Portable,
+            None => SpirvTarget::Portable,
         }
     }
 
@@ -372,17 +372,17 @@ mod tests {
     #[test]
     fn the_hardware_decides_what_a_prefetch_becomes() {
         let version = |major: u32, minor: u32| Some(major << 22 | minor << 14);
-        assert_eq!(gpu(version(12, 60)).target(), Target::IntelLsc);
-        assert_eq!(gpu(version(12, 55)).target(), Target::IntelLsc);
-        assert_eq!(gpu(version(20, 1)).target(), Target::IntelLsc);
-        assert_eq!(gpu(version(12, 0)).target(), Target::IntelOlder);
-        assert_eq!(gpu(version(11, 0)).target(), Target::IntelOlder);
-        assert_eq!(gpu(None).target(), Target::Portable);
+        assert_eq!(gpu(version(12, 60)).target(), SpirvTarget::IntelLsc);
+        assert_eq!(gpu(version(12, 55)).target(), SpirvTarget::IntelLsc);
+        assert_eq!(gpu(version(20, 1)).target(), SpirvTarget::IntelLsc);
+        assert_eq!(gpu(version(12, 0)).target(), SpirvTarget::IntelOlder);
+        assert_eq!(gpu(version(11, 0)).target(), SpirvTarget::IntelOlder);
+        assert_eq!(gpu(None).target(), SpirvTarget::Portable);
         let cpu = OpenClFacts {
             kind: DeviceType::Cpu,
             ..gpu(None)
         };
-        assert_eq!(cpu.target(), Target::Portable);
+        assert_eq!(cpu.target(), SpirvTarget::Portable);
     }
 
     /// Without a runtime each way in answers with the same clear line; with one, its devices are listed.

@@ -29,7 +29,7 @@ use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
 
 /// The launch properties for which a plan is applied.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct PlanTarget {
     /// The work-group size of the launch, if it is known: shared memory needs it. A kernel that requires
     /// one keeps its own.
     pub group_size: Option<[u32; 3]>,
@@ -37,9 +37,9 @@ pub struct Target {
     pub line: u32,
 }
 
-impl Default for Target {
-    fn default() -> Target {
-        Target {
+impl Default for PlanTarget {
+    fn default() -> PlanTarget {
+        PlanTarget {
             group_size: None,
             line: 128,
         }
@@ -61,7 +61,7 @@ pub struct Applied {
 /// # Errors
 /// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
 /// refuses it, and where.
-pub fn apply(kernel: &Kernel, plan: &Plan, target: &Target) -> Result<Applied> {
+pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
     // Iterations are unrolled together only where they are counted.
     let (first, second) = match plan.unroll() {
         Some(_) => (Versions::IfItWraps, Versions::One),
@@ -89,7 +89,7 @@ pub enum Versions {
 /// # Errors
 /// As [`apply`].
 #[doc(hidden)]
-pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &Target, versions: Versions) -> Result<Applied> {
+pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
     let mut kernel = kernel.clone();
     if plan.is_none() {
         return Ok(Applied {
@@ -194,7 +194,7 @@ pub(super) fn apply_wish(
     label: Label,
     unroll: Option<UnrollWish>,
     plan: &str,
-    target: &Target,
+    target: &PlanTarget,
 ) -> Result<()> {
     let place = find_loop(&kernel.body, label)
         .map(|op| kernel.describe_place(op.place))
@@ -292,7 +292,7 @@ fn apply_to_loop(
     label: Label,
     unroll: Option<Unroll>,
     strategies: HashMap<LoadId, Strategy>,
-    target: &Target,
+    target: &PlanTarget,
 ) -> Result<Vec<(LoadId, Strategy)>> {
     if unroll == Some(Unroll::Full) {
         if let Some((id, _)) = strategies.iter().next() {

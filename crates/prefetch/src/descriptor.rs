@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 
-use super::apply::Target;
+use super::apply::PlanTarget;
 use super::loads::parents;
 use super::pipeline::Fetch;
 use super::plan::Strategy;
@@ -156,7 +156,7 @@ pub(super) struct Planned<'a> {
     pub shape: &'a StepShape,
     pub site: &'a LoadSite,
     pub strategy: Strategy,
-    pub target: &'a Target,
+    pub target: &'a PlanTarget,
 }
 
 impl Planned<'_> {

@@ -1,7 +1,7 @@
 //! Prefetching: plans, and a pass per strategy that applies them.
 //!
 //! ```
-//! use headstart::prefetch::{self, Plan, Target};
+//! use headstart::prefetch::{self, Plan, PlanTarget};
 //! use headstart::prelude::*;
 //!
 //! /// Adds up `items` elements for each work-item.
@@ -18,7 +18,7 @@
 //! let kernel = sum::kernel()?;
 //! assert_eq!(prefetch::candidates(&kernel)[0].name.to_string(), "values");
 //! let plan: Plan = "values=rolling-registers:4".parse()?;
-//! let derived = prefetch::apply(&kernel, &plan, &Target::default())?;
+//! let derived = prefetch::apply(&kernel, &plan, &PlanTarget::default())?;
 //! assert_eq!(derived.plan, plan);
 //! # Ok::<(), headstart::Error>(())
 //! ```
@@ -75,7 +75,7 @@ mod word;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, Target, apply};
+pub use apply::{Applied, PlanTarget, apply};
 #[doc(hidden)]
 pub use apply::{Versions, apply_to};
 pub use loads::{Candidate, candidates};

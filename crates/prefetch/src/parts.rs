@@ -111,7 +111,7 @@ fn innermost(kernel: &Kernel) -> Vec<Label> {
 #[cfg(test)]
 mod tests {
     use super::super::loads::{candidates, find_loop, resolve};
-    use super::super::{Plan, Target, apply};
+    use super::super::{Plan, PlanTarget, apply};
     use crate::ir::{Kernel, OpKind};
     use headstart_front::ptx::{self, Facts};
 
@@ -141,7 +141,7 @@ mod tests {
                     let plan: Plan = format!("{}=rolling-registers:2", load.name)
                         .parse()
                         .expect("a plan");
-                    apply(&kernel, &plan, &Target::default())
+                    apply(&kernel, &plan, &PlanTarget::default())
                         .unwrap_or_else(|error| panic!("{entry}, {plan}: {error}"));
                 }
                 // The remainder is loaded at once: as often as may be needed.
@@ -170,7 +170,7 @@ mod tests {
                         count
                     };
                     let plan: Plan = named.join(",").parse().expect("a plan");
-                    let planned = apply(&kernel, &plan, &Target::default()).expect("legal");
+                    let planned = apply(&kernel, &plan, &PlanTarget::default()).expect("legal");
                     together += usize::from(loads(&planned.kernel) >= 3 * loads(&kernel));
                 }
                 // The remainder has exactly the loads of the unrolled loop.

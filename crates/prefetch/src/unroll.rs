@@ -11,7 +11,7 @@
 //!
 //! `unroll:N` is the frame's business ([`super::pipeline`]).
 
-use super::apply::{Target, apply_wish, replace_loop};
+use super::apply::{PlanTarget, apply_wish, replace_loop};
 use super::pipeline::count;
 use super::plan::Plan;
 use crate::analysis::definitions::Definitions;
@@ -32,7 +32,7 @@ const MAX_OPERATIONS: u64 = 60_000;
 ///
 /// # Errors
 /// A wish cannot be carried out: the message says why, and where.
-pub fn carry_out_wishes(kernel: &Kernel, target: &Target) -> Result<Kernel> {
+pub fn carry_out_wishes(kernel: &Kernel, target: &PlanTarget) -> Result<Kernel> {
     let mut kernel = kernel.clone();
     while let Some((label, wishes)) = innermost_wish(&kernel.body) {
         clear_wishes(&mut kernel.body, label);

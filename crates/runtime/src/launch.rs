@@ -34,7 +34,7 @@ use crate::Result;
 use crate::device::{Argument, AsView, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
 use crate::front::lang::data::{self, Data};
 use crate::ir::{CacheLevel, Item, Kernel, Type};
-use crate::prefetch::{self, Target};
+use crate::prefetch::{self, PlanTarget};
 
 pub use crate::front::lang::geometry::Geometry;
 
@@ -61,7 +61,7 @@ impl<S> Compiled<S> {
     /// # Errors
     /// A request for a loop cannot be carried out, or the device cannot run the kernel, and why.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<Compiled<S>> {
-        let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
+        let kernel = prefetch::carry_out_wishes(&kernel, &PlanTarget::default())?;
         let mut others = Vec::new();
         if kernel.has_default_level() {
             for &level in CacheLevel::ALL.iter().filter(|&&level| level != CacheLevel::L1) {

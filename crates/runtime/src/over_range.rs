@@ -35,7 +35,7 @@ use crate::ir::line::PrintLimits;
 use crate::ir::{
     Builder, CompareOp, Id, Kernel, NoWrapOp, OpKind, Param, Region, Type, Value, Wrap, verify_derived,
 };
-use crate::prefetch::{self, Target};
+use crate::prefetch::{self, PlanTarget};
 use crate::{Error, Result};
 
 /// Work-items of a work-group, where nothing speaks for fewer.
@@ -60,7 +60,7 @@ impl<S> OverRange<S> {
     /// A request for a loop cannot be carried out; the kernel has operations that need work-groups of its own; or the device
     /// cannot run it.
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<OverRange<S>> {
-        let kernel = prefetch::carry_out_wishes(&kernel, &Target::default())?;
+        let kernel = prefetch::carry_out_wishes(&kernel, &PlanTarget::default())?;
         Ok(OverRange {
             program: device.compile(&Arc::new(bounded(kernel)?))?,
             device: device.description().clone(),

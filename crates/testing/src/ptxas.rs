@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::back::ptx::{Ptx, Target};
+use crate::back::ptx::{Ptx, PtxTarget};
 
 /// The assembler.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Ptxas {
     /// # Errors
     /// The assembler's message, with the lines that it complains about; or a register that is read before it is written, which
     /// the assembler accepts silently.
-    pub fn assemble(&self, ptx: &Ptx, target: Target) -> Result<Assembled, String> {
+    pub fn assemble(&self, ptx: &Ptx, target: PtxTarget) -> Result<Assembled, String> {
         if let Some(line) = read_before_written(&ptx.text) {
             return Err(format!("a register is read that nothing wrote: {line}"));
         }

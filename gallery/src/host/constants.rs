@@ -2,7 +2,7 @@
 
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
-use headstart::prefetch::{self, Target};
+use headstart::prefetch::{self, PlanTarget};
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
 
@@ -80,7 +80,7 @@ fn argument(host: &Host, compiling: bool) -> Result<Ran> {
 
 /// The kernel of this number of terms, its loop unrolled as it asks.
 fn unrolled(device: &dyn Device) -> Result<Compiled<fn(&[u32], &mut [u32])>> {
-    let kernel = prefetch::carry_out_wishes(&polynomial_of::kernel(TERMS)?, &Target::default())?;
+    let kernel = prefetch::carry_out_wishes(&polynomial_of::kernel(TERMS)?, &PlanTarget::default())?;
     Compiled::new(device, kernel)
 }
 

@@ -155,9 +155,9 @@ impl Micro {
 
     /// The kernel with its author's requests, and its plan.
     fn kernel_of(&self, settings: &Settings, workload: &Workload) -> Result<Arc<Kernel>> {
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
         Ok(Arc::new(match (self.plan)(settings) {

@@ -91,9 +91,9 @@ pub(crate) mod testing {
 
     /// The same with data that are there already.
     pub fn run_data(chosen: &Chosen, workload: Workload) -> Ran {
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
         let device = Simulator::untimed();

@@ -340,10 +340,10 @@ fn shape(
     })
 }
 
-fn target(workload: &Workload) -> prefetch::Target {
-    prefetch::Target {
+fn target(workload: &Workload) -> prefetch::PlanTarget {
+    prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     }
 }
 

@@ -310,9 +310,9 @@ fn measure(bench: &mut GpuBench, case: &Case, options: &arguments::Bench) -> Res
 type Derived = (Vec<(String, Arc<Kernel>)>, Vec<(String, String)>);
 
 fn derive(workload: &Workload, plans: &[String]) -> Result<Derived> {
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
     let mut kernels = Vec::new();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use headstart::back::spirv::Target;
+use headstart::back::spirv::SpirvTarget;
 use headstart::capture::{Captured, Contraction};
 use headstart::device::cuda::ptxas::assembled_for;
 use headstart::device::sim::Simulator;
@@ -262,7 +262,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
 /// The module that `-o` writes with the best plan carried out.
 enum Rewritten {
     Ptx(Module),
-    Spirv(SpirvModule, Target),
+    Spirv(SpirvModule, SpirvTarget),
 }
 
 impl Rewritten {
@@ -279,9 +279,9 @@ impl Rewritten {
 }
 
 /// For whom a module of SPIR-V is written: the device that it is tuned for, or any that takes SPIR-V.
-fn spirv_target(options: &Tune) -> Result<Target> {
+fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
     let Some(name) = options.on.device.as_deref() else {
-        return Ok(Target::Portable);
+        return Ok(SpirvTarget::Portable);
     };
     let device = device::find(name, &options.on.model)?;
     device.spirv_target().ok_or_else(|| {

@@ -7,7 +7,7 @@ use headstart::back::{machine, ptx};
 use headstart::device::Launch;
 use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::ir::{self, Kernel};
-use headstart::prefetch::{Target, apply};
+use headstart::prefetch::{PlanTarget, apply};
 use headstart::tune::LaunchFile;
 use headstart::{Error, Fault};
 use headstart_testing::{Random, bind, random_plan};
@@ -30,7 +30,7 @@ pub fn check(kernel: &Kernel, seed: u64) -> bool {
     let mut legal = false;
     for _ in 0..2 {
         let plan = random_plan(&mut random, kernel);
-        match apply(kernel, &plan, &Target::default()) {
+        match apply(kernel, &plan, &PlanTarget::default()) {
             Ok(applied) => {
                 legal |= !plan.is_none();
                 ir::verify(&applied.kernel).unwrap_or_else(|error| panic!("{plan}: {error}"));
@@ -51,7 +51,7 @@ fn not_ours(error: &Error, what: &str) {
 fn emit(kernel: &Kernel) {
     machine::lower(kernel, &machine::Target::nvidia());
     machine::lower(kernel, &machine::Target::intel(16, 8 << 10));
-    if let Err(error) = ptx::emit(kernel, &ptx::Options::new(ptx::Target::Sm80)) {
+    if let Err(error) = ptx::emit(kernel, &ptx::Options::new(ptx::PtxTarget::Sm80)) {
         not_ours(&error, "emitting PTX");
     }
 }

@@ -213,9 +213,9 @@ pub fn random_kernels_compute_the_same_as_on_the_simulator(
         let mut plan = Plan::default();
         if seed % 2 == 1 {
             let random = testing::random_plan(&mut Random::new(seed), &kernel);
-            let target = prefetch::Target {
+            let target = prefetch::PlanTarget {
                 group_size: Some([workload.group[0], 1, 1]),
-                ..prefetch::Target::default()
+                ..prefetch::PlanTarget::default()
             };
             if let Ok(applied) = prefetch::apply(&kernel, &random, &target) {
                 kernel = Arc::new(applied.kernel);

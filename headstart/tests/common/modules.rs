@@ -2,7 +2,7 @@
 
 use headstart::Fault;
 use headstart::back::machine;
-use headstart::back::ptx::{Options, Target, emit};
+use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::front::ptx::{Facts, entries, import};
 use headstart::tune::drop_in::drop_in;
 
@@ -36,7 +36,7 @@ pub fn check(text: &str) -> (u32, u32) {
             Ok(imported) => {
                 machine::lower(&imported.kernel, &machine::Target::nvidia());
                 for error in [
-                    emit(&imported.kernel, &Options::new(Target::Sm90)).err(),
+                    emit(&imported.kernel, &Options::new(PtxTarget::Sm90)).err(),
                     drop_in(&imported.original, &imported.kernel).err(),
                 ]
                 .into_iter()

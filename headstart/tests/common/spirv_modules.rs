@@ -1,7 +1,7 @@
 //! Any bytes as a SPIR-V module: it is read or refused, with the party at fault, and accepted modules can be written again.
 
 use headstart::Fault;
-use headstart::back::spirv::{Options, Target};
+use headstart::back::spirv::{Options, SpirvTarget};
 use headstart::front::ptx::Facts;
 use headstart::front::spirv::Module;
 use headstart::tune;
@@ -30,7 +30,7 @@ pub fn check(bytes: &[u8]) -> (u32, u32) {
     for name in module.entries().into_iter().take(MOST_ENTRIES) {
         match module.import(Some(name), &facts) {
             Ok(imported) => {
-                let options = Options::new(Target::IntelLsc);
+                let options = Options::new(SpirvTarget::IntelLsc);
                 match tune::exchanged(&imported.original, &imported.kernel, &options) {
                     Ok(words) => {
                         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();

@@ -165,7 +165,7 @@ pub fn lowers(kernel: headstart::Result<headstart::ir::Kernel>) -> String {
     }
     let ptxas = headstart_testing::ptxas::Ptxas::find();
     let mut text = String::new();
-    for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
+    for target in [ptx::PtxTarget::Sm80, ptx::PtxTarget::Sm90] {
         let emitted = ptx::emit(&kernel, &ptx::Options::new(target)).expect("PTX can say it");
         if let Some(ptxas) = &ptxas
             && let Err(said) = ptxas.assemble(&emitted, target)

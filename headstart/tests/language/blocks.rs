@@ -1,6 +1,6 @@
 //! Block loads and stores of sub-groups.
 
-use headstart::back::spirv::{self, BlockAccess, Options, Target};
+use headstart::back::spirv::{self, BlockAccess, Options, SpirvTarget};
 use headstart::device::opencl::device::OpenClDevice;
 use headstart::device::opencl::platform;
 use headstart::device::sim::Simulator;
@@ -120,7 +120,7 @@ fn blocks_of_every_type_agree() {
 fn emit(kernel: headstart::Result<Kernel>, block_access: BlockAccess) -> headstart::Result<spirv::Spirv> {
     let options = Options {
         block_access,
-        ..Options::new(Target::Portable)
+        ..Options::new(SpirvTarget::Portable)
     };
     spirv::emit(&kernel?, &options)
 }
@@ -342,7 +342,7 @@ fn plans_fetch_blocks() {
         ("unroll:2,values=rolling-registers:4", 2),
     ] {
         let plan: Plan = text.parse().expect("a plan");
-        let derived = prefetch::apply(&plain, &plan, &prefetch::Target::default())
+        let derived = prefetch::apply(&plain, &plan, &prefetch::PlanTarget::default())
             .unwrap_or_else(|error| panic!("{text}: {error}"))
             .kernel;
         assert_eq!(run(&derived), expected, "{text}");

@@ -73,7 +73,7 @@ feature means, and what else a kernel may contain, is in the documentation of `h
 
 /// Whether a kernel becomes PTX, and what the assembler says.
 fn emits_ptx(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
-    for target in [ptx::Target::Sm80, ptx::Target::Sm90] {
+    for target in [ptx::PtxTarget::Sm80, ptx::PtxTarget::Sm90] {
         let emitted = ptx::emit(kernel, &ptx::Options::new(target)).map_err(|error| error.to_string())?;
         if let Some(ptxas) = ptxas {
             ptxas.assemble(&emitted, target)?;
@@ -84,7 +84,7 @@ fn emits_ptx(kernel: &Kernel, ptxas: Option<&Ptxas>) -> Result<(), String> {
 
 /// Whether a kernel becomes SPIR-V. A refusal is an error without place.
 fn emits_spirv(kernel: &Kernel, validator: Option<&SpirvVal>) -> Result<(), String> {
-    for target in [spirv::Target::Portable, spirv::Target::IntelLsc] {
+    for target in [spirv::SpirvTarget::Portable, spirv::SpirvTarget::IntelLsc] {
         let options = spirv::Options {
             block_access: spirv::BlockAccess::ALL,
             ..spirv::Options::new(target)

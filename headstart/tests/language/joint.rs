@@ -7,7 +7,7 @@ use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Device, Fill, Launch, Pattern};
 use headstart::ir::{self, Kernel, OpKind, PrefetchScope, Type};
-use headstart::prefetch::{self, Plan, Target};
+use headstart::prefetch::{self, Plan, PlanTarget};
 use headstart::prelude::*;
 
 use crate::agree::lowers;
@@ -79,9 +79,9 @@ fn ended(values: &[f32], out: &mut [f32], items: u32) {
 
 fn derive(kernel: &Kernel, plan: &str) -> headstart::Result<Kernel> {
     let plan: Plan = plan.parse().expect("a plan");
-    let target = Target {
+    let target = PlanTarget {
         group_size: Some([64, 1, 1]),
-        ..Target::default()
+        ..PlanTarget::default()
     };
     prefetch::apply(kernel, &plan, &target).map(|applied| applied.kernel)
 }

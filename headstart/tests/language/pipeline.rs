@@ -92,7 +92,7 @@ fn a_tile_that_is_copied_by_all_is_read_by_all() {
 #[test]
 fn groups_are_counted_as_the_article_counts_them() {
     let kernel = rolled::kernel::<f64, 6>().expect("a kernel");
-    let target = ptx::Target::for_capability((8, 0)).expect("Ampere");
+    let target = ptx::PtxTarget::for_capability((8, 0)).expect("Ampere");
     let text = ptx::emit(&kernel, &ptx::Options::new(target)).expect("PTX").text;
     assert!(
         text.contains("cp.async") && text.contains("cp.async.wait_group 5;"),

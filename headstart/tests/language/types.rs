@@ -159,7 +159,7 @@ fn vectors_are_prefetched_whole() {
         "unroll:2,rows=rolling-async:4",
     ] {
         let plan: headstart::prefetch::Plan = plan.parse().expect("a plan");
-        let applied = headstart::prefetch::apply(&kernel, &plan, &headstart::prefetch::Target::default())
+        let applied = headstart::prefetch::apply(&kernel, &plan, &headstart::prefetch::PlanTarget::default())
             .unwrap_or_else(|error| panic!("{plan}: {error}"));
         let derived = std::sync::Arc::new(applied.kernel);
         let report = headstart::checker::check(&kernel, &derived, &launch, 32, &Groups::All)

@@ -1,7 +1,7 @@
 //! Code that relies on warps in lockstep, as GPUs before Volta had them: `lockstep.cu`, as nvcc compiled it, is refused without
 //! `warp_synchronous`, runs with it, and is written again with the barriers that it lacks.
 
-use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
+use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
 use headstart::tune::drop_in::drop_in;

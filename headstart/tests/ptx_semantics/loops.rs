@@ -3,7 +3,7 @@
 
 use headstart::analysis::definitions::Definitions;
 use headstart::analysis::loops::summarize;
-use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
+use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::front::ptx::{Facts, import, read};
 use headstart::ir::{Kernel, OpKind};
 use headstart::tune::drop_in::drop_in;

@@ -8,7 +8,7 @@ use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional::{Groups, Options};
 use headstart::front::ptx::import;
 use headstart::ir::{Kernel, OpKind};
-use headstart::prefetch::{self, Plan, Target};
+use headstart::prefetch::{self, Plan, PlanTarget};
 use headstart::tune::{self, FileSubject, LaunchFile, Subject, Workload};
 use headstart_testing::{self as testing, ptxas::Ptxas, run};
 
@@ -217,9 +217,9 @@ fn parts_of_a_warp_compute_the_same_under_every_plan() {
         let workload = entry.workload(MODULE);
         entry.check(&workload, &workload.kernel, "plain");
         agrees(gpu.as_ref(), &workload, &workload.kernel, entry.name);
-        let target = Target {
+        let target = PlanTarget {
             group_size: Some(workload.group),
-            ..Target::default()
+            ..PlanTarget::default()
         };
         let mut legal = vec![Plan::none()];
         for plan in plans(&workload) {

@@ -1,6 +1,6 @@
 //! Registers of 128 bits, and the operations on 16 bytes at once.
 
-use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
+use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::front::ptx::{Facts, import, read};
 use headstart::ir::print;
 use headstart::tune::drop_in::drop_in;

@@ -1,9 +1,9 @@
 //! Exchanges, memory, and what ends a work-item or a launch.
 
-use headstart::back::ptx::{Options as Emit, Target as Gpu, emit};
+use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::front::ptx::{Facts, read};
 use headstart::ir::print;
-use headstart::prefetch::{self, Plan, Target};
+use headstart::prefetch::{self, Plan, PlanTarget};
 use headstart_testing::ptxas::Ptxas;
 
 use super::{REGISTERS, output};
@@ -388,7 +388,7 @@ fn ends_are_written_where_they_stood() {
     let planned = |text: &str| {
         let kernel = read(text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
         let plan: Plan = "param_0=rolling-registers:2".parse().expect("a plan");
-        prefetch::apply(&kernel, &plan, &Target::default())
+        prefetch::apply(&kernel, &plan, &PlanTarget::default())
     };
     let kernel = planned(&looped(""))
         .expect("loads behind the wait stay behind it")

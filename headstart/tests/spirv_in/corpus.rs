@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use headstart::back::spirv::{Options, Spirv, Target};
+use headstart::back::spirv::{Options, Spirv, SpirvTarget};
 use headstart::device::opencl::device::OpenClDevice;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional;
@@ -153,9 +153,9 @@ const FURTHER: usize = 2;
 
 /// The plans that are tried.
 fn plans(workload: &Workload, taken: Taken) -> Vec<Plan> {
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let loads = tune::search::main_loads(&workload.kernel);
     let legal = |plan: &Plan| {
@@ -259,15 +259,15 @@ fn every_entry(taken: Taken) {
         let (count, begun, faults) = (plans.len(), Instant::now(), complaints.len());
         planned += usize::from(!plans.is_empty());
         for plan in std::iter::once(Plan::none()).chain(plans) {
-            let target = prefetch::Target {
+            let target = prefetch::PlanTarget {
                 group_size: Some(workload.group),
-                ..prefetch::Target::default()
+                ..prefetch::PlanTarget::default()
             };
             let applied = prefetch::apply(&workload.kernel, &plan, &target);
             let kernel = applied
                 .unwrap_or_else(|error| panic!("{}, {plan}: {error}", case.name))
                 .kernel;
-            let options = Options::new(Target::Portable);
+            let options = Options::new(SpirvTarget::Portable);
             let words = match tune::exchanged(&imported.original, &kernel, &options) {
                 Ok(words) => words,
                 Err(error) => {
@@ -324,11 +324,11 @@ fn nothing_else_is_touched() {
         .expect("an entry");
     let old = &imported.original.words;
     let plan: Plan = "values=cache:L1:4".parse().expect("a plan");
-    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::PlanTarget::default()).expect("legal");
     let new = tune::exchanged(
         &imported.original,
         &applied.kernel,
-        &Options::new(Target::IntelLsc),
+        &Options::new(SpirvTarget::IntelLsc),
     );
     let new = new.expect("it is written");
     let split = |words: &[u32]| {
@@ -379,11 +379,12 @@ fn hints_reach_the_machine_code() {
             .import(Some("gather"), &launch("gather").facts())
             .expect("an entry");
         let plan: Plan = plan.parse().expect("a plan");
-        let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+        let applied =
+            prefetch::apply(&imported.kernel, &plan, &prefetch::PlanTarget::default()).expect("legal");
         let words = tune::exchanged(
             &imported.original,
             &applied.kernel,
-            &Options::new(Target::IntelLsc),
+            &Options::new(SpirvTarget::IntelLsc),
         );
         let spirv = Spirv {
             words: words.expect("it is written"),

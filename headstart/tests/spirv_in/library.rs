@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use headstart::back::ptx;
-use headstart::back::spirv::{Options, Target, emit};
+use headstart::back::spirv::{Options, SpirvTarget, emit};
 use headstart::device::sim::functional;
 use headstart::front::ptx::Facts;
 use headstart::front::spirv::Module;
@@ -43,7 +43,7 @@ fn every_function_stays_what_it_is() {
     let mut count = 0;
     for ty in [Type::F16, Type::F32, Type::F64] {
         for (name, operands) in functions(ty) {
-            let written = emit(&kernel(name, operands, ty), &Options::new(Target::Portable));
+            let written = emit(&kernel(name, operands, ty), &Options::new(SpirvTarget::Portable));
             let written = written.unwrap_or_else(|error| panic!("{name} of {ty}: {error}"));
             let module = Module::new(&written.bytes(), "k.spv").expect("a module");
             let read = module.import(None, &Facts::default());
@@ -61,7 +61,7 @@ fn every_function_stays_what_it_is() {
 /// What a kernel computes of numbers, through PTX: there the functions are written out.
 fn through_ptx(kernel: &Kernel, x: f64, y: f64) -> f64 {
     let written =
-        ptx::emit(kernel, &ptx::Options::new(ptx::Target::Sm80)).unwrap_or_else(|error| panic!("{error}"));
+        ptx::emit(kernel, &ptx::Options::new(ptx::PtxTarget::Sm80)).unwrap_or_else(|error| panic!("{error}"));
     let scalar = |number: f64| format!("{number:?}");
     let file = format!(
         "groups = 1\ngroup = 1\n[parameters.p]\nlength = 1\noutput = \"bits\"\n[parameters.x]\nvalue = {}\n[parameters.y]\n\
@@ -168,7 +168,7 @@ fn lines_are_printed_as_they_were() {
     assert_eq!(quarter, format!("{:.2}", f64::from(value) * 0.25));
     assert!(first.starts_with("largest at  "), "{first}");
 
-    let options = Options::new(Target::Portable);
+    let options = Options::new(SpirvTarget::Portable);
     let words = tune::exchanged(&original, &Arc::clone(&workload.kernel), &options).expect("it is written");
     let again: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let text = b"largest at %3d: {%+06d} %#x %5.2f %d,%d,%d,%d 100%%\n\0";

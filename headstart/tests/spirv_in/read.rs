@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use headstart::back::spirv::{Options, Target, emit};
+use headstart::back::spirv::{Options, SpirvTarget, emit};
 use headstart::device::sim::functional;
 use headstart::front::ptx::Facts;
 use headstart::front::spirv::{Imported, Module};
@@ -42,7 +42,7 @@ fn random_kernels_come_back() {
     for seed in base..base + testing::count("HEADSTART_CASES", 60) {
         let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
         let workload = testing::random_workload(seed, size);
-        let Ok(emitted) = emit(&workload.kernel, &Options::new(Target::Portable)) else {
+        let Ok(emitted) = emit(&workload.kernel, &Options::new(SpirvTarget::Portable)) else {
             refused += 1;
             continue;
         };
@@ -75,7 +75,7 @@ fn hints_and_controls_come_back() {
     let text = "hsir 1\nkernel @k(%p: ptr.global i32[] align 64, %q: ptr.global i32[] align 4) {\nload @p\n\
                 %x = load i32 %p, @p L1S_L3C\nprefetch L1 64 at %p\nprefetch L3 4 at %p\nstore %q, %x\nreturn\n}\n";
     let kernel = ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
-    let emitted = emit(&kernel, &Options::new(Target::IntelLsc)).expect("emitted");
+    let emitted = emit(&kernel, &Options::new(SpirvTarget::IntelLsc)).expect("emitted");
     let imported = import(&emitted.bytes(), &Facts::default()).unwrap_or_else(|error| panic!("{error}"));
     let read = ir::print(&imported.kernel);
     for expected in ["L1S_L3C", "L1C_L3C", "L1UC_L3C"] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use headstart::back::spirv::{Spirv, Target};
+use headstart::back::spirv::{Spirv, SpirvTarget};
 use headstart::device::opencl::device::OpenClDevice;
 use headstart::front::spirv::Module;
 use headstart::report::{InAWay, Report, Way, Ways};
@@ -84,7 +84,7 @@ fn the_module_requires_the_sub_group_size_that_was_chosen() {
     let original = subject.spirv().expect("a module").clone();
     assert!(required(&original.words).is_empty());
     for plan in ["none", PLAN] {
-        let best = tune::best_spirv(&subject, &report(&subject, plan, narrow), Target::IntelLsc);
+        let best = tune::best_spirv(&subject, &report(&subject, plan, narrow), SpirvTarget::IntelLsc);
         let best = best.unwrap_or_else(|error| panic!("{plan}: {error}"));
         // With the plan of the loads that its addresses come from.
         assert!(best.plan.to_string().starts_with(plan), "{}", best.plan);
@@ -114,7 +114,7 @@ fn what_a_module_cannot_say_is_told() {
         group: Some(256),
     };
     for plan in ["none", PLAN] {
-        let best = tune::best_spirv(&subject, &report(&subject, plan, way), Target::IntelLsc);
+        let best = tune::best_spirv(&subject, &report(&subject, plan, way), SpirvTarget::IntelLsc);
         let best = best.unwrap_or_else(|error| panic!("{plan}: {error}"));
         let [registers, group] = &best.asked[..] else {
             panic!("{:?}", best.asked);
@@ -136,7 +136,7 @@ fn the_compiler_makes_code_for_that_size() {
             ..Way::default()
         };
         for plan in ["none", PLAN] {
-            let best = tune::best_spirv(&subject, &report(&subject, plan, way), Target::IntelLsc);
+            let best = tune::best_spirv(&subject, &report(&subject, plan, way), SpirvTarget::IntelLsc);
             let spirv = Spirv {
                 words: best.expect("it is written").words,
                 text: String::new(),
@@ -186,7 +186,7 @@ fn a_device_computes_the_same_with_it() {
             ..Way::default()
         };
         for plan in ["none", PLAN] {
-            let best = tune::best_spirv(&subject, &report(&subject, plan, way), Target::Portable);
+            let best = tune::best_spirv(&subject, &report(&subject, plan, way), SpirvTarget::Portable);
             let best = best.expect("it is written");
             let found = run(&device, &workload, &imported, &best.words);
             let found = found.unwrap_or_else(|error| panic!("{plan} with {size}: {error}"));

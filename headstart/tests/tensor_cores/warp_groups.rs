@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::fs;
 use std::sync::Arc;
 
-use headstart::back::ptx::{Options, Target, emit};
+use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::sim::functional;
 use headstart::device::{Fill, Pattern};
@@ -425,7 +425,7 @@ fn modules_of_warp_groups_are_for_one_generation() {
         let kernel = imported
             .unwrap_or_else(|error| panic!("{}: {error}", case.key()))
             .kernel;
-        let ptx = emit(&kernel, &Options::new(Target::Sm90))
+        let ptx = emit(&kernel, &Options::new(PtxTarget::Sm90))
             .unwrap_or_else(|error| panic!("{}: {error}", case.key()));
         assert!(ptx.text.contains(".target sm_90a\n"), "{}", ptx.text);
         ptxas

@@ -129,7 +129,7 @@ pub fn visit_live(drafts: &[Draft], registers: usize, visit: impl FnMut(usize, &
 }
 
 /// The registers live at the targets of a scope's jumps.
-struct Target {
+struct LiveAtTargets {
     after: RegisterSet,
     header: RegisterSet,
 }
@@ -140,7 +140,7 @@ struct Walk<'d, F> {
     scopes: Scopes,
     /// The registers live at the start of a loop's body, by the draft that opens it; iterated to a fixed point.
     headers: Vec<Option<RegisterSet>>,
-    targets: Vec<Target>,
+    targets: Vec<LiveAtTargets>,
     visit: F,
 }
 
@@ -154,7 +154,7 @@ impl<F: FnMut(usize, &RegisterSet)> Walk<'_, F> {
                     let opening = self.scopes.opening[index];
                     self.note(index, live, visiting);
                     let header = RegisterSet::default();
-                    self.targets.push(Target {
+                    self.targets.push(LiveAtTargets {
                         after: live.clone(),
                         header,
                     });
@@ -201,7 +201,7 @@ impl<F: FnMut(usize, &RegisterSet)> Walk<'_, F> {
             .take()
             .unwrap_or_else(|| RegisterSet::new(self.registers));
         loop {
-            self.targets.push(Target {
+            self.targets.push(LiveAtTargets {
                 after: after.clone(),
                 header: header.clone(),
             });
@@ -213,7 +213,7 @@ impl<F: FnMut(usize, &RegisterSet)> Walk<'_, F> {
             header.clone_from(live);
         }
         if visiting {
-            self.targets.push(Target {
+            self.targets.push(LiveAtTargets {
                 after,
                 header: header.clone(),
             });

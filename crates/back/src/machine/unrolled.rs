@@ -17,7 +17,7 @@
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Step, summarize};
 use crate::ir::{Kernel, Label, Op, OpKind, Region, Touches, UnrollWish, Value};
-use crate::prefetch::{self, Target};
+use crate::prefetch::{self, PlanTarget};
 
 /// Iterations at a time.
 const TIMES: u32 = 4;
@@ -45,7 +45,7 @@ pub fn unroll(kernel: Kernel, loops: &[Label]) -> Kernel {
         let mut asked = kernel.clone();
         wish(&mut asked.body, label);
         // What our own passes cannot unroll stays as it is.
-        if let Ok(unrolled) = prefetch::carry_out_wishes(&asked, &Target::default()) {
+        if let Ok(unrolled) = prefetch::carry_out_wishes(&asked, &PlanTarget::default()) {
             kernel = unrolled;
         }
     }

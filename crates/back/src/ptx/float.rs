@@ -7,7 +7,7 @@
 //! instruction. `Bf16` has binary32's small exponents, for which that argument fails, and uses NVIDIA's one instruction for it,
 //! the fused multiply-add.
 
-use super::Target;
+use super::PtxTarget;
 use super::emitter::Emitter;
 use super::registers::Class;
 use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
@@ -36,7 +36,7 @@ impl Emitter<'_> {
         let wide = self.temporary(Class::F32);
         if ty == Type::F16 {
             self.ins(format!("cvt.f32.f16 {wide}, {operand}"));
-        } else if self.options.target >= Target::Sm90 {
+        } else if self.options.target >= PtxTarget::Sm90 {
             self.ins(format!("cvt.f32.bf16 {wide}, {operand}"));
         } else {
             let bits = self.temporary(Class::B32);

@@ -202,7 +202,7 @@ impl Emitter<'_> {
 #[cfg(test)]
 mod tests {
     use crate::ir::parse;
-    use crate::ptx::{Options, Target, emit};
+    use crate::ptx::{Options, PtxTarget, emit};
 
     /// The instructions of a kernel that computes this from the words `%a` and `%b`, without those that load and store.
     fn written(body: &str) -> String {
@@ -213,7 +213,7 @@ mod tests {
         let text = text.replace(" #1:1:1", "");
         let kernel = parse(&text, "test.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
         let made =
-            emit(&kernel, &Options::new(Target::Sm90)).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            emit(&kernel, &Options::new(PtxTarget::Sm90)).unwrap_or_else(|error| panic!("{error}\n{text}"));
         made.text
     }
 

@@ -50,37 +50,37 @@ const MOST_STATIC_SHARED: u64 = 48 << 10;
 
 /// The GPU generation to emit for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
+pub enum PtxTarget {
     /// Compute capability 8.0 (A100) and later.
     Sm80,
     /// Compute capability 9.0 (H100, H200) and later.
     Sm90,
 }
 
-impl Target {
+impl PtxTarget {
     /// The newest that a GPU of this compute capability runs. `None` if it is too old.
-    pub fn for_capability(capability: (u32, u32)) -> Option<Target> {
+    pub fn for_capability(capability: (u32, u32)) -> Option<PtxTarget> {
         match capability {
-            (9.., _) => Some(Target::Sm90),
-            (8, _) => Some(Target::Sm80),
+            (9.., _) => Some(PtxTarget::Sm90),
+            (8, _) => Some(PtxTarget::Sm80),
             _ => None,
         }
     }
 
     /// That of a simulated device. `None` if it does not run PTX.
-    pub fn for_model(model: &DeviceModel) -> Option<Target> {
+    pub fn for_model(model: &DeviceModel) -> Option<PtxTarget> {
         match (model.vendor, model.name.as_str()) {
             (Vendor::Intel, _) => None,
-            (Vendor::Nvidia, "a100") => Some(Target::Sm80),
-            (Vendor::Nvidia, _) => Some(Target::Sm90),
+            (Vendor::Nvidia, "a100") => Some(PtxTarget::Sm80),
+            (Vendor::Nvidia, _) => Some(PtxTarget::Sm90),
         }
     }
 
     /// As PTX spells it.
     pub fn name(self) -> &'static str {
         match self {
-            Target::Sm80 => "sm_80",
-            Target::Sm90 => "sm_90",
+            PtxTarget::Sm80 => "sm_80",
+            PtxTarget::Sm90 => "sm_90",
         }
     }
 }
@@ -100,7 +100,7 @@ pub enum L1Hint {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// The GPU generation.
-    pub target: Target,
+    pub target: PtxTarget,
     /// PTX ISA version, 8.0 to 9.0; 8.0 has all that is used. A kernel that carries newer instructions gets the version that
     /// has them.
     pub version: (u32, u32),
@@ -120,7 +120,7 @@ pub struct Options {
 
 impl Options {
     /// The defaults for a GPU generation: PTX 8.0, with source lines.
-    pub fn new(target: Target) -> Options {
+    pub fn new(target: PtxTarget) -> Options {
         Options {
             target,
             version: (8, 0),
@@ -169,9 +169,9 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
-    expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    expand(&mut kernel, &Form::nvidia(options.target == PtxTarget::Sm90));
     library::expand(&mut kernel);
-    if options.target < Target::Sm90 {
+    if options.target < PtxTarget::Sm90 {
         tables::expand(&mut kernel);
     }
     let kernel = &cleanup::clean(&kernel);
@@ -327,7 +327,7 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     kernel
         .body
         .walk(&mut |op| overlaps |= matches!(op.kind, OpKind::Depend(_)));
-    if overlaps && options.target != Target::Sm90 {
+    if overlaps && options.target != PtxTarget::Sm90 {
         return Err(Error::device(format!(
             "`{}` overlaps with other launches (`griddepcontrol`)",
             kernel.name
@@ -343,7 +343,7 @@ fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             newer = newer.or(Some((function.name(), op.place)));
         }
     });
-    if let (Some((name, place)), true) = (newer, options.target != Target::Sm90) {
+    if let (Some((name, place)), true) = (newer, options.target != PtxTarget::Sm90) {
         return Err(Error::device(format!("`{}` has a `{name}` of bf16", kernel.name))
             .at(kernel.describe_place(place))
             .accepted("a GPU of sm_90 or later"));

@@ -23,7 +23,7 @@
 use super::emitter::Emitter;
 use super::memory::WIDEST;
 use super::registers::Class;
-use super::{L1Hint, Options, Target};
+use super::{L1Hint, Options, PtxTarget};
 use crate::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheHint, CacheLevel, Kernel, Op, OpKind, PrefetchScope, Value};
 use crate::roots::Roots;
@@ -63,7 +63,7 @@ pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
         };
         let copied =
             hint.level == CacheLevel::L1 && options.l1 == L1Hint::Copy && has_bounds(kernel, &roots, *ptr);
-        let in_bulk = *scope == PrefetchScope::Bulk && options.target == Target::Sm90;
+        let in_bulk = *scope == PrefetchScope::Bulk && options.target == PtxTarget::Sm90;
         let (reached, by, why) = match hint.level {
             _ if !source.fills() => (None, "nothing", "it names no level"),
             CacheLevel::L1 if copied => (
@@ -104,7 +104,7 @@ pub(super) fn report(kernel: &Kernel, options: &Options) -> Vec<HintReached> {
             reached,
             by: by.to_owned(),
             why: why.to_owned(),
-            cost: cost(&op.kind, &Form::nvidia(options.target == Target::Sm90)),
+            cost: cost(&op.kind, &Form::nvidia(options.target == PtxTarget::Sm90)),
         };
         if !hints.contains(&hint) {
             hints.push(hint);

@@ -18,7 +18,7 @@
 use std::fmt::Write;
 
 use super::emitter::Emitter;
-use super::{MOST_STATIC_SHARED, Options, Target, check, control, declare_arrays, prefetch};
+use super::{MOST_STATIC_SHARED, Options, PtxTarget, check, control, declare_arrays, prefetch};
 use crate::banked::BankedConstants;
 use crate::cleanup;
 use crate::error::{Error, Result};
@@ -104,9 +104,9 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     };
     let hints = prefetch::report(kernel, options);
     let mut kernel = kernel.clone();
-    expand(&mut kernel, &Form::nvidia(options.target == Target::Sm90));
+    expand(&mut kernel, &Form::nvidia(options.target == PtxTarget::Sm90));
     library::expand(&mut kernel);
-    if options.target < Target::Sm90 {
+    if options.target < PtxTarget::Sm90 {
         tables::expand(&mut kernel);
     }
     let kernel = &cleanup::clean(&kernel);

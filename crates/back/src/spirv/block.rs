@@ -20,7 +20,7 @@ use rspirv::spirv::{Capability, Decoration, LoadCacheControl, Op as Code};
 
 use super::emitter::Emitter;
 use super::prefetch::control;
-use super::{Options, Target};
+use super::{Options, SpirvTarget};
 use crate::ir::{
     Builder, CacheHint, HintSource, Kernel, Op, OpKind, PrefetchScope, Region, Space, Type, Value,
 };
@@ -45,7 +45,7 @@ pub(super) struct Blocks {
 impl Blocks {
     /// The accesses that become blocks on a device that has them; none if the sub-group's size is left to the device.
     pub(super) fn of(kernel: &Kernel, options: &Options) -> Option<Blocks> {
-        if !options.block_prefetch || options.target != Target::IntelLsc {
+        if !options.block_prefetch || options.target != SpirvTarget::IntelLsc {
             return None;
         }
         let sub_group = kernel.sub_group_size.or(options.sub_group_size)?;

@@ -176,12 +176,12 @@ fn has(kernel: &Kernel, wanted: impl Fn(&OpKind) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spirv::Target;
+    use crate::spirv::SpirvTarget;
 
     fn checked(body: &str) -> Result<()> {
         let text = format!("hsir 1\nkernel @k(%n: i32) {{\n  %c = lt.s %n, 0:i32\n{body}\n  return\n}}\n");
         let kernel = crate::ir::parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
-        check(&kernel, &Options::new(Target::Portable))
+        check(&kernel, &Options::new(SpirvTarget::Portable))
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, Decoration, LinkageType, Op as Code, Word};
 
-use super::Target;
+use super::SpirvTarget;
 use super::emitter::Emitter;
 use crate::ir::{CacheUse, LscControl, Space, Type};
 
@@ -45,7 +45,7 @@ impl Emitter<'_> {
             CacheUse::Control(control)
                 if control != LscControl::Default
                     && space == Space::Global
-                    && self.options.target == Target::IntelLsc =>
+                    && self.options.target == SpirvTarget::IntelLsc =>
             {
                 Some(control)
             }

@@ -54,7 +54,7 @@ pub use side_by_side::has_blocks;
 
 /// For whom a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum SpirvTarget {
     /// Any OpenCL device that takes SPIR-V 1.4: CPUs, and GPUs of which nothing is known.
     Portable,
     /// Intel GPUs with a load/store cache (LSC) that takes prefetches: the Max series (pvc), and those that came with
@@ -64,16 +64,20 @@ pub enum Target {
     IntelOlder,
 }
 
-impl Target {
+impl SpirvTarget {
     /// Every target, for tests and parsers.
-    pub const ALL: [Target; 3] = [Target::Portable, Target::IntelLsc, Target::IntelOlder];
+    pub const ALL: [SpirvTarget; 3] = [
+        SpirvTarget::Portable,
+        SpirvTarget::IntelLsc,
+        SpirvTarget::IntelOlder,
+    ];
 
     /// As reports spell it.
     pub fn name(self) -> &'static str {
         match self {
-            Target::Portable => "portable",
-            Target::IntelLsc => "intel-lsc",
-            Target::IntelOlder => "intel-older",
+            SpirvTarget::Portable => "portable",
+            SpirvTarget::IntelLsc => "intel-lsc",
+            SpirvTarget::IntelOlder => "intel-older",
         }
     }
 }
@@ -82,11 +86,11 @@ impl Target {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
     /// For whom.
-    pub target: Target,
+    pub target: SpirvTarget,
     /// The sub-group size that the kernel is to run with, where it requires none itself and depends on one.
     pub sub_group_size: Option<u32>,
     /// Whether the device's compiler knows SPV_INTEL_subgroup_buffer_prefetch: a sub-group's joint prefetches become
-    /// blocks on [`Target::IntelLsc`].
+    /// blocks on [`SpirvTarget::IntelLsc`].
     pub block_prefetch: bool,
     /// Which block loads and stores the device's compiler knows.
     pub block_access: BlockAccess,
@@ -96,7 +100,7 @@ pub struct Options {
 
 impl Options {
     /// The defaults for a target: any sub-group size, with source lines.
-    pub fn new(target: Target) -> Options {
+    pub fn new(target: SpirvTarget) -> Options {
         Options {
             target,
             sub_group_size: None,

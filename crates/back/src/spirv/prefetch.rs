@@ -6,7 +6,7 @@
 //! Each becomes one or more `load.ugm` messages without a destination, with the requested cache control (read in the output of
 //! IGC 1.0.12504 and 2.40 for pvc).
 //!
-//! Other devices do not have these functions. For [`Target::Portable`] the same module defines them: each calls
+//! Other devices do not have these functions. For [`SpirvTarget::Portable`] the same module defines them: each calls
 //! OpenCL's `prefetch`, which is a hint there, too.
 //!
 //! # Which messages
@@ -18,7 +18,7 @@ use rspirv::spirv::{Capability, Decoration, LinkageType, Op as Code, OpenclStd10
 
 use super::block::Blocks;
 use super::emitter::Emitter;
-use super::{Options, Target};
+use super::{Options, SpirvTarget};
 use crate::hints::{Form, HintReached, asked, cost};
 use crate::ir::{CacheHint, CacheLevel, HintSource, Kernel, OpKind, Space, Value};
 
@@ -145,21 +145,21 @@ pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
 }
 
 /// The best level that a hint for this level reaches on a target, the instruction, and the reason.
-pub fn reached(target: Target, asked: CacheLevel) -> (Option<CacheLevel>, &'static str, &'static str) {
+pub fn reached(target: SpirvTarget, asked: CacheLevel) -> (Option<CacheLevel>, &'static str, &'static str) {
     match (target, asked) {
-        (Target::IntelLsc, CacheLevel::L1) => (Some(CacheLevel::L1), "load.ugm to null", "as asked"),
-        (Target::IntelLsc, CacheLevel::L3) => (Some(CacheLevel::L3), "load.ugm to null", "as asked"),
-        (Target::IntelLsc, _) => (
+        (SpirvTarget::IntelLsc, CacheLevel::L1) => (Some(CacheLevel::L1), "load.ugm to null", "as asked"),
+        (SpirvTarget::IntelLsc, CacheLevel::L3) => (Some(CacheLevel::L3), "load.ugm to null", "as asked"),
+        (SpirvTarget::IntelLsc, _) => (
             Some(CacheLevel::L3),
             "load.ugm to null",
             "the GPU has two levels, which Intel calls L1 and L3",
         ),
-        (Target::IntelOlder, _) => (
+        (SpirvTarget::IntelOlder, _) => (
             None,
             "nothing",
             "Intel's GPUs before the Max series have no prefetch",
         ),
-        (Target::Portable, _) => (
+        (SpirvTarget::Portable, _) => (
             None,
             "OpenCL's prefetch",
             "OpenCL does not define the effect of its prefetch",
@@ -173,7 +173,7 @@ pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
     const SMALLEST: u32 = 16;
     let size = kernel.sub_group_size.or(options.sub_group_size);
     Form {
-        has_any: options.target != Target::IntelOlder,
+        has_any: options.target != SpirvTarget::IntelOlder,
         ..Form::intel(size.unwrap_or(SMALLEST))
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn form(kernel: &Kernel, options: &Options) -> Form {
 /// The calls of each prefetch of a kernel.
 pub(super) fn report(
     kernel: &Kernel,
-    target: Target,
+    target: SpirvTarget,
     form: &Form,
     blocks: Option<&Blocks>,
 ) -> Vec<HintReached> {
@@ -217,7 +217,7 @@ pub(super) fn report(
 impl Emitter<'_> {
     /// A cache hint of one work-item.
     pub(super) fn prefetch(&mut self, ptr: Value, bytes: u32, hint: CacheHint, source: HintSource) {
-        if self.options.target == Target::IntelOlder {
+        if self.options.target == SpirvTarget::IntelOlder {
             return;
         }
         let align = self.alignment(ptr, 0);
@@ -347,7 +347,7 @@ impl Emitter<'_> {
             let pointer = self.module.pointer(class, ty);
             let (void, int, long) = (self.module.void(), self.module.int(32), self.module.int(64));
             let [at, offset, control] = [(); 3].map(|()| self.module.new_id());
-            if self.options.target == Target::IntelLsc {
+            if self.options.target == SpirvTarget::IntelLsc {
                 self.module.needs(Capability::Linkage);
                 let import = vec![
                     Operand::LiteralString(element.builtin()),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::compile;
 use super::reference::{Fills, Ran, Reference, Referred};
 use super::{BindArgument, Contents, Loaded, MARK_VARIABLE, Module, Reply, Request};
-use crate::back::ptx::Target;
+use crate::back::ptx::PtxTarget;
 use crate::compare::{Comparer, POISONS};
 use crate::device::{refill, refill_with};
 use crate::failure::{Failure, FailureKind};
@@ -82,7 +82,7 @@ fn end_with_parent() {
 /// An open GPU, with bound arguments and loaded modules.
 pub(super) struct State {
     pub gpu: Gpu,
-    pub target: Target,
+    pub target: PtxTarget,
     pub arguments: Vec<Bound>,
     /// Buffers end at a page that is not mapped.
     guarded: bool,
@@ -123,7 +123,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
     if let Request::Open { device } = request {
         let gpu = Gpu::open(device)?;
         let facts = gpu.facts().clone();
-        let target = Target::for_capability(facts.capability)
+        let target = PtxTarget::for_capability(facts.capability)
             .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
         *state = Some(State {
             gpu,

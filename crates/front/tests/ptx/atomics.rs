@@ -1,7 +1,7 @@
 //! Atomic operations of several values at once.
 
 use super::{Facts, floats, named, outputs, read};
-use headstart_back::ptx::{Options as Emit, Target, emit};
+use headstart_back::ptx::{Options as Emit, PtxTarget, emit};
 
 /// Each of 64 work-items adds its four numbers to the four at `i & 1`, and keeps what was there before.
 const SUMS: &str = ".version 8.1\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 in, .param .u64 sums, \
@@ -39,7 +39,7 @@ fn four_sums_at_once() {
 #[test]
 fn they_are_written_as_they_were_read() {
     let kernel = read(SUMS, "k.ptx", None, &Facts::default()).expect("it is read");
-    let ptx = emit(&kernel, &Emit::new(Target::Sm90)).expect("it is written");
+    let ptx = emit(&kernel, &Emit::new(PtxTarget::Sm90)).expect("it is written");
     assert!(
         ptx.text.contains("atom.acq_rel.gpu.global.add.v4.f32 {"),
         "{}",

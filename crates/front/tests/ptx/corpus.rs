@@ -1,7 +1,7 @@
 //! The kernels of `corpus/`, as nvcc compiled them, against the same in Rust.
 
 use super::{Facts, entries, floats, integers, named, outputs, read};
-use headstart_back::ptx::{Options as Emit, Target, emit};
+use headstart_back::ptx::{Options as Emit, PtxTarget, emit};
 
 const TOGETHER: &str = include_str!("../../../../corpus/together.ptx");
 const LOOKUP: &str = include_str!("../../../../corpus/lookup.ptx");
@@ -39,7 +39,7 @@ fn every_entry_is_read_and_what_is_written_is_read_again() {
             let kernel =
                 read(text, "corpus.ptx", Some(&entry), &facts).unwrap_or_else(|error| panic!("{error}"));
             let ptx =
-                emit(&kernel, &Emit::new(Target::Sm90)).unwrap_or_else(|error| panic!("{entry}: {error}"));
+                emit(&kernel, &Emit::new(PtxTarget::Sm90)).unwrap_or_else(|error| panic!("{entry}: {error}"));
             assert_eq!(ptx.entry, entry);
             let again = read(&ptx.text, "again.ptx", None, &Facts::default());
             let again = again.unwrap_or_else(|error| panic!("{error}\n{}", ptx.text));

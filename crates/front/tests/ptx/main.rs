@@ -186,10 +186,10 @@ fn what_cannot_be_read_is_named_with_its_line() {
 
 #[test]
 fn what_the_back_end_writes_is_read_again() {
-    use headstart_back::ptx::{Options as Emit, Target, emit};
+    use headstart_back::ptx::{Options as Emit, PtxTarget, emit};
     for case in Case::all().expect("cases") {
         let plain = &case.workload.kernel;
-        let Ok(ptx) = emit(plain, &Emit::new(Target::Sm90)) else {
+        let Ok(ptx) = emit(plain, &Emit::new(PtxTarget::Sm90)) else {
             continue;
         };
         let read = read(&ptx.text, "case.ptx", Some(&ptx.entry), &Facts::default());

@@ -54,7 +54,7 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
         candidate.name.clone(),
         Strategy::new(StrategyKind::RollingRegisters, distance),
     );
-    let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::Target::default());
+    let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::PlanTarget::default());
     // The place is that of the load, which is told beside it.
     applied.err().map(|error| error.what().to_owned())
 }

@@ -15,7 +15,7 @@ use crate::device::sim::functional::{CompiledKernel, Groups, Options};
 use crate::error::{Error, Fault, Result};
 use crate::front::ptx::{self, Facts, ParameterFacts};
 use crate::ir::{self, Kernel};
-use crate::prefetch::{Plan, Target, apply};
+use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::{Random, random_plan, shrink};
 
 /// Operations of a sub-group after which a kernel counts as endless: a plan may make a hundred of each of the plain
@@ -234,8 +234,8 @@ impl Subject {
         bytes.collect()
     }
 
-    fn target(&self) -> Target {
-        Target {
+    fn target(&self) -> PlanTarget {
+        PlanTarget {
             group_size: Some([self.program.group, 1, 1]),
             line: 128,
         }

@@ -31,7 +31,7 @@ pub trait Bench: Sync {
     }
 
     /// The device's properties that the passes need.
-    fn target(&self) -> prefetch::Target;
+    fn target(&self) -> prefetch::PlanTarget;
 
     /// The cache levels that the device tells apart, by the names that plans give them.
     fn levels(&self) -> Vec<CacheLevel>;

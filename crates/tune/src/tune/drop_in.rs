@@ -19,7 +19,7 @@ use std::fmt::Write;
 
 use super::granted::Granted;
 use crate::back::ptx::Handed;
-use crate::back::ptx::{Block, HintReached, Options, Target, Within, emit_within};
+use crate::back::ptx::{Block, HintReached, Options, PtxTarget, Within, emit_within};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
 use crate::ir::{Kernel, Value};
@@ -304,8 +304,8 @@ fn block(
         fuses_addresses: body.matches("mad.wide").count() > body.matches("mul.wide").count(),
     };
     let target = match capability(&original.target) {
-        Some(90..) => Target::Sm90,
-        _ => Target::Sm80,
+        Some(90..) => PtxTarget::Sm90,
+        _ => PtxTarget::Sm80,
     };
     emit_within(kernel, &Options::new(target), &within)
 }

@@ -156,10 +156,10 @@ pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Res
     place(&subject, workload.group, plan, applied, None, None)
 }
 
-pub(super) fn target_for(group: [u32; 3]) -> prefetch::Target {
-    prefetch::Target {
+pub(super) fn target_for(group: [u32; 3]) -> prefetch::PlanTarget {
+    prefetch::PlanTarget {
         group_size: Some(group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     }
 }
 

@@ -289,7 +289,7 @@ fn what_is_undecided_or_too_old_is_not_written() {
     let old = PLAIN.text().replace("sm_80", "sm_75");
     let imported = import(&old, "k.ptx", None, &Facts::default()).expect("it is read");
     let plan: Plan = REGISTERS.parse().expect("a plan");
-    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::Target::default()).expect("legal");
+    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::PlanTarget::default()).expect("legal");
     let error = drop_in(&imported.original, &applied.kernel).expect_err("too old a GPU");
     assert!(error.to_string().contains("sm_75"), "{error}");
     // The version is raised to the oldest one with the features of plans.
@@ -308,9 +308,9 @@ fn an_alignment_is_taken_for_granted_where_words_are_copied() {
     let plan: Plan = "table=rolling-async:4".parse().expect("a plan");
     let derive = |facts: &Facts| -> Result<(Original, DropIn)> {
         let imported = import(&bytes, "k.ptx", None, facts)?;
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some([64, 1, 1]),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let applied = prefetch::apply(&imported.kernel, &plan, &target)?;
         let placed = drop_in(&imported.original, &applied.kernel)?;

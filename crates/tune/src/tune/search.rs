@@ -99,8 +99,8 @@ pub(super) fn sampled_for(bench: &dyn Bench, check_whole: bool, settings: Settin
     (bench.checks_on_device() && !check_whole).then_some(settings.seed)
 }
 
-pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::Target {
-    prefetch::Target {
+pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::PlanTarget {
+    prefetch::PlanTarget {
         group_size: Some(workload.group),
         ..bench.target()
     }
@@ -425,7 +425,7 @@ pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
 pub(super) fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
     let one = Distance::new(1).map(|distance| Strategy::new(StrategyKind::RollingRegisters, distance));
     let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
-    plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::Target::default()))
+    plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::PlanTarget::default()))
         .is_ok()
 }
 

@@ -51,7 +51,7 @@ impl Bench for SeveralBench {
         self.first.identity()
     }
 
-    fn target(&self) -> prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
         self.first.target()
     }
 

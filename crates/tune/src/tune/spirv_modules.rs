@@ -7,7 +7,7 @@ use super::file_subject::FileSubject;
 use super::granted::Granted;
 use super::perturb::{self, Engine, Settings};
 use super::subject::Subject;
-use crate::back::spirv::{Options, Target};
+use crate::back::spirv::{Options, SpirvTarget};
 use crate::error::{Error, Result};
 use crate::front::ptx::Facts;
 use crate::front::spirv::Original;
@@ -44,7 +44,7 @@ impl PlannedSpirv {
 pub fn planned_spirv(
     subject: &FileSubject,
     plan: &Plan,
-    target: Target,
+    target: SpirvTarget,
     settings: Settings,
 ) -> Result<PlannedSpirv> {
     planned(
@@ -64,7 +64,7 @@ pub fn planned_spirv(
 ///
 /// # Errors
 /// As for [`planned_spirv`].
-pub fn best_spirv(subject: &FileSubject, report: &Report, target: Target) -> Result<PlannedSpirv> {
+pub fn best_spirv(subject: &FileSubject, report: &Report, target: SpirvTarget) -> Result<PlannedSpirv> {
     let best = report.ways.as_ref().and_then(|ways| ways.best.as_ref());
     let (plan, way) = match best {
         Some(best) => (&best.plan, best.way),
@@ -112,9 +112,13 @@ fn asked(way: Way) -> Vec<String> {
 /// # Errors
 /// The plan is not legal, or its kernel cannot stand in the module.
 pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<String>> {
-    let planned = planned(subject, plan, Target::Portable, Way::default(), |_, _, _, _| {
-        Ok(())
-    })?;
+    let planned = planned(
+        subject,
+        plan,
+        SpirvTarget::Portable,
+        Way::default(),
+        |_, _, _, _| Ok(()),
+    )?;
     Ok(planned.granted)
 }
 
@@ -126,7 +130,7 @@ fn original(subject: &FileSubject) -> Result<&Arc<Original>> {
 fn planned(
     subject: &FileSubject,
     plan: &Plan,
-    target: Target,
+    target: SpirvTarget,
     way: Way,
     check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<()>,
 ) -> Result<PlannedSpirv> {
@@ -146,9 +150,9 @@ fn planned(
     workload.kernel = Arc::new(sized(&workload.kernel));
     let group = workload.group;
     let options = Options::new(target);
-    let for_group = prefetch::Target {
+    let for_group = prefetch::PlanTarget {
         group_size: Some(group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let applied = prefetch::apply(&workload.kernel, plan, &for_group)?;
     if !plan.is_none() {

@@ -84,9 +84,9 @@ pub(super) fn unlocking(
 
 /// The loads of loops that can be fetched early, by name.
 fn fetched_early(kernel: &Kernel, group: [u32; 3]) -> Vec<String> {
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let legal = |plan: &Plan| prefetch::apply(kernel, plan, &target).is_ok();
     let candidates = prefetch::candidates(kernel);

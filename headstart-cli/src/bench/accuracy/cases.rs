@@ -73,9 +73,9 @@ impl Case {
         let small = chosen
             .small(8)?
             .ok_or_else(|| Error::bug("a kernel is never small"))?;
-        let target = prefetch::Target {
+        let target = prefetch::PlanTarget {
             group_size: Some(small.group),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&small.kernel, &target)?;
         let likely = likely_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2])?;

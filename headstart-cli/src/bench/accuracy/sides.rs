@@ -40,9 +40,9 @@ struct Derived {
 fn derive(case: &Case) -> Result<Derived> {
     let workload = case.chosen()?.workload()?;
     // Both sides get the same kernels.
-    let target = prefetch::Target {
+    let target = prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..prefetch::Target::default()
+        ..prefetch::PlanTarget::default()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target)?;
     let plans = case.plans(&plain)?;

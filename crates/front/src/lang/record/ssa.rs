@@ -33,11 +33,11 @@ struct Construction<'a> {
     current: Vec<Option<Value>>,
     /// The values behind the results of reads.
     values: HashMap<Value, Value>,
-    targets: HashMap<TargetId, Target>,
+    targets: HashMap<TargetId, JumpTarget>,
 }
 
 /// A block or loop around the point where construction is.
-struct Target {
+struct JumpTarget {
     label: Label,
     /// The values of `Break` and `Continue`.
     passed: Vec<VariableId>,
@@ -95,7 +95,7 @@ impl Construction<'_> {
                 let params = self.fresh(&passed);
                 self.targets.insert(
                     target,
-                    Target {
+                    JumpTarget {
                         label,
                         passed: passed.clone(),
                         left: false,
@@ -119,7 +119,7 @@ impl Construction<'_> {
                 self.finish(kind, results, place, left, ops)
             }
             Node::Leave { target, place } => {
-                let Some(Target { label, passed, left }) = self.targets.get_mut(&target) else {
+                let Some(JumpTarget { label, passed, left }) = self.targets.get_mut(&target) else {
                     return true;
                 };
                 *left = true;
@@ -129,7 +129,7 @@ impl Construction<'_> {
                 false
             }
             Node::Next { target, place } => {
-                let Some(Target { label, passed, .. }) = self.targets.get(&target) else {
+                let Some(JumpTarget { label, passed, .. }) = self.targets.get(&target) else {
                     return true;
                 };
                 let (label, passed) = (*label, passed.clone());
@@ -219,7 +219,7 @@ impl Construction<'_> {
         let label = self.kernel.label(None, types);
         self.targets.insert(
             target,
-            Target {
+            JumpTarget {
                 label,
                 passed: passed.clone(),
                 left: false,

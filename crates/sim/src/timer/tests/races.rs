@@ -8,7 +8,7 @@ fn a_kernel_that_is_surely_behind_is_given_up() {
     let text = include_str!("../../../../../headstart/tests/in/gather.hsir");
     let plain = ir::read(text, "gather.hsir").expect("a kernel");
     let plan = "unroll:8,values=rolling-registers:8".parse().expect("a plan");
-    let planned = headstart_prefetch::apply(&plain, &plan, &headstart_prefetch::Target::default())
+    let planned = headstart_prefetch::apply(&plain, &plan, &headstart_prefetch::PlanTarget::default())
         .expect("legal")
         .kernel;
     // The loop is long enough that filling the ring is a small part of the time.

@@ -138,12 +138,12 @@ pub trait KnownDevice: Send + Sync {
     }
 
     /// The generation to emit PTX for, where it runs PTX.
-    fn ptx_target(&self) -> Option<ptx::Target> {
+    fn ptx_target(&self) -> Option<ptx::PtxTarget> {
         None
     }
 
     /// For whom to emit SPIR-V, where it runs SPIR-V.
-    fn spirv_target(&self) -> Option<spirv::Target> {
+    fn spirv_target(&self) -> Option<spirv::SpirvTarget> {
         None
     }
 

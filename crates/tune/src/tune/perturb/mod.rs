@@ -156,9 +156,9 @@ impl Engine {
         Engine {
             options,
             description: Simulator::untimed().description().clone(),
-            target: prefetch::Target {
+            target: prefetch::PlanTarget {
                 group_size: Some(group),
-                ..prefetch::Target::default()
+                ..prefetch::PlanTarget::default()
             },
         }
     }

@@ -10,7 +10,7 @@ use super::launch::{Contents, Part, Promise, Role, Variant, roles};
 use crate::device::Description;
 use crate::device::sim::functional::{BufferMemory, CompiledKernel, Covered, Groups, Options, Sites};
 use crate::ir::Kernel;
-use crate::prefetch::Target;
+use crate::prefetch::PlanTarget;
 
 /// Steps of a sub-group, more or fewer as there are fewer or more sub-groups.
 const MOST_STEPS: u64 = 1 << 13;
@@ -37,7 +37,7 @@ pub struct Engine {
     /// The device's limits.
     pub description: Description,
     /// The launch properties for which plans are applied.
-    pub target: Target,
+    pub target: PlanTarget,
 }
 
 /// A kernel as the engine has it, with the places that a run can go through.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use crate::back::ptx::{self, HintReached, Options, Ptx, Target};
+use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
@@ -30,7 +30,7 @@ use crate::{Error, Result};
 pub struct GpuBench {
     worker: Worker,
     facts: GpuFacts,
-    target: Target,
+    target: PtxTarget,
     /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
     held: Option<Workload>,
 }
@@ -90,7 +90,7 @@ impl GpuBench {
             .facts()
             .cloned()
             .ok_or_else(|| Error::bug("a worker has no GPU"))?;
-        let target = Target::for_capability(facts.capability)
+        let target = PtxTarget::for_capability(facts.capability)
             .ok_or_else(|| Error::device(format!("{} is too old", facts.name)))?;
         Ok(GpuBench {
             worker,

@@ -384,8 +384,8 @@ impl Bench for MeasuredBench {
         format!("{facts:?} {:?}", self.timing)
     }
 
-    fn target(&self) -> prefetch::Target {
-        prefetch::Target::default()
+    fn target(&self) -> prefetch::PlanTarget {
+        prefetch::PlanTarget::default()
     }
 
     fn levels(&self) -> Vec<CacheLevel> {
@@ -394,7 +394,7 @@ impl Bench for MeasuredBench {
     }
 
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
-        let target = ptx::Target::for_capability(self.facts.capability);
+        let target = ptx::PtxTarget::for_capability(self.facts.capability);
         let options = target.map(ptx::Options::new);
         let emitted = options.and_then(|options| ptx::emit(kernel, &options).ok());
         emitted.map(|ptx| ptx.hints).unwrap_or_default()

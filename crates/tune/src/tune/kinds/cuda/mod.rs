@@ -74,8 +74,8 @@ impl KnownDevice for GpuFacts {
         Some(self)
     }
 
-    fn ptx_target(&self) -> Option<ptx::Target> {
-        ptx::Target::for_capability(self.capability)
+    fn ptx_target(&self) -> Option<ptx::PtxTarget> {
+        ptx::PtxTarget::for_capability(self.capability)
     }
 
     fn groups_promised(&self, workload: &Workload) -> Option<u32> {

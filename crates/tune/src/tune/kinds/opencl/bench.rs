@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::back::spirv::Target;
+use crate::back::spirv::SpirvTarget;
 use crate::device::opencl::device::OpenClDevice;
 use crate::device::opencl::platform::{DeviceType, OpenClFacts};
 use crate::device::sim::Simulator;
@@ -276,20 +276,20 @@ impl Bench for OpenClBench {
         format!("{:?}{registers}", self.facts())
     }
 
-    fn target(&self) -> prefetch::Target {
-        prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
+        prefetch::PlanTarget {
             line: match self.facts().line_bytes {
                 0 => 64,
                 line => line,
             },
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         }
     }
 
     fn levels(&self) -> Vec<CacheLevel> {
         let target = self.facts().target();
         match target {
-            Target::IntelLsc => vec![CacheLevel::L1, CacheLevel::L3],
+            SpirvTarget::IntelLsc => vec![CacheLevel::L1, CacheLevel::L3],
             // Hints that are not known to reach any level need not be tried.
             _ => Vec::new(),
         }

@@ -71,7 +71,7 @@ impl KnownDevice for OpenClFacts {
         Some(self)
     }
 
-    fn spirv_target(&self) -> Option<spirv::Target> {
+    fn spirv_target(&self) -> Option<spirv::SpirvTarget> {
         Some(self.target())
     }
 }

@@ -104,7 +104,7 @@ impl SimulatedBench {
 
     /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.
     fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
-        let target = ptx::Target::for_model(&self.model)?;
+        let target = ptx::PtxTarget::for_model(&self.model)?;
         let workload = bound.workload();
         let how = ptx::Options {
             group: Some(workload.group),
@@ -169,11 +169,11 @@ impl Bench for SimulatedBench {
         }
     }
 
-    fn target(&self) -> prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
         let line = self.model.l1.as_ref().map_or(&self.model.l2.line, |l1| &l1.line);
-        prefetch::Target {
+        prefetch::PlanTarget {
             line: u32::try_from(**line).unwrap_or(u32::MAX),
-            ..prefetch::Target::default()
+            ..prefetch::PlanTarget::default()
         }
     }
 

@@ -82,17 +82,17 @@ impl KnownDevice for DeviceModel {
         Some(self)
     }
 
-    fn ptx_target(&self) -> Option<ptx::Target> {
-        ptx::Target::for_model(self)
+    fn ptx_target(&self) -> Option<ptx::PtxTarget> {
+        ptx::PtxTarget::for_model(self)
     }
 
-    fn spirv_target(&self) -> Option<spirv::Target> {
+    fn spirv_target(&self) -> Option<spirv::SpirvTarget> {
         match self.vendor {
             Vendor::Nvidia => None,
             // A device without a prefetch that does anything is one of those before the Max series.
             Vendor::Intel => Some(match self.prefetch.l1.reaches {
-                Reached::Nothing => spirv::Target::IntelOlder,
-                _ => spirv::Target::IntelLsc,
+                Reached::Nothing => spirv::SpirvTarget::IntelOlder,
+                _ => spirv::SpirvTarget::IntelLsc,
             }),
         }
     }

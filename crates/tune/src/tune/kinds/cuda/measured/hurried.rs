@@ -137,7 +137,7 @@ impl Bench for Hurried {
         self.model.identity()
     }
 
-    fn target(&self) -> prefetch::Target {
+    fn target(&self) -> prefetch::PlanTarget {
         self.model.target()
     }
 

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 
 use super::made::Made;
 use super::manifest;
-use super::process::{Answer, Process};
+use super::process::{Process, ProgramResult};
 use super::shown;
 use super::workloads;
 
@@ -113,7 +113,7 @@ fn build(source: &Path, program: &Path, tools: &Tools<'_>) -> Result<()> {
     Err(failed(line.to_owned()))
 }
 
-fn timing(answer: &Answer) -> Result<Timing> {
+fn timing(answer: &ProgramResult) -> Result<Timing> {
     Timing::of(answer.times_ns.clone(), CACHE).ok_or_else(|| Error::bug("no times"))
 }
 

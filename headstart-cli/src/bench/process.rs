@@ -15,7 +15,7 @@ use crate::output::explain_command;
 
 /// A program's output for a workload.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Answer {
+pub struct ProgramResult {
     /// The timed part, in words.
     pub name: String,
     /// Its times in nanoseconds, in the order of the launches.
@@ -29,7 +29,7 @@ pub struct Answer {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Answer(Answer),
+    Answer(ProgramResult),
     Error { error: String },
 }
 
@@ -77,7 +77,7 @@ impl Process {
     ///
     /// # Errors
     /// The program says so, ended, or takes too long.
-    pub fn measure(&mut self, manifest: &Path) -> Result<Answer> {
+    pub fn measure(&mut self, manifest: &Path) -> Result<ProgramResult> {
         let lost = |what: &str| Error::device(format!("a program to compare with {what}"));
         writeln!(self.input, "{}", manifest.display())
             .and_then(|()| self.input.flush())
@@ -110,7 +110,7 @@ impl Drop for Process {
 mod tests {
     use super::*;
 
-    fn answering(script: &str) -> Result<Answer> {
+    fn answering(script: &str) -> Result<ProgramResult> {
         let arguments = [OsStr::new("-c"), OsStr::new(script)];
         Process::start(OsStr::new("sh"), &arguments)?.measure(Path::new("case.txt"))
     }

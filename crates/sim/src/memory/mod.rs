@@ -172,7 +172,7 @@ pub struct MemorySystem {
 
 /// Memory's answer to a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Answer {
+pub struct LoadResponse {
     /// When the last value is there.
     pub done: Cycles,
     /// Whether all of them were in L1.
@@ -270,7 +270,7 @@ impl MemorySystem {
     }
 
     /// A load from global memory.
-    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> Answer {
+    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> LoadResponse {
         self.counters.loads += 1;
         self.read(core, now, access, Replaces::LeastRecent)
     }
@@ -385,7 +385,7 @@ impl MemorySystem {
     }
 
     /// Reads through L1. A load's line replaces the oldest one, a copy's or hint's a random one (assumed).
-    fn read(&mut self, core: usize, now: Cycles, access: &Access, replaces: Replaces) -> Answer {
+    fn read(&mut self, core: usize, now: Cycles, access: &Access, replaces: Replaces) -> LoadResponse {
         let mut done = now;
         let mut is_near = true;
         let mut taken = 0.0;
@@ -435,7 +435,7 @@ impl MemorySystem {
         if replaces == Replaces::LeastRecent {
             done = done.max(self.pass_banks(core, access, taken));
         }
-        Answer { done, is_near }
+        LoadResponse { done, is_near }
     }
 
     /// Values come from the banks of L1 while further lines are looked up, which has `taken` some cycles; a pass is part of each

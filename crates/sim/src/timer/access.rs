@@ -33,7 +33,7 @@ pub(super) enum Direction {
 }
 
 /// Memory's answer to a load or store.
-pub(super) struct Answer {
+pub(super) struct AccessResponse {
     /// When the values are there.
     pub done: u64,
     /// The stall reason of instructions that wait for it.
@@ -51,8 +51,8 @@ pub(super) fn access(
     space: Space,
     mask: Mask,
     direction: Direction,
-) -> Answer {
-    let mut last = Answer {
+) -> AccessResponse {
+    let mut last = AccessResponse {
         done: now + 1,
         cause: StallReason::Wait,
         is_behind_copies: false,
@@ -91,8 +91,8 @@ fn one(
     space: Space,
     mask: Mask,
     direction: Direction,
-) -> Answer {
-    let at_once = Answer {
+) -> AccessResponse {
+    let at_once = AccessResponse {
         done: now + 1,
         cause: StallReason::Wait,
         is_behind_copies: false,
@@ -118,7 +118,7 @@ fn one(
         bytes,
     };
     let time = now as f64;
-    let answer = |done: f64, cause| Answer {
+    let answer = |done: f64, cause| AccessResponse {
         done: done.ceil() as u64,
         cause,
         is_behind_copies: false,
@@ -148,7 +148,7 @@ fn one(
         (Space::Private, _) => answer(memory.private(core, time, &access), StallReason::LongScoreboard),
         (_, Direction::Load) => {
             let loaded = memory.load(core, time, &access);
-            Answer {
+            AccessResponse {
                 is_behind_copies: !loaded.is_near,
                 ..answer(loaded.done, StallReason::LongScoreboard)
             }

@@ -112,7 +112,7 @@ pub enum From {
 
 /// One answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Answer {
+struct CachedAnswer {
     key: String,
     plan: Plan,
     verdict: Verdict,
@@ -125,7 +125,7 @@ struct Answer {
 /// The known answers, and where new ones are stored.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
-    shipped: HashMap<String, Answer>,
+    shipped: HashMap<String, CachedAnswer>,
     file: Option<PathBuf>,
 }
 
@@ -170,7 +170,7 @@ impl Answers {
             .enumerate()
             .filter(|(_, line)| !line.trim().is_empty())
         {
-            let answer: Answer = serde_json::from_str(line).map_err(|error| {
+            let answer: CachedAnswer = serde_json::from_str(line).map_err(|error| {
                 Error::input(format!("not an answer of the tuner: {error}"))
                     .at(format!("line {}", number + 1))
                     .accepted("a file that `headstart tune KERNEL --ship FILE` writes")
@@ -180,7 +180,7 @@ impl Answers {
         Ok(self)
     }
 
-    fn find(&self, key: &str) -> Option<(Answer, From)> {
+    fn find(&self, key: &str) -> Option<(CachedAnswer, From)> {
         if let Some(answer) = self.shipped.get(key) {
             return Some((answer.clone(), From::Shipped));
         }
@@ -188,12 +188,12 @@ impl Answers {
         // A line that was not finished, or that another version wrote, is none of ours.
         let text = files::bytes(path, MAX_BYTES).ok()?;
         let lines = text.split(|&byte| byte == b'\n').rev();
-        let answers = lines.filter_map(|line| serde_json::from_slice::<Answer>(line).ok());
+        let answers = lines.filter_map(|line| serde_json::from_slice::<CachedAnswer>(line).ok());
         let answer = answers.into_iter().find(|answer| answer.key == key)?;
         Some((answer, From::Remembered))
     }
 
-    fn keep(&self, answer: &Answer) -> Result<()> {
+    fn keep(&self, answer: &CachedAnswer) -> Result<()> {
         let Some(path) = &self.file else { return Ok(()) };
         let refused = |error: std::io::Error| {
             Error::usage(format!("the answer cannot be kept: {error}")).at(quoted(&path.to_string_lossy()))
@@ -223,8 +223,8 @@ impl Answers {
     }
 }
 
-fn answer(key: String, report: &Report) -> Answer {
-    Answer {
+fn answer(key: String, report: &Report) -> CachedAnswer {
+    CachedAnswer {
         key,
         plan: report.best.plan.clone(),
         verdict: report.verdict,
@@ -272,7 +272,7 @@ pub fn tuned_telling(
     let key = key(bench, &workload, &kernel);
     let engine = || Engine::of(bench, &workload);
     // The kernel with a plan, and how it was checked.
-    let carried_out = |answer: &Answer| -> Result<(Arc<Kernel>, Option<Perturbed>)> {
+    let carried_out = |answer: &CachedAnswer| -> Result<(Arc<Kernel>, Option<Perturbed>)> {
         if answer.plan.is_none() {
             return Ok((Arc::clone(&kernel), None));
         }
@@ -282,7 +282,7 @@ pub fn tuned_telling(
         let checked = shielded(|| check_unless_known(subject, &kernel, engine(), plan, &derived, known))?;
         Ok((derived, Some(checked)))
     };
-    let tuned = |answer: Answer, (kernel, perturbed), from: From, not_kept: Option<Error>| Tuned {
+    let tuned = |answer: CachedAnswer, (kernel, perturbed), from: From, not_kept: Option<Error>| Tuned {
         kernel,
         plan: answer.plan,
         verdict: answer.verdict,

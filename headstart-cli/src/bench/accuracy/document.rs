@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use headstart::report::number::{duration, speedup};
 use headstart::tune::doubt::OVERRATED;
 
-use super::judge::{Answer, Judgement, Standing, median, rank_correlation};
+use super::judge::{JudgedVerdict, Judgement, Standing, median, rank_correlation};
 use super::known;
 use super::record::{Origin, Record};
 
@@ -153,7 +153,7 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
 }
 
 /// How many verdicts stand, in words.
-fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &Answer) -> String {
+fn verdicts(judgements: &[Judgement], answer: fn(&Judgement) -> &JudgedVerdict) -> String {
     let of = |wanted: Standing| {
         let answers = judgements.iter().map(answer);
         answers.filter(|answer| answer.standing == wanted).count()

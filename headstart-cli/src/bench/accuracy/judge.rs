@@ -42,13 +42,13 @@ pub struct Judgement {
     /// The case.
     pub case: String,
     /// The answer from simulation alone.
-    pub alone: Answer,
+    pub alone: JudgedVerdict,
     /// Whether that answer says that it is in doubt, and to measure.
     pub doubted: bool,
     /// The speedup that it expects.
     pub expected: f64,
     /// The answer of a search that measures [`MEASURED`] plans.
-    pub with_gpu: Answer,
+    pub with_gpu: JudgedVerdict,
     /// The fastest measured plan of all, or `none`.
     pub best: String,
     /// Its measured speedup.
@@ -69,7 +69,7 @@ pub struct Judgement {
 
 /// A verdict, held against the measurement of all plans.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct JudgedVerdict {
     /// The verdict.
     pub says: Verdict,
     /// The plan that goes with it, or `none`.
@@ -147,7 +147,7 @@ fn judge(case: &str, advised: &[Plan], measured: &Side, simulated: &Side) -> Res
     let answer = |says: Verdict, plan: &Plan, doubted: bool| {
         let pick = plan.to_string();
         let of_pick = measured.plans.iter().find(|entry| entry.plan == pick);
-        Answer {
+        JudgedVerdict {
             says,
             measured: of_pick.map_or(1.0, |entry| entry.speedup),
             standing: standing(says, of_pick, best, doubted),

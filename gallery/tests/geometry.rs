@@ -2,7 +2,7 @@
 
 use headstart::device::model;
 use headstart::report::{Report, Trial, Verdict};
-use headstart::tune::{Asked, Progress, SimulatedBench, Subject, search};
+use headstart::tune::{Progress, SearchSettings, SimulatedBench, Subject, search};
 use headstart_gallery::kernels;
 
 struct Unseen;
@@ -21,9 +21,9 @@ fn tuned(settings: &[&str]) -> Report {
     let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
     let plans = ["unroll:4", "values=rolling-async:4", "values=cache:L2:2"];
     let plans: Vec<_> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: Some(&plans),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     search(&subject, &bench, &asked, &Unseen)
         .expect("a report")

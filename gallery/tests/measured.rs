@@ -14,7 +14,7 @@ use headstart::report::{Outcome, Outputs, Report, Trial, Verdict};
 use headstart::tune::check::compare;
 use headstart::tune::gpu::{Against, Measured, Own, Wanted};
 use headstart::tune::measured::Measures;
-use headstart::tune::{Asked, Bound, MeasuredBench, Progress, Workload, search};
+use headstart::tune::{Bound, MeasuredBench, Progress, SearchSettings, Workload, search};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_testing as testing;
@@ -173,10 +173,10 @@ fn searched(gpu: Box<MadeUp>, check_whole: bool) -> Result<Report> {
         .expect("a kernel");
     let plans: Vec<Plan> = PLANS.iter().map(|plan| plan.parse().expect("a plan")).collect();
     let bench = MeasuredBench::new(gpu).expect("our models can be read");
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: Some(&plans),
         check_whole,
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     search(&subject, &bench, &asked, &Unseen).map(|found| found.report)
 }

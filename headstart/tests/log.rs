@@ -8,7 +8,8 @@ use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
 use headstart::report::{Report, Trial};
 use headstart::tune::{
-    Asked, Bench, Bound, FileSubject, LaunchFile, Log, Progress, Shard, SimulatedBench, Timed, log, search,
+    Bench, Bound, FileSubject, LaunchFile, Log, Progress, SearchSettings, Shard, SimulatedBench, Timed, log,
+    search,
 };
 
 struct Silent;
@@ -74,11 +75,11 @@ fn run(text: &str, items: u32, overrides: &[&str], shard: Option<&str>, log: &Lo
     ]
     .map(|plan| plan.parse().expect("a plan"))
     .to_vec();
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: Some(&plans),
         shard: shard.map(|shard| shard.parse::<Shard>().expect("a shard")),
         log: Some(log),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     let subject = FileSubject::new(Arc::new(kernel), launch);
     let report = search(&subject, &bench, &asked, &Silent)

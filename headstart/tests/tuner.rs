@@ -12,8 +12,8 @@ use headstart::prefetch::{self, Plan};
 use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Asked, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, MeasuredBench, Progress, Right,
-    SeveralBench, SimulatedBench, Timed, Tuned, log, search, tuned_with,
+    Answers, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, MeasuredBench, Progress, Right,
+    SearchSettings, SeveralBench, SimulatedBench, Timed, Tuned, log, search, tuned_with,
 };
 use headstart::{Error, Fault, Result};
 use headstart_testing::worker;
@@ -123,10 +123,10 @@ fn subject(text: &str, items: u32) -> FileSubject {
 }
 
 fn run(bench: &dyn Bench, measure: Option<usize>, log: Option<&Log>) -> Report {
-    let asked = Asked {
+    let asked = SearchSettings {
         measure,
         log,
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     search(&subject(GATHER, 40), bench, &asked, &Silent)
         .expect("a report")
@@ -183,9 +183,9 @@ impl Progress for Late {
 #[test]
 fn without_time_to_predict_the_likely_plans_are_measured() {
     let bench = Drifting::new(&["dram.latency=1100"]);
-    let asked = Asked {
+    let asked = SearchSettings {
         measure: Some(MEASURED),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     let found = search(&subject(GATHER, 40), &bench, &asked, &Late);
     let found = found.expect("a report").report;
@@ -269,7 +269,7 @@ fn what_was_measured_before_a_device_is_lost_is_reported() {
     // Without any measurement there is nothing to report.
     let mut bench = Drifting::new(&[]);
     bench.lost_in = Some(0);
-    let asked = Asked::default();
+    let asked = SearchSettings::default();
     let error = search(&subject(GATHER, 40), &bench, &asked, &Silent).expect_err("lost at once");
     assert!(error.to_string().contains("reset"), "{error}");
 }
@@ -299,9 +299,9 @@ fn what_was_measured_before_the_workers_die_is_reported() {
         let this = std::env::current_exe().expect("a test has a path");
         let arguments = ["-c".into(), command.into(), this.into()];
         let bench = MeasuredBench::start(Path::new("/bin/sh"), &arguments, 0)?;
-        let asked = Asked {
+        let asked = SearchSettings {
             measure: Some(MEASURED),
-            ..Asked::default()
+            ..SearchSettings::default()
         };
         search(&subject(GATHER, 40), &bench, &asked, &Silent).map(|found| found.report)
     };

@@ -17,7 +17,7 @@ use headstart::front::ptx;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
 use headstart::report::{Report, Trial, Verdict, table};
-use headstart::tune::{self, Asked, FileSubject, LaunchFile, Progress, SimulatedBench, Subject};
+use headstart::tune::{self, FileSubject, LaunchFile, Progress, SearchSettings, SimulatedBench, Subject};
 use headstart_gallery::kernels;
 use headstart_testing::{Random, base_seed, count};
 
@@ -119,9 +119,9 @@ fn no_advice_contradicts_itself() {
 fn no_report_contradicts_itself() {
     look_at(4, |subject, bench| {
         let likely = tune::likely(subject, bench)?;
-        let asked = Asked {
+        let asked = SearchSettings {
             plans: Some(&likely),
-            ..Asked::default()
+            ..SearchSettings::default()
         };
         let found = tune::search(subject, bench, &asked, &Silent)?;
         let text = table::text(&found.report, Columns::UNLIMITED);
@@ -145,9 +145,9 @@ fn a_contradiction_is_found() {
     let plans: Vec<Plan> = ["unroll:4", "values=cache:L2:4", "values=rolling-registers:4"]
         .map(|plan| plan.parse().expect("a plan"))
         .into();
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: Some(&plans),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     let found = tune::search(&gather, &bench, &asked, &Silent).expect("a report");
     let evidence = &found.baseline.evidence;

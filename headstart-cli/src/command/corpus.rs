@@ -16,7 +16,9 @@ use headstart::ir::limits;
 use headstart::report::Outputs;
 use headstart::tune::drop_in::drop_in;
 use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
-use headstart::tune::{self, Asked, Bench, FileSubject, LaunchFile, MeasuredBench, Subject, Workload, check};
+use headstart::tune::{
+    self, Bench, FileSubject, LaunchFile, MeasuredBench, SearchSettings, Subject, Workload, check,
+};
 use headstart::{Error, Result};
 use serde_json::{Value, json};
 
@@ -293,9 +295,9 @@ fn said(compared: Result<Outputs>) -> String {
 /// The best of the plans that win most often.
 fn tuned(subject: &FileSubject, workload: &Workload, tuner: &MeasuredBench) -> Result<Value> {
     let plans = tune::space::likely_plans_of(&workload.kernel, &tuner.levels())?;
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: Some(&plans),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     let report = tune::search(subject, tuner, &asked, &Bar::new(None))?.report;
     Ok(json!({

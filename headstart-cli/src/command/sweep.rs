@@ -7,7 +7,7 @@ use headstart::{Error, Result};
 use crate::arguments::Sweep;
 use crate::output::{Destination, json_line, print};
 use crate::sweep::axis::Over;
-use crate::sweep::points::{self, Asked};
+use crate::sweep::points::{self, SweepRequest};
 use crate::terminal;
 
 /// Runs the command.
@@ -39,7 +39,7 @@ pub fn run(options: &Sweep) -> Result<()> {
         }
         destinations.push(Some(destination));
     }
-    let swept = points::run(&Asked {
+    let swept = points::run(&SweepRequest {
         kernel: &options.kernel,
         device: options.on.device.as_deref(),
         model: &options.on.model,

@@ -11,7 +11,7 @@ use headstart::ir::Fused;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
-use headstart::tune::{self, Answers, Asked, Log, MEASURED, Shard};
+use headstart::tune::{self, Answers, Log, MEASURED, SearchSettings, Shard};
 use headstart::{Error, Result};
 
 use crate::arguments::{AtFullSize, KernelOptions, Tune};
@@ -165,7 +165,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     for line in log.iter().flat_map(Log::skipped) {
         eprintln!("headstart: the log has no valid trial at {line}; that trial is repeated");
     }
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: plans.as_deref(),
         shard,
         log: log.as_ref(),

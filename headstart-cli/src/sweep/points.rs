@@ -27,8 +27,8 @@ use crate::progress::{Clock, Points};
 /// The distance of strategies that are compared where none is given.
 const DISTANCE: u32 = 4;
 
-/// The settings of a sweep.
-pub struct Asked<'a> {
+/// What a sweep is asked to run.
+pub struct SweepRequest<'a> {
     /// The kernel and its data, where nothing is varied.
     pub kernel: &'a KernelOptions,
     /// The device, and the numbers of its model that differ.
@@ -67,23 +67,23 @@ struct Ready {
 ///
 /// # Errors
 /// The kernel, the device or a value is wrong, or no point can run.
-pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
+pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let mut clock = Clock::start();
-    let combinations = combinations(&asked.over)?;
+    let combinations = combinations(&request.over)?;
     // The settings, and which of them each combination has.
     let mut keys: Vec<(Vec<String>, Vec<String>)> = Vec::new();
     let mut datas: Vec<Vec<String>> = Vec::new();
     let mut of: Vec<usize> = Vec::with_capacity(combinations.len());
     for at in &combinations {
         let key = (
-            spelled(asked, at, Varied::Model),
-            spelled(asked, at, Varied::Parameter),
+            spelled(request, at, Varied::Model),
+            spelled(request, at, Varied::Parameter),
         );
         of.push(position(&mut keys, key));
     }
     let settings: Vec<Setting> = keys
         .iter()
-        .map(|(model, parameters)| setting(asked, model, parameters, &mut datas))
+        .map(|(model, parameters)| setting(request, model, parameters, &mut datas))
         .collect::<Result<_>>()?;
     let first = settings
         .first()
@@ -115,14 +115,14 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
 
     clock.over("plain kernels computed and timed");
     let mut notes = Vec::new();
-    if asked.cache != CacheState::default() {
-        notes.push(format!("Each timed launch finds {}.", asked.cache));
+    if request.cache != CacheState::default() {
+        notes.push(format!("Each timed launch finds {}.", request.cache));
     }
-    let base = base_plan(asked, first, &ready[0], &mut notes)?;
+    let base = base_plan(request, first, &ready[0], &mut notes)?;
     // A value that makes no plan is an error whatever the others are.
     let plans: Vec<Plan> = combinations
         .iter()
-        .map(|at| plan_at(asked, at, base.as_ref()))
+        .map(|at| plan_at(request, at, base.as_ref()))
         .collect::<Result<_>>()?;
     let perturbed: Vec<Perturbed> = map(true, &first_of_each(&settings), |&setting| {
         let distinct: HashSet<&Plan> = plans.iter().filter(|plan| !plan.is_none()).collect();
@@ -136,7 +136,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
             ..
         } = &settings[setting];
         let engine = Engine::of(bench.as_ref(), workload);
-        Perturbed::new(subject.as_ref(), plain, engine, distinct, asked.check)
+        Perturbed::new(subject.as_ref(), plain, engine, distinct, request.check)
     })
     .into_iter()
     .collect::<Result<_>>()?;
@@ -156,7 +156,7 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
     clock.over("points timed");
     for (at, outcome) in combinations.iter().zip(&outcomes) {
         if let Ok((plan, PointOutcome::Refused { reason })) = outcome {
-            let at = asked.over.iter().zip(at);
+            let at = request.over.iter().zip(at);
             let at = at.map(|(over, &at)| format!("{}={}", over.axis.name, over.axis.values[at]));
             let at: Vec<String> = at.collect();
             explain(|| format!("{}, `{plan}`: refused: {reason}", at.join(" ")));
@@ -174,19 +174,19 @@ pub fn run(asked: &Asked<'_>) -> Result<Sweep> {
     if let Some(reason) = nothing_ran(&points) {
         return Err(Error::usage(format!("no point of the sweep runs: {reason}")));
     }
-    let varied: Vec<&str> = asked.over.iter().map(|over| over.axis.name.as_str()).collect();
+    let varied: Vec<&str> = request.over.iter().map(|over| over.axis.name.as_str()).collect();
     let parameters = first.subject.parameters().into_iter();
     Ok(Sweep {
         kernel: first.subject.name().to_owned(),
-        device: device::find_or_first(asked.device, asked.model)?.name(),
+        device: device::find_or_first(request.device, request.model)?.name(),
         parameters: parameters
             .filter(|(name, _)| !varied.contains(&name.as_str()))
             .collect(),
         plan: base.filter(|_| {
-            let mut varied = asked.over.iter().map(|over| over.varied);
+            let mut varied = request.over.iter().map(|over| over.varied);
             !varied.any(|varied| matches!(varied, Varied::Plan | Varied::Strategy))
         }),
-        axes: asked.over.iter().map(|over| over.axis.clone()).collect(),
+        axes: request.over.iter().map(|over| over.axis.clone()).collect(),
         points,
         notes,
     })
@@ -225,8 +225,8 @@ fn combinations(over: &[Over]) -> Result<Vec<Vec<usize>>> {
 }
 
 /// The values of the axes that vary this, as `NAME=VALUE`.
-fn spelled(asked: &Asked<'_>, at: &[usize], varied: Varied) -> Vec<String> {
-    let axes = asked.over.iter().zip(at);
+fn spelled(request: &SweepRequest<'_>, at: &[usize], varied: Varied) -> Vec<String> {
+    let axes = request.over.iter().zip(at);
     axes.filter(|(over, _)| over.varied == varied)
         .map(|(over, &at)| format!("{}={}", over.axis.name, over.axis.values[at]))
         .collect()
@@ -241,14 +241,14 @@ fn position<T: PartialEq>(all: &mut Vec<T>, element: T) -> usize {
 }
 
 fn setting(
-    asked: &Asked<'_>,
+    request: &SweepRequest<'_>,
     model: &[String],
     parameters: &[String],
     datas: &mut Vec<Vec<String>>,
 ) -> Result<Setting> {
-    let overrides: Vec<String> = asked.model.iter().chain(model).cloned().collect();
-    let bench = device::bench(asked.device, &overrides, asked.cache, asked.max_steps)?;
-    let mut options = asked.kernel.clone();
+    let overrides: Vec<String> = request.model.iter().chain(model).cloned().collect();
+    let bench = device::bench(request.device, &overrides, request.cache, request.max_steps)?;
+    let mut options = request.kernel.clone();
     options.data.set.extend(parameters.iter().cloned());
     let subject = kernel::find(&options, Places::Filled)?;
     let workload = subject.workload()?;
@@ -272,14 +272,14 @@ fn map<T: Sync, R: Send>(at_once: bool, all: &[T], each: impl Fn(&T) -> R + Send
 
 /// The plan whose distance or strategy is varied, or that runs everywhere; none where the plain kernel does.
 fn base_plan(
-    asked: &Asked<'_>,
+    request: &SweepRequest<'_>,
     setting: &Setting,
     ready: &Ready,
     notes: &mut Vec<String>,
 ) -> Result<Option<Plan>> {
-    let varies = |varied| asked.over.iter().any(|over| over.varied == varied);
-    if asked.plan.is_some() || !(varies(Varied::Distance) || varies(Varied::Strategy)) {
-        return Ok(asked.plan.clone());
+    let varies = |varied| request.over.iter().any(|over| over.varied == varied);
+    if request.plan.is_some() || !(varies(Varied::Distance) || varies(Varied::Strategy)) {
+        return Ok(request.plan.clone());
     }
     let loads = main_loads(setting)?;
     let plans = space::default_plans(&loads, &setting.bench.levels())?;
@@ -323,9 +323,9 @@ fn main_loads(setting: &Setting) -> Result<Vec<LoadName>> {
 }
 
 /// The plan of a point.
-fn plan_at(asked: &Asked<'_>, at: &[usize], base: Option<&Plan>) -> Result<Plan> {
+fn plan_at(request: &SweepRequest<'_>, at: &[usize], base: Option<&Plan>) -> Result<Plan> {
     let value = |varied| {
-        let mut axes = asked.over.iter().zip(at);
+        let mut axes = request.over.iter().zip(at);
         axes.find(|(over, _)| over.varied == varied)
             .map(|(over, &at)| over.axis.values[at].as_str())
     };

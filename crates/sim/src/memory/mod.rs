@@ -18,8 +18,8 @@
 // A list of buffers is often a list of one range.
 #![allow(clippy::single_range_in_vec_init)]
 
-mod asked;
 mod atomics;
+mod backlogs;
 mod banks;
 mod beyond;
 mod cache;
@@ -51,8 +51,8 @@ mod tests;
 use std::ops::Range;
 use std::sync::Arc;
 
-use asked::Asked;
 use atomics::Changed;
+use backlogs::LineBacklogs;
 use banks::Banks;
 use beyond::Purpose;
 use cache::{Cache, Replaces};
@@ -160,7 +160,7 @@ pub struct MemorySystem {
     /// When each line that atomic operations changed lately takes the next one.
     atomics: Changed,
     /// How often each line was asked for lately by copies of the same.
-    asked: Asked,
+    backlogs: LineBacklogs,
     /// Lines brought by cores outside the simulation, by buffer.
     regions: Vec<Regions>,
     /// Begins fences, of all cores.
@@ -243,7 +243,7 @@ impl MemorySystem {
                 .filter(|l1| *l1.banks > 0)
                 .map(|l1| Banks::new(*l1.banks, *model.shared.bank_width)),
             atomics: Changed::new(*l2.atomics_per_cycle),
-            asked: Asked::new(*l2.line_requests_per_cycle, share),
+            backlogs: LineBacklogs::new(*l2.line_requests_per_cycle, share),
             regions: extent
                 .reuse
                 .iter()
@@ -309,7 +309,7 @@ impl MemorySystem {
         let served = self.serve(now, line, times);
         self.counters.l2_sectors += u64::from(again);
         self.counters.l2_hits += u64::from(again);
-        served + self.asked.wait(line, core, served, times) + self.timing.near
+        served + self.backlogs.wait(line, core, served, times) + self.timing.near
     }
 
     /// An atomic load from global memory, which other cores may have written: when the value is there. L1 has no part in it.

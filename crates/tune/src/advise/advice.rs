@@ -10,7 +10,7 @@ use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
 use crate::tune::search::likely_for;
-use crate::tune::{self, Asked, Bench, MEASURED, Progress, Subject};
+use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
 
 /// The recommendation for a kernel, with reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -116,10 +116,10 @@ fn advise_with(
     let found = tune::search(
         subject,
         bench,
-        &Asked {
+        &SearchSettings {
             plans: likely.as_deref(),
             measure: Some(MEASURED),
-            ..Asked::default()
+            ..SearchSettings::default()
         },
         progress,
     )?;

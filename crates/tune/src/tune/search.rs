@@ -136,9 +136,9 @@ pub fn tune(
     search(
         subject,
         bench,
-        &Asked {
+        &SearchSettings {
             plans,
-            ..Asked::default()
+            ..SearchSettings::default()
         },
         progress,
     )
@@ -147,7 +147,7 @@ pub fn tune(
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct SearchSettings<'a> {
     /// The plans to try; none asks for the default space.
     pub plans: Option<&'a [Plan]>,
     /// The part of them that is tried; none asks for all.
@@ -182,7 +182,7 @@ pub struct Found {
 pub fn search(
     subject: &dyn Subject,
     bench: &dyn Bench,
-    asked: &Asked<'_>,
+    settings: &SearchSettings<'_>,
     progress: &dyn Progress,
 ) -> Result<Found> {
     // The kernel is the same at every size, and small data are made at once.
@@ -206,12 +206,12 @@ pub fn search(
         bench.device().description().name
     ));
     let kernel = plain(bench, &workload)?;
-    perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), asked.perturbed)?;
+    perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), settings.perturbed)?;
     let alone = remainder::alone(&workload, &kernel, bench.device().description());
     let only_rests = remainder::sentences(&kernel, &alone);
     tell(only_rests.clone());
     let loads = main_loads_beside(&kernel, &alone);
-    let plans = match asked.plans {
+    let plans = match settings.plans {
         Some(plans) => plans.to_vec(),
         None => {
             let levels = bench.levels();
@@ -228,8 +228,8 @@ pub fn search(
         }
     };
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
-    let plans = asked.shard.map_or(plans.clone(), |shard| shard.of(plans));
-    let memory = Memory::new(asked.log, bench, &workload, &kernel);
+    let plans = settings.shard.map_or(plans.clone(), |shard| shard.of(plans));
+    let memory = Memory::new(settings.log, bench, &workload, &kernel);
     // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
     let derive = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan));
     let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
@@ -244,7 +244,7 @@ pub fn search(
             &kernel,
             Engine::of(bench, &workload),
             legal,
-            asked.perturbed,
+            settings.perturbed,
         )?),
     };
     let trying = Trying {
@@ -255,9 +255,9 @@ pub fn search(
         bound: &bound,
         memory: &memory,
         perturbed: perturbed.as_ref(),
-        sampled: sampled_for(bench, asked.check_whole, asked.perturbed),
+        sampled: sampled_for(bench, settings.check_whole, settings.perturbed),
         progress,
-        race: (!asked.every_plan).then(|| Race::new(&kernel, &loads, bench)),
+        race: (!settings.every_plan).then(|| Race::new(&kernel, &loads, bench)),
     };
     let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
     let (tried, beside) = match bench.times_at_once() {
@@ -265,7 +265,7 @@ pub fn search(
             let (tried, plain_best) = trying.at_once(&pairs, plain_best)?;
             (tried, Some(plain_best))
         }
-        false => (trying.in_turns(&pairs, asked.measure)?, None),
+        false => (trying.in_turns(&pairs, settings.measure)?, None),
     };
     let Tried {
         baseline,
@@ -280,7 +280,7 @@ pub fn search(
         return Err(refusal);
     }
 
-    asked.log.map_or(Ok(()), Log::check)?;
+    settings.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let mut trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
     let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
@@ -306,11 +306,11 @@ pub fn search(
         workload: &workload,
         kernel: &kernel,
         trials: &trials,
-        log: asked.log,
+        log: settings.log,
         perturbed: perturbed.as_ref(),
-        settings: asked.perturbed,
-        race: !asked.every_plan,
-        check_whole: asked.check_whole,
+        settings: settings.perturbed,
+        race: !settings.every_plan,
+        check_whole: settings.check_whole,
         // A device may be a little faster than its model allows.
         at_most: bounds
             .as_ref()
@@ -319,7 +319,7 @@ pub fn search(
     };
     // A part of a search knows too little of which plans are worth it.
     let best_elsewhere = match &plain_best {
-        Some((there, shape)) if asked.shard.is_none() => elsewhere::planned(&here, there, shape)?,
+        Some((there, shape)) if settings.shard.is_none() => elsewhere::planned(&here, there, shape)?,
         _ => None,
     };
     let plain_best = plain_best.map(|(there, _)| there);

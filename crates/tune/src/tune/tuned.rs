@@ -49,7 +49,7 @@ use super::bench::Bench;
 use super::log::hash;
 use super::perturb::{Engine, check_unless_known};
 use super::proposals::MEASURED;
-use super::search::{Asked, Progress, derive, likely_for, plain, search};
+use super::search::{Progress, SearchSettings, derive, likely_for, plain, search};
 use super::subject::Subject;
 use super::trying::shielded;
 use super::workload::{ArgumentSpec, Workload};
@@ -309,10 +309,10 @@ pub fn tuned_telling(
         true => Some(likely_for(&workload, &kernel, bench)?),
         false => None,
     };
-    let asked = Asked {
+    let asked = SearchSettings {
         plans: likely.as_deref(),
         measure: Some(MEASURED),
-        ..Asked::default()
+        ..SearchSettings::default()
     };
     let report = search(subject, bench, &asked, progress)?.report;
     let answer = answer(key, &report);

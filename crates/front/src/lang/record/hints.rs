@@ -23,9 +23,9 @@ pub struct Elements {
     pub count: Option<Value>,
 }
 
-/// Who asks, and where to.
+/// Who asks for a prefetch, and to where.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct PrefetchRequest {
     hint: CacheHint,
     source: HintSource,
     scope: PrefetchScope,
@@ -34,7 +34,7 @@ pub struct Asked {
 /// Anything that can be prefetched.
 pub trait Wanted {
     /// Writes the prefetches.
-    fn prefetch(self, at: At, asked: Asked);
+    fn prefetch(self, at: At, request: PrefetchRequest);
 }
 
 /// Slices that can be prefetched: those of global memory.
@@ -67,42 +67,42 @@ impl<T, S> Clone for Span<'_, T, S> {
 impl<T, S> Copy for Span<'_, T, S> {}
 
 impl Wanted for Elements {
-    fn prefetch(self, at: At, asked: Asked) {
-        ask(at, self, asked);
+    fn prefetch(self, at: At, request: PrefetchRequest) {
+        ask(at, self, request);
     }
 }
 
 impl<T: Counted, S: MayBeGlobal> Wanted for Recorded<Ptr<'_, T, S>> {
-    fn prefetch(self, at: At, asked: Asked) {
+    fn prefetch(self, at: At, request: PrefetchRequest) {
         let elements = Elements {
             ptr: self.value,
             bytes: T::bytes(),
             count: None,
         };
-        ask(at, elements, asked);
+        ask(at, elements, request);
     }
 }
 
 impl<T: Counted, S: MayBeGlobal> Wanted for Span<'_, T, S> {
-    fn prefetch(self, at: At, asked: Asked) {
+    fn prefetch(self, at: At, request: PrefetchRequest) {
         let elements = Elements {
             ptr: self.first.value,
             bytes: T::bytes(),
             count: Some(self.count.value),
         };
-        ask(at, elements, asked);
+        ask(at, elements, request);
     }
 }
 
 impl<V: Layout> Wanted for views::Span<V> {
-    fn prefetch(self, at: At, asked: Asked) {
-        ask(at, elements_at(at, self.first, Some(self.count.value)), asked);
+    fn prefetch(self, at: At, request: PrefetchRequest) {
+        ask(at, elements_at(at, self.first, Some(self.count.value)), request);
     }
 }
 
 impl<V: Layout, const D: usize, A: Readable> Wanted for views::Block<V, D, A> {
-    fn prefetch(self, at: At, asked: Asked) {
-        self.for_each_run(at, |run| run.prefetch(at, asked));
+    fn prefetch(self, at: At, request: PrefetchRequest) {
+        self.for_each_run(at, |run| run.prefetch(at, request));
     }
 }
 
@@ -148,14 +148,14 @@ pub fn elements_to<V: Layout>(
 pub fn prefetch(at: At, wanted: impl Wanted, properties: impl Properties) {
     let (hint, source) = properties.hint();
     let scope = PrefetchScope::WorkItem;
-    wanted.prefetch(at, Asked { hint, source, scope });
+    wanted.prefetch(at, PrefetchRequest { hint, source, scope });
 }
 
 /// `joint_prefetch(group, wanted, properties)`
 pub fn joint<G: Group>(at: At, _: G, wanted: impl Wanted, properties: impl Properties) {
     let (hint, source) = properties.hint();
     let scope = G::SCOPE;
-    wanted.prefetch(at, Asked { hint, source, scope });
+    wanted.prefetch(at, PrefetchRequest { hint, source, scope });
 }
 
 /// `ptr.prefetch(count)`
@@ -164,9 +164,9 @@ pub fn prefetch_to_l3<T: Scalar>(at: At, ptr: Recorded<Ptr<'_, T, Global>>, coun
 }
 
 /// Writes one prefetch.
-pub(super) fn ask(at: At, elements: Elements, asked: Asked) {
+pub(super) fn ask(at: At, elements: Elements, request: PrefetchRequest) {
     let Elements { ptr, bytes, count } = elements;
-    let Asked { hint, source, scope } = asked;
+    let PrefetchRequest { hint, source, scope } = request;
     recorder(|recorder| {
         if !matches!(recorder.kernel.ty(ptr), Type::Ptr(Space::Global | Space::Generic)) {
             let error =

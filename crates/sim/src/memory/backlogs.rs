@@ -10,7 +10,7 @@ const LINES: usize = 1 << 10;
 
 /// How far lines are behind with their requests.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct LineBacklogs {
     lines: Vec<Line>,
     /// The time of one request.
     interval: Cycles,
@@ -28,9 +28,9 @@ struct Line {
     is_shared: bool,
 }
 
-impl Asked {
+impl LineBacklogs {
     /// Nothing was asked for; each line is given so many times a cycle, to cores of which this part is simulated.
-    pub(super) fn new(rate: f64, share: f64) -> Asked {
+    pub(super) fn new(rate: f64, share: f64) -> LineBacklogs {
         let none = Line {
             number: u64::MAX,
             since: 0.0,
@@ -38,7 +38,7 @@ impl Asked {
             core: 0,
             is_shared: false,
         };
-        Asked {
+        LineBacklogs {
             lines: vec![none; LINES],
             interval: 1.0 / rate,
             share,
@@ -72,19 +72,19 @@ mod tests {
 
     #[test]
     fn a_line_is_given_at_its_rate() {
-        let mut asked = Asked::new(0.5, 1.0);
-        assert_eq!(asked.wait(7, 0, 100.0, 4.0), 8.0);
-        assert_eq!(asked.wait(7, 1, 90.0, 1.0), 10.0);
-        assert_eq!(asked.wait(7, 1, 104.0, 1.0), 8.0);
-        assert_eq!(asked.wait(8, 1, 104.0, 1.0), 2.0);
-        assert_eq!(asked.wait(7, 1, 500.0, 1.0), 2.0);
+        let mut backlogs = LineBacklogs::new(0.5, 1.0);
+        assert_eq!(backlogs.wait(7, 0, 100.0, 4.0), 8.0);
+        assert_eq!(backlogs.wait(7, 1, 90.0, 1.0), 10.0);
+        assert_eq!(backlogs.wait(7, 1, 104.0, 1.0), 8.0);
+        assert_eq!(backlogs.wait(8, 1, 104.0, 1.0), 2.0);
+        assert_eq!(backlogs.wait(7, 1, 500.0, 1.0), 2.0);
     }
 
     #[test]
     fn a_sample_stands_for_all_where_cores_share() {
-        let mut asked = Asked::new(0.5, 0.25);
-        assert_eq!(asked.wait(7, 0, 100.0, 1.0), 2.0);
-        assert_eq!(asked.wait(7, 0, 100.0, 1.0), 4.0);
-        assert_eq!(asked.wait(7, 1, 100.0, 1.0), 12.0);
+        let mut backlogs = LineBacklogs::new(0.5, 0.25);
+        assert_eq!(backlogs.wait(7, 0, 100.0, 1.0), 2.0);
+        assert_eq!(backlogs.wait(7, 0, 100.0, 1.0), 4.0);
+        assert_eq!(backlogs.wait(7, 1, 100.0, 1.0), 12.0);
     }
 }

@@ -11,7 +11,7 @@ use headstart::ir::{Kernel, OpKind, Type, print};
 use headstart::prefetch;
 use headstart::prefetch::Plan;
 use headstart::report::columns::Columns;
-use headstart::report::{Report, Trial, Way, page, table};
+use headstart::report::{LaunchSettings, Report, Trial, page, table};
 use headstart::tune::{
     self, ArgumentSpec, Bench, Compare, Progress, SimulatedBench, Subject, Workload, perturb, plain,
 };
@@ -363,18 +363,19 @@ fn what_else_a_launch_decides_is_searched_beside_the_plan() {
     let settings = ["groups=64", "elements=65536"];
     let report = beside_the_plans("article", &settings, &["unroll:4", "unroll:16"]);
     let ways = report.ways.as_ref().expect("tried");
-    let narrow = Way {
+    let narrow = LaunchSettings {
         sub_group: Some(16),
-        ..Way::default()
+        ..LaunchSettings::default()
     };
-    let large = Way {
+    let large = LaunchSettings {
         large_registers: true,
-        ..Way::default()
+        ..LaunchSettings::default()
     };
     let plan: Plan = "unroll:16".parse().expect("a plan");
     assert_eq!(report.best.plan, plan);
-    let gain = |way: Way| {
-        ways.speedup(way, &plan).expect("timed") / ways.speedup(Way::default(), &plan).expect("timed")
+    let gain = |way: LaunchSettings| {
+        ways.speedup(way, &plan).expect("timed")
+            / ways.speedup(LaunchSettings::default(), &plan).expect("timed")
     };
     assert!(
         gain(narrow) > 1.1 && gain(large) > 1.05,

@@ -41,9 +41,9 @@ numbers! {
     }
 }
 
-/// Which way a copy goes.
+/// The direction of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum CopyDirection {
     /// From the host's memory to the device's.
     In,
     /// From the device's memory to the host's.
@@ -69,10 +69,10 @@ impl DeviceModel {
 
     /// How long a copy takes, in nanoseconds. Without a link (a GPU that shares the host's memory) and within one memory
     /// every byte is read and written there.
-    pub fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
+    pub fn copy_ns(&self, bytes: u64, direction: CopyDirection) -> f64 {
         // A gigabyte a second is a byte a nanosecond.
-        match (&self.card, way) {
-            (Some(card), Way::In | Way::Out) => {
+        match (&self.card, direction) {
+            (Some(card), CopyDirection::In | CopyDirection::Out) => {
                 self.nanoseconds(f64::from(*card.link_latency)) + bytes as f64 / *card.link_bandwidth
             }
             _ => self.nanoseconds(f64::from(*self.dram.latency)) + 2.0 * bytes as f64 / *self.dram.bandwidth,
@@ -89,8 +89,8 @@ mod tests {
     fn copies_take_the_link_or_the_memory_twice() {
         let h200 = built_in("h200", &[]).expect("built in");
         let gigabyte = 1_000_000_000;
-        let over = h200.copy_ns(gigabyte, Way::In);
-        let within = h200.copy_ns(gigabyte, Way::Within);
+        let over = h200.copy_ns(gigabyte, CopyDirection::In);
+        let within = h200.copy_ns(gigabyte, CopyDirection::Within);
         let card = h200.card.as_ref().expect("it sits on a card");
         assert!((over - 1e9 / *card.link_bandwidth - 2000.0).abs() < 1.0, "{over}");
         assert!((within - 2e9 / *h200.dram.bandwidth).abs() < 1000.0, "{within}");
@@ -99,8 +99,8 @@ mod tests {
         // It has the host's memory: there is nothing between them.
         let gen11 = built_in("gen11", &[]).expect("built in");
         assert_eq!(
-            gen11.copy_ns(gigabyte, Way::In),
-            gen11.copy_ns(gigabyte, Way::Within)
+            gen11.copy_ns(gigabyte, CopyDirection::In),
+            gen11.copy_ns(gigabyte, CopyDirection::Within)
         );
     }
 }

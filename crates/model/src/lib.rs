@@ -45,7 +45,7 @@ use headstart_ir::{Error, Result, files, ir, suggest};
 use serde::Deserialize;
 
 pub use self::core::{Core, FixedRegisters, PooledRegisters, Registers};
-pub use card::{Card, Way};
+pub use card::{Card, CopyDirection};
 #[doc(hidden)]
 pub use check::MOST_WAYS;
 pub use description::Description;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::Result;
 use crate::device::{Counters, Launch};
 use crate::ir::Kernel;
-use crate::model::Way;
+use crate::model::CopyDirection;
 use crate::model::hint::HintReached;
 
 /// Tells how long launches take on a simulated device.
@@ -42,8 +42,8 @@ pub trait Clock: Send + Sync {
     }
 
     /// How long a copy of so many bytes takes, in nanoseconds.
-    fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
-        let _ = (bytes, way);
+    fn copy_ns(&self, bytes: u64, direction: CopyDirection) -> f64 {
+        let _ = (bytes, direction);
         0.0
     }
 

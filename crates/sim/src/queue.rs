@@ -9,7 +9,7 @@ use super::simulator::Shared;
 use super::timeline::{Engine, Ticket};
 use crate::device::event::HostClock;
 use crate::device::{Allocation, Buffer, Command, Completion, Event, Outcome, Queue, Times, check_copy};
-use crate::model::Way;
+use crate::model::CopyDirection;
 use crate::{Error, Result};
 
 /// Bytes that a copy moves at a time.
@@ -126,7 +126,7 @@ fn one(
 fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
     let mut outcome = Outcome::default();
     let cores = Engine::Cores(shared.stack);
-    let (way, bytes) = match command {
+    let (direction, bytes) = match command {
         Command::Launch(program, launch) => {
             let (timing, printed) = shared.launch(&program, &launch)?;
             outcome.printed = printed;
@@ -146,7 +146,10 @@ fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
         } => {
             buffer.check_range(offset, bytes.len() as u64)?;
             memory(&buffer)?.copy_in(offset, &bytes);
-            (way(Allocation::Host, buffer.allocation()), bytes.len() as u64)
+            (
+                direction(Allocation::Host, buffer.allocation()),
+                bytes.len() as u64,
+            )
         }
         Command::Read {
             buffer,
@@ -156,7 +159,7 @@ fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
             buffer.check_range(offset, length)?;
             outcome.bytes = vec![0; length as usize];
             memory(&buffer)?.copy_out(offset, &mut outcome.bytes)?;
-            (way(buffer.allocation(), Allocation::Host), length)
+            (direction(buffer.allocation(), Allocation::Host), length)
         }
         Command::Copy {
             from,
@@ -175,15 +178,15 @@ fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
                 target.copy_in(to_offset + done, part);
                 done += part.len() as u64;
             }
-            (way(from.allocation(), to.allocation()), length)
+            (direction(from.allocation(), to.allocation()), length)
         }
     };
-    let engine = match way {
-        Way::In => Engine::In,
-        Way::Out => Engine::Out,
-        Way::Within => Engine::Within(shared.stack),
+    let engine = match direction {
+        CopyDirection::In => Engine::In,
+        CopyDirection::Out => Engine::Out,
+        CopyDirection::Within => Engine::Within(shared.stack),
     };
-    let length_ns = shared.clock.as_ref().map(|clock| clock.copy_ns(bytes, way));
+    let length_ns = shared.clock.as_ref().map(|clock| clock.copy_ns(bytes, direction));
     Ok((outcome, engine, length_ns.unwrap_or(0.0)))
 }
 
@@ -193,10 +196,10 @@ fn memory(buffer: &Buffer) -> Result<Arc<BufferMemory>> {
 
 /// Which way bytes go from one kind of memory to another. Shared allocations count as the device's: that is where kernels
 /// leave them.
-fn way(from: Allocation, to: Allocation) -> Way {
+fn direction(from: Allocation, to: Allocation) -> CopyDirection {
     match (from == Allocation::Host, to == Allocation::Host) {
-        (true, false) => Way::In,
-        (false, true) => Way::Out,
-        _ => Way::Within,
+        (true, false) => CopyDirection::In,
+        (false, true) => CopyDirection::Out,
+        _ => CopyDirection::Within,
     }
 }

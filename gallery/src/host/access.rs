@@ -5,7 +5,7 @@ use headstart::device::{Device, Queue, TypedBuffer};
 use headstart::ir::Kernel;
 use headstart::prelude::*;
 
-use super::{Host, Ran, Technique, Way, check, over, states};
+use super::{Host, Ran, Technique, TechniqueVariant, check, over, states};
 
 const ELEMENTS: u64 = 1 << 20;
 
@@ -126,19 +126,19 @@ pub static TECHNIQUE: Technique = Technique {
          time.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "everything both ways",
             run: everything,
         },
-        Way {
+        TechniqueVariant {
             name: "as the types say",
             run: as_typed,
         },
-        Way {
+        TechniqueVariant {
             name: "two launches, moved between",
             run: between,
         },
-        Way {
+        TechniqueVariant {
             name: "two launches, staying",
             run: staying,
         },

@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 const ELEMENTS: u64 = 1 << 20;
 const ROUNDS: u32 = 4;
@@ -92,27 +92,27 @@ pub static TECHNIQUE: Technique = Technique {
          that part is faster. Only device allocations have predictable times.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "device, copied whole",
             run: copied_whole,
         },
-        Way {
+        TechniqueVariant {
             name: "device, 64 elements copied",
             run: copied_few,
         },
-        Way {
+        TechniqueVariant {
             name: "host, seen whole",
             run: |host| seen(host, Allocation::Host, 1),
         },
-        Way {
+        TechniqueVariant {
             name: "host, 64 elements seen",
             run: |host| seen(host, Allocation::Host, FEW),
         },
-        Way {
+        TechniqueVariant {
             name: "shared, seen whole",
             run: |host| seen(host, Allocation::Shared, 1),
         },
-        Way {
+        TechniqueVariant {
             name: "shared, 64 elements seen",
             run: |host| seen(host, Allocation::Shared, FEW),
         },

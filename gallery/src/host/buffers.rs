@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 /// Steps of the computation, each a launch.
 const STEPS: u32 = 10;
@@ -86,15 +86,15 @@ pub static TECHNIQUE: Technique = Technique {
          and reading only the needed part is cheaper.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "in the loop",
             run: inside,
         },
-        Way {
+        TechniqueVariant {
             name: "outside, copied every step",
             run: copied,
         },
-        Way {
+        TechniqueVariant {
             name: "outside",
             run: outside,
         },

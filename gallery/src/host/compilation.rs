@@ -8,7 +8,7 @@ use headstart::ir::Kernel;
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
 
-use super::{Host, Ran, Technique, Way, check, over, states};
+use super::{Host, Ran, Technique, TechniqueVariant, check, over, states};
 
 /// Kernels in the program.
 const KERNELS: u32 = 16;
@@ -141,23 +141,23 @@ pub static TECHNIQUE: Technique = Technique {
          that these times are those of the first start. The simulator keeps no machine code.)",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "eager",
             run: eager,
         },
-        Way {
+        TechniqueVariant {
             name: "when needed, every time",
             run: every_time,
         },
-        Way {
+        TechniqueVariant {
             name: "lazy",
             run: lazy,
         },
-        Way {
+        TechniqueVariant {
             name: "ahead of time, all loaded",
             run: ahead,
         },
-        Way {
+        TechniqueVariant {
             name: "ahead of time, lazy",
             run: ahead_and_lazy,
         },

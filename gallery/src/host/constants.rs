@@ -6,7 +6,7 @@ use headstart::prefetch::{self, PlanTarget};
 use headstart::prelude::*;
 use headstart::runtime::launch::Compiled;
 
-use super::{Host, Ran, Technique, Way, check, over};
+use super::{Host, Ran, Technique, TechniqueVariant, check, over};
 
 const ELEMENTS: u64 = 1 << 20;
 /// Terms of the polynomial.
@@ -122,19 +122,19 @@ pub static TECHNIQUE: Technique = Technique {
          arguments, and those that a program keeps should become constants.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "argument",
             run: |host| argument(host, false),
         },
-        Way {
+        TechniqueVariant {
             name: "constant",
             run: |host| constant(host, false),
         },
-        Way {
+        TechniqueVariant {
             name: "argument, and compiled",
             run: |host| argument(host, true),
         },
-        Way {
+        TechniqueVariant {
             name: "constant, and compiled",
             run: |host| constant(host, true),
         },

@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 const JOBS: u32 = 6;
 const ELEMENTS: u64 = 1 << 18;
@@ -102,15 +102,15 @@ pub static TECHNIQUE: Technique = Technique {
          here each variant opens contexts of its own.)",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "one context, one queue",
             run: one_queue,
         },
-        Way {
+        TechniqueVariant {
             name: "one context, six queues",
             run: many_queues,
         },
-        Way {
+        TechniqueVariant {
             name: "six contexts",
             run: many_contexts,
         },

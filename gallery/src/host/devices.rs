@@ -5,7 +5,7 @@ use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 use headstart::runtime::split::Split;
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, states, stepped};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, states, stepped};
 
 /// Elements of a row, and rows, which are what is divided.
 const WIDTH: u32 = 1024;
@@ -120,23 +120,23 @@ pub static TECHNIQUE: Technique = Technique {
          administrator), so those two variants are simulated on a Max 1550.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "one device",
             run: one,
         },
-        Way {
+        TechniqueVariant {
             name: "two devices, half each",
             run: |host| two(host, [1.0, 1.0]),
         },
-        Way {
+        TechniqueVariant {
             name: "two devices, 4 to 1",
             run: |host| two(host, [4.0, 1.0]),
         },
-        Way {
+        TechniqueVariant {
             name: "one stack of a card",
             run: |host| parts(host, 1),
         },
-        Way {
+        TechniqueVariant {
             name: "both stacks of a card",
             run: |host| parts(host, 2),
         },

@@ -32,12 +32,12 @@ pub struct Technique {
     /// Its subject, and how to read the numbers: a paragraph each.
     pub text: [&'static str; 2],
     /// The ways, the plain one first.
-    pub ways: &'static [Way],
+    pub ways: &'static [TechniqueVariant],
 }
 
 /// A way to do it.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
+pub struct TechniqueVariant {
     /// Its difference from the others.
     pub name: &'static str,
     /// Does it once.

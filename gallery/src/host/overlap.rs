@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 /// All elements, in however many blocks.
 const ELEMENTS: u64 = 1 << 21;
@@ -82,27 +82,27 @@ pub static TECHNIQUE: Technique = Technique {
          kernel, so blocks that are too small are slower again.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "ordinary memory, one piece",
             run: ordinary,
         },
-        Way {
+        TechniqueVariant {
             name: "pinned, one piece",
             run: |host| pinned(host, 1, false),
         },
-        Way {
+        TechniqueVariant {
             name: "pinned, 8 blocks, one queue",
             run: |host| pinned(host, 8, false),
         },
-        Way {
+        TechniqueVariant {
             name: "2 blocks, three queues",
             run: |host| pinned(host, 2, true),
         },
-        Way {
+        TechniqueVariant {
             name: "8 blocks, three queues",
             run: |host| pinned(host, 8, true),
         },
-        Way {
+        TechniqueVariant {
             name: "32 blocks, three queues",
             run: |host| pinned(host, 32, true),
         },

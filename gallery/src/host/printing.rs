@@ -4,7 +4,7 @@ use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
-use super::{GROUP, Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{GROUP, Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 const ELEMENTS: u64 = 1 << 14;
 const ROUNDS: u32 = 4;
@@ -93,19 +93,19 @@ pub static TECHNIQUE: Technique = Technique {
          the host print them.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "silent",
             run: silent,
         },
-        Way {
+        TechniqueVariant {
             name: "a line that never comes",
             run: |host| told(host, u32::MAX),
         },
-        Way {
+        TechniqueVariant {
             name: "a line for each work-group",
             run: |host| told(host, GROUP),
         },
-        Way {
+        TechniqueVariant {
             name: "stored, and printed by the host",
             run: read,
         },

@@ -3,7 +3,7 @@
 use headstart::Result;
 use headstart::device::{Allocation, Device, Event, OutOfOrder, Queue, TypedBuffer};
 
-use super::{Host, MODULUS, Ran, Technique, Way, check, over, states, stepped, steps_on};
+use super::{Host, MODULUS, Ran, Technique, TechniqueVariant, check, over, states, stepped, steps_on};
 
 /// Jobs that have nothing to do with each other.
 const JOBS: u32 = 6;
@@ -79,19 +79,19 @@ pub static TECHNIQUE: Technique = Technique {
          time.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "a wait after each command",
             run: waiting,
         },
-        Way {
+        TechniqueVariant {
             name: "in order",
             run: in_order,
         },
-        Way {
+        TechniqueVariant {
             name: "out of order, 2 at once",
             run: |host| out_of_order(host, 2),
         },
-        Way {
+        TechniqueVariant {
             name: "out of order, 6 at once",
             run: |host| out_of_order(host, 6),
         },

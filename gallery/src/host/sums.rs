@@ -4,7 +4,7 @@ use headstart::Result;
 use headstart::device::{Device, TypedBuffer};
 use headstart::prelude::*;
 
-use super::{GROUP, Host, Ran, Technique, Way, check};
+use super::{GROUP, Host, Ran, Technique, TechniqueVariant, check};
 use crate::techniques::reduction;
 
 const ELEMENTS: u64 = 1 << 22;
@@ -92,19 +92,19 @@ pub static TECHNIQUE: Technique = Technique {
          not worth a second launch. If only the next kernel needs the sum, it need not be transferred at all.",
     ],
     ways: &[
-        Way {
+        TechniqueVariant {
             name: "270,336 sums, not brought",
             run: |host| by_items(host, false),
         },
-        Way {
+        TechniqueVariant {
             name: "270,336 sums",
             run: |host| by_items(host, true),
         },
-        Way {
+        TechniqueVariant {
             name: "1,056 sums",
             run: by_groups,
         },
-        Way {
+        TechniqueVariant {
             name: "one sum, a second launch",
             run: twice,
         },

@@ -236,7 +236,7 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
 /// A way, once to warm up and then so many times.
 fn measured(
     technique: &Technique,
-    way: &headstart_gallery::host::Way,
+    way: &headstart_gallery::host::TechniqueVariant,
     host: &Host,
     rounds: u32,
 ) -> Result<Record> {

@@ -5,7 +5,7 @@ use std::fs;
 use headstart::back::spirv::{Spirv, SpirvTarget};
 use headstart::device::opencl::device::OpenClDevice;
 use headstart::front::spirv::Module;
-use headstart::report::{InAWay, Report, Way, Ways};
+use headstart::report::{LaunchSettings, Report, SettingsTrial, Ways};
 use headstart::tune::{self, FileSubject, Progress, SimulatedBench, Subject};
 use headstart_testing::ocloc::Ocloc;
 use headstart_testing::spirv_val::SpirvVal;
@@ -33,12 +33,12 @@ fn subject() -> FileSubject {
 }
 
 /// The report of a search that has one plan, and of ways of which this one is best.
-fn report(subject: &FileSubject, plan: &str, way: Way) -> Report {
+fn report(subject: &FileSubject, plan: &str, way: LaunchSettings) -> Report {
     let model = headstart::device::model::built_in("pvc-1550", &[]).expect("a model");
     let bench = SimulatedBench::new(model);
     let plans = [PLAN.parse().expect("a plan")];
     let report = tune::tune(subject, &bench, Some(&plans), &Silent).expect("it is searched");
-    let best = InAWay {
+    let best = SettingsTrial {
         way,
         plan: plan.parse().expect("a plan"),
         time_ns: report.baseline_ns / 2.0,
@@ -77,9 +77,9 @@ fn required(words: &[u32]) -> Vec<u32> {
 #[test]
 fn the_module_requires_the_sub_group_size_that_was_chosen() {
     let subject = subject();
-    let narrow = Way {
+    let narrow = LaunchSettings {
         sub_group: Some(16),
-        ..Way::default()
+        ..LaunchSettings::default()
     };
     let original = subject.spirv().expect("a module").clone();
     assert!(required(&original.words).is_empty());
@@ -108,7 +108,7 @@ fn the_module_requires_the_sub_group_size_that_was_chosen() {
 #[test]
 fn what_a_module_cannot_say_is_told() {
     let subject = subject();
-    let way = Way {
+    let way = LaunchSettings {
         sub_group: None,
         large_registers: true,
         group: Some(256),
@@ -131,9 +131,9 @@ fn the_compiler_makes_code_for_that_size() {
     let Some(ocloc) = Ocloc::newest() else { return };
     let subject = subject();
     for size in [16, 32] {
-        let way = Way {
+        let way = LaunchSettings {
             sub_group: Some(size),
-            ..Way::default()
+            ..LaunchSettings::default()
         };
         for plan in ["none", PLAN] {
             let best = tune::best_spirv(&subject, &report(&subject, plan, way), SpirvTarget::IntelLsc);
@@ -181,9 +181,9 @@ fn a_device_computes_the_same_with_it() {
     let bound = workload.bind(&simulator).expect("bound");
     assert!(bound.run(&simulator, &workload.kernel).expect("it runs").1 == right);
     for size in [16, 32] {
-        let way = Way {
+        let way = LaunchSettings {
             sub_group: Some(size),
-            ..Way::default()
+            ..LaunchSettings::default()
         };
         for plan in ["none", PLAN] {
             let best = tune::best_spirv(&subject, &report(&subject, plan, way), SpirvTarget::Portable);

@@ -28,7 +28,7 @@ use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
-pub use ways::{InAWay, Way, Ways};
+pub use ways::{LaunchSettings, SettingsTrial, Ways};
 
 use crate::evidence::{Bounds, Roofline};
 use crate::prefetch::Plan;

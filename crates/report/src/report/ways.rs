@@ -14,7 +14,7 @@ use crate::prefetch::Plan;
 
 /// A way to compile and launch a kernel: its differences from the usual one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Way {
+pub struct LaunchSettings {
     /// Work-items of a sub-group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sub_group: Option<u32>,
@@ -34,10 +34,10 @@ fn is_false(value: &bool) -> bool {
 
 /// A kernel's time in one of the ways.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InAWay {
+pub struct SettingsTrial {
     /// The way.
     #[serde(flatten)]
-    pub way: Way,
+    pub way: LaunchSettings,
     /// The plan; `none` for the plain kernel.
     pub plan: Plan,
     /// Its time, in nanoseconds.
@@ -50,19 +50,19 @@ pub struct InAWay {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ways {
     /// Every way with the plans that were timed in it, the usual one first.
-    pub trials: Vec<InAWay>,
+    pub trials: Vec<SettingsTrial>,
     /// The way and the plan to use, where a way gains by enough over the plan alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<InAWay>,
+    pub best: Option<SettingsTrial>,
     /// The settings not tried, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
-impl Way {
+impl LaunchSettings {
     /// Whether nothing differs.
     pub fn is_usual(&self) -> bool {
-        *self == Way::default()
+        *self == LaunchSettings::default()
     }
 
     /// How much differs.
@@ -74,8 +74,8 @@ impl Way {
 
     /// Both changes at once; where both change the same, `other` wins.
     #[must_use]
-    pub fn and(self, other: Way) -> Way {
-        Way {
+    pub fn and(self, other: LaunchSettings) -> LaunchSettings {
+        LaunchSettings {
             sub_group: other.sub_group.or(self.sub_group),
             large_registers: self.large_registers || other.large_registers,
             group: other.group.or(self.group),
@@ -107,7 +107,7 @@ impl Way {
     }
 }
 
-impl fmt::Display for Way {
+impl fmt::Display for LaunchSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.sub_group.map(|size| format!("sub-groups of {size}")),
@@ -125,7 +125,7 @@ impl fmt::Display for Way {
 
 impl Ways {
     /// The speedup of a way with a plan, if it was timed.
-    pub fn speedup(&self, way: Way, plan: &Plan) -> Option<f64> {
+    pub fn speedup(&self, way: LaunchSettings, plan: &Plan) -> Option<f64> {
         self.trials
             .iter()
             .find(|trial| trial.way == way && trial.plan == *plan)
@@ -133,8 +133,8 @@ impl Ways {
     }
 
     /// The ways in the order in which they were tried.
-    pub fn ways(&self) -> Vec<Way> {
-        let mut ways: Vec<Way> = Vec::new();
+    pub fn ways(&self) -> Vec<LaunchSettings> {
+        let mut ways: Vec<LaunchSettings> = Vec::new();
         for trial in &self.trials {
             if !ways.contains(&trial.way) {
                 ways.push(trial.way);
@@ -169,7 +169,7 @@ impl Ways {
         }
         let mut reason = format!("Beside the plan: {}", alone.join("; "));
         if !plan.is_none() {
-            let usual = self.speedup(Way::default(), plan);
+            let usual = self.speedup(LaunchSettings::default(), plan);
             let usual = usual.map_or(String::new(), |usual| format!(" {} as launched,", speedup(usual)));
             let with = list(plan, &|changes| changes > 0, "");
             reason.push_str(&format!("; with `{plan}`{usual} {}", with.join(", ")));
@@ -225,7 +225,7 @@ impl Ways {
             ),
         };
         let header: Vec<String> = (0..plans.len()).map(letter).collect();
-        let cell = |way: Way, plan: &Plan| {
+        let cell = |way: LaunchSettings, plan: &Plan| {
             let mark = match &self.best {
                 Some(best) if best.way == way && best.plan == *plan => "*",
                 _ => "",
@@ -263,8 +263,8 @@ impl Ways {
 mod tests {
     use super::*;
 
-    fn trial(way: Way, plan: &str, factor: f64) -> InAWay {
-        InAWay {
+    fn trial(way: LaunchSettings, plan: &str, factor: f64) -> SettingsTrial {
+        SettingsTrial {
             way,
             plan: plan.parse().expect("a plan"),
             time_ns: 1000.0 / factor,
@@ -273,17 +273,17 @@ mod tests {
     }
 
     fn sample() -> Ways {
-        let narrow = Way {
+        let narrow = LaunchSettings {
             sub_group: Some(16),
-            ..Way::default()
+            ..LaunchSettings::default()
         };
-        let large = Way {
+        let large = LaunchSettings {
             large_registers: true,
-            ..Way::default()
+            ..LaunchSettings::default()
         };
         let trials = vec![
-            trial(Way::default(), "none", 1.0),
-            trial(Way::default(), "unroll:16", 4.0),
+            trial(LaunchSettings::default(), "none", 1.0),
+            trial(LaunchSettings::default(), "unroll:16", 4.0),
             trial(narrow, "none", 1.12),
             trial(narrow, "unroll:16", 5.0),
             trial(large, "none", 1.05),

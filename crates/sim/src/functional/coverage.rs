@@ -26,28 +26,28 @@ use crate::ir::{LoadId, Place};
 #[doc(hidden)]
 pub struct Sites {
     /// Both sides of each branch, then the ways out of loops.
-    pub ways: Vec<Way>,
+    pub edges: Vec<ControlEdge>,
     /// The loops, the outer ones first.
     pub loops: Vec<LoopSite>,
     /// The kind of each step of the tape.
     steps: Vec<At>,
 }
 
-/// One way on.
+/// An edge of the control flow.
 #[derive(Clone, Debug)]
 #[doc(hidden)]
-pub struct Way {
-    pub kind: WayKind,
+pub struct ControlEdge {
+    pub kind: ControlEdgeKind,
     /// Where it leads, or where it is taken.
     pub place: Place,
     /// It only says that something is wrong.
     pub traps: bool,
 }
 
-/// The kind of a path.
+/// The kind of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
-pub enum WayKind {
+pub enum ControlEdgeKind {
     /// A branch whose condition holds.
     Then,
     /// A branch whose condition does not hold.
@@ -106,8 +106,8 @@ pub struct Extent {
 #[derive(Clone, Debug, Default)]
 #[doc(hidden)]
 pub struct Covered {
-    /// Of each way of [`Sites::ways`], whether it was taken.
-    pub ways: Vec<bool>,
+    /// Of each edge of [`Sites::edges`], whether it was taken.
+    pub edges: Vec<bool>,
     /// Of each loop of [`Sites::loops`].
     pub trips: Vec<TripCounts>,
     /// Of each buffer, in the order of the parameters that name them first.
@@ -137,9 +137,12 @@ impl Sites {
                 }
                 TapeStep::Open => scopes.push(None),
                 TapeStep::If { otherwise, .. } => {
-                    sites.steps[index] = At::Branch(sites.ways.len());
-                    let sides = [(WayKind::Then, index + 1), (WayKind::Otherwise, otherwise + 1)];
-                    sites.ways.extend(sides.map(|(kind, start)| Way {
+                    sites.steps[index] = At::Branch(sites.edges.len());
+                    let sides = [
+                        (ControlEdgeKind::Then, index + 1),
+                        (ControlEdgeKind::Otherwise, otherwise + 1),
+                    ];
+                    sites.edges.extend(sides.map(|(kind, start)| ControlEdge {
                         kind,
                         place: tape.place(start),
                         traps: traps(tape, start),
@@ -167,9 +170,9 @@ impl Sites {
             }
         }
         for index in exits {
-            sites.steps[index] = At::Exit(sites.ways.len());
-            sites.ways.push(Way {
-                kind: WayKind::Exit,
+            sites.steps[index] = At::Exit(sites.edges.len());
+            sites.edges.push(ControlEdge {
+                kind: ControlEdgeKind::Exit,
                 place: tape.place_before(index),
                 traps: false,
             });
@@ -274,7 +277,7 @@ fn traps(tape: &Tape, start: usize) -> bool {
 impl Covered {
     fn new(sites: &Sites, buffers: usize) -> Covered {
         Covered {
-            ways: vec![false; sites.ways.len()],
+            edges: vec![false; sites.edges.len()],
             trips: vec![TripCounts::default(); sites.loops.len()],
             extents: vec![Extent::default(); buffers],
             operations: 0,
@@ -284,9 +287,9 @@ impl Covered {
     /// Merges another run's coverage; extents belong to one launch, and stay.
     #[doc(hidden)]
     pub fn merge(&mut self, other: &Covered) {
-        self.ways.resize(other.ways.len(), false);
+        self.edges.resize(other.edges.len(), false);
         self.trips.resize(other.trips.len(), TripCounts::default());
-        for (own, other) in self.ways.iter_mut().zip(&other.ways) {
+        for (own, other) in self.edges.iter_mut().zip(&other.edges) {
             *own |= other;
         }
         for (own, other) in self.trips.iter_mut().zip(&other.trips) {
@@ -408,15 +411,15 @@ impl Observer for Watching<'_> {
     }
 
     fn branch(&mut self, step: usize, then: Mask, otherwise: Mask, _sub_group: &SubGroup) {
-        if let At::Branch(way) = self.sites.at(step) {
-            self.own.ways[way] |= !then.is_empty();
-            self.own.ways[way + 1] |= !otherwise.is_empty();
+        if let At::Branch(edge) = self.sites.at(step) {
+            self.own.edges[edge] |= !then.is_empty();
+            self.own.edges[edge + 1] |= !otherwise.is_empty();
         }
     }
 
     fn jump(&mut self, step: usize, mask: Mask, sub_group: &SubGroup) {
         match self.sites.at(step) {
-            At::Exit(way) => self.own.ways[way] |= !mask.is_empty(),
+            At::Exit(edge) => self.own.edges[edge] |= !mask.is_empty(),
             At::Again(number) => {
                 if let Some(trips) = self.sub_groups.get_mut(sub_group.number() as usize) {
                     for lane in mask.lanes() {
@@ -510,16 +513,16 @@ mod tests {
         assert_eq!(covered.extents[0].written, 0);
         // Both branches have two sides, and there are two ways out.
         let taken = |kind| {
-            let ways = sites
-                .ways
+            let edges = sites
+                .edges
                 .iter()
-                .zip(&covered.ways)
-                .filter(|(way, _)| way.kind == kind);
-            ways.map(|(_, taken)| *taken).collect::<Vec<_>>()
+                .zip(&covered.edges)
+                .filter(|(edge, _)| edge.kind == kind);
+            edges.map(|(_, taken)| *taken).collect::<Vec<_>>()
         };
-        assert_eq!(taken(WayKind::Then), [true, false]);
-        assert_eq!(taken(WayKind::Otherwise), [true, true]);
-        assert_eq!(taken(WayKind::Exit), [true, false]);
+        assert_eq!(taken(ControlEdgeKind::Then), [true, false]);
+        assert_eq!(taken(ControlEdgeKind::Otherwise), [true, true]);
+        assert_eq!(taken(ControlEdgeKind::Exit), [true, false]);
     }
 
     #[test]
@@ -527,7 +530,7 @@ mod tests {
         let (_, mut all) = covered(WHILE, 3);
         let (sites, more) = covered(WHILE, 9);
         all.merge(&more);
-        assert_eq!(all.ways, vec![true; sites.ways.len()]);
+        assert_eq!(all.edges, vec![true; sites.edges.len()]);
         assert!(all.trips[0].0.contains(&5));
     }
 

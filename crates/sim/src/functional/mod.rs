@@ -74,7 +74,7 @@ pub use collective::{named as parties_of, sources as shuffle_sources};
 pub use fault::describe_work_item;
 
 #[doc(hidden)]
-pub use coverage::{Covered, LoopSite, Sites, WayKind};
+pub use coverage::{ControlEdgeKind, Covered, LoopSite, Sites};
 
 pub use address::Layout;
 #[doc(hidden)]

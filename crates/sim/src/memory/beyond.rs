@@ -19,10 +19,10 @@ pub(super) struct Purpose {
     pub is_hint: bool,
 }
 
-/// The way from a core to a slice of L2.
+/// The path from a core to a slice of L2.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
-pub struct Way {
+pub struct L2Path {
     /// Whether the slice lies in the far half.
     is_far: bool,
     /// Its difference from the mean of its half.
@@ -102,12 +102,12 @@ impl MemorySystem {
         purpose: Purpose,
     ) -> Cycles {
         self.counters.l2_queueing += served - start;
-        let way = self.way(core, key);
+        let path = self.path(core, key);
         let is_new = |recent: &Recent| recent.was_written(key, served);
         let new = self.recent.as_ref().is_some_and(is_new);
-        let detour = way.detour + if new { self.timing.read_after_write } else { 0.0 };
+        let detour = path.detour + if new { self.timing.read_after_write } else { 0.0 };
         let near = self.l2.near(core);
-        if way.is_far
+        if path.is_far
             && let Some(ready) = self.l2.copied(key, near, sectors)
         {
             let count = u64::from(sectors.count_ones());
@@ -115,7 +115,7 @@ impl MemorySystem {
             self.counters.l2_hits += count;
             return ready.max(served + self.timing.near + detour);
         }
-        let latency = if way.is_far {
+        let latency = if path.is_far {
             self.timing.far
         } else {
             self.timing.near
@@ -125,7 +125,7 @@ impl MemorySystem {
             let count = u64::from(sectors.count_ones());
             self.counters.l2_sectors += count;
             self.counters.l2_hits += count;
-            if !way.is_far || self.regions[region].have_copy() {
+            if !path.is_far || self.regions[region].have_copy() {
                 return served + self.timing.near + detour;
             }
             let done = served + latency + detour;
@@ -146,10 +146,10 @@ impl MemorySystem {
         };
         let mut done = ready.max(served + latency + detour);
         if missing != 0 {
-            let (arrives, _) = self.bring(served, key, place, missing, purpose, way);
+            let (arrives, _) = self.bring(served, key, place, missing, purpose, path);
             done = done.max(arrives);
         }
-        if way.is_far {
+        if path.is_far {
             let whole = self.shape.widen(sectors, self.timing.granule);
             let (there, _) = self.l2.present(place, whole);
             let victim = self.l2.copy(key, near, there, done);
@@ -226,7 +226,7 @@ impl MemorySystem {
         place: Place,
         missing: u8,
         purpose: Purpose,
-        way: Way,
+        path: L2Path,
     ) -> (Cycles, u64) {
         let fetched = self.brought_with(place, missing);
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
@@ -254,19 +254,19 @@ impl MemorySystem {
             Kept::Clear => self.timing.near,
             _ => self.timing.dram,
         };
-        let arrives = begun + latency + self.timing.unpacking + way.beyond;
+        let arrives = begun + latency + self.timing.unpacking + path.beyond;
         self.l2.fill(place, fetched, arrives, purpose.scattered);
         (arrives, bytes)
     }
 
-    /// The way from a core to the slice of L2 that a line belongs to.
-    pub(super) fn way(&self, core: usize, key: &Key) -> Way {
+    /// The path from a core to the slice of L2 that a line belongs to.
+    pub(super) fn path(&self, core: usize, key: &Key) -> L2Path {
         let is_far = key.home != self.l2.near(core);
         // The upper half of the hash chooses the slice, the lowest bit its half.
         let detour = ((key.hash >> 32) as f64 / f64::from(u32::MAX) * 2.0 - 1.0) * self.timing.spread;
         // The model's latency of device memory is the mean of lines of the near and of the far half.
         let half = (self.timing.far - self.timing.near) / 2.0;
-        Way {
+        L2Path {
             is_far,
             detour,
             beyond: detour + if is_far { half } else { -half },

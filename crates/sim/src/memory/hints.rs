@@ -54,7 +54,7 @@ impl MemorySystem {
         let (missing, _) = self.missing_in_l2(place, sectors);
         if missing != 0 {
             self.l2.await_load(place, true);
-            let (_, bytes) = self.bring(served, &key, place, missing, purpose, self.way(core, &key));
+            let (_, bytes) = self.bring(served, &key, place, missing, purpose, self.path(core, &key));
             self.counters.prefetched_bytes += bytes;
         }
     }

@@ -46,12 +46,12 @@ impl MemorySystem {
             return self.timing.tlb_miss;
         }
         if missing != 0 {
-            let way = self.way(core, &key);
+            let path = self.path(core, &key);
             let purpose = Purpose {
                 scattered: false,
                 is_hint: true,
             };
-            self.bring(served, &key, place, missing, purpose, way);
+            self.bring(served, &key, place, missing, purpose, path);
         }
         self.timing.tlb_far_miss
     }

@@ -49,7 +49,7 @@ use crate::back::machine::{Rules, Target, lower_for_any_launch, lower_for_groups
 use crate::device::{CacheState, Launch};
 use crate::ir::Kernel;
 use crate::model::hint::HintReached;
-use crate::model::{DeviceModel, Way};
+use crate::model::{CopyDirection, DeviceModel};
 use crate::{Clock, Timing};
 use crate::{Error, Result};
 
@@ -333,8 +333,8 @@ impl Clock for Timer {
         run::resident_groups(&self.model, &code, launch).ok()
     }
 
-    fn copy_ns(&self, bytes: u64, way: Way) -> f64 {
-        self.model.copy_ns(bytes, way)
+    fn copy_ns(&self, bytes: u64, direction: CopyDirection) -> f64 {
+        self.model.copy_ns(bytes, direction)
     }
 
     fn shared_page(&self) -> Option<u64> {

@@ -38,7 +38,7 @@ enum Cell {
 
 /// What a work-item does after a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum StatementOutcome {
     On,
     Leave(u32),
     Next(u32),
@@ -50,7 +50,7 @@ struct Machine<'p> {
     launch: &'p Launch,
     memory: Vec<Vec<u64>>,
     locals: Vec<Vec<Cell>>,
-    ways: Vec<Way>,
+    outcomes: Vec<StatementOutcome>,
     steps: u64,
     /// The work-group and the turns that it takes, where some wait for others.
     turns: Option<(usize, &'p Turns)>,
@@ -127,7 +127,7 @@ impl<'p> Machine<'p> {
             launch,
             memory: Vec::new(),
             locals: vec![program.locals.iter().map(initial).collect(); items],
-            ways: vec![Way::On; items],
+            outcomes: vec![StatementOutcome::On; items],
             steps: STEPS * items as u64,
             turns: None,
             wrote: false,
@@ -142,7 +142,7 @@ impl<'p> Machine<'p> {
             }
             self.steps = self.steps.checked_sub(items.len() as u64).ok_or(Invalid::Steps)?;
             self.statement(statement, &items)?;
-            items.retain(|&item| self.ways[item] == Way::On);
+            items.retain(|&item| self.outcomes[item] == StatementOutcome::On);
         }
         Ok(())
     }
@@ -179,15 +179,16 @@ impl<'p> Machine<'p> {
             Statement::Switch(switch) => self.switch(switch, items)?,
             Statement::Block(label, body) => {
                 self.statements(body, items)?;
-                self.arrive(Way::Leave(*label), items);
+                self.arrive(StatementOutcome::Leave(*label), items);
             }
-            Statement::Leave(label) => self.go(Way::Leave(*label), items),
-            Statement::Next(label) => self.go(Way::Next(*label), items),
-            Statement::Return => self.go(Way::Return, items),
+            Statement::Leave(label) => self.go(StatementOutcome::Leave(*label), items),
+            Statement::Next(label) => self.go(StatementOutcome::Next(*label), items),
+            Statement::Return => self.go(StatementOutcome::Return, items),
             Statement::Barrier => {
                 let group = u64::from(self.program.group);
                 let here = |item: u64| items.contains(&(item as usize));
-                let missing = |item: u64| !here(item) && self.ways[item as usize] != Way::Return;
+                let missing =
+                    |item: u64| !here(item) && self.outcomes[item as usize] != StatementOutcome::Return;
                 let first = |item: usize| item as u64 / group * group;
                 if items
                     .iter()
@@ -200,7 +201,7 @@ impl<'p> Machine<'p> {
             Statement::Fence => {}
             Statement::Shuffle(to, exchange, value, by, mask) => {
                 let parties = self.parties(*mask, items)?;
-                let mut given = vec![0; self.ways.len()];
+                let mut given = vec![0; self.outcomes.len()];
                 for &item in items {
                     given[item] = self.number(value, item)?;
                 }
@@ -242,7 +243,7 @@ impl<'p> Machine<'p> {
     /// The mask of each of these items, all of whom are here and have the same one.
     fn parties(&self, mask: Option<usize>, items: &[usize]) -> Outcome<Vec<u64>> {
         let full = (1 << WARP) - 1;
-        let mut given = vec![None; self.ways.len()];
+        let mut given = vec![None; self.outcomes.len()];
         for &item in items {
             given[item] = Some(mask.map_or(full, |mask| self.local(mask, item)));
         }
@@ -257,15 +258,15 @@ impl<'p> Machine<'p> {
         parties.ok_or(Invalid::Together)
     }
 
-    fn go(&mut self, way: Way, items: &[usize]) {
-        items.iter().for_each(|&item| self.ways[item] = way);
+    fn go(&mut self, outcome: StatementOutcome, items: &[usize]) {
+        items.iter().for_each(|&item| self.outcomes[item] = outcome);
     }
 
     /// Those of them who went this way are there.
-    fn arrive(&mut self, way: Way, items: &[usize]) {
+    fn arrive(&mut self, outcome: StatementOutcome, items: &[usize]) {
         for &item in items {
-            if self.ways[item] == way {
-                self.ways[item] = Way::On;
+            if self.outcomes[item] == outcome {
+                self.outcomes[item] = StatementOutcome::On;
             }
         }
     }
@@ -282,8 +283,8 @@ impl<'p> Machine<'p> {
             }
             self.steps = self.steps.checked_sub(items.len() as u64).ok_or(Invalid::Steps)?;
             self.statements(&looped.body, &items)?;
-            self.arrive(Way::Next(looped.label), &items);
-            items.retain(|&item| self.ways[item] == Way::On);
+            self.arrive(StatementOutcome::Next(looped.label), &items);
+            items.retain(|&item| self.outcomes[item] == StatementOutcome::On);
             self.statements(&looped.step, &items)?;
             if let Some(condition) = &looped.after {
                 items = self.split(condition, &items)?.0;
@@ -295,7 +296,7 @@ impl<'p> Machine<'p> {
                 passed.map_err(|Over| Invalid::Together)?;
             }
         }
-        self.arrive(Way::Leave(looped.label), all);
+        self.arrive(StatementOutcome::Leave(looped.label), all);
         Ok(())
     }
 
@@ -316,9 +317,9 @@ impl<'p> Machine<'p> {
         for ((_, body), entering) in switch.cases.iter().zip(entering) {
             inside.extend(entering);
             self.statements(body, &inside)?;
-            inside.retain(|&item| self.ways[item] == Way::On);
+            inside.retain(|&item| self.outcomes[item] == StatementOutcome::On);
         }
-        self.arrive(Way::Leave(switch.label), items);
+        self.arrive(StatementOutcome::Leave(switch.label), items);
         Ok(())
     }
 

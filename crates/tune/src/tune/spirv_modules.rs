@@ -13,7 +13,7 @@ use crate::front::ptx::Facts;
 use crate::front::spirv::Original;
 use crate::ir::{BinaryOp, Kernel, OpKind};
 use crate::prefetch::{self, Plan};
-use crate::report::{Report, Way};
+use crate::report::{LaunchSettings, Report};
 
 /// A module of SPIR-V with a plan carried out on one of its entries.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ pub fn planned_spirv(
         subject,
         plan,
         target,
-        Way::default(),
+        LaunchSettings::default(),
         |plain, group, plan, derived| {
             let engine = Engine::of_no_device(group);
             perturb::check(subject, plain, engine, plan, derived, settings).map(drop)
@@ -68,7 +68,7 @@ pub fn best_spirv(subject: &FileSubject, report: &Report, target: SpirvTarget) -
     let best = report.ways.as_ref().and_then(|ways| ways.best.as_ref());
     let (plan, way) = match best {
         Some(best) => (&best.plan, best.way),
-        None => (&report.best.plan, Way::default()),
+        None => (&report.best.plan, LaunchSettings::default()),
     };
     if plan.is_none() {
         let original = original(subject)?;
@@ -90,7 +90,7 @@ pub fn best_spirv(subject: &FileSubject, report: &Report, target: SpirvTarget) -
 }
 
 /// The host's requests beside a module.
-fn asked(way: Way) -> Vec<String> {
+fn asked(way: LaunchSettings) -> Vec<String> {
     let mut asked = Vec::new();
     if way.large_registers {
         asked.push(
@@ -116,7 +116,7 @@ pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Stri
         subject,
         plan,
         SpirvTarget::Portable,
-        Way::default(),
+        LaunchSettings::default(),
         |_, _, _, _| Ok(()),
     )?;
     Ok(planned.granted)
@@ -131,7 +131,7 @@ fn planned(
     subject: &FileSubject,
     plan: &Plan,
     target: SpirvTarget,
-    way: Way,
+    way: LaunchSettings,
     check: impl Fn(&Arc<Kernel>, [u32; 3], &Plan, &Arc<Kernel>) -> Result<()>,
 ) -> Result<PlannedSpirv> {
     let original = original(subject)?;

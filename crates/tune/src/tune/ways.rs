@@ -31,7 +31,7 @@ use crate::back::spirv::uses_sub_groups;
 use crate::error::Error;
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch::Plan;
-use crate::report::{InAWay, Report, Way, Ways};
+use crate::report::{LaunchSettings, Report, SettingsTrial, Ways};
 
 /// How many kernels are timed, at most.
 pub const MOST: usize = 40;
@@ -97,7 +97,7 @@ pub fn ways(
         plans: &[plans.as_slice(), others.as_slice()].concat(),
     }
     .axes(&mut timing)?;
-    timing.time(Way::default(), &plans)?;
+    timing.time(LaunchSettings::default(), &plans)?;
     let Some(usual) = timing.found.trials.first() else {
         return Err(Error::bug("the plain kernel was not timed"));
     };
@@ -151,7 +151,7 @@ struct Rules<'a> {
 
 impl Rules<'_> {
     /// The changes by kind; why others are left out is noted.
-    fn axes(&self, timing: &mut Timing<'_>) -> Result<[Vec<Way>; 3]> {
+    fn axes(&self, timing: &mut Timing<'_>) -> Result<[Vec<LaunchSettings>; 3]> {
         Ok([
             self.sub_groups(timing)?,
             self.registers(timing)?,
@@ -163,7 +163,7 @@ impl Rules<'_> {
         self.kernel.sub_group_size.unwrap_or(self.choices.sub_group_size)
     }
 
-    fn sub_groups(&self, timing: &mut Timing<'_>) -> Result<Vec<Way>> {
+    fn sub_groups(&self, timing: &mut Timing<'_>) -> Result<Vec<LaunchSettings>> {
         let reason = match (self.kernel.sub_group_size, uses_sub_groups(self.kernel)) {
             (Some(size), _) => Some(format!("other sub-group sizes: the kernel requires {size}")),
             (None, true) => Some("other sub-group sizes: the kernel's results depend on the size".to_owned()),
@@ -183,9 +183,9 @@ impl Rules<'_> {
             .iter()
             .filter(|&&size| size != self.size())
         {
-            let way = Way {
+            let way = LaunchSettings {
                 sub_group: Some(size),
-                ..Way::default()
+                ..LaunchSettings::default()
             };
             let wider = size > self.size();
             match timing.pressure(way, &Plan::none())? {
@@ -199,10 +199,10 @@ impl Rules<'_> {
         Ok(ways)
     }
 
-    fn registers(&self, timing: &mut Timing<'_>) -> Result<Vec<Way>> {
-        let way = Way {
+    fn registers(&self, timing: &mut Timing<'_>) -> Result<Vec<LaunchSettings>> {
+        let way = LaunchSettings {
             large_registers: true,
-            ..Way::default()
+            ..LaunchSettings::default()
         };
         if let Err(error) = &timing.large {
             let reason = format!("{way}: {error}");
@@ -211,12 +211,17 @@ impl Rules<'_> {
         }
         let mut most = 0;
         for plan in self.plans {
-            let [usual, large] = [Way::default(), way].map(|way| timing.pressure(way, plan));
+            let [usual, large] = [LaunchSettings::default(), way].map(|way| timing.pressure(way, plan));
             match (usual?, large?) {
                 (Some(usual), Some(large)) if usual != large => return Ok(vec![way]),
                 (Some(usual), Some(_)) => most = most.max(usual.registers),
                 // Nothing is known of the code, or the plan cannot be carried out.
-                _ if timing.pressure(Way::default(), &Plan::none())?.is_none() => return Ok(vec![way]),
+                _ if timing
+                    .pressure(LaunchSettings::default(), &Plan::none())?
+                    .is_none() =>
+                {
+                    return Ok(vec![way]);
+                }
                 _ => {}
             }
         }
@@ -227,7 +232,7 @@ impl Rules<'_> {
         Ok(Vec::new())
     }
 
-    fn groups(&self, timing: &mut Timing<'_>) -> Result<Vec<Way>> {
+    fn groups(&self, timing: &mut Timing<'_>) -> Result<Vec<LaunchSettings>> {
         let named = "work-groups of other sizes";
         let is_full = self.choices.threads.is_some_and(|threads| {
             let geometry = timing.workload.geometry();
@@ -268,9 +273,9 @@ impl Rules<'_> {
                 continue;
             }
             timing.shapes.insert(size, shape.workload);
-            ways.push(Way {
+            ways.push(LaunchSettings {
                 group: Some(size),
-                ..Way::default()
+                ..LaunchSettings::default()
             });
         }
         if let (false, Some(sizes)) = (outside.is_empty(), recommended) {
@@ -313,20 +318,20 @@ struct Timing<'a> {
 }
 
 impl Timing<'_> {
-    fn bench(&self, way: Way) -> &dyn Bench {
+    fn bench(&self, way: LaunchSettings) -> &dyn Bench {
         match &self.large {
             Ok(large) if way.large_registers => large.as_ref(),
             _ => self.bench,
         }
     }
 
-    fn workload(&self, way: Way) -> Workload {
+    fn workload(&self, way: LaunchSettings) -> Workload {
         let of_size = way.group.and_then(|size| self.shapes.get(&size));
         in_sub_groups(of_size.unwrap_or(&self.workload), way.sub_group)
     }
 
     /// The registers that a plan takes under a setting; none if unknown, or if the plan cannot be applied.
-    fn pressure(&self, way: Way, plan: &Plan) -> Result<Option<Pressure>> {
+    fn pressure(&self, way: LaunchSettings, plan: &Plan) -> Result<Option<Pressure>> {
         let (bench, workload) = (self.bench(way), self.workload(way));
         let kernel = plain(bench, &workload)?;
         let Ok(derived) = shielded(|| derive(bench, &workload, &kernel, plan)) else {
@@ -336,7 +341,7 @@ impl Timing<'_> {
     }
 
     /// Times plans under a setting, as many as there is room for. Those that cannot be run there are left out.
-    fn time(&mut self, way: Way, plans: &[Plan]) -> Result<()> {
+    fn time(&mut self, way: LaunchSettings, plans: &[Plan]) -> Result<()> {
         let known = |plan: &&Plan| self.found.speedup(way, plan).is_none();
         let room = MOST.saturating_sub(self.found.trials.len());
         let plans: Vec<&Plan> = plans.iter().filter(known).take(room).collect();
@@ -373,7 +378,7 @@ impl Timing<'_> {
         let mut trials = Vec::new();
         for ((plan, _), time) in derived.iter().zip(times) {
             match time {
-                Ok(time_ns) => trials.push(InAWay {
+                Ok(time_ns) => trials.push(SettingsTrial {
                     way,
                     plan: (*plan).clone(),
                     time_ns,
@@ -405,14 +410,14 @@ fn in_sub_groups(workload: &Workload, size: Option<u32>) -> Workload {
 }
 
 /// How fast a way is at its best.
-fn reached(found: &Ways, way: Way) -> f64 {
+fn reached(found: &Ways, way: LaunchSettings) -> f64 {
     let own = found.trials.iter().filter(|trial| trial.way == way);
     own.map(|trial| trial.speedup).fold(0.0, f64::max)
 }
 
 /// The best change of each kind joined with those of the others.
-fn joined(axes: &[Vec<Way>; 3], found: &Ways) -> Vec<Way> {
-    let best: Vec<Way> = axes
+fn joined(axes: &[Vec<LaunchSettings>; 3], found: &Ways) -> Vec<LaunchSettings> {
+    let best: Vec<LaunchSettings> = axes
         .iter()
         .filter_map(|ways| {
             let tried = ways.iter().copied().filter(|&way| reached(found, way) > 0.0);
@@ -425,18 +430,18 @@ fn joined(axes: &[Vec<Way>; 3], found: &Ways) -> Vec<Way> {
             .iter()
             .enumerate()
             .filter(|(place, _)| number & 1 << place != 0);
-        let way = members.fold(Way::default(), |way, (_, &other)| way.and(other));
+        let way = members.fold(LaunchSettings::default(), |way, (_, &other)| way.and(other));
         if way.changes() > 1 {
             joined.push(way);
         }
     }
-    joined.sort_by_key(Way::changes);
+    joined.sort_by_key(LaunchSettings::changes);
     joined
 }
 
 /// The fastest ways, the usual one left out: its plans were tried.
-fn fastest_ways(found: &Ways) -> Vec<Way> {
-    let mut ways: Vec<Way> = found.ways().into_iter().filter(|way| !way.is_usual()).collect();
+fn fastest_ways(found: &Ways) -> Vec<LaunchSettings> {
+    let mut ways: Vec<LaunchSettings> = found.ways().into_iter().filter(|way| !way.is_usual()).collect();
     ways.sort_by(|&one, &other| reached(found, other).total_cmp(&reached(found, one)));
     ways.truncate(TRIED_FURTHER);
     ways
@@ -444,15 +449,15 @@ fn fastest_ways(found: &Ways) -> Vec<Way> {
 
 /// The way and the plan to use, the cheapest first: a way without a plan, the plan alone, both. A dearer answer, a further change
 /// included, must be [`THRESHOLD`] times as fast. None where no way is part of the answer.
-fn choose<'f>(found: &'f Ways, report: &Report) -> Option<&'f InAWay> {
-    let mut best: Option<&InAWay> = None;
+fn choose<'f>(found: &'f Ways, report: &Report) -> Option<&'f SettingsTrial> {
+    let mut best: Option<&SettingsTrial> = None;
     let mut to_beat = 1.0;
     let consider = |plain: bool, to_beat: f64| {
         let of_kind = found
             .trials
             .iter()
             .filter(|trial| trial.plan.is_none() == plain && !trial.way.is_usual());
-        let mut chosen: Option<&InAWay> = None;
+        let mut chosen: Option<&SettingsTrial> = None;
         for changes in 1..=3 {
             let own = of_kind.clone().filter(|trial| trial.way.changes() == changes);
             let fastest = own.max_by(|one, other| one.speedup.total_cmp(&other.speedup));
@@ -467,7 +472,7 @@ fn choose<'f>(found: &'f Ways, report: &Report) -> Option<&'f InAWay> {
         (best, to_beat) = (Some(way), way.speedup);
     }
     let planned = found
-        .speedup(Way::default(), &report.best.plan)
+        .speedup(LaunchSettings::default(), &report.best.plan)
         .filter(|_| !report.best.plan.is_none());
     if let Some(planned) = planned.filter(|&planned| planned >= to_beat * THRESHOLD) {
         (best, to_beat) = (None, planned);
@@ -479,7 +484,7 @@ fn choose<'f>(found: &'f Ways, report: &Report) -> Option<&'f InAWay> {
 struct Arranged<'a> {
     inner: &'a dyn Subject,
     workload: Workload,
-    way: Way,
+    way: LaunchSettings,
 }
 
 impl<'a> Arranged<'a> {
@@ -487,7 +492,7 @@ impl<'a> Arranged<'a> {
         inner: &'a dyn Subject,
         bench: &dyn Bench,
         shapes: &BTreeMap<u32, Workload>,
-        way: Way,
+        way: LaunchSettings,
     ) -> Result<Arranged<'a>> {
         let workload = match way.group.and_then(|size| shapes.get(&size)) {
             Some(shape) => shape.clone(),
@@ -557,8 +562,8 @@ const ITERATIONS: u64 = 5;
 mod tests {
     use super::*;
 
-    fn trial(way: Way, plan: &str, speedup: f64) -> InAWay {
-        InAWay {
+    fn trial(way: LaunchSettings, plan: &str, speedup: f64) -> SettingsTrial {
+        SettingsTrial {
             way,
             plan: plan.parse().expect("a plan"),
             time_ns: 1000.0 / speedup,
@@ -566,18 +571,18 @@ mod tests {
         }
     }
 
-    const NARROW: Way = Way {
+    const NARROW: LaunchSettings = LaunchSettings {
         sub_group: Some(16),
         large_registers: false,
         group: None,
     };
-    const LARGE: Way = Way {
+    const LARGE: LaunchSettings = LaunchSettings {
         sub_group: None,
         large_registers: true,
         group: None,
     };
 
-    fn chosen(trials: Vec<InAWay>, plan: &str) -> Option<(Way, String)> {
+    fn chosen(trials: Vec<SettingsTrial>, plan: &str) -> Option<(LaunchSettings, String)> {
         let mut report = headstart_report::samples::sample();
         report.best.plan = plan.parse().expect("a plan");
         let found = Ways {
@@ -589,7 +594,7 @@ mod tests {
 
     #[test]
     fn the_cheapest_answer_that_is_not_beaten_wins() {
-        let (usual, both) = (Way::default(), NARROW.and(LARGE));
+        let (usual, both) = (LaunchSettings::default(), NARROW.and(LARGE));
         let start = |planned| vec![trial(usual, "none", 1.0), trial(usual, "unroll:4", planned)];
         // A way alone is as good as the plan.
         let alone = [
@@ -621,13 +626,13 @@ mod tests {
 
     #[test]
     fn changes_of_different_kinds_are_joined() {
-        let wide = Way {
+        let wide = LaunchSettings {
             group: Some(512),
-            ..Way::default()
+            ..LaunchSettings::default()
         };
-        let small = Way {
+        let small = LaunchSettings {
             group: Some(128),
-            ..Way::default()
+            ..LaunchSettings::default()
         };
         let found = Ways {
             trials: vec![

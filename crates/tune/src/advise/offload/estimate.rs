@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use super::loops::HostLoop;
-use crate::model::{DeviceModel, Way};
+use crate::model::{CopyDirection, DeviceModel};
 
 /// Whether a loop is worth the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -117,7 +117,8 @@ fn of_loop(model: &DeviceModel, own: &HostLoop) -> LoopEstimate {
         true => model.copy_ns(bytes as u64, way),
         false => 0.0,
     };
-    let copies_ns = own.calls * (copy(own.bytes_in, Way::In) + copy(own.bytes_out, Way::Out));
+    let copies_ns =
+        own.calls * (copy(own.bytes_in, CopyDirection::In) + copy(own.bytes_out, CopyDirection::Out));
     let launches_ns = own.calls * model.nanoseconds(f64::from(*model.core.launch));
     let (kernel_ns, of_kernel) = kernel(model, own);
     let kernel_ns = own.calls * kernel_ns;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::plain::{Compiled, Dropped};
 use super::search::Launches;
-use crate::device::sim::functional::{Covered, LoopSite, WayKind};
+use crate::device::sim::functional::{ControlEdgeKind, Covered, LoopSite};
 use crate::ir::{Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan};
 use crate::tune::check::iterations;
@@ -16,11 +16,11 @@ const NAMED: usize = 3;
 
 /// Whether a run covered anything that others did not.
 pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
-    let way = run
-        .ways
+    let edge = run
+        .edges
         .iter()
         .enumerate()
-        .any(|(way, &taken)| taken && !so_far.ways.get(way).copied().unwrap_or(false));
+        .any(|(edge, &taken)| taken && !so_far.edges.get(edge).copied().unwrap_or(false));
     let trips = run.trips.iter().enumerate().any(|(number, trips)| {
         let known = so_far.trips.get(number);
         trips.0.iter().any(|&count| {
@@ -28,7 +28,7 @@ pub(super) fn is_new(so_far: &Covered, run: &Covered) -> bool {
             u64::from(count) <= MOST_ITERATIONS && !known.is_some_and(|known| known.0.contains(&count))
         })
     });
-    way || trips
+    edge || trips
 }
 
 /// The numbers of iterations at which any of these plans may go wrong.
@@ -84,16 +84,16 @@ pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Ve
 fn ways_left_out(plain: &Compiled, kernel: &Kernel, covered: &Covered) -> Option<String> {
     let left = plain
         .sites
-        .ways
+        .edges
         .iter()
-        .zip(&covered.ways)
-        .filter(|(way, taken)| !**taken && !way.traps);
+        .zip(&covered.edges)
+        .filter(|(edge, taken)| !**taken && !edge.traps);
     let places: BTreeSet<String> = left
-        .map(|(way, _)| {
-            let place = kernel.describe_place(way.place);
-            match way.kind {
-                WayKind::Then | WayKind::Otherwise => format!("the branch to {place}"),
-                WayKind::Exit => format!("the way out of a loop after {place}"),
+        .map(|(edge, _)| {
+            let place = kernel.describe_place(edge.place);
+            match edge.kind {
+                ControlEdgeKind::Then | ControlEdgeKind::Otherwise => format!("the branch to {place}"),
+                ControlEdgeKind::Exit => format!("the way out of a loop after {place}"),
             }
         })
         .collect();

@@ -11,7 +11,7 @@ use crate::reach::{Last, Scalar};
 /// What is reached through a pointer among the parameters, counted from where it leads.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct ReachedRange {
     /// The parameter's number, and the byte inside of it at which the pointer is.
     index: u32,
     inside: u32,
@@ -44,7 +44,7 @@ impl Passed<'_> {
 
 /// What a launch reaches through each pointer that the facts say it of; none if they are not understood, or need what is no
 /// parameter.
-fn reached(facts: &str, passed: &Passed<'_>, groups: [u32; 3]) -> Option<Vec<Found>> {
+fn reached(facts: &str, passed: &Passed<'_>, groups: [u32; 3]) -> Option<Vec<ReachedRange>> {
     let reaches = facts::reaches_of(facts)?;
     let numbers: Option<Vec<(Scalar, u64)>> = reaches
         .scalars()
@@ -58,7 +58,7 @@ fn reached(facts: &str, passed: &Passed<'_>, groups: [u32; 3]) -> Option<Vec<Fou
     let reached = reaches.of(&Last::new(), word, groups);
     let found = reaches.pointers().zip(reached).map(|((index, inside), reached)| {
         let bytes = reached.flatten();
-        Found {
+        ReachedRange {
             index: index as u32,
             inside: inside as u32,
             is_known: u32::from(reached.is_some()),
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn headstart_reached(
     offsets: *const u64,
     count: usize,
     groups: *const u32,
-    found: *mut Found,
+    found: *mut ReachedRange,
     most: usize,
 ) -> i64 {
     if [facts.cast::<u8>(), parameters, offsets.cast(), groups.cast()].contains(&std::ptr::null())
@@ -120,9 +120,9 @@ mod tests {
         terms g:0 c:128 mul:0:1 p:3:0:4 min:2:3 c:4 mul:4:5 c:1 sub:6:7 c:0 between:9:8 c:-1 unsigned:64:11\n\
         reach 0 0 10\nreach 1 0 12\n";
 
-    fn asked(facts: &str, parameters: &[u8], offsets: &[u64]) -> Option<Vec<Found>> {
+    fn asked(facts: &str, parameters: &[u8], offsets: &[u64]) -> Option<Vec<ReachedRange>> {
         let facts = std::ffi::CString::new(facts).expect("no null bytes");
-        let (mut found, groups) = ([Found::default(); 4], [3, 1, 1]);
+        let (mut found, groups) = ([ReachedRange::default(); 4], [3, 1, 1]);
         // SAFETY: all have as many values as is said.
         let count = unsafe {
             headstart_reached(
@@ -144,19 +144,19 @@ mod tests {
         let mut parameters = [0; 28];
         parameters[24..28].copy_from_slice(&100u32.to_le_bytes());
         let found = asked(FACTS, &parameters, &[0, 8, 16, 24]).expect("it is understood");
-        let known = Found {
+        let known = ReachedRange {
             is_known: 1,
             is_any: 1,
             last: 399,
-            ..Found::default()
+            ..ReachedRange::default()
         };
         assert_eq!(
             found,
             [
                 known,
-                Found {
+                ReachedRange {
                     index: 1,
-                    ..Found::default()
+                    ..ReachedRange::default()
                 }
             ]
         );

@@ -11,7 +11,7 @@ use headstart::back::ptx;
 use headstart::device::cuda::device::CudaDevice;
 use headstart::device::cuda::launch::Geometry;
 use headstart::device::cuda::timing::TimingOptions;
-use headstart::device::cuda::worker::{self, Found, Module, Worker};
+use headstart::device::cuda::worker::{self, Module, OutputContents, Worker};
 use headstart::device::{Argument, Command, Device, Fill, Launch, Program};
 use headstart::ir::{Builder, ConvertOp, Id, Kernel, Param, Space, Type, UnaryOp, eval};
 use headstart::prelude::{global_id, global_size, kernel};
@@ -101,13 +101,13 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
             .check("speaks", Duration::from_secs(5), None)
             .expect("it answers");
         let expected: Vec<u8> = (0..64u32).flat_map(u32::to_le_bytes).collect();
-        assert_eq!(checked.outputs, [Found::Bytes(expected.clone())]);
+        assert_eq!(checked.outputs, [OutputContents::Bytes(expected.clone())]);
         let mut check = |expected: Vec<u8>| {
             let checked = worker.check("speaks", Duration::from_secs(5), Some(&Arc::new(vec![expected])));
             checked.expect("it answers").outputs
         };
-        assert_eq!(check(expected.clone()), [Found::Expected]);
-        assert_eq!(check(vec![0; 256]), [Found::Bytes(expected)]);
+        assert_eq!(check(expected.clone()), [OutputContents::Expected]);
+        assert_eq!(check(vec![0; 256]), [OutputContents::Bytes(expected)]);
         for item in 0..64 {
             let line = format!("item {item} of 64\n");
             assert!(checked.printed.contains(&line), "{line}: {}", checked.printed);

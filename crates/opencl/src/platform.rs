@@ -100,7 +100,7 @@ pub struct OpenClFacts {
 }
 
 /// A device and its facts.
-pub(super) struct Found {
+pub(super) struct DiscoveredDevice {
     pub id: DeviceId,
     pub facts: OpenClFacts,
 }
@@ -131,7 +131,7 @@ pub fn facts(ordinal: usize) -> Result<OpenClFacts> {
 }
 
 /// The device with this number.
-pub(super) fn find(ordinal: usize) -> Result<Found> {
+pub(super) fn find(ordinal: usize) -> Result<DiscoveredDevice> {
     let mut all = found()?;
     let count = all.len();
     if ordinal < count {
@@ -146,7 +146,7 @@ pub(super) fn find(ordinal: usize) -> Result<Found> {
     )
 }
 
-fn found() -> Result<Vec<Found>> {
+fn found() -> Result<Vec<DiscoveredDevice>> {
     let listed = match platforms::get_platform_ids() {
         // A loader without runtimes behind it.
         Err(cl3::error_codes::CL_PLATFORM_NOT_FOUND_KHR) => Vec::new(),
@@ -156,7 +156,7 @@ fn found() -> Result<Vec<Found>> {
     for platform in listed {
         // A platform without devices says so by an error.
         for id in cl::get_device_ids(platform, cl::CL_DEVICE_TYPE_ALL).unwrap_or_default() {
-            all.push(Found {
+            all.push(DiscoveredDevice {
                 facts: ask(id)?,
                 id: DeviceId(id),
             });

@@ -58,14 +58,14 @@ pub struct Checked {
     /// Its time on the GPU, in nanoseconds.
     pub elapsed_ns: f64,
     /// The contents of each requested output, in the parameters' order.
-    pub outputs: Vec<Found>,
+    pub outputs: Vec<OutputContents>,
     /// The kernel's printed lines: the last megabyte of them.
     pub printed: String,
 }
 
 /// An output's contents after a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum OutputContents {
     /// The expected contents.
     Expected,
     /// Its bytes.
@@ -364,9 +364,9 @@ impl Worker {
             } => {
                 let read = |(index, path): (usize, &PathBuf)| {
                     if as_expected.get(index) == Some(&true) {
-                        return Ok(Found::Expected);
+                        return Ok(OutputContents::Expected);
                     }
-                    std::fs::read(path).map(Found::Bytes).map_err(|error| {
+                    std::fs::read(path).map(OutputContents::Bytes).map_err(|error| {
                         Failure::new(
                             FailureKind::Worker,
                             format!("{} cannot be read: {error}", path.display()),

@@ -43,7 +43,7 @@ use super::module::Compiled;
 use super::timing::{Timing, TimingOptions};
 pub use headstart_device::Piece;
 
-pub use client::{Argument, Checked, Found, Referred, Verified, Worker};
+pub use client::{Argument, Checked, OutputContents, Referred, Verified, Worker};
 
 /// The environment variable with the prefix of each reply's line. A newline comes before it, in case a kernel left a line
 /// without one.

@@ -31,7 +31,7 @@ const MOST_DEPTH: u32 = 64;
 /// Rewrites tests of counters that stop at zero, and the values that loops with such tests pass on. Says whether there are any.
 pub(crate) fn unwind(kernel: &mut Kernel) -> bool {
     let mut body = std::mem::take(&mut kernel.body);
-    let mut found = Found::default();
+    let mut found = Countdowns::default();
     found.tests(kernel, &mut body);
     if found.rewritten {
         found.region(kernel, &mut body);
@@ -40,9 +40,9 @@ pub(crate) fn unwind(kernel: &mut Kernel) -> bool {
     found.rewritten
 }
 
-/// Definitions, by their results.
+/// Values that are counted down, and the definitions behind them, by their results.
 #[derive(Default)]
-struct Found {
+struct Countdowns {
     ops: HashMap<Value, OpKind>,
     /// Values that are another one counted down so many times while positive.
     counted: HashMap<Value, (Value, u64)>,
@@ -56,7 +56,7 @@ struct Above {
     least: i64,
 }
 
-impl Found {
+impl Countdowns {
     /// Rewrites the tests, in the order of the text.
     fn tests(&mut self, kernel: &mut Kernel, region: &mut Region) {
         region.walk_mut(&mut |op| {
@@ -196,7 +196,7 @@ impl Found {
 
 /// Values, written for a case in which a test is known.
 struct Case<'f> {
-    found: &'f Found,
+    found: &'f Countdowns,
     known: Above,
     written: HashMap<Value, Value>,
 }

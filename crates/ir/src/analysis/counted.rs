@@ -18,7 +18,7 @@ use crate::ir::{
 const MOST_TIMES: i64 = 256;
 
 /// A parameter, how it compares with which bound, and how many steps ahead.
-type Found = (usize, Relation, Value, i64);
+type ExitComparison = (usize, Relation, Value, i64);
 
 /// Why a condition does not count.
 enum Refused {
@@ -27,7 +27,7 @@ enum Refused {
     /// It compares one that need not meet its bound.
     Because(String),
     /// It would count if its counter did not wrap.
-    Wraps(&'static str, Found),
+    Wraps(&'static str, ExitComparison),
 }
 
 /// Looks for the test that counts.
@@ -63,7 +63,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
                 let then_leaves = leaves(then, *own, label);
                 let otherwise_leaves = leaves(otherwise, *own, label);
                 if then_leaves != otherwise_leaves {
-                    let exit = |(param, relation, bound, steps_ahead): Found| CountedExit {
+                    let exit = |(param, relation, bound, steps_ahead): ExitComparison| CountedExit {
                         param,
                         relation,
                         bound,
@@ -156,7 +156,7 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
 
     /// Reads a condition as `param + steps × step relation bound`; `positive` if the loop goes on where
     /// it is true.
-    fn test(&self, cond: Value, positive: bool) -> Result<Found, Refused> {
+    fn test(&self, cond: Value, positive: bool) -> Result<ExitComparison, Refused> {
         match &self.inside.get(&cond).ok_or(Refused::NoCount)?.kind {
             OpKind::Unary(UnaryOp::Not, inner) => self.test(*inner, !positive),
             OpKind::Compare(op, a, b) => {
@@ -204,7 +204,13 @@ impl<F: Fn(Value) -> bool> Tests<'_, F> {
     }
 
     /// Accepts a test if the parameter moves towards the bound and cannot wrap past it.
-    fn counted(&self, param: usize, ahead: i64, relation: Relation, bound: Value) -> Result<Found, Refused> {
+    fn counted(
+        &self,
+        param: usize,
+        ahead: i64,
+        relation: Relation,
+        bound: Value,
+    ) -> Result<ExitComparison, Refused> {
         let ty = self.kernel.ty(self.params[param]);
         let found = Ok((param, relation, bound, ahead));
         let refuse = |why: &str| Err(Refused::Because(why.to_owned()));

@@ -21,7 +21,7 @@ impl Diverging {
     /// For a kernel with this fraction of active work-items per instruction; none if no condition can diverge.
     pub fn of(kernel: &Kernel, active: f64) -> Option<Diverging> {
         let divergence = Divergence::of(kernel);
-        let mut found = Found::default();
+        let mut found = DivergentBranches::default();
         found.region(&kernel.body, &divergence, 0);
         let (_, place) = found.largest?;
         Some(Diverging {
@@ -33,13 +33,13 @@ impl Diverging {
 }
 
 #[derive(Default)]
-struct Found {
+struct DivergentBranches {
     in_loops: u32,
     /// Operations, each counted as often as it is deep in loops, and the place.
     largest: Option<(u64, Place)>,
 }
 
-impl Found {
+impl DivergentBranches {
     fn region(&mut self, region: &Region, divergence: &Divergence, depth: u32) {
         for op in &region.ops {
             let deeper = depth + u32::from(matches!(op.kind, OpKind::Loop { .. }));

@@ -67,14 +67,20 @@ struct Course {
 }
 
 impl Course {
-    fn of(answers: &[Found], one_in: u64) -> Course {
-        let own = answers.iter().filter(|&&found| found == Found::Own).count();
-        let shared = answers.iter().filter(|&&found| found == Found::Shared).count();
+    fn of(answers: &[LookupResult], one_in: u64) -> Course {
+        let own = answers
+            .iter()
+            .filter(|&&found| found == LookupResult::Own)
+            .count();
+        let shared = answers
+            .iter()
+            .filter(|&&found| found == LookupResult::Shared)
+            .count();
         let counts_own = shared > own;
         let counted: Vec<bool> = answers
             .iter()
-            .filter(|found| counts_own || matches!(found, Found::Nothing | Found::Others))
-            .map(|&found| found != Found::Nothing)
+            .filter(|found| counts_own || matches!(found, LookupResult::Nothing | LookupResult::Others))
+            .map(|&found| found != LookupResult::Nothing)
             .collect();
         let stages = (counted.len() / LEAST).min(STAGES);
         let part = |stage: usize| {
@@ -133,7 +139,7 @@ pub(crate) fn noted(model: &DeviceModel, one_in: u64) -> Noted {
 
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum LookupResult {
     /// The line is not there.
     Nothing,
     /// Another core has brought it.
@@ -154,8 +160,8 @@ struct Counting {
     lines: Range<u64>,
     region: u64,
     /// By region, in order.
-    regions: Vec<Vec<Found>>,
-    all: Vec<Found>,
+    regions: Vec<Vec<LookupResult>>,
+    all: Vec<LookupResult>,
     /// Hits in the far half, and those of them with a copy in the near one.
     far: u64,
     copied: u64,
@@ -176,7 +182,7 @@ impl Counting {
         }
     }
 
-    fn add(&mut self, line: u64, found: Found) {
+    fn add(&mut self, line: u64, found: LookupResult) {
         self.regions[((line - self.lines.start) / self.region) as usize].push(found);
         self.all.push(found);
     }
@@ -300,11 +306,11 @@ impl<'r> Resident<'r> {
 }
 
 /// The answer for a line that is there.
-fn found_in(is_own: bool, is_shared: bool) -> Found {
+fn found_in(is_own: bool, is_shared: bool) -> LookupResult {
     match (is_own, is_shared) {
-        (true, false) => Found::Own,
-        (true, true) => Found::Shared,
-        (false, _) => Found::Others,
+        (true, false) => LookupResult::Own,
+        (true, true) => LookupResult::Shared,
+        (false, _) => LookupResult::Others,
     }
 }
 
@@ -424,7 +430,7 @@ impl Walk {
             buffer.copied += u64::from(!is_own);
             return;
         }
-        let mut found = Found::Nothing;
+        let mut found = LookupResult::Nothing;
         if let Some(slot) = self.halves[home].find(key) {
             let is_own = self.halves[home].first_asker(slot, core) == core;
             let is_shared = &mut self.shared[home][slot.number()];
@@ -434,7 +440,7 @@ impl Walk {
             }
         }
         buffer.add(line, found);
-        buffer.far += u64::from(found == Found::Others && home != near);
+        buffer.far += u64::from(found == LookupResult::Others && home != near);
         let whole = self.shape.widen(sectors, self.granule);
         self.bring(home, line, hash, whole);
         self.first(home, line, hash, core);

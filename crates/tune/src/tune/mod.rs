@@ -103,7 +103,7 @@ pub use modules::{
 };
 pub use proposals::{BATCH, MEASURED, Proposals};
 pub use reasons::{Findings, reasons};
-pub use search::{Found, Progress, SearchSettings, derive, likely, plain, search, tune};
+pub use search::{Progress, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};

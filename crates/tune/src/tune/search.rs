@@ -168,7 +168,7 @@ pub struct SearchSettings<'a> {
 
 /// The result of a search.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The report.
     pub report: Report,
     /// The plain kernel's run.
@@ -184,7 +184,7 @@ pub fn search(
     bench: &dyn Bench,
     settings: &SearchSettings<'_>,
     progress: &dyn Progress,
-) -> Result<Found> {
+) -> Result<SearchOutcome> {
     // The kernel is the same at every size, and small data are made at once.
     let small = subject.small(1).ok().flatten();
     let told = small.as_ref().map(|small| overview(&small.kernel));
@@ -406,7 +406,7 @@ pub fn search(
         partial,
         taken_for_granted,
     };
-    Ok(Found { report, baseline })
+    Ok(SearchOutcome { report, baseline })
 }
 
 /// A plan that was tried is not accepted after all.

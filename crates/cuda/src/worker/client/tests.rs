@@ -95,9 +95,12 @@ fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
     worker.bind(&[output]).expect("it binds");
     let expected = Arc::new(vec![vec![1, 2]]);
     let mut check = || worker.check("none", Duration::from_secs(1), Some(&expected));
-    assert_eq!(check().expect("it answers").outputs, [Found::Expected]);
+    assert_eq!(check().expect("it answers").outputs, [OutputContents::Expected]);
     assert!(check().is_err(), "it died");
-    assert_eq!(check().expect("it is told again").outputs, [Found::Expected]);
+    assert_eq!(
+        check().expect("it is told again").outputs,
+        [OutputContents::Expected]
+    );
     assert_eq!(worker.started(), 2);
 }
 

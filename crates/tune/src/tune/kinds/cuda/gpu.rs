@@ -15,7 +15,7 @@ use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
-use crate::device::cuda::worker::{Argument, Found, Loaded, Module, Worker};
+use crate::device::cuda::worker::{Argument, Loaded, Module, OutputContents, Worker};
 use crate::device::{Fill, Pattern};
 use crate::front::ptx::{Origin, Original};
 use crate::ir::limits::BUFFER_ALIGNMENT;
@@ -264,8 +264,11 @@ impl GpuBench {
                     true => self.worker.check(name, timing.limit, right)?,
                     false => self.worker.launch(name, timing.limit)?,
                 };
-                let is_right =
-                    right.is_some() && checked.outputs.iter().all(|found| *found == Found::Expected);
+                let is_right = right.is_some()
+                    && checked
+                        .outputs
+                        .iter()
+                        .all(|found| *found == OutputContents::Expected);
                 let found = match is_right && !approximates {
                     true => Vec::new(),
                     false => bytes(checked.outputs, right.map_or(&[], |right| right.as_slice())),
@@ -350,10 +353,10 @@ fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec
 }
 
 /// The bytes of each output.
-fn bytes(outputs: Vec<Found>, expected: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let of = |(index, found): (usize, Found)| match found {
-        Found::Bytes(bytes) => bytes,
-        Found::Expected => expected.get(index).cloned().unwrap_or_default(),
+fn bytes(outputs: Vec<OutputContents>, expected: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let of = |(index, found): (usize, OutputContents)| match found {
+        OutputContents::Bytes(bytes) => bytes,
+        OutputContents::Expected => expected.get(index).cloned().unwrap_or_default(),
     };
     outputs.into_iter().enumerate().map(of).collect()
 }

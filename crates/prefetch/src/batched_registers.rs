@@ -14,7 +14,7 @@
 //!
 //! The frame makes the D copies; nothing is carried from batch to batch.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -29,7 +29,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     carried: Carried::InBatches,
     is_asynchronous: false,
     is_joint: false,
-    tried: Tried::Alone,
+    tried: TrialPolicy::Alone,
     weight: 2,
     few_words: "loading batches into registers",
     sentence: "Every {nth}, {distance} values of `{load}` are loaded into registers at once.",

@@ -10,7 +10,7 @@
 //!                             }
 //! ```
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -27,7 +27,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     carried: Carried::InBatchesOfSlots,
     is_asynchronous: false,
     is_joint: false,
-    tried: Tried::Alone,
+    tried: TrialPolicy::Alone,
     weight: 2,
     few_words: "loading batches into shared memory",
     sentence: "Every {nth}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",

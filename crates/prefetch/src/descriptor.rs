@@ -5,7 +5,7 @@
 //! | `plan::parse` | the name, and what may be said behind it |
 //! | `complete`, `shape` | how the values are carried ([`Carried`]) |
 //! | `apply` | the pass |
-//! | `tune::space` | in which plans it is tried ([`Tried`]) |
+//! | `tune::space` | in which plans it is tried ([`TrialPolicy`]) |
 //! | `testing` | how often a random plan has it |
 //! | `tune::reasons`, `report::explain` | a few words, and a sentence |
 //! | `report::page` | the look of its lines |
@@ -39,7 +39,7 @@ pub struct Descriptor {
     /// Whether work-items carry it out together.
     pub is_joint: bool,
     /// In which plans of the default space it is tried.
-    pub tried: Tried,
+    pub tried: TrialPolicy,
     /// How often a random plan of the tests has it, compared with the others.
     pub weight: u64,
     /// Its description, in a few words.
@@ -114,7 +114,7 @@ impl Carried {
 
 /// In which plans of the default space a strategy is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tried {
+pub enum TrialPolicy {
     /// At every distance, in every layout or to each level.
     Alone,
     /// And in groups of iterations, and among the likely plans: those that do best where any does.

@@ -13,7 +13,7 @@
 //! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
 //! steps below a cache line, only the step that enters a line hints.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use std::collections::HashSet;
 
 use super::early::Early;
@@ -39,7 +39,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     carried: Carried::Not,
     is_asynchronous: false,
     is_joint: false,
-    tried: Tried::Alone,
+    tried: TrialPolicy::Alone,
     weight: 3,
     few_words: "a cache hint",
     sentence: "A hint brings `{load}` to cache level {level} {ahead} before its use{once}.",

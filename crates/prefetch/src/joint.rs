@@ -15,7 +15,7 @@
 //! reach the prefetch: a loop that they leave at different times is refused. Where they all walk through memory together
 //! in steps below a cache line, only the step that enters a line prefetches.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, TrialPolicy};
 use super::early::Early;
 use super::hint::target;
 use super::legality;
@@ -42,7 +42,7 @@ pub(super) const DIVIDED: Descriptor = Descriptor {
     carried: Carried::Not,
     is_asynchronous: false,
     is_joint: true,
-    tried: Tried::WhereShared,
+    tried: TrialPolicy::WhereShared,
     weight: 1,
     few_words: "a joint prefetch",
     sentence: "The work-items of a {who} divide the cache lines of `{load}` and bring them to cache level {level} {ahead} \

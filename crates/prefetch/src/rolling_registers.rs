@@ -14,7 +14,7 @@
 //! address of a load further ahead keeps the registers between the two distances. Moves from one register to the next disappear
 //! when the loop is unrolled over the ring ([`super::apply`]).
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -29,7 +29,7 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     carried: Carried::InRegisters,
     is_asynchronous: false,
     is_joint: false,
-    tried: Tried::Everywhere,
+    tried: TrialPolicy::Everywhere,
     weight: 2,
     few_words: "a ring of registers",
     sentence: "`{load}` is loaded {ahead} before its use, into a ring of registers.",

@@ -26,7 +26,7 @@
 //! `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
 //! N slots at once; the tokens of a group are joined into one.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, Tried};
+use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, TrialPolicy};
 use super::early::{Early, load_under};
 use super::limits::Limits;
 use super::pipeline::Fetch;
@@ -48,7 +48,7 @@ pub(super) const LOADED: Descriptor = Descriptor {
     carried: Carried::InSlots,
     is_asynchronous: false,
     is_joint: false,
-    tried: Tried::Alone,
+    tried: TrialPolicy::Alone,
     weight: 2,
     few_words: "a ring in shared memory",
     sentence: "`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.",
@@ -64,7 +64,7 @@ pub(super) const LOADED: Descriptor = Descriptor {
 pub(super) const COPIED: Descriptor = Descriptor {
     name: "rolling-async",
     is_asynchronous: true,
-    tried: Tried::Everywhere,
+    tried: TrialPolicy::Everywhere,
     weight: 6,
     few_words: "a ring in shared memory that asynchronous copies fill",
     sentence: "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. No \

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::generate::{self, array};
 use super::graphs;
-use super::launches::{Tried, bytes_of, launches};
+use super::launches::{LaunchOutcome, bytes_of, launches};
 use super::translate::{Known, Style, translate};
 use super::tree::Program;
 use crate::device::sim::functional::{CompiledKernel, Groups, Options};
@@ -168,7 +168,7 @@ pub(super) struct Subject {
     pub program: Program,
     pub source: String,
     pub kernel: Kernel,
-    pub tried: Vec<Tried>,
+    pub tried: Vec<LaunchOutcome>,
 }
 
 /// What came of running a kernel.
@@ -181,7 +181,7 @@ enum Outcome {
 
 impl Subject {
     /// Runs a kernel under a launch, and compares its outputs with the program's meaning.
-    fn outcome(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
+    fn outcome(&self, compiled: &CompiledKernel, tried: &LaunchOutcome) -> Outcome {
         let options = match self.program.unordered {
             true => Options::FAST,
             false => Options::CHECKING,
@@ -192,7 +192,7 @@ impl Subject {
         }
     }
 
-    fn compared(&self, outputs: &[Vec<u8>], tried: &Tried) -> Outcome {
+    fn compared(&self, outputs: &[Vec<u8>], tried: &LaunchOutcome) -> Outcome {
         for (number, array) in self.program.arrays.iter().enumerate() {
             let expected = &tried.results[number];
             if array.written && outputs[number] != bytes_of(array.element, expected) {
@@ -205,7 +205,7 @@ impl Subject {
     /// As [`outcome`](Self::outcome), for a derived kernel. An early load of an iteration that never happens may read an
     /// element that another work-item is writing: the checker calls it a race. The value is unused, so the bits must be the
     /// same.
-    fn outcome_of_derived(&self, compiled: &CompiledKernel, tried: &Tried) -> Outcome {
+    fn outcome_of_derived(&self, compiled: &CompiledKernel, tried: &LaunchOutcome) -> Outcome {
         match self.outcome(compiled, tried) {
             Outcome::Wrong(why) if self.program.waits && RACES.iter().any(|race| why.contains(race)) => {
                 match self.outputs(compiled, tried, Options::FAST) {
@@ -221,7 +221,12 @@ impl Subject {
     }
 
     /// The bytes of each array afterwards; none of what is not written.
-    fn outputs(&self, compiled: &CompiledKernel, tried: &Tried, options: Options) -> Result<Vec<Vec<u8>>> {
+    fn outputs(
+        &self,
+        compiled: &CompiledKernel,
+        tried: &LaunchOutcome,
+        options: Options,
+    ) -> Result<Vec<Vec<u8>>> {
         let (mut launch, memories) = tried.launch.bind(&self.program)?;
         launch.operation_limit = Some(OPERATIONS);
         compiled.run(&launch, SUB_GROUP, options, &Groups::All)?;
@@ -241,7 +246,7 @@ impl Subject {
         }
     }
 
-    fn difference(&self, plan: &str, why: String, tried: &Tried, kernel: String) -> Difference {
+    fn difference(&self, plan: &str, why: String, tried: &LaunchOutcome, kernel: String) -> Difference {
         let scalars = self.program.scalars.iter().zip(&tried.launch.scalars);
         let mut scalars: Vec<String> = scalars
             .map(|(scalar, &bits)| format!("{} = {}", scalar.name, scalar.ty.number(bits)))
@@ -339,7 +344,7 @@ impl Subject {
     }
 
     /// The kernel, smaller, as long as the plan makes it compute something else under this launch.
-    fn shrunk(&self, plan: &Plan, tried: &Tried) -> Kernel {
+    fn shrunk(&self, plan: &Plan, tried: &LaunchOutcome) -> Kernel {
         let outputs = |kernel: Kernel| {
             let compiled = CompiledKernel::new(Arc::new(kernel));
             self.outputs(&compiled, tried, Options::CHECKING)
@@ -412,7 +417,7 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
 pub struct Prepared {
     /// The program.
     pub program: Program,
-    tried: Vec<Tried>,
+    tried: Vec<LaunchOutcome>,
     known: Vec<Known>,
     random: Random,
 }

@@ -11,7 +11,7 @@
 use std::fmt::Write;
 
 use super::campaign::{Counts, Route, Subject};
-use super::launches::{Launch, Tried};
+use super::launches::{Launch, LaunchOutcome};
 use super::tree::{ArrayParameter, Content, Program, Role, Scalar, ScalarParameter};
 use crate::Random;
 use crate::front::ptx::{self, Facts, ParameterFacts};
@@ -495,7 +495,7 @@ pub(super) fn subject(seed: u64, counts: &mut Counts) -> Option<(Subject, Random
             Some(stored) => {
                 let mut results = launch.contents.clone();
                 results[2] = stored.concat();
-                tried.push(Tried { launch, results });
+                tried.push(LaunchOutcome { launch, results });
             }
             None => counts.dropped += 1,
         }

@@ -26,7 +26,7 @@ pub struct Launch {
 
 /// A launch, and what its arrays hold afterwards.
 #[derive(Clone, Debug)]
-pub struct Tried {
+pub struct LaunchOutcome {
     /// What the program is given.
     pub launch: Launch,
     /// The interpreter's result for each array.
@@ -85,7 +85,7 @@ pub fn launches(
     program: &Program,
     aliased: Option<(usize, usize)>,
     wanted: usize,
-) -> (Vec<Tried>, u64) {
+) -> (Vec<LaunchOutcome>, u64) {
     let first = Launch {
         scalars: program
             .scalars
@@ -99,7 +99,7 @@ pub fn launches(
             .collect(),
         aliases: vec![None; program.arrays.len()],
     };
-    let mut found: Vec<Tried> = Vec::new();
+    let mut found: Vec<LaunchOutcome> = Vec::new();
     let mut dropped = 0;
     let mut launch = first.clone();
     for number in 0..TRIED {
@@ -117,7 +117,7 @@ pub fn launches(
             }
         }
         match interpret(program, &launch) {
-            Ok(results) => found.push(Tried {
+            Ok(results) => found.push(LaunchOutcome {
                 launch: launch.clone(),
                 results,
             }),

@@ -30,7 +30,7 @@ mod turns;
 pub use cuda::cuda;
 pub use generate::program;
 pub use interpret::{Invalid, interpret};
-pub use launches::{Launch, Tried, launches};
+pub use launches::{Launch, LaunchOutcome, launches};
 pub use ptx::ptx;
 pub use translate::{Known, Style, translate};
 pub use tree::Program;

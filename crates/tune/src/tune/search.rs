@@ -16,7 +16,7 @@ use super::remainder::{self, Alone, main_loads_beside};
 use super::space::{default_plans, likely_plans_for, shared_plans, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
-use super::trying::{self, Memory, Pair, Tried, Trying, shielded};
+use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
 use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Roofline, loop_loads, overview};
@@ -267,7 +267,7 @@ pub fn search(
         }
         false => (trying.in_turns(&pairs, settings.measure)?, None),
     };
-    let Tried {
+    let Trials {
         baseline,
         none,
         trials: tried,

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch;
 use crate::prefetch::plan::{
-    CacheLevel, Distance, Layout, LoadName, Plan, Strategy, StrategyKind, Tried, Unroll,
+    CacheLevel, Distance, Layout, LoadName, Plan, Strategy, StrategyKind, TrialPolicy, Unroll,
 };
 
 /// Distances of single-step plans.
@@ -42,7 +42,7 @@ pub fn default_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pl
         let distance = Distance::new(distance)?;
         for strategy in values_at(distance)
             .into_iter()
-            .chain(hints_at(distance, levels, Tried::Alone))
+            .chain(hints_at(distance, levels, TrialPolicy::Alone))
         {
             plans.push(together(Plan::none(), loads, strategy)?);
         }
@@ -87,7 +87,7 @@ pub fn shared_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
     }
     for distance in SHARED_HINTS {
         let distance = Distance::new(distance)?;
-        for strategy in hints_at(distance, levels, Tried::WhereShared) {
+        for strategy in hints_at(distance, levels, TrialPolicy::WhereShared) {
             plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
@@ -122,7 +122,7 @@ pub fn likely_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
             plans.push(together(Plan::none(), loads, strategy)?);
         }
     }
-    for strategy in hints_at(Distance::new(2)?, levels, Tried::Alone) {
+    for strategy in hints_at(Distance::new(2)?, levels, TrialPolicy::Alone) {
         plans.push(together(Plan::none(), loads, strategy)?);
     }
     Ok(plans)
@@ -226,7 +226,7 @@ pub fn without_shared_copies(kernel: &Kernel, plans: Vec<Plan>) -> Vec<Plan> {
 /// The strategies that do best where any does: first the one that most needs early requests.
 fn rings() -> impl Iterator<Item = StrategyKind> {
     let kinds = StrategyKind::ALL.iter().copied().rev();
-    kinds.filter(|kind| kind.descriptor().tried == Tried::Everywhere)
+    kinds.filter(|kind| kind.descriptor().tried == TrialPolicy::Everywhere)
 }
 
 fn rings_at(distance: Distance) -> impl Iterator<Item = Strategy> {
@@ -248,7 +248,7 @@ fn values_at(distance: Distance) -> Vec<Strategy> {
 }
 
 /// The hints that are tried so, to each of the levels that they can go to.
-fn hints_at(distance: Distance, levels: &[CacheLevel], tried: Tried) -> impl Iterator<Item = Strategy> {
+fn hints_at(distance: Distance, levels: &[CacheLevel], tried: TrialPolicy) -> impl Iterator<Item = Strategy> {
     let all = StrategyKind::ALL
         .iter()
         .map(move |&kind| Strategy::new(kind, distance));

@@ -49,7 +49,7 @@ pub struct Trying<'a> {
 }
 
 /// The trials.
-pub struct Tried {
+pub struct Trials {
     /// The plain kernel's run.
     pub baseline: Timed,
     /// The same as a trial.
@@ -137,7 +137,7 @@ impl Trying<'_> {
         &self,
         pairs: &[Pair<'_>],
         beside: impl FnOnce(f64) -> T + Send,
-    ) -> Result<(Tried, T)> {
+    ) -> Result<(Trials, T)> {
         self.progress.begin(pairs.len() + 1);
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
@@ -222,7 +222,7 @@ impl Trying<'_> {
         for (index, trial, timed, _) in ended.into_iter().flatten() {
             tried[index] = Some((trial, timed));
         }
-        let tried = Tried {
+        let tried = Trials {
             baseline: *baseline,
             none,
             trials: tried.into_iter().flatten().collect(),
@@ -234,7 +234,7 @@ impl Trying<'_> {
     }
 
     /// In turns with the plain kernel. `measure` is the number of plans, if times can be predicted; `None` means all.
-    pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Tried> {
+    pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Trials> {
         let legal: Vec<usize> = (0..pairs.len()).filter(|&index| pairs[index].1.is_ok()).collect();
         let few = measure.filter(|&few| few < legal.len());
         let mut proposals = few.and_then(|_| self.predicted(pairs, &legal));
@@ -291,7 +291,7 @@ impl Trying<'_> {
             }
         };
         let note = proposals.map(|_| format!("{measured} of {} plans were measured: {chosen}.", legal.len()));
-        Ok(Tried {
+        Ok(Trials {
             baseline,
             none,
             trials: tried.into_iter().flatten().collect(),

@@ -92,10 +92,6 @@ pub fn lower_for_any_launch(
 
 /// Lowers a verified kernel.
 pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
-    let unrolled = match target.rules.loops_unrolled {
-        true => unrolled::unrolled_loops(kernel),
-        false => Vec::new(),
-    };
     let mut kernel = kernel.clone();
     super::hints::expand(&mut kernel, &target.prefetches());
     super::library::expand(&mut kernel);
@@ -103,7 +99,10 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     if !target.has_tables {
         super::tables::expand(&mut kernel);
     }
-    let kernel = unrolled::unroll(crate::cleanup::clean(&kernel), &unrolled);
+    let mut kernel = crate::cleanup::clean(&kernel);
+    if target.rules.loops_unrolled {
+        kernel = unrolled::unroll(kernel);
+    }
     let facts = facts::Facts::of(&kernel, *target);
     let select::Selected {
         pointers,

@@ -69,6 +69,11 @@ fn split<'b, 't>(body: &'b Body<'t>) -> Result<Vec<Block<'b, 't>>> {
 /// While blocks are cut, a jump to a label is a number beyond this one.
 const LABELS: usize = 1 << 40;
 
+/// ptxas 13.0 unrolls loops of one block that have so many instructions at most, and no loop of `corpus/` that has more (48 in
+/// `embedding_bag`). Said here, where they can be counted: written again, a loop may be shorter, and ptxas would unroll it
+/// (`embedding_bag` took 12 % longer on an H200).
+const UNROLLED_AT_MOST: usize = 45;
+
 struct Splitter<'b, 't> {
     body: &'b Body<'t>,
     blocks: Vec<Block<'b, 't>>,
@@ -205,8 +210,10 @@ impl<'b, 't> Splitter<'b, 't> {
             Some(label) => self.block_of_label[label].unwrap_or(LABELS),
             None => to,
         };
-        for block in &mut self.blocks {
+        for (own, block) in self.blocks.iter_mut().enumerate() {
             block.end = block.end.map(resolved);
+            let is_long = block.instructions.len() >= UNROLLED_AT_MOST;
+            block.keeps_loop |= is_long && block.end.targets().any(|to| to == own);
             if block.end.targets().any(|to| to >= LABELS) {
                 return Err(
                     Error::input("a jump to a label that is nowhere").at(format!("line {}", block.line))

@@ -30,7 +30,7 @@ pub struct Target {
     /// 32-bit registers of a work-item that the compiler uses freely to save time: more would leave fewer resident work-groups
     /// than the launch can use.
     pub comfortable_registers: u32,
-    /// The compiler does with up to so many registers fewer than are counted here.
+    /// Registers of the estimate that the compiler can save by a better order.
     pub uncounted_registers: u32,
     /// Registers that leave room for as many work-groups as the launch can use: the compiler keeps to them if it can.
     pub kept_registers: u32,
@@ -52,11 +52,11 @@ pub const INSTRUCTION_BYTES: u32 = 16;
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;
 
-/// ptxas does with so many registers fewer than are counted here: it takes 255 for `option-pricing` with rings in registers, and
-/// 288 are counted.
+/// ptxas saves up to this many registers of the estimate by a better order: `option-pricing` with rings in registers has an
+/// estimate of 288, and ptxas uses 255.
 const UNCOUNTED: u32 = 32;
-/// In a module that serves any launch it does with one in so many fewer: it takes 32 for the column sums of `corpus/` that it
-/// unrolls, and 36 are counted.
+/// In a module that serves any launch ptxas saves one eighth of them: unrolled column sums of `corpus/` have an estimate of 36,
+/// and ptxas uses 32.
 const ONE_UNCOUNTED_IN: u32 = 8;
 
 /// 32-bit registers that ptxas takes besides those for the kernel's values: the stack pointer, and losses to the alignment of

@@ -162,7 +162,7 @@ struct Fuser<'k> {
     loops: u32,
     /// Products and sums that the assembler may fuse or not, depending on the surrounding code.
     left: HashSet<Value>,
-    /// Products and sums of which it always fuses the same ones.
+    /// Products and sums that the assembler fuses in the same way in any surrounding code.
     alike: HashSet<Value>,
 }
 

@@ -188,8 +188,8 @@ impl Survey {
         Some(survey)
     }
 
-    /// How many work-groups, from the first on, have their requests noted: all of them if they take at most [`MOST`] steps,
-    /// else as many as take that. The `resident` work-groups fill the caches together and are noted whole if they take at most
+    /// How many work-groups, from the first on, have their requests noted: all if they take at most [`MOST`] steps together,
+    /// otherwise the first ones up to that limit. The `resident` work-groups fill the caches together and are noted whole if they take at most
     /// [`FEW_TIMES`] that many steps.
     fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;

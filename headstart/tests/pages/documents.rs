@@ -243,6 +243,9 @@ fn gather_s_page_and_picture_are_of_one_run() {
         "{} takes {advised_ns} ns, the best plan {best_ns} ns",
         advice["plan"]
     );
+    let choices = advice["choices"].as_array().expect("choices");
+    let chosen = choices.iter().find(|choice| choice["chosen"] == true);
+    assert_eq!(chosen.expect("a choice")["time_ns"].as_f64(), Some(advised_ns));
     assert_eq!(advice["time_ns"], made["report"]["baseline_ns"]);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = |sentence: &str| {
@@ -256,7 +259,7 @@ fn gather_s_page_and_picture_are_of_one_run() {
     for step in advice["steps"].as_array().expect("steps") {
         said(step["finding"].as_str().expect("a finding"));
     }
-    for choice in advice["choices"].as_array().expect("choices") {
+    for choice in choices {
         let number = |name: &str| choice[name].as_f64().expect("a number");
         said(&format!(
             "{} {} {}",

@@ -170,9 +170,12 @@ impl Target {
     }
 
     /// The same for a module that does not say how many work-groups a core is to hold. The compiler leaves room for as many
-    /// work-groups of `group` work-items as a core can hold.
+    /// work-groups of `group` work-items as a core can hold. Intel's threads have their registers in any case.
     #[must_use]
     pub(crate) fn for_any_launch(self, model: &DeviceModel, group: u32) -> Target {
+        if !matches!(model.registers, Registers::Pooled(_)) {
+            return self;
+        }
         let most = *model.core.sub_groups * self.sub_group / group.max(1);
         let target = self.for_groups(model, most.max(1), group);
         Target {

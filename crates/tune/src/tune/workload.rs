@@ -241,9 +241,8 @@ impl Workload {
     /// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
     /// more registers than it would otherwise dare to.
     pub fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
-        let groups: u64 = self.groups.iter().map(|&groups| u64::from(groups)).product();
         let items: u64 = self.group.iter().map(|&items| u64::from(items)).product();
-        let resident = groups.div_ceil(u64::from(cores.max(1)));
+        let resident = self.groups_of_core(cores);
         let registers = u64::from(registers_per_core) / (resident * items).max(1);
         u32::try_from(resident)
             .ok()
@@ -254,13 +253,22 @@ impl Workload {
     pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> MachineProgram {
         let items = self.group.iter().product();
         let target = machine::Target::of(model, kernel.sub_group_size.unwrap_or(*model.core.sub_group_size));
-        if self.original.is_some() {
+        if self.serves_any_launch() {
             return machine::lower_for_any_launch(kernel, &target, model, items);
         }
+        let groups = u32::try_from(self.groups_of_core(*model.core.count)).unwrap_or(u32::MAX);
+        machine::lower_for_groups(kernel, &target, model, groups, items)
+    }
+
+    /// Whether its kernel and its plans stand in a module that serves any launch: the user's own PTX.
+    pub(crate) fn serves_any_launch(&self) -> bool {
+        self.original.is_some()
+    }
+
+    /// The work-groups that the launch leaves to the busiest of so many cores.
+    fn groups_of_core(&self, cores: u32) -> u64 {
         let groups: u64 = self.groups.iter().map(|&groups| u64::from(groups)).product();
-        let of_core = groups.div_ceil(u64::from((*model.core.count).max(1)));
-        let of_core = u32::try_from(of_core).unwrap_or(u32::MAX);
-        machine::lower_for_groups(kernel, &target, model, of_core, items)
+        groups.div_ceil(u64::from(cores.max(1)))
     }
 
     /// A kernel's outputs with these parameters, on the simulator's functional engine without its checks, as on a device with

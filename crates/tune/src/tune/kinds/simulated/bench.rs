@@ -71,9 +71,11 @@ impl SimulatedBench {
         &self.model
     }
 
-    /// The timer of a workload's kernels: plans for a kernel of a module stand in that module.
+    /// The timer of a workload's kernels.
     fn timer_of(&self, workload: &Workload) -> Timer {
-        self.timer.clone().serving_any_launch(workload.original.is_some())
+        self.timer
+            .clone()
+            .serving_any_launch(workload.serves_any_launch())
     }
 
     fn prepared(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Launch, Code)> {

@@ -101,8 +101,18 @@ fn a_module_says_the_seed_that_it_was_checked_with() {
     // A search says it in the module that it writes.
     let output = folder.path().join("better.ptx").to_string_lossy().into_owned();
     done(&[
-        "tune", &kernel, "--launch", &launch, "--device", "sim:h200", "--plans", "unroll:8", "--seed", "11",
-        "-o", &output,
+        "tune",
+        &kernel,
+        "--launch",
+        &launch,
+        "--device",
+        "sim:h200",
+        "--plans",
+        "param_1=batched-registers:4,param_0=batched-registers:4",
+        "--seed",
+        "11",
+        "-o",
+        &output,
     ]);
     let better = fs::read_to_string(&output).expect("a module");
     assert!(better.contains("(seed 11)"), "{}", &better[..600]);

@@ -147,7 +147,8 @@ pub fn parse(text: &str, place: &str, overrides: &[String]) -> Result<DeviceMode
     let mut table: toml::Table = text.parse().map_err(located)?;
     change(&mut table, overrides)?;
     let blame = |what: String| Error::usage(what).at(format!("--model {}", overrides.join(" --model ")));
-    let mut model: DeviceModel = table.try_into().map_err(|error: toml::de::Error| {
+    // Written and read again: a second deserializer would double the time that this crate takes to build.
+    let mut model: DeviceModel = toml::from_str(&table.to_string()).map_err(|error| {
         let (what, accepted) = split(error.message());
         let error = blame(what);
         match accepted {

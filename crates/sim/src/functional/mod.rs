@@ -84,7 +84,7 @@ pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::Piece;
-pub(crate) use needed::{Flow, Need, Needed};
+pub(crate) use needed::{Flow, Need, Needed, choices};
 pub use options::{Mode, Options, PrefetchBounds};
 pub(crate) use quads::QUAD_BYTES;
 #[doc(hidden)]

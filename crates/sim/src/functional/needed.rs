@@ -2,6 +2,14 @@
 //!
 //! These are addresses, conditions, awaited tokens, and the values from which they are computed, through memory too. The rest
 //! of a kernel's computation, most of its arithmetic, need not be carried out by those who time a kernel or count its accesses.
+//!
+//! A [choice] is the exception among the branches: `if sum > 0 { 1 / sum } else { 0 }` behind a loop would make all that the
+//! loop computes needed, and decides no more than which few instructions a work-item runs once. Its condition is needed only if
+//! a result is; otherwise the first region is taken.
+//!
+//! [choice]: choices
+
+use std::collections::HashMap;
 
 use cranelift_entity::SecondaryMap;
 
@@ -42,12 +50,26 @@ impl<'k> Flow<'k> {
             moves: Vec::new(),
             decides: Vec::new(),
         };
-        flow.region(&kernel.body, &mut Vec::new());
+        let choices = choices(kernel);
+        flow.region(&kernel.body, &choices, &mut Vec::new());
         flow
     }
 
+    /// A branch on this value, in a kernel with these choices.
+    pub(crate) fn branch(&mut self, cond: Value, choices: &Choices) {
+        match choices.get(&cond) {
+            Some(results) => self.moves.extend(results.iter().map(|&result| (result, cond))),
+            None => self.decides.push(cond),
+        }
+    }
+
     /// Within `scopes`: their labels, with the values that a break gives, and those that a continue does.
-    fn region(&mut self, region: &'k Region, scopes: &mut Vec<(Label, &'k [Value], &'k [Value])>) {
+    fn region(
+        &mut self,
+        region: &'k Region,
+        choices: &Choices,
+        scopes: &mut Vec<(Label, &'k [Value], &'k [Value])>,
+    ) {
         for op in &region.ops {
             let (label, params, bodies) = match &op.kind {
                 OpKind::Block { label, body } => (*label, &[][..], [Some(body), None]),
@@ -67,7 +89,7 @@ impl<'k> Flow<'k> {
                     then,
                     otherwise,
                 } => {
-                    self.decides.push(*cond);
+                    self.branch(*cond, choices);
                     (*label, &[][..], [Some(then), Some(otherwise)])
                 }
                 OpKind::Break(label, values) => {
@@ -88,7 +110,7 @@ impl<'k> Flow<'k> {
             };
             scopes.push((label, &op.results, params));
             for body in bodies.into_iter().flatten() {
-                self.region(body, scopes);
+                self.region(body, choices, scopes);
             }
             scopes.pop();
         }
@@ -97,6 +119,56 @@ impl<'k> Flow<'k> {
     fn moves(&mut self, to: &[Value], from: &[Value]) {
         self.moves.extend(to.iter().copied().zip(from.iter().copied()));
     }
+}
+
+/// The conditions of a kernel's choices, and what each one's branches result in.
+pub(crate) type Choices = HashMap<Value, Vec<Value>>;
+
+/// The conditions on which a kernel branches only outside of all loops, and only to compute: no region has an access, a loop,
+/// a way out of the branch or another effect.
+pub(crate) fn choices(kernel: &Kernel) -> Choices {
+    let mut choices = Choices::new();
+    let mut decisive = Vec::new();
+    find_choices(&kernel.body, false, &mut choices, &mut decisive);
+    for cond in decisive {
+        choices.remove(&cond);
+    }
+    choices
+}
+
+fn find_choices(region: &Region, in_loop: bool, choices: &mut Choices, decisive: &mut Vec<Value>) {
+    for op in &region.ops {
+        if let OpKind::If {
+            label,
+            cond,
+            then,
+            otherwise,
+        } = &op.kind
+        {
+            match !in_loop && computes(then, *label) && computes(otherwise, *label) {
+                true => choices.entry(*cond).or_default().extend(&op.results),
+                false => decisive.push(*cond),
+            }
+        }
+        let in_loop = in_loop || matches!(op.kind, OpKind::Loop { .. });
+        for inner in op.kind.regions() {
+            find_choices(inner, in_loop, choices, decisive);
+        }
+    }
+}
+
+/// Whether a region of the branch with this label has no effect but its results.
+fn computes(region: &Region, label: Label) -> bool {
+    region.ops.iter().all(|op| match &op.kind {
+        OpKind::If {
+            label: inner,
+            then,
+            otherwise,
+            ..
+        } => computes(then, *inner) && computes(otherwise, *inner),
+        OpKind::Break(to, _) => *to == label,
+        kind => kind.is_pure(),
+    })
 }
 
 /// The needed values, and whether writes to memory are needed.
@@ -442,5 +514,60 @@ mod tests {
             %many = load i32 %word, @many",
         );
         assert_eq!(need_of(&needs, "mbarrier"), Need::All);
+    }
+
+    /// A branch that only chooses between values makes its condition needed where they are needed, and only there.
+    #[test]
+    fn a_choice_is_needed_for_what_is_chosen() {
+        let choice = |then: &str, store: &str| {
+            needs(&format!(
+                "store %word, %given
+                barrier
+                %many = load i32 %word, @many
+                %half = truncate %given to i16
+                %small = lt.s %half, 4:i16
+                %first = address %out + %wide * 4
+                %chosen = if %small -> i32 {{ {then} }} else {{ yield 2:i32 }}
+                %index = extend.u %chosen to i64
+                %there = address %out + %index * 4
+                {store}"
+            ))
+        };
+        let of_condition = |needs: &[(String, Need)]| need_of(needs, "truncate");
+        assert_eq!(
+            of_condition(&choice("yield 1:i32", "store %first, %chosen")),
+            Need::Nothing
+        );
+        assert_eq!(
+            of_condition(&choice("yield 1:i32", "store %there, %given")),
+            Need::All
+        );
+        let stores = choice("store %first, %given yield 1:i32", "store %first, %chosen");
+        assert_eq!(of_condition(&stores), Need::All);
+        let returns = choice("return", "store %first, %chosen");
+        assert_eq!(of_condition(&returns), Need::All);
+    }
+
+    /// In a loop it decides how long each iteration takes.
+    #[test]
+    fn a_choice_in_a_loop_is_always_needed() {
+        let needs = needs(
+            "store %word, %given
+            barrier
+            %many = load i32 %word, @many
+            %sum = loop (%i = 0:i32, %s = 0:i32) -> i32 {
+              %half = truncate %s to i16
+              %small = lt.s %half, 4:i16
+              %more = if %small -> i32 { yield 1:i32 } else { yield 2:i32 }
+              %s.2 = add %s, %more
+              %i.2 = add %i, 1:i32
+              %full = le.s %many, %i.2
+              if %full { break %s.2 }
+              continue %i.2, %s.2
+            }
+            %first = address %out + %wide * 4
+            store %first, %sum",
+        );
+        assert_eq!(need_of(&needs, "truncate"), Need::All);
     }
 }

@@ -107,7 +107,8 @@ impl Tape {
     }
 
     /// The same, but only for the way that it takes and the addresses that it accesses: of operations whose results these do
-    /// not depend on, the steps are counted.
+    /// not depend on, the steps are counted, and of a choice that is not needed those of its first region
+    /// ([`needed`](super::needed)).
     pub fn of_addresses(kernel: &Kernel) -> Tape {
         Tape::with(kernel, Some(&Needed::of(&Flow::of(kernel))))
     }
@@ -251,6 +252,9 @@ impl<'k> Writer<'k> {
                     place: op.place,
                 });
             }
+            OpKind::If { cond, then, .. } if self.needed.is_some_and(|needed| !needed.has(*cond)) => {
+                self.skip_branch(then);
+            }
             OpKind::If {
                 label,
                 cond,
@@ -338,6 +342,19 @@ impl<'k> Writer<'k> {
             Some(TapeStep::Skip(count)) => *count += 1,
             _ => self.steps.push(TapeStep::Skip(1)),
         }
+    }
+
+    /// Counts the steps of a branch that goes into its first region, which only computes.
+    fn skip_branch(&mut self, then: &Region) {
+        for op in &then.ops {
+            match &op.kind {
+                OpKind::If { then, .. } => self.skip_branch(then),
+                _ => self.skip(),
+            }
+        }
+        // `If` and `End`.
+        self.skip();
+        self.skip();
     }
 
     /// Writes a step at which lanes may wait while others go on.

@@ -7,7 +7,7 @@ use super::cost::{Costs, Pipe};
 use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
-use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot};
+use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
 use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::{Error, Result};
@@ -26,9 +26,10 @@ fn flow(program: &MachineProgram) -> Flow<'_> {
             InstructionStep::Assign(pairs) => flow.moves.extend_from_slice(pairs),
         }
     }
+    let choices = choices(&program.kernel);
     for instruction in &program.instructions {
         if let Control::If { cond, .. } = instruction.control {
-            flow.decides.push(cond);
+            flow.branch(cond, &choices);
         }
         flow.decides.extend(instruction.guard.map(|guard| guard.value));
     }
@@ -229,7 +230,9 @@ impl Code {
             arrives.push(cost.arrives);
             instructions.push(Coded {
                 action,
-                control: control(instruction.control, &mut slots),
+                control: control(instruction.control, &mut slots, |cond| {
+                    with_results || needed.has(cond)
+                }),
                 pipe: cost.pipe,
                 interval: cost.interval,
                 reading: f64::from(instruction.operands.words) * word_time,
@@ -361,7 +364,11 @@ impl Slots<'_> {
             return Slot(slot.as_u32());
         }
         // A value without a slot is never computed; it reads as zero.
-        let bits = constant.unwrap_or(0);
+        self.of_bits(constant.unwrap_or(0))
+    }
+
+    /// The slot of a constant.
+    fn of_bits(&mut self, bits: u64) -> Slot {
         if let Some(&(slot, _)) = self.constants.iter().find(|&&(_, known)| known == bits) {
             return slot;
         }
@@ -382,14 +389,18 @@ fn registers(list: impl Iterator<Item = u32>) -> ([u16; RegisterList::CAPACITY],
     (registers, count)
 }
 
-fn control(control: Control, slots: &mut Slots) -> CodedControl {
+/// A branch whose condition is not known goes into its first region.
+fn control(control: Control, slots: &mut Slots, is_known: impl Fn(Value) -> bool) -> CodedControl {
     match control {
         Control::Next => CodedControl::Next,
         Control::Block { end, .. } | Control::Loop { end, .. } => CodedControl::Open { end },
         Control::If {
             cond, otherwise, end, ..
         } => CodedControl::If {
-            cond: slots.of(cond),
+            cond: match is_known(cond) {
+                true => slots.of(cond),
+                false => slots.of_bits(1),
+            },
             otherwise,
             end,
         },

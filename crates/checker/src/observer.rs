@@ -82,15 +82,10 @@ impl TermObserver {
     }
 
     /// The result of an operation: known if its operands are, else made of them.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an operation with its operands and where it runs"
-    )]
     fn compute(
         &mut self,
         what: Operation,
-        to: Slot,
-        operands: &[Slot],
+        (to, operands): (Slot, &[Slot]),
         registers: &Registers,
         mask: Mask,
         sub_group: &SubGroup,
@@ -187,7 +182,7 @@ impl TermObserver {
     fn follow(&mut self, op: &LaneOp, registers: &Registers, mask: Mask, sub_group: &SubGroup) {
         let mut compute = |what: Operation, to: Slot, operands: &[Slot]| {
             let what = what.ruled(op.rule);
-            self.compute(what, to, operands, registers, mask, sub_group, op.place);
+            self.compute(what, (to, operands), registers, mask, sub_group, op.place);
         };
         match op.kind {
             LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } | LaneOpKind::Join { to, .. } => {

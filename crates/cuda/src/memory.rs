@@ -204,16 +204,11 @@ impl Buffer {
     /// Copies bytes from another buffer, or from other bytes of this one, in a lane's order; then records `end`, and waits
     /// for it at most this long. Both buffers are borrowed until then; beyond the limit the driver waits when one is given
     /// back.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "two ranges, and the lane with the event behind it"
-    )]
     pub fn copy_on(
         &self,
         lane: &Lane,
         offset: usize,
-        from: &Buffer,
-        from_offset: usize,
+        (from, from_offset): (&Buffer, usize),
         length: usize,
         end: &mut Event,
         limit: Duration,

@@ -110,8 +110,7 @@ impl Serving {
                 target.0.copy_on(
                     &self.lane,
                     to_offset as usize,
-                    &source.0,
-                    from_offset as usize,
+                    (&source.0, from_offset as usize),
                     length as usize,
                     &mut end,
                     self.limit,

@@ -69,26 +69,22 @@ pub(super) fn passes(
     let (Relation::Less { signed, or_equal } | Relation::Greater { signed, or_equal }) = exit.relation else {
         return Err(Error::bug("a counting test without relation"));
     };
+    let shrinking = matches!(exit.relation, Relation::Greater { .. });
+    let test = OrderTest {
+        definitions,
+        exit,
+        signed,
+        or_equal,
+        shrinking,
+    };
     // Where the first step may wrap, the value that the loop itself tests is counted from: from there on nothing wraps.
     let (counter, steps, first) = match exit.steps_ahead > 0 && !exit.first_step_fits {
         true => (next(b, counter, step)?, steps - exit.steps_ahead, 0),
         false => (counter, steps, exit.steps_ahead),
     };
     if let (Step::Value { value, scale }, true) = (step, ty.is_integer() && ty != Type::I64) {
-        return Ok(passes_wide(
-            b,
-            limits,
-            definitions,
-            exit,
-            (value, scale),
-            counter,
-            steps,
-            first,
-            signed,
-            or_equal,
-        ));
+        return Ok(test.passes_wide(b, limits, (value, scale), counter, steps, first));
     }
-    let shrinking = matches!(exit.relation, Relation::Greater { .. });
     let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
     if steps == 0 {
         let bound = as_integer(b, exit.bound);
@@ -104,13 +100,11 @@ pub(super) fn passes(
         Some(&limit) => limit,
         None => {
             let mut failed = None;
-            let region = b.region(|b| {
-                match limit_of(b, definitions, exit, step, ty, steps, signed, or_equal, shrinking) {
-                    Ok(limit) => {
-                        limits.made.insert(steps, limit);
-                    }
-                    Err(error) => failed = Some(error),
+            let region = b.region(|b| match test.limit(b, step, ty, steps) {
+                Ok(limit) => {
+                    limits.made.insert(steps, limit);
                 }
+                Err(error) => failed = Some(error),
             });
             if let Some(error) = failed {
                 return Err(error);
@@ -149,111 +143,123 @@ fn times(b: &mut Builder<'_>, value: Value, count: i64) -> Value {
     b.mul(value, count)
 }
 
-/// The same for a narrow counter with a run-time step: in 64 bits nothing wraps, whatever the step. A negative step leads away
-/// from the bound: then the first of the tests decides, not the last; it is `first` steps ahead.
-#[allow(clippy::too_many_arguments)]
-fn passes_wide(
-    b: &mut Builder<'_>,
-    limits: &mut Limits,
-    definitions: &Definitions,
-    exit: &CountedExit,
-    (step, scale): (Value, i64),
-    counter: Value,
-    steps: i64,
-    first: i64,
+/// A counting test by order: `counter < bound` and the like.
+struct OrderTest<'t> {
+    definitions: &'t Definitions,
+    exit: &'t CountedExit,
     signed: bool,
+    /// Whether the bound itself passes.
     or_equal: bool,
-) -> Value {
-    let extend = if signed {
-        ConvertOp::ExtendS
-    } else {
-        ConvertOp::ExtendU
-    };
-    let limit = match limits.made.get(&steps) {
-        Some(&limit) => limit,
-        None => {
-            let mut limit = exit.bound;
-            let most = range(b.kernel, definitions, step).max;
-            let may_shrink = signed && most > b.kernel.ty(step).mask() >> 1;
-            let region = b.region(|b| {
-                let bound = b.convert(extend, Type::I64, exit.bound);
-                let step = b.convert(extend, Type::I64, step);
-                let step = times(b, step, scale);
-                let steps = b.i64(steps);
-                let mut distance = b.mul(step, steps);
-                if may_shrink {
-                    let first = b.i64(first);
-                    let first = b.mul(step, first);
-                    distance = b.binary(BinaryOp::MaxS, first, distance);
-                }
-                limit = b.sub(bound, distance);
-            });
-            limits.ops.extend(region.ops);
-            limits.made.insert(steps, limit);
-            limit
-        }
-    };
-    let counter = b.convert(extend, Type::I64, counter);
-    b.compare(
-        if or_equal { CompareOp::LeS } else { CompareOp::LtS },
-        counter,
-        limit,
-    )
+    /// Whether the counter goes down.
+    shrinking: bool,
 }
 
-/// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.
-#[allow(clippy::too_many_arguments)]
-fn limit_of(
-    b: &mut Builder<'_>,
-    definitions: &Definitions,
-    exit: &CountedExit,
-    step: Step,
-    ty: Type,
-    steps: i64,
-    signed: bool,
-    or_equal: bool,
-    shrinking: bool,
-) -> Result<Value> {
-    let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
-    let too_far = || Error::usage("so many iterations ahead its counter would pass its type's limit");
-    let one = b.constant(ty, 1);
-    let distance = match step {
-        Step::Constant(step) => {
-            let distance = u128::from(step.unsigned_abs()) * steps.unsigned_abs() as u128;
-            let distance = u64::try_from(distance)
-                .ok()
-                .filter(|&distance| distance <= greatest);
-            b.constant(ty, distance.ok_or_else(too_far)?)
-        }
-        Step::Value { value, scale } => {
-            let largest = range(b.kernel, definitions, value).max;
-            let steps = (steps as u64).checked_mul(scale as u64).ok_or_else(too_far)?;
-            largest
-                .checked_mul(steps)
-                .filter(|&largest| largest <= greatest)
-                .ok_or_else(too_far)?;
-            let steps = b.constant(ty, steps);
-            b.mul(value, steps)
-        }
-        _ => return Err(Error::bug("a counting test without step")),
-    };
-    let distance = if or_equal { b.sub(distance, one) } else { distance };
-    let bound = match b.kernel.ty(exit.bound).is_pointer() {
-        true => b.convert(ConvertOp::Bits, Type::I64, exit.bound),
-        false => exit.bound,
-    };
-    let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
-    Ok(if shrinking {
-        let most = b.constant(ty, greatest);
-        let room = b.sub(most, distance);
-        let passed = b.compare(below, room, bound);
-        let moved = b.add(bound, distance);
-        b.select(passed, most, moved)
-    } else {
-        let least = b.constant(ty, if signed { greatest + 1 } else { 0 });
-        let room = b.add(least, distance);
-        let passed = b.compare(below, bound, room);
-        let moved = b.sub(bound, distance);
-        b.select(passed, least, moved)
-    })
+impl OrderTest<'_> {
+    /// The same for a narrow counter with a run-time step: in 64 bits nothing wraps, whatever the step. A negative step leads away
+    /// from the bound: then the first of the tests decides, not the last; it is `first` steps ahead.
+    fn passes_wide(
+        &self,
+        b: &mut Builder<'_>,
+        limits: &mut Limits,
+        (step, scale): (Value, i64),
+        counter: Value,
+        steps: i64,
+        first: i64,
+    ) -> Value {
+        let OrderTest {
+            definitions,
+            exit,
+            signed,
+            or_equal,
+            ..
+        } = *self;
+        let extend = if signed {
+            ConvertOp::ExtendS
+        } else {
+            ConvertOp::ExtendU
+        };
+        let limit = match limits.made.get(&steps) {
+            Some(&limit) => limit,
+            None => {
+                let mut limit = exit.bound;
+                let most = range(b.kernel, definitions, step).max;
+                let may_shrink = signed && most > b.kernel.ty(step).mask() >> 1;
+                let region = b.region(|b| {
+                    let bound = b.convert(extend, Type::I64, exit.bound);
+                    let step = b.convert(extend, Type::I64, step);
+                    let step = times(b, step, scale);
+                    let steps = b.i64(steps);
+                    let mut distance = b.mul(step, steps);
+                    if may_shrink {
+                        let first = b.i64(first);
+                        let first = b.mul(step, first);
+                        distance = b.binary(BinaryOp::MaxS, first, distance);
+                    }
+                    limit = b.sub(bound, distance);
+                });
+                limits.ops.extend(region.ops);
+                limits.made.insert(steps, limit);
+                limit
+            }
+        };
+        let counter = b.convert(extend, Type::I64, counter);
+        b.compare(
+            if or_equal { CompareOp::LeS } else { CompareOp::LtS },
+            counter,
+            limit,
+        )
+    }
+
+    /// The bound moved back by `steps` steps (one less if the bound itself still passes), saturating.
+    fn limit(&self, b: &mut Builder<'_>, step: Step, ty: Type, steps: i64) -> Result<Value> {
+        let OrderTest {
+            definitions,
+            exit,
+            signed,
+            or_equal,
+            shrinking,
+        } = *self;
+        let greatest = if signed { ty.mask() >> 1 } else { ty.mask() };
+        let too_far = || Error::usage("so many iterations ahead its counter would pass its type's limit");
+        let one = b.constant(ty, 1);
+        let distance = match step {
+            Step::Constant(step) => {
+                let distance = u128::from(step.unsigned_abs()) * steps.unsigned_abs() as u128;
+                let distance = u64::try_from(distance)
+                    .ok()
+                    .filter(|&distance| distance <= greatest);
+                b.constant(ty, distance.ok_or_else(too_far)?)
+            }
+            Step::Value { value, scale } => {
+                let largest = range(b.kernel, definitions, value).max;
+                let steps = (steps as u64).checked_mul(scale as u64).ok_or_else(too_far)?;
+                largest
+                    .checked_mul(steps)
+                    .filter(|&largest| largest <= greatest)
+                    .ok_or_else(too_far)?;
+                let steps = b.constant(ty, steps);
+                b.mul(value, steps)
+            }
+            _ => return Err(Error::bug("a counting test without step")),
+        };
+        let distance = if or_equal { b.sub(distance, one) } else { distance };
+        let bound = match b.kernel.ty(exit.bound).is_pointer() {
+            true => b.convert(ConvertOp::Bits, Type::I64, exit.bound),
+            false => exit.bound,
+        };
+        let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
+        Ok(if shrinking {
+            let most = b.constant(ty, greatest);
+            let room = b.sub(most, distance);
+            let passed = b.compare(below, room, bound);
+            let moved = b.add(bound, distance);
+            b.select(passed, most, moved)
+        } else {
+            let least = b.constant(ty, if signed { greatest + 1 } else { 0 });
+            let room = b.add(least, distance);
+            let passed = b.compare(below, bound, room);
+            let moved = b.sub(bound, distance);
+            b.select(passed, least, moved)
+        })
+    }
 }

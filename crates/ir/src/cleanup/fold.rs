@@ -192,14 +192,7 @@ impl Folder {
             OpKind::Select(cond, a, c) => b.select(cond, a, c),
             OpKind::Convert(kind, a) => b.convert(kind, ty, a),
             OpKind::Ruled(rule, ref plain) => b.ruled(rule, (**plain).clone(), ty),
-            OpKind::Address {
-                base,
-                index,
-                scale,
-                offset,
-            } => {
-                return self.address(kernel, op, base, index, scale, offset, out);
-            }
+            OpKind::Address { .. } => return self.address(kernel, op, out),
             _ => return None,
         };
         // An operation of its own means that nothing simpler was found.
@@ -245,18 +238,16 @@ impl Folder {
     }
 
     /// `(p + 8) + 16` is `p + 24`; an index `i + 1` of 4-byte elements is `i` and 4 bytes.
-    #[allow(clippy::too_many_arguments)]
-    fn address(
-        &mut self,
-        kernel: &mut Kernel,
-        op: &Op,
-        base: Value,
-        index: Value,
-        scale: u32,
-        offset: i64,
-        out: &mut Vec<Op>,
-    ) -> Option<Value> {
-        let (mut index, mut offset) = (index, offset);
+    fn address(&mut self, kernel: &mut Kernel, op: &Op, out: &mut Vec<Op>) -> Option<Value> {
+        let OpKind::Address {
+            base,
+            mut index,
+            scale,
+            mut offset,
+        } = op.kind
+        else {
+            return None;
+        };
         if let Some(sum) = self.sums.get(&index) {
             index = sum.of;
             offset = offset.wrapping_add(sum.plus.wrapping_mul(u64::from(scale)) as i64);

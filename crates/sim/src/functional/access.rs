@@ -2,32 +2,43 @@
 
 use super::address;
 use super::buffer::little_endian;
-use super::fault::Access;
+use super::fault::{Access, AccessOf};
 use super::lane_op::SlotList;
 use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use super::state::LaunchState;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::{Runners, WorkGroup};
 use super::written::Written;
 use crate::Result;
 use crate::ir::{Place, Space, Type};
 
+/// The memory that a load or store accesses, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessedMemory {
+    pub access: Access,
+    /// The type of each element.
+    pub ty: Type,
+    pub space: Space,
+    /// The slot of the pointer to the first element.
+    pub ptr: Slot,
+}
+
 impl WorkGroup<'_> {
     /// Reads consecutive values on the lanes of `mask`.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an operation's fields, and where it runs"
-    )]
     pub(super) fn load(
         &mut self,
         to: &SlotList,
-        ty: Type,
-        space: Space,
-        ptr: Slot,
-        access: Access,
+        AccessedMemory {
+            access,
+            ty,
+            space,
+            ptr,
+        }: AccessedMemory,
         registers: &mut Registers,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
+        Runners {
+            sub_group,
+            mask,
+            place,
+        }: Runners<'_>,
     ) -> Result<()> {
         let addresses = *registers.get(ptr);
         if space == Space::Global && self.load_together(to, ty, &addresses, registers, mask) {
@@ -46,21 +57,21 @@ impl WorkGroup<'_> {
     }
 
     /// Writes consecutive values on the lanes of `mask`, the lowest lane first.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an operation's fields, and where it runs"
-    )]
     pub(super) fn store(
         &mut self,
         values: &SlotList,
-        ty: Type,
-        space: Space,
-        ptr: Slot,
-        access: Access,
+        AccessedMemory {
+            access,
+            ty,
+            space,
+            ptr,
+        }: AccessedMemory,
         registers: &Registers,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
+        Runners {
+            sub_group,
+            mask,
+            place,
+        }: Runners<'_>,
     ) -> Result<()> {
         let addresses = registers.get(ptr);
         let size = ty.bytes();
@@ -183,7 +194,8 @@ impl WorkGroup<'_> {
                     traffic.loaded_bytes += u64::from(size);
                 }
                 if self.checks.is_some() {
-                    self.check_global(access, buffer, offset, size, item, place, written)?;
+                    let own = AccessOf { access, item, place };
+                    self.check_global(own, buffer, offset, size, written)?;
                 }
                 Ok(offset)
             }
@@ -199,11 +211,10 @@ impl WorkGroup<'_> {
                     return Err(self.misaligned(access, at.space, at.address, size, item, place));
                 }
                 if self.checks.is_some() {
+                    let own = AccessOf { access, item, place };
                     match at.space {
-                        Space::Shared => {
-                            self.check_shared(access, at.address, offset, size, item, place, written)?;
-                        }
-                        _ => self.check_private(access, at.address, offset, size, item, place)?,
+                        Space::Shared => self.check_shared(own, at.address, offset, size, written)?,
+                        _ => self.check_private(own, at.address, offset, size)?,
                     }
                 }
                 Ok(offset)

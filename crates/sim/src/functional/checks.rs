@@ -2,16 +2,15 @@
 
 use super::access::cells;
 use super::address;
-use super::fault::{self, Access, Item};
+use super::fault::{self, Access, AccessOf, Item};
 use super::flights::Flights;
 use super::histories::Histories;
-use super::lanes::{Lanes, Mask};
 use super::order::{Locations, Order};
 use super::prefetch::Prefetches;
 use super::sample::bit_of;
 use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::state::meant_by;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::WorkGroup;
 use super::written::{SameBits, Written};
 use crate::ir::{NoWrapOp, Place, Races, Space, Type, Wrap};
 use crate::{Error, Result};
@@ -129,20 +128,15 @@ fn forget_location(locations: &mut Locations, cell: u64, shift: u32, writer: Opt
 }
 
 impl WorkGroup<'_> {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an access, its range, what it writes, a work-item and a place"
-    )]
     pub(super) fn check_global(
         &mut self,
-        access: Access,
+        own: AccessOf,
         buffer: usize,
         offset: u64,
         size: u32,
-        item: u32,
-        place: Place,
         written: Option<&Written>,
     ) -> Result<()> {
+        let AccessOf { access, item, place } = own;
         let state = self.state;
         let bound = &state.buffers[buffer];
         let writes = access.writes();
@@ -159,7 +153,7 @@ impl WorkGroup<'_> {
         };
         let address = address::buffer_address(buffer) + offset;
         let shift = state.cells.global;
-        let own = |checks: &Checks| {
+        let wrote_itself = |checks: &Checks| {
             let Global::Own(cells_of_group) = &checks.global else {
                 return false;
             };
@@ -169,14 +163,14 @@ impl WorkGroup<'_> {
             };
             cells(address, size, shift).all(wrote)
         };
-        if access.reads() && !bound.memory.is_written(offset, size) && !own(checks) {
+        if access.reads() && !bound.memory.is_written(offset, size) && !wrote_itself(checks) {
             return Err(self.uninitialized(access, Space::Global, address, item, place));
         }
         if bound.read_only {
             return Ok(());
         }
         let bit = bit_of(buffer);
-        if access.reads() && checks.looked & bit == 0 && !own(checks) {
+        if access.reads() && checks.looked & bit == 0 && !wrote_itself(checks) {
             checks.looked |= bit;
         }
         let touch = checks.touch(access, item, place);
@@ -269,20 +263,15 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an access, its range, what it writes, a work-item and a place"
-    )]
     pub(super) fn check_shared(
         &mut self,
-        access: Access,
+        own: AccessOf,
         address: u64,
         offset: u64,
         size: u32,
-        item: u32,
-        place: Place,
         written: Option<&Written>,
     ) -> Result<()> {
+        let AccessOf { access, item, place } = own;
         let Some(checks) = &mut self.checks else {
             return Ok(());
         };
@@ -293,7 +282,7 @@ impl WorkGroup<'_> {
         for cell in cells(offset, size, shift) {
             if checks.targets[cell as usize] != 0 {
                 let owner = checks.targets[cell as usize] - 1;
-                return Err(self.in_flight(access, address, offset, size, owner, item, place));
+                return Err(self.in_flight(own, address, offset, size, owner));
             }
             if access.writes() && checks.flights.reads(cell) {
                 return Err(self.read_by_product(access, address, cell, item, place));
@@ -353,12 +342,10 @@ impl WorkGroup<'_> {
 
     pub(super) fn check_private(
         &mut self,
-        access: Access,
+        AccessOf { access, item, place }: AccessOf,
         address: u64,
         offset: u64,
         size: u32,
-        item: u32,
-        place: Place,
     ) -> Result<()> {
         let start = item as usize * self.state.private.bytes() as usize + offset as usize;
         let Some(checks) = &mut self.checks else {
@@ -375,24 +362,17 @@ impl WorkGroup<'_> {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an operation's fields, a work-item and a place"
-    )]
-    pub(super) fn check_no_wrap(
+    /// The error of a work-item whose result does not fit, though the kernel says that it does.
+    #[cold]
+    pub(super) fn wraps(
         &self,
         op: NoWrapOp,
         wrap: Wrap,
         ty: Type,
-        operands: &[Lanes; 2],
-        sub_group: &SubGroup,
-        mask: Mask,
+        operands: [u64; 2],
+        item: u32,
         place: Place,
-    ) -> Result<()> {
-        let broken = super::no_wrap::broken(op, wrap, ty, operands).and(mask);
-        let Some(lane) = broken.lanes().next() else {
-            return Ok(());
-        };
+    ) -> Error {
         let as_signed = wrap == Wrap::NotSigned;
         let number = |bits: u64| match as_signed {
             true => crate::ir::eval::signed(ty, bits).to_string(),
@@ -405,11 +385,11 @@ impl WorkGroup<'_> {
         };
         let what = format!(
             "{} computes {} {sign} {}, which does not fit a{} `{ty}`",
-            self.describe(sub_group.work_item(lane)),
-            number(operands[0][lane]),
-            number(operands[1][lane]),
+            self.describe(item),
+            number(operands[0]),
+            number(operands[1]),
             if as_signed { " signed" } else { "n unsigned" },
         );
-        Err(fault::error(self.state.kernel, place, what))
+        fault::error(self.state.kernel, place, what)
     }
 }

@@ -6,7 +6,7 @@
 use super::fault::Access;
 use super::lane_op::LaneOp;
 use super::lanes::{LANES, Lanes, Mask, Registers};
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
 
@@ -102,16 +102,17 @@ impl WorkGroup<'_> {
     /// # Errors
     /// A number is that of no lane of the largest sub-group; in checking mode, the lane of that number has ended or is
     /// not in the party.
-    #[expect(clippy::too_many_arguments, reason = "a shuffle, who takes part, and where")]
     pub(super) fn shuffle(
         &self,
         op: ShuffleOp,
         value: &Lanes,
         by: &Lanes,
         parties: Option<&[Mask; LANES]>,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
+        Runners {
+            sub_group,
+            mask,
+            place,
+        }: Runners<'_>,
     ) -> Result<Lanes> {
         if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= LANES as u64) {
             return Err(self.shuffled_too_far(sub_group, lane, op, by[lane], place));

@@ -12,6 +12,16 @@ pub(super) struct Item {
     pub local: u32,
 }
 
+/// A memory access of a work-item.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AccessOf {
+    pub access: Access,
+    /// The work-item's number in its work-group.
+    pub item: u32,
+    /// Where the access stands in the kernel.
+    pub place: Place,
+}
+
 /// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {

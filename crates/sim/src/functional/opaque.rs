@@ -9,13 +9,13 @@
 use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{Registers, Slot};
 use super::matrix::group::{WgmmaInstruction, array_of};
 use super::matrix::{Matrix, Piece, Run};
 use super::phases::PhaseStep;
 use super::quads::Quad;
 use super::short_float::ShortFloat;
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::WorkGroup;
 use crate::ir::conversion::Conversion;
 use crate::ir::{Kernel, Opaque, Place, Space, Touches, Type, Value};
 use crate::{Error, Result};
@@ -158,36 +158,31 @@ impl WorkGroup<'_> {
     ///
     /// # Errors
     /// It cannot be run here, or says that the kernel is wrong.
-    #[expect(clippy::too_many_arguments, reason = "an operation's fields, and who runs it")]
     pub(super) fn opaque(
         &mut self,
         carried: &Carried,
-        to: &[Slot],
-        values: &[(Type, Slot)],
+        run: &Run<'_>,
         registers: &mut Registers,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
     ) -> Result<()> {
-        let what = &carried.what;
-        let run = Run {
+        let Run {
             to,
             values,
             sub_group,
             mask,
             place,
-        };
+        } = *run;
+        let what = &carried.what;
         if let Some(matrix) = &carried.matrix {
-            return self.matrix(matrix, &run, registers);
+            return self.matrix(matrix, run, registers);
         }
         if let Some(step) = &carried.group {
-            return self.group_step(step, &run, registers);
+            return self.group_step(step, run, registers);
         }
         if let Some(quad) = &carried.quad {
-            return self.quad(quad, &run, registers);
+            return self.quad(quad, run, registers);
         }
         if let Some(step) = &carried.phase {
-            return self.phase_step(step, &run, registers);
+            return self.phase_step(step, run, registers);
         }
         let Some(known) = carried.known else {
             return Err(Error::device(format!(

@@ -2,7 +2,7 @@
 
 use super::address;
 use super::copies::CopyInFlight;
-use super::fault::{self, Access, Item, Region};
+use super::fault::{self, Access, AccessOf, Item, Region};
 use super::lanes::Mask;
 use super::shadow::Touch;
 use super::work_group::{SubGroup, WorkGroup};
@@ -198,19 +198,13 @@ impl WorkGroup<'_> {
     }
 
     #[cold]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an access, its range, two work-items and a place"
-    )]
     pub(super) fn in_flight(
         &self,
-        access: Access,
+        AccessOf { access, item, place }: AccessOf,
         address: u64,
         offset: u64,
         size: u32,
         owner: u32,
-        item: u32,
-        place: Place,
     ) -> Error {
         let (region, element) = self.region(Space::Shared, address);
         let overlaps = |copy: &&CopyInFlight| {

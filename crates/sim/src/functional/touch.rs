@@ -5,9 +5,9 @@ use super::address;
 use super::fault::Access;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Lanes, Mask, Registers};
-use super::work_group::{SubGroup, WorkGroup};
+use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
-use crate::ir::{Place, Space};
+use crate::ir::Space;
 
 impl WorkGroup<'_> {
     /// Makes the accesses of a load, store or asynchronous copy on the lanes of `mask`, but moves no data: a load's result and
@@ -22,7 +22,11 @@ impl WorkGroup<'_> {
         sub_group: &SubGroup,
         mask: Mask,
     ) -> Result<()> {
-        let place = op.place;
+        let by = Runners {
+            sub_group,
+            mask,
+            place: op.place,
+        };
         match op.kind {
             LaneOpKind::Load {
                 ref to,
@@ -32,15 +36,7 @@ impl WorkGroup<'_> {
                 ..
             } => {
                 let size = ty.bytes() * to.length();
-                self.touch_all(
-                    Access::Read,
-                    space,
-                    registers.get(ptr),
-                    size,
-                    sub_group,
-                    mask,
-                    place,
-                )
+                self.touch_all(Access::Read, space, registers.get(ptr), size, by)
             }
             LaneOpKind::Store {
                 ref values,
@@ -50,15 +46,7 @@ impl WorkGroup<'_> {
                 ..
             } => {
                 let size = ty.bytes() * values.length();
-                self.touch_all(
-                    Access::Write,
-                    space,
-                    registers.get(ptr),
-                    size,
-                    sub_group,
-                    mask,
-                    place,
-                )
+                self.touch_all(Access::Write, space, registers.get(ptr), size, by)
             }
             LaneOpKind::Copy {
                 to,
@@ -68,25 +56,9 @@ impl WorkGroup<'_> {
                 ..
             } => {
                 let sources = registers.get(source);
-                self.touch_all(
-                    Access::CopyFrom,
-                    Space::Global,
-                    sources,
-                    bytes,
-                    sub_group,
-                    mask,
-                    place,
-                )?;
+                self.touch_all(Access::CopyFrom, Space::Global, sources, bytes, by)?;
                 let targets = registers.get(target);
-                self.touch_all(
-                    Access::CopyTo,
-                    Space::Shared,
-                    targets,
-                    bytes,
-                    sub_group,
-                    mask,
-                    place,
-                )?;
+                self.touch_all(Access::CopyTo, Space::Shared, targets, bytes, by)?;
                 for lane in mask.lanes() {
                     registers.get_mut(to)[lane] = self.next_copy(sub_group.work_item(lane));
                 }
@@ -96,19 +68,17 @@ impl WorkGroup<'_> {
         }
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "an operation's fields, and where it runs"
-    )]
     fn touch_all(
         &mut self,
         access: Access,
         space: Space,
         addresses: &Lanes,
         size: u32,
-        sub_group: &SubGroup,
-        mask: Mask,
-        place: Place,
+        Runners {
+            sub_group,
+            mask,
+            place,
+        }: Runners<'_>,
     ) -> Result<()> {
         if self.checks.is_none() && self.are_inside(space, addresses, size, mask) {
             return Ok(());

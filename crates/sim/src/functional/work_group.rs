@@ -1,5 +1,6 @@
 //! A work-group: its memory, its copies in flight, its checks, and the effects of memory operations on them.
 
+use super::access::AccessedMemory;
 use super::address::{array_address, from_generic, to_generic};
 use super::atomics::Atomic;
 use super::buffer::POISON;
@@ -11,6 +12,8 @@ use super::flights::Flights;
 use super::histories::Histories;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
+use super::matrix::Run;
+use super::no_wrap;
 use super::order::{Locations, Order};
 use super::phases::BulkCopy;
 use super::prefetch::{Prefetch, Prefetches};
@@ -19,7 +22,7 @@ use super::pure;
 use super::shadow::{Cell, FastMap, Strength};
 use super::state::LaunchState;
 use super::written::SameBits;
-use crate::ir::{ConvertOp, FloatRule, Id, MemoryScope, Space, line};
+use crate::ir::{ConvertOp, FloatRule, Id, MemoryScope, Place, Space, line};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -71,6 +74,16 @@ pub struct SubGroup {
     size: u32,
     /// Each lane's position in the work-group.
     local: [Lanes; 3],
+}
+
+/// Those who run an operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Runners<'g> {
+    pub sub_group: &'g SubGroup,
+    /// Its active lanes.
+    pub mask: Mask,
+    /// Where the operation stands in the kernel.
+    pub place: Place,
 }
 
 impl SubGroup {
@@ -332,7 +345,11 @@ impl<'l> WorkGroup<'l> {
             && self.checks.is_some()
         {
             let operands = [*registers.get(a), *registers.get(b)];
-            self.check_no_wrap(kind, wrap, ty, &operands, sub_group, mask, op.place)?;
+            let broken = no_wrap::broken(kind, wrap, ty, &operands).and(mask);
+            if let Some(lane) = broken.lanes().next() {
+                let (operands, item) = (operands.map(|all| all[lane]), sub_group.work_item(lane));
+                return Err(self.wraps(kind, wrap, ty, operands, item, op.place));
+            }
         }
         if op.rule != FloatRule::EXACT {
             pure::execute_ruled(op.rule, &op.kind, registers);
@@ -341,6 +358,11 @@ impl<'l> WorkGroup<'l> {
         if pure::execute(&op.kind, registers) {
             return Ok(());
         }
+        let by = Runners {
+            sub_group,
+            mask,
+            place: op.place,
+        };
         match op.kind {
             LaneOpKind::Id { to, id } => {
                 *registers.get_mut(to) = self.id(id, sub_group);
@@ -371,7 +393,13 @@ impl<'l> WorkGroup<'l> {
                     false => Access::Read,
                 };
                 let addresses = volatile.then(|| *registers.get(ptr));
-                self.load(&to, ty, space, ptr, access, registers, sub_group, mask, op.place)?;
+                let memory = AccessedMemory {
+                    access,
+                    ty,
+                    space,
+                    ptr,
+                };
+                self.load(&to, memory, registers, by)?;
                 if let Some(addresses) = addresses {
                     self.volatile(&addresses, space, access, sub_group, mask);
                     for lane in mask.lanes() {
@@ -398,9 +426,13 @@ impl<'l> WorkGroup<'l> {
                     true => Access::VolatileWrite(Strength::strong(MemoryScope::Device, ty.bytes())),
                     false => Access::Write,
                 };
-                self.store(
-                    &values, ty, space, ptr, access, registers, sub_group, mask, op.place,
-                )?;
+                let memory = AccessedMemory {
+                    access,
+                    ty,
+                    space,
+                    ptr,
+                };
+                self.store(&values, memory, registers, by)?;
                 if volatile {
                     let addresses = *registers.get(ptr);
                     self.volatile(&addresses, space, access, sub_group, mask);
@@ -453,12 +485,12 @@ impl<'l> WorkGroup<'l> {
                 op: shuffle,
                 to,
                 value,
-                by,
+                by: from,
                 ..
             } => {
                 let parties = self.parties(op, registers, sub_group, mask)?;
-                let (value, by) = (registers.get(value), registers.get(by));
-                let result = self.shuffle(shuffle, value, by, parties.as_ref(), sub_group, mask, op.place)?;
+                let (value, from) = (registers.get(value), registers.get(from));
+                let result = self.shuffle(shuffle, value, from, parties.as_ref(), by)?;
                 *registers.get_mut(to) = result;
                 Ok(())
             }
@@ -508,7 +540,16 @@ impl<'l> WorkGroup<'l> {
                 ref to,
                 ref what,
                 ref values,
-            } => self.opaque(what, to, values, registers, sub_group, mask, op.place),
+            } => {
+                let run = Run {
+                    to,
+                    values,
+                    sub_group,
+                    mask,
+                    place: op.place,
+                };
+                self.opaque(what, &run, registers)
+            }
             LaneOpKind::Wait { token } => {
                 let tokens = *registers.get(token);
                 for lane in mask.lanes() {

@@ -189,8 +189,8 @@ impl Survey {
     }
 
     /// How many work-groups, from the first on, have their requests noted: all if they take at most [`MOST`] steps together,
-    /// otherwise the first ones up to that limit. The `resident` work-groups fill the caches together and are noted whole if they take at most
-    /// [`FEW_TIMES`] that many steps.
+    /// otherwise the first ones up to that limit. The `resident` work-groups fill the caches together and are noted whole if
+    /// they take at most [`FEW_TIMES`] that many steps.
     fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;
         let most = (MOST as f64 / of_group.max(1.0)) as u64;

@@ -265,7 +265,7 @@ impl Workload {
         self.original.is_some()
     }
 
-    /// The work-groups that the launch leaves to the busiest of so many cores.
+    /// Work-groups of the busiest core when the launch is spread over `cores` cores.
     fn groups_of_core(&self, cores: u32) -> u64 {
         let groups: u64 = self.groups.iter().map(|&groups| u64::from(groups)).product();
         groups.div_ceil(u64::from(cores.max(1)))

@@ -391,7 +391,7 @@ fn steps_and_requests_are_the_same_without_most_arithmetic() {
     assert!(exact > 100, "only {exact} kernels have no choice");
 }
 
-/// At most so many steps are those of a kernel's choices.
+/// An upper bound of the steps that a sub-group takes in a kernel's choices.
 fn steps_of_choices(kernel: &Kernel) -> u64 {
     let choices = choices(kernel);
     let mut steps = 0;

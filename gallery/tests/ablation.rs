@@ -59,30 +59,9 @@ fn without() -> Vec<(&'static str, Rules)> {
             },
         ),
         (
-            "products_behind_loads",
-            Rules {
-                products_behind_loads: false,
-                ..all
-            },
-        ),
-        (
             "leaving_values_apart",
             Rules {
                 leaving_values_apart: false,
-                ..all
-            },
-        ),
-        (
-            "vectors_moved",
-            Rules {
-                vectors_moved: false,
-                ..all
-            },
-        ),
-        (
-            "copies_spaced",
-            Rules {
-                copies_spaced: false,
                 ..all
             },
         ),
@@ -104,13 +83,6 @@ fn without() -> Vec<(&'static str, Rules)> {
             "predicated_messages",
             Rules {
                 predicated_messages: false,
-                ..all
-            },
-        ),
-        (
-            "look_ahead",
-            Rules {
-                look_ahead: usize::MAX,
                 ..all
             },
         ),

@@ -22,7 +22,7 @@ pub fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
             super::program::Control::EndLoop { .. } => loops -= 1,
             _ => {}
         }
-        if let Some(move_) = draft.move_.filter(|move_| !move_.stays) {
+        if let Some(move_) = draft.move_ {
             related.insert(move_.to);
             related.insert(move_.from);
             moves.push((loops, move_.to, move_.from));

@@ -59,8 +59,6 @@ pub struct Move {
     pub to: Virtual,
     /// The register that is read.
     pub from: Virtual,
-    /// They stay two registers in any case.
-    pub stays: bool,
 }
 
 /// An instruction's effect on memory, as far as order matters.

@@ -30,12 +30,10 @@ mod recipe;
 mod registers;
 mod schedule;
 mod select;
-mod spaced;
 mod spill;
 #[doc(hidden)]
 pub mod target;
 mod unrolled;
-mod window;
 
 pub use isa::Rules;
 pub use program::{
@@ -115,7 +113,6 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     };
     let mut drafts = schedule::schedule(&kernel, target, drafts, &virtuals);
     coalesce::coalesce(&mut drafts, virtuals.len());
-    spaced::space_copies(target, &mut drafts);
     if target.family == Family::Intel {
         isa::intel::join_once(&mut drafts);
     }

@@ -13,7 +13,6 @@ use super::liveness::{RegisterSet, visit_live};
 use super::pressure::{Pressure, Queues};
 use super::program::{Class, InstructionStep};
 use super::target::Target;
-use super::window::{Window, is_issued};
 use crate::ir::{Kernel, Space, Value};
 
 /// Orders the drafts between fixed ones.
@@ -26,15 +25,7 @@ pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: 
             wanted_after.insert(index, live.clone());
         }
     });
-    let mut direct = RegisterSet::new(virtuals.len());
-    let loads = drafts.iter().filter(|draft| is_long_load(draft.class));
-    loads
-        .flat_map(|load| &load.defines)
-        .for_each(|&register| direct.insert(register));
-    let loaded = Loaded {
-        all: with_moved(&drafts, &direct),
-        direct,
-    };
+    let loaded = loaded(&drafts, virtuals);
     let mut ordered = Vec::with_capacity(drafts.len());
     let mut segment = Vec::new();
     for (index, draft) in drafts.into_iter().enumerate() {
@@ -62,17 +53,13 @@ fn is_long_load(class: Class) -> bool {
     matches!(class, Class::Load { space, .. } if space != Space::Shared)
 }
 
-/// The registers with loaded values.
-struct Loaded {
-    /// As loads left it: it may be on its way.
-    direct: RegisterSet,
-    /// Moved or not. A move waits for it.
-    all: RegisterSet,
-}
-
-/// The registers with these operations' results, moved or not.
-fn with_moved(drafts: &[Draft], direct: &RegisterSet) -> RegisterSet {
-    let mut loaded = direct.clone();
+/// The registers with loaded values, moved or not. A move waits for what it moves.
+fn loaded(drafts: &[Draft], virtuals: &Virtuals) -> RegisterSet {
+    let mut loaded = RegisterSet::new(virtuals.len());
+    let loads = drafts.iter().filter(|draft| is_long_load(draft.class));
+    loads
+        .flat_map(|load| &load.defines)
+        .for_each(|&register| loaded.insert(register));
     let moves: Vec<Move> = drafts.iter().filter_map(|draft| draft.move_).collect();
     let mut grows = true;
     while grows {
@@ -107,7 +94,7 @@ impl<'s> Segment<'s> {
         drafts: Vec<Draft>,
         virtuals: &'s Virtuals,
         wanted: RegisterSet,
-        loaded: &Loaded,
+        loaded: &RegisterSet,
     ) -> Segment<'s> {
         let mut segment = Segment::depending(kernel, target, drafts, virtuals, wanted);
         segment.keep_moves_avoidable();
@@ -143,8 +130,7 @@ impl<'s> Segment<'s> {
         segment
     }
 
-    /// The drafts with each load, and the operations that only loads need, moved to its first use: from there it moves up, as
-    /// far as the window reaches. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its
+    /// The drafts with each load, and the operations that only loads need, moved to its first use: from there it moves up. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its
     /// 24 loads in front of the arithmetic of four iterations, of 305 instructions each; in the machine code those of the
     /// second one are 217 to 255 instructions before their first use, and so are those of the third and the fourth.)
     fn with_loads_sunk(self) -> Vec<Draft> {
@@ -305,7 +291,7 @@ impl<'s> Segment<'s> {
             }
         }
         for at in 0..self.drafts.len() {
-            let Some(move_) = self.drafts[at].move_.filter(|move_| !move_.stays) else {
+            let Some(move_) = self.drafts[at].move_ else {
                 continue;
             };
             let Some(&maker) = writers.get(&move_.from).filter(|&&maker| maker < at) else {
@@ -323,14 +309,7 @@ impl<'s> Segment<'s> {
     /// A load whose value is used behind a jump shares a scoreboard with earlier loads of that kind: waiting for one waits for
     /// both. So the last iteration's loads are used once before more is loaded, by arithmetic: moves to the next iteration come
     /// behind the last load (`article` with a ring of eight in registers).
-    ///
-    /// But ptxas does not know of the wait. If a pointer is loaded from the constant bank here, the products that read it are
-    /// late, and a load that needs neither goes before them: then waiting for the earlier loads waits for this load as well.
-    /// (All rings of `gather` in registers in a body of four, eight or sixteen unrolled iterations have
-    /// `LDG R30 …, IMAD.WIDE R24, R14, 0x4, R34`, the latter of which waits for the scoreboard of both. In one of two the
-    /// pointer stays in registers, and it is the other way round; in rings of copies, too, where the products' results are
-    /// waited for soon.)
-    fn use_before_loading(&mut self, loaded: &Loaded) {
+    fn use_before_loading(&mut self, loaded: &RegisterSet) {
         let mut used: HashSet<Virtual> = HashSet::new();
         let mut all_loads = Vec::new();
         let mut loads = Vec::new();
@@ -358,7 +337,7 @@ impl<'s> Segment<'s> {
             }
             let draft = &self.drafts[index];
             for &register in &draft.uses {
-                if !loaded.all.contains(register) || written.contains(&register) || late[index] {
+                if !loaded.contains(register) || written.contains(&register) || late[index] {
                     continue;
                 }
                 if draft.move_.is_some() {
@@ -377,39 +356,6 @@ impl<'s> Segment<'s> {
         }
         if loads.is_empty() {
             return;
-        }
-        let classes: Vec<Class> = self.drafts.iter().map(|draft| draft.class).collect();
-        let copies: Vec<usize> = (0..classes.len())
-            .filter(|&at| matches!(classes[at], Class::AsyncCopy { .. }))
-            .collect();
-        let is_product = |&(register, reader): &(Virtual, usize)| {
-            classes[reader] == Class::IntMultiply && loaded.direct.contains(register) && {
-                let reach = self.reached_from(reader);
-                !copies.iter().any(|&copy| reach[copy])
-            }
-        };
-        let is_behind = self.target.rules.products_behind_loads && classes.contains(&Class::LoadConstant);
-        if is_behind && first_readers.iter().any(is_product) {
-            let products: Vec<usize> = first_readers
-                .iter()
-                .filter(|&reader| is_product(reader))
-                .map(|&(_, at)| at)
-                .collect();
-            let needed: Vec<Vec<bool>> = products
-                .iter()
-                .map(|&product| self.reached_from(product))
-                .collect();
-            let first = loads
-                .iter()
-                .rev()
-                .copied()
-                .find(|&load| needed.iter().all(|reach| !reach[load]));
-            if let Some(first) = first {
-                products
-                    .iter()
-                    .for_each(|&product| self.follows(first, product, 0));
-                return;
-            }
         }
         for load in loads {
             let reach = self.reached_from(load);
@@ -469,28 +415,21 @@ impl<'s> Segment<'s> {
         let mut available = vec![0u32; waits_for.len()];
         let mut queues = Queues::default();
         let rules = self.target.rules;
-        let mut window = Window::new(drafts, rules.look_ahead);
         for at in (0..waits_for.len()).filter(|&at| waits_for[at] == 0) {
-            window.offer(at, 0);
+            queues.later.push(Reverse((0, at)));
         }
         let mut order = Vec::with_capacity(waits_for.len());
         let mut now = 0;
         loop {
-            while let Some((at, time)) = window.next() {
-                queues.later.push(Reverse((time, at)));
-            }
             while let Some(&Reverse((time, at))) = queues.later.peek()
                 && time <= now
             {
                 queues.later.pop();
-                // Copies and hints give no register that somebody waits for. ptxas leaves them to the end, and moves that stay
-                // as well: what they move is on its way.
-                let stays = drafts[at].move_.is_some_and(|move_| move_.stays);
+                // Copies and hints give no register that somebody waits for. ptxas leaves them to the end.
                 match drafts[at].class {
                     Class::AsyncCopy { .. } | Class::Prefetch if rules.hints_last => {
                         queues.last.push(Reverse(at))
                     }
-                    _ if stays => queues.last.push(Reverse(at)),
                     _ => queues.ready.push((heights[at], Reverse(at))),
                 }
             }
@@ -504,27 +443,23 @@ impl<'s> Segment<'s> {
                     now = time;
                     continue;
                 }
-                (None, None) => queues
-                    .last
-                    .pop()
-                    .map(|Reverse(at)| at)
-                    .or_else(|| window.behind()),
+                (None, None) => queues.last.pop().map(|Reverse(at)| at),
                 (chosen, _) => chosen,
             };
             let Some(at) = chosen else {
                 break;
             };
             order.push(at);
-            window.issue(drafts, at);
             pressure.issue(at);
             for &(next, after) in &self.followers[at] {
                 available[next] = available[next].max(now + after);
                 waits_for[next] -= 1;
                 if waits_for[next] == 0 {
-                    window.offer(next, available[next]);
+                    queues.later.push(Reverse((available[next], next)));
                 }
             }
-            now += u32::from(is_issued(&drafts[at]));
+            // What costs nothing takes no time.
+            now += u32::from(drafts[at].class != Class::None);
         }
         let mut drafts: Vec<Option<Draft>> = self.drafts.drain(..).map(Some).collect();
         order.into_iter().filter_map(|at| drafts[at].take()).collect()

@@ -174,43 +174,6 @@ fn a_load_behind_a_shuffle_stays_there() {
     assert!(exchange.is_none() && load < product, "{load} and {product}");
 }
 
-/// Four loads, then 150 instructions on the results of each.
-#[test]
-fn loads_that_are_used_much_later_wait() {
-    let mut body = ID.to_string();
-    for turn in 1..=4 {
-        body += &format!(
-            "\n%at{turn} = address %at + 0:i64 * 0 + {}\n%y{turn} = load f64 %at{turn}, @in",
-            64 * turn
-        );
-    }
-    let mut sum = "%x".to_string();
-    for turn in 1..=4 {
-        body += &format!("\n%s{turn}x0 = fadd {sum}, %y{turn}");
-        (1..150).for_each(|at| {
-            body += &format!("\n%s{turn}x{at} = fmul %s{turn}x{}, %s{turn}x{}", at - 1, at - 1)
-        });
-        sum = format!("%s{turn}x149");
-    }
-    let program = program(&format!(
-        "{body}\n%g = float_to_float {sum} to f32\nstore %to, %g"
-    ));
-    let loads = positions(
-        &program,
-        Class::Load {
-            space: Space::Global,
-            bytes: 8,
-        },
-    );
-    let arithmetic = positions(&program, Class::Fp64);
-    let before = |load: usize| arithmetic.iter().filter(|&&at| at < loads[load]).count();
-    // `%x`, and those of two turns of 150, within the 256 instructions that are looked at.
-    assert_eq!(loads.len(), 5, "{program}");
-    assert_eq!(before(2), 0, "{program}");
-    assert!((30..70).contains(&before(3)), "{}", before(3));
-    assert!((180..220).contains(&before(4)), "{}", before(4));
-}
-
 #[test]
 fn a_device_may_have_fewer_registers_than_are_ever_saved() {
     let few = ["registers.pooled.per-work-item=24".to_owned()];
@@ -559,70 +522,4 @@ fn copies_of_one_group_are_closed_together_behind_the_if_that_guards_them() {
     let looped = in_loop(&program);
     let commits = looped.iter().filter(|one| one.class == Class::Commit);
     assert_eq!(commits.count(), 1, "{program}");
-}
-
-/// Four iterations of a gather: indices loaded before the barrier are used behind it, and more are loaded there. Their elements
-/// are loaded for the next iteration, or copied.
-fn unrolled_gather(copy: bool) -> Vec<Class> {
-    let each = |pattern: &str| -> String {
-        let one = |at: usize| pattern.replace('#', &at.to_string());
-        (0..4).map(one).collect()
-    };
-    let value = match copy {
-        false => "%x# = load f32 %p#, @values\n",
-        true => {
-            "%s# = address %slots + %i0 * 4 + 512\n%k# = copy 4 to %s# from %p#, @values\n%x# = fadd %v#, 1.0:f32\n"
-        }
-    };
-    let body = [
-        each("%q# = address %indices + %i * 4 + 12#\n%b# = load i32 %q#, @indices\n"),
-        "barrier\n%v = fadd %v0, %v1\n%u = fadd %v2, %v3\n%vu = fadd %v, %u\nstore %out, %vu\n".to_owned(),
-        "%a = xor %a0, %a1\n%c = xor %a2, %a3\n%ac = xor %a, %c\nstore %out, %ac\n".to_owned(),
-        each("%w# = extend.s %b# to i64\n%p# = address %values + %w# * 4\n"),
-        each("%r# = address %indices + %i * 4 + 160#\n%c# = load i32 %r#, @indices\n"),
-        each(value),
-    ];
-    let (body, first, next) = (
-        body.concat(),
-        each(", %a# = 0:i32, %v# = 0.0:f32"),
-        each(", %c#, %x#"),
-    );
-    let text = format!(
-        "hsir 1\nkernel @t(%indices: ptr.global i32[%n] align 16 readonly unaliased, \
-         %values: ptr.global f32[%m] align 16 readonly unaliased, \
-         %out: ptr.global f32[%k] align 16 unaliased, %n: i64, %m: i64, %k: i64) {{\n\
-         shared @slots: f32[1024] align 16\nload @indices\nload @values\n\
-         %slots = array @slots\n%t = id.local.x\n%i0 = extend.u %t to i64\n\
-         loop 'l (%i = %i0{first}) {{\n%more = lt.u %i, %n\nif %more {{ yield }} else {{ break }}\n\
-         {body}barrier\n%i1 = add.nw %i, 512:i64\ncontinue %i1{next}\n}}\nreturn\n}}"
-    );
-    let kernel = parse(&text, "test.hsir").unwrap();
-    verify(&kernel).unwrap();
-    let program = lower(&kernel, &Target::nvidia());
-    let classes = classes(&in_loop(&program));
-    let barrier = classes.iter().position(|&class| class == Class::Barrier).unwrap();
-    classes[barrier..].to_vec()
-}
-
-#[test]
-fn a_load_goes_before_what_waits_for_a_pointer_unless_that_is_wanted_soon() {
-    let load_and_product = |copy: bool| {
-        let classes = unrolled_gather(copy);
-        assert!(classes.contains(&Class::LoadConstant), "{classes:?}");
-        let load = classes.iter().position(|class| {
-            matches!(
-                class,
-                Class::Load {
-                    space: Space::Global,
-                    ..
-                }
-            )
-        });
-        let product = classes.iter().position(|&class| class == Class::IntMultiply);
-        (load.unwrap(), product.unwrap())
-    };
-    let (load, product) = load_and_product(false);
-    assert!(load < product, "a load at {load}, a product at {product}");
-    let (load, product) = load_and_product(true);
-    assert!(product < load, "a product at {product}, a load at {load}");
 }

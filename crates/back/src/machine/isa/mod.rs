@@ -17,14 +17,8 @@ pub struct Rules {
     pub loads_behind_shuffles: bool,
     /// Whether the last iteration's loads are used before more is loaded on the same scoreboard.
     pub uses_before_loads: bool,
-    /// Whether, where a pointer is loaded from the constant bank, the products that read it come behind a load.
-    pub products_behind_loads: bool,
     /// Whether a value that goes on in the next iteration, and is wanted behind the loop as well, has two registers.
     pub leaving_values_apart: bool,
-    /// Whether parts of a vector that was loaded behind a jump are moved to the next iteration.
-    pub vectors_moved: bool,
-    /// Whether loads of nothing stand between loads from shared memory and asynchronous copies.
-    pub copies_spaced: bool,
     /// Whether pointers stay in the constant bank until they are needed.
     pub pointers_in_constants: bool,
     /// Whether short loops are unrolled where nobody forbids it.
@@ -36,8 +30,6 @@ pub struct Rules {
     /// Whether the program contains the instructions that make visible NaNs canonical. (For NVIDIA the text has them, and they
     /// are few compared with the instructions that the model was fitted to.)
     pub canonical_nans: bool,
-    /// Of so many instructions of a segment, the first in the source, the scheduler looks for the next one to issue.
-    pub look_ahead: usize,
 }
 
 impl Family {

@@ -185,7 +185,7 @@ impl Selector<'_, '_> {
             self.roots[param] = self.roots[start];
             moves.push((self.register_of(param), start));
         }
-        self.moves_into_loop(moves, &[], op.place);
+        self.moves(moves, op.place);
         let depth = self.open(op, *label, params.clone());
         let assign = params.iter().copied().zip(initial.iter().copied()).collect();
         let marker = Draft::marker(Control::Loop { depth, end: 0 }, op.place);
@@ -350,7 +350,7 @@ impl Selector<'_, '_> {
             .iter()
             .map(|&param| self.registers[param][0])
             .zip(values.iter().copied());
-        self.moves_into_loop(moves.collect(), kept, place);
+        self.moves_apart(moves.collect(), kept, place);
     }
 
     fn continue_(&mut self, label: Label, values: &[Value], place: Place) {

@@ -1,10 +1,4 @@
-//! Values passed to labels: parallel copies, in an order that loses nothing.
-//!
-//! Most of them disappear when registers are merged. The exception is parts of a vector that was loaded behind a jump and is
-//! carried to the next iteration. ptxas gives a 16-byte load four consecutive registers, and the next iteration can seldom read
-//! all of them from there: ptxas moves words to other registers at the loop's end, and waits for the load. (In the machine code
-//! of `cross-section`, `embedding-bag` and `option-pricing` with register rings, 2 to 32 words of a ring are moved in this way.
-//! Words that were loaded alone, or selected, are not.)
+//! Values passed to labels: parallel copies, in an order that loses nothing. Most of them disappear when registers are merged.
 
 use super::super::draft::{Draft, Move, Virtual};
 use super::super::program::Class;
@@ -18,8 +12,6 @@ struct Pending {
     from: Vec<Virtual>,
     /// Whether source and target are one register each of the same width.
     plain: bool,
-    /// Whether it cannot be avoided though it is plain.
-    stays: bool,
     /// Instructions it takes if it cannot be avoided.
     instructions: u8,
 }
@@ -27,15 +19,11 @@ struct Pending {
 impl Selector<'_, '_> {
     /// Each register takes its value, all at the same time.
     pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
-        self.moves_of(moves, &[], false, place);
+        self.moves_apart(moves, &[], place);
     }
 
-    /// The same, for the parameters of a loop. Those of `kept` stay registers of their own.
-    pub fn moves_into_loop(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
-        self.moves_of(moves, kept, true, place);
-    }
-
-    fn moves_of(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], into_loop: bool, place: Place) {
+    /// The same; those of `kept` stay registers of their own.
+    pub fn moves_apart(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
         let mut pending: Vec<Pending> = Vec::new();
         for (to, value) in moves {
             let from = self.read(value, place);
@@ -52,7 +40,6 @@ impl Selector<'_, '_> {
                 to,
                 from,
                 plain,
-                stays: into_loop && self.is_vector_from_behind_a_jump(value),
                 instructions,
             });
         }
@@ -93,7 +80,6 @@ impl Selector<'_, '_> {
             to,
             from: vec![from],
             plain: true,
-            stays: false,
             instructions: self.virtuals[to].width.max(1),
         };
         self.emit_move(&copy, place);
@@ -109,7 +95,6 @@ impl Selector<'_, '_> {
             let move_ = Some(Move {
                 to: copy.to,
                 from: *from,
-                stays: copy.stays,
             });
             self.emit(Draft { move_, ..draft });
             return;
@@ -117,30 +102,6 @@ impl Selector<'_, '_> {
         for _ in 0..copy.instructions {
             self.emit(draft.clone());
         }
-    }
-
-    /// Whether a value is part of a vector of 16 bytes that an `if` with jumps has loaded.
-    fn is_vector_from_behind_a_jump(&self, value: Value) -> bool {
-        let Some(op) = self.facts.made_by[value].filter(|_| self.facts.target.rules.vectors_moved) else {
-            return false;
-        };
-        let OpKind::If { then, otherwise, .. } = &op.kind else {
-            return false;
-        };
-        let Some(at) = op.results.iter().position(|&result| result == value) else {
-            return false;
-        };
-        let is_loaded = [then, otherwise]
-            .into_iter()
-            .filter_map(|region| passed(region).get(at))
-            .any(|&value| self.is_of_vector_load(value));
-        is_loaded && !self.is_predicable(op)
-    }
-
-    fn is_of_vector_load(&self, value: Value) -> bool {
-        self.facts.made_by[value].is_some_and(|op| {
-            matches!(op.kind, OpKind::Load { .. }) && op.results.len() > 1 && self.bytes(&op.results) == 16
-        })
     }
 }
 

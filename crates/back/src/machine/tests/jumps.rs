@@ -49,31 +49,3 @@ fn a_module_that_serves_any_launch_leaves_room_for_a_full_core() {
     // All must live across a barrier.
     assert_eq!(estimate("barrier"), registers("barrier", 1));
 }
-
-#[test]
-fn a_vector_from_behind_a_jump_is_moved_on_word_by_word() {
-    // A loop that adds up the values loaded an iteration before.
-    let integers = |loads: &str| {
-        let program = program(&loop_over(
-            ", %s = 0.0:f32, %a = 0.0:f32, %b = 0.0:f32, %c = 0.0:f32, %d = 0.0:f32",
-            &format!(
-                "%s0 = fadd %s, %a\n%s1 = fadd %s0, %b\n%s2 = fadd %s1, %c\n%s3 = fadd %s2, %d\nstore %out, %s3\n\
-                 %at = address %in + %i * 16\n%soon = lt.u %i, 1000:i64\n\
-                 %w, %x, %y, %z = if %soon -> f32, f32, f32, f32 {{\n{loads}yield %e, %f, %g, %h\n}} else {{\n\
-                 barrier\n%j = load f32 %at, @in\nyield %j, %j, %j, %j\n}}"
-            ),
-            ", %s3, %w, %x, %y, %z",
-        ));
-        let looped = in_loop(&program);
-        let last = looped
-            .iter()
-            .rposition(|one| matches!(one.class, Class::Load { .. }));
-        let behind = looped[last.expect("loads")..].iter();
-        behind.filter(|one| one.class == Class::Int32).count()
-    };
-    let as_one = integers("%e, %f, %g, %h = load f32 %at, @in\n");
-    let alone: String = ["e", "f", "g", "h"]
-        .map(|name| format!("%{name} = load f32 %at, @in\n"))
-        .concat();
-    assert_eq!(as_one, integers(&alone) + 4);
-}

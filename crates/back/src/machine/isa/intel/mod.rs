@@ -19,10 +19,7 @@ pub const RULES: Rules = Rules {
     loads_behind_shuffles: false,
     // Each load has a token of its own (`$0` to `$15`).
     uses_before_loads: false,
-    products_behind_loads: false,
     leaving_values_apart: false,
-    vectors_moved: false,
-    copies_spaced: false,
     pointers_in_constants: false,
     loops_unrolled: false,
     // `gather-hint-l1` jumps over its hint (`jmpi`, or `goto` where lanes part); IGC does not put predicates on messages.
@@ -31,8 +28,6 @@ pub const RULES: Rules = Rules {
     scalar_instructions: true,
     // A comparison and a choice (`cmp (ne)`, `sel`) in front of a store.
     canonical_nans: true,
-    // The whole of a basic block.
-    look_ahead: usize::MAX,
 };
 
 /// 32-bit registers that IGC takes besides those for the kernel's values: the thread's header, addresses of messages, losses to

@@ -6,6 +6,7 @@
 //! values=rolling-async:4/interleaved,indices=rolling-registers:5
 //! unroll:8,values=rolling-async:16
 //! unroll:4
+//! unroll:16,registers:168
 //! none
 //! ```
 //!
@@ -37,18 +38,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 pub use super::strategies::StrategyKind;
 pub use crate::ir::CacheLevel;
+pub use crate::ir::limits::REGISTERS;
 pub use name::{LoadName, LoadPlace};
 pub use strategy::{Distance, JointScope, Layout, Strategy, Unroll};
 
 use crate::error::{Error, Result};
 
-/// An assignment of strategies to loads, and the unrolling of the loop they are in.
+/// An assignment of strategies to loads, the unrolling of the loop they are in, and the registers that the compiler may use.
 ///
 /// Loads keep the order in which they were written, usually with the most important one first. Two plans are equal if they
 /// assign the same, in any order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     unroll: Option<Unroll>,
+    registers: Option<u32>,
     loads: Vec<(LoadName, Strategy)>,
 }
 
@@ -63,6 +66,11 @@ impl Plan {
 
     /// Whether this is the plan that leaves the kernel as it is.
     pub fn is_none(&self) -> bool {
+        self.leaves_code() && self.registers.is_none()
+    }
+
+    /// Whether the operations stay as they are; the compiler may have other registers for them.
+    pub fn leaves_code(&self) -> bool {
         self.unroll.is_none() && self.loads.is_empty()
     }
 
@@ -70,6 +78,14 @@ impl Plan {
     #[must_use]
     pub fn unrolled(mut self, unroll: Unroll) -> Plan {
         self.unroll = Some(unroll);
+        self
+    }
+
+    /// The same plan with this many 32-bit registers of a work-item at most, one of [`REGISTERS`]; none leaves the number to the
+    /// compiler.
+    #[must_use]
+    pub fn with_registers(mut self, most: Option<u32>) -> Plan {
+        self.registers = most;
         self
     }
 
@@ -94,6 +110,11 @@ impl Plan {
     /// How the loop is unrolled, if the plan says.
     pub fn unroll(&self) -> Option<Unroll> {
         self.unroll
+    }
+
+    /// The most 32-bit registers that the compiler may give a work-item, if the plan says.
+    pub fn registers(&self) -> Option<u32> {
+        self.registers
     }
 
     /// The loads with their strategies, in the order in which they were written.
@@ -135,6 +156,7 @@ impl Ord for Plan {
     fn cmp(&self, other: &Plan) -> Ordering {
         self.unroll
             .cmp(&other.unroll)
+            .then_with(|| self.registers.cmp(&other.registers))
             .then_with(|| self.sorted().cmp(&other.sorted()))
     }
 }
@@ -142,6 +164,7 @@ impl Ord for Plan {
 impl Hash for Plan {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.unroll.hash(state);
+        self.registers.hash(state);
         self.sorted().hash(state);
     }
 }
@@ -154,6 +177,10 @@ impl fmt::Display for Plan {
         let mut separator = "";
         if let Some(unroll) = self.unroll {
             write!(f, "{unroll}")?;
+            separator = ",";
+        }
+        if let Some(registers) = self.registers {
+            write!(f, "{separator}registers:{registers}")?;
             separator = ",";
         }
         for (load, strategy) in &self.loads {
@@ -200,7 +227,10 @@ mod tests {
         assert_ne!(plan("values=cache:L2:4"), plan("values=cache:L2:4/nt"));
         assert_ne!(plan("unroll:4"), plan("unroll:full"));
         assert_ne!(plan("values=cache:L2:4"), plan("unroll:2,values=cache:L2:4"));
+        assert_ne!(plan("unroll:4"), plan("unroll:4,registers:64"));
         assert!(plan("none").is_none());
+        assert!(!plan("registers:64").is_none());
+        assert!(plan("registers:64").leaves_code());
     }
 
     #[test]

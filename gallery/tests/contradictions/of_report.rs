@@ -25,6 +25,7 @@ fn choice(report: &Report) -> Vec<String> {
     let fits = match verdict {
         Verdict::LeaveIt => plan.is_none() && best.speedup == 1.0,
         Verdict::MoreWorkGroups => plan.is_none() && report.plain_best_geometry.is_some(),
+        Verdict::MoreRegisters => plan.leaves_code() && plan.registers().is_some(),
         Verdict::Unroll => plan.loads().is_empty() && plan.unroll().is_some(),
         Verdict::Prefetch => !plan.loads().is_empty(),
     };

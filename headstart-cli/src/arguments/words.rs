@@ -10,7 +10,9 @@ A plan names the loads to fetch early, the strategy, and the distance in iterati
 
   plan      none                          the kernel as it is
             unroll:N  unroll:full         unroll the loop N times
-            [unroll:N,]LOAD=STRATEGY,…    fetch loads early, optionally in an unrolled loop
+            registers:R                   let the compiler use R registers a work-item (PTX)
+            [unroll:N,][registers:R,]LOAD=STRATEGY,…
+                                          fetch loads early, optionally in an unrolled loop
   LOAD      values                        all loads from this parameter
             values@row                    those in the loop of this name
             values@gather.rs:41           those in this source line

@@ -188,7 +188,7 @@ impl Case<'_> {
         found["group"] = json!(workload.group);
         if let Some(tuner) = tuner {
             found["tuned"] =
-                tuned(&subject, &workload, tuner).unwrap_or_else(|error| json!({"error": error.to_string()}));
+                tuned(&subject, tuner).unwrap_or_else(|error| json!({"error": error.to_string()}));
         }
         Ok(found)
     }
@@ -293,8 +293,8 @@ fn said(compared: Result<Outputs>) -> String {
 }
 
 /// The best of the plans that win most often.
-fn tuned(subject: &FileSubject, workload: &Workload, tuner: &MeasuredBench) -> Result<Value> {
-    let plans = tune::space::likely_plans_of(&workload.kernel, &tuner.levels())?;
+fn tuned(subject: &FileSubject, tuner: &MeasuredBench) -> Result<Value> {
+    let plans = tune::likely(subject, tuner)?;
     let asked = SearchSettings {
         plans: Some(&plans),
         ..SearchSettings::default()

@@ -19,6 +19,10 @@ const TAIL: &str = "
 `unroll:N` in front of a plan's loads runs N iterations together: their early fetches are issued together and waited for together. A
 ring whose depth is a multiple of N needs no moves from one register to the next. `D`, the distance, is 1 to 4096 iterations, with
 `unroll:N` a multiple of N.
+
+`registers:R` behind it lets the compiler use R registers for a work-item (`.maxnreg R` in PTX). A module that serves any launch leaves
+ptxas in doubt, and it keeps to 32 registers where it can: it then starts fewer loads at once. Where a launch leaves a core with few
+work-groups there is room for more, and the plans for a user's module say how much.
 ";
 
 fn place(carried: Carried) -> &'static str {

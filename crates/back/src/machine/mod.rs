@@ -56,6 +56,9 @@ pub fn lower_for_groups(
     groups: u32,
     group: u32,
 ) -> MachineProgram {
+    if let Some(registers) = kernel.max_registers {
+        return lower(kernel, &target.for_registers(registers));
+    }
     let mut groups = groups;
     loop {
         let target = target.for_groups(model, groups, group);
@@ -80,6 +83,9 @@ pub fn lower_for_any_launch(
     model: &DeviceModel,
     group: u32,
 ) -> MachineProgram {
+    if let Some(registers) = kernel.max_registers {
+        return lower(kernel, &target.for_registers(registers));
+    }
     let full = target.for_any_launch(model, group);
     let program = lower(kernel, &full);
     match program.register_estimate.across_jumps + OVERHEAD < full.kept_registers {

@@ -219,12 +219,16 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
         }
         (None, None) => {}
     }
-    // ptxas takes the number only together with a size.
-    if let (Some(groups), true) = (
-        options.groups_per_core,
-        kernel.group_size.or(options.group).is_some(),
-    ) {
-        let _ = writeln!(text, ".minnctapersm {groups}");
+    // ptxas takes the number of work-groups only together with a size.
+    let has_size = kernel.group_size.or(options.group).is_some();
+    match (kernel.max_registers, options.groups_per_core) {
+        (Some(registers), _) => {
+            let _ = writeln!(text, ".maxnreg {registers}");
+        }
+        (None, Some(groups)) if has_size => {
+            let _ = writeln!(text, ".minnctapersm {groups}");
+        }
+        (None, _) => {}
     }
     text.push_str("{\n");
     text.push_str(&written.registers.declarations());

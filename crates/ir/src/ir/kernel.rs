@@ -47,6 +47,9 @@ pub struct Kernel {
     pub group_size: Option<[u32; 3]>,
     /// The sub-group size that a launch must have, if it must.
     pub sub_group_size: Option<u32>,
+    /// The most 32-bit registers that the compiler may give a work-item, where that is not left to the compiler. It changes
+    /// no result.
+    pub max_registers: Option<u32>,
     /// Permissions of imported code; Rust kernels have none.
     pub float_mode: FloatMode,
     /// Every value, with its type.
@@ -228,6 +231,7 @@ impl Kernel {
             arrays: PrimaryMap::new(),
             group_size: None,
             sub_group_size: None,
+            max_registers: None,
             float_mode: FloatMode::default(),
             values: PrimaryMap::new(),
             labels: PrimaryMap::new(),

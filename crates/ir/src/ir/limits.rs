@@ -32,6 +32,8 @@ pub const PLACE_BYTES: usize = 256 << 20;
 pub const GROUP_ITEMS: u64 = 4096;
 /// Largest required sub-group size.
 pub const SUB_GROUP_ITEMS: u32 = 128;
+/// 32-bit registers that a compiler may be told to keep to. (ptxas 13.0 raises fewer to 24, and ignores more than 255.)
+pub const REGISTERS: std::ops::RangeInclusive<u32> = 24..=255;
 /// Most bytes that one prefetch asks for.
 pub const PREFETCH_BYTES: u32 = 1 << 20;
 /// Barriers of a work-group that have a number of their own, from 1 on.

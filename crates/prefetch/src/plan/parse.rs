@@ -1,8 +1,10 @@
 //! Reading a plan. Every message names the faulty part, its column, and what would be accepted.
 //!
 //! ```text
-//! plan     = "none" | unroll | [ unroll "," ] load { "," load }
+//! plan     = "none" | part { "," part }
+//! part     = unroll | registers | load          in this order
 //! unroll   = "unroll:" ( N | "full" )
+//! registers = "registers:" N
 //! load     = PARAM [ "@" ( LOOP | FILE ":" LINE ) ] "=" strategy
 //! strategy = ( "batched-registers" | "rolling-registers" ) ":" D
 //!          | ( "batched-shared" | "rolling-shared" | "rolling-async" ) ":" D [ "/plain" | "/padded" | "/interleaved" ]
@@ -16,7 +18,7 @@
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-use super::{Distance, Layout, LoadName, LoadPlace, Plan, Strategy, StrategyKind, Unroll};
+use super::{Distance, Layout, LoadName, LoadPlace, Plan, REGISTERS, Strategy, StrategyKind, Unroll};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
 use crate::suggest::{accepted, quoted};
@@ -145,6 +147,12 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
                 return Err(part.fault(error.accepted("`unroll:N,LOAD=STRATEGY`")));
             }
             plan = plan.unrolled(unroll(part, rest)?);
+        } else if name.text == "registers" && !part.text.contains('=') {
+            if plan.registers().is_some() || !plan.loads().is_empty() {
+                let error = Error::usage("the registers are said once, in front of the loads");
+                return Err(part.fault(error.accepted("`registers:N,LOAD=STRATEGY`")));
+            }
+            plan = plan.with_registers(Some(registers(part, rest)?));
         } else if let Some((load, text)) = part.split_once('=') {
             plan = plan
                 .with(load_name(load)?, strategy(text)?)
@@ -162,10 +170,11 @@ fn no_strategy(name: &str, part: &str) -> Error {
         return Error::usage(format!("{} is for no load", quoted(part))).accepted(format!("`LOAD={part}`"));
     }
     let error = Error::usage(format!("{} has no strategy", quoted(part)));
-    match crate::suggest::nearest(name, ["none", "unroll"]) {
+    match crate::suggest::nearest(name, ["none", "unroll", "registers"]) {
         Some("none") => error.accepted("did you mean `none`?"),
+        Some("registers") => error.accepted("did you mean `registers:N`?"),
         Some(_) => error.accepted(format!("did you mean `unroll`? ({})", Unroll::accepted())),
-        None => error.accepted("`LOAD=STRATEGY`, `unroll:N` or `none`"),
+        None => error.accepted("`LOAD=STRATEGY`, `unroll:N`, `registers:N` or `none`"),
     }
 }
 
@@ -184,6 +193,25 @@ fn unroll(whole: Part, rest: Part) -> Result<Unroll, Fault> {
     };
     let count = whole_number(rest.text).ok_or_else(wrong)?;
     Unroll::by(count).map_err(|_| wrong())
+}
+
+fn registers(whole: Part, rest: Part) -> Result<u32, Fault> {
+    let accepted = || {
+        format!(
+            "`registers:N` with N from {} to {}",
+            REGISTERS.start(),
+            REGISTERS.end()
+        )
+    };
+    if whole.text == "registers" {
+        let error = Error::usage("`registers` does not say how many");
+        return Err(whole.fault(error.accepted(accepted())));
+    }
+    let count = whole_number(rest.text).filter(|count| REGISTERS.contains(count));
+    count.ok_or_else(|| {
+        let error = Error::usage(format!("a work-item cannot have {} registers", quoted(rest.text)));
+        rest.fault(error.accepted(accepted()))
+    })
 }
 
 fn load_name(whole: Part) -> Result<LoadName, Fault> {

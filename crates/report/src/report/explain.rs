@@ -2,7 +2,7 @@
 
 use crate::prefetch::plan::{JointScope, Layout, Plan, Strategy, Unroll};
 
-/// One sentence a part of the plan: the unrolling, then each load.
+/// One sentence a part of the plan: the unrolling, the registers, then each load.
 ///
 /// Every part is the piece of the plan as written, and its effect.
 pub fn plan(plan: &Plan) -> Vec<(String, String)> {
@@ -12,6 +12,13 @@ pub fn plan(plan: &Plan) -> Vec<(String, String)> {
     }
     if let Some(unroll) = plan.unroll() {
         parts.push((unroll.to_string(), unrolling(unroll, !plan.loads().is_empty())));
+    }
+    if let Some(registers) = plan.registers() {
+        let sentence = format!(
+            "The compiler may use {registers} registers for a work-item (`.maxnreg {registers}`): it starts more loads before it \
+             waits for the first. In CUDA `__launch_bounds__` says as much by the work-groups that a core is to hold."
+        );
+        parts.push((format!("registers:{registers}"), sentence));
     }
     for &(ref load, strategy) in plan.loads() {
         parts.push((format!("{load}={strategy}"), for_load(load.param(), strategy)));
@@ -100,7 +107,7 @@ mod tests {
 
     #[test]
     fn every_part_of_a_plan_has_its_sentence() {
-        let text = "unroll:8,a=rolling-async:16,b=batched-registers:3,c=cache:L1:1/nt,d=joint:L2:2/group,e=bulk:L2:4,\
+        let text = "unroll:8,registers:128,a=rolling-async:16,b=batched-registers:3,c=cache:L1:1/nt,d=joint:L2:2/group,e=bulk:L2:4,\
                     f=batched-shared:8/padded,g=rolling-shared:2/plain,h=rolling-registers:1";
         let parts = plan(&text.parse().expect("a plan"));
         let written: Vec<&str> = parts.iter().map(|(part, _)| part.as_str()).collect();
@@ -108,13 +115,14 @@ mod tests {
             written.join(","),
             text.parse::<Plan>().expect("a plan").to_string()
         );
-        assert!(parts[2].1.starts_with("Every 3rd iteration, 3 values of `b`"));
+        assert!(parts[1].1.contains("128 registers"));
+        assert!(parts[3].1.starts_with("Every 3rd iteration, 3 values of `b`"));
         assert!(
-            parts[3]
+            parts[4]
                 .1
                 .contains("1 iteration before its use, marked as used once")
         );
-        assert!(parts[6].1.contains("padded to 9 elements"));
+        assert!(parts[7].1.contains("padded to 9 elements"));
         assert_eq!(plan(&Plan::none()).len(), 1);
     }
 }

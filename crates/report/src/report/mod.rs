@@ -214,6 +214,9 @@ pub enum Verdict {
     /// Launch the same work as more work-groups.
     #[serde(rename = "more work-groups")]
     MoreWorkGroups,
+    /// Tell the compiler how many registers it may use.
+    #[serde(rename = "more registers")]
+    MoreRegisters,
     /// Unroll the loop.
     #[serde(rename = "unroll")]
     Unroll,
@@ -342,6 +345,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Verdict::MoreWorkGroups => "more work-groups",
+            Verdict::MoreRegisters => "more registers",
             Verdict::Unroll => "unroll",
             Verdict::Prefetch => "prefetch",
             Verdict::LeaveIt => "leave it",

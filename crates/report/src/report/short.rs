@@ -43,13 +43,14 @@ impl Short {
             return plan.to_string();
         }
         let unroll = plan.unroll().map(|unroll| unroll.to_string());
+        let registers = plan.registers().map(|registers| format!("registers:{registers}"));
         let loads = plan.loads().iter().map(|(load, strategy)| {
             match self.loads.iter().position(|known| known == load) {
                 Some(position) => format!("{}={strategy}", Short::letter(position)),
                 None => format!("{load}={strategy}"),
             }
         });
-        let parts: Vec<String> = unroll.into_iter().chain(loads).collect();
+        let parts: Vec<String> = unroll.into_iter().chain(registers).chain(loads).collect();
         broken(&parts.join(","), width, &[','])
     }
 

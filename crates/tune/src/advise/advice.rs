@@ -272,8 +272,13 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
         chosen: report.verdict == Verdict::MoreWorkGroups,
     }));
-    let kinds: [(Verdict, fn(&Plan) -> bool); 2] = [
-        (Verdict::Unroll, |plan| !plan.is_none() && plan.loads().is_empty()),
+    let kinds: [(Verdict, fn(&Plan) -> bool); 3] = [
+        (Verdict::MoreRegisters, |plan| {
+            plan.registers().is_some() && plan.leaves_code()
+        }),
+        (Verdict::Unroll, |plan| {
+            plan.unroll().is_some() && plan.loads().is_empty()
+        }),
         (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
     ];
     for (what, is_of_kind) in kinds {

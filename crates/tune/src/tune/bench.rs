@@ -111,6 +111,11 @@ pub trait Bench: Sync {
         Ok(self.time(bound, kernel)?.time_ns)
     }
 
+    /// The 32-bit registers of a core, where its work-items share them.
+    fn registers_per_core(&self) -> Option<u32> {
+        None
+    }
+
     /// The settings that can be chosen on it beside the plan: see [`ways`](mod@super::ways); none if there are none.
     fn choices(&self) -> Option<Choices> {
         None

@@ -6,10 +6,13 @@ use crate::report::{Best, Elsewhere, PlainBest, Trial, Verdict};
 /// A dearer answer must be this much faster than a cheaper one: 3 %.
 pub const THRESHOLD: f64 = 1.03;
 
+/// What differs by less is as fast: GPUs repeat themselves to about 1 %.
+const AS_FAST: f64 = 1.01;
+
 /// The verdict and the plan to use.
 ///
-/// The answers from cheap to dear are: leave it, more work-groups (only where the work can be split), unrolling,
-/// prefetching, and a plan with more work-groups. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
+/// The answers from cheap to dear are: leave it, more work-groups (only where the work can be split), more registers,
+/// unrolling, prefetching, and a plan with more work-groups. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
 /// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
 /// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
 ///
@@ -35,8 +38,13 @@ pub fn choose(
         verdict = Verdict::MoreWorkGroups;
         to_beat = other.speedup;
     }
-    let kinds: [(Verdict, fn(&Plan) -> bool); 2] = [
-        (Verdict::Unroll, |plan| !plan.is_none() && plan.loads().is_empty()),
+    let kinds: [(Verdict, fn(&Plan) -> bool); 3] = [
+        (Verdict::MoreRegisters, |plan| {
+            plan.registers().is_some() && plan.leaves_code()
+        }),
+        (Verdict::Unroll, |plan| {
+            plan.unroll().is_some() && plan.loads().is_empty()
+        }),
         (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
     ];
     for (kind, is_of_kind) in kinds {
@@ -53,6 +61,7 @@ pub fn choose(
                 });
             }
         }
+        let fastest = fastest.map(|fastest| without_idle_registers(fastest, trials));
         if let Some(fastest) = fastest.filter(|fastest| fastest.speedup >= to_beat * THRESHOLD) {
             to_beat = fastest.speedup;
             verdict = kind;
@@ -63,6 +72,24 @@ pub fn choose(
         return (Verdict::MoreWorkGroups, as_it_is);
     }
     (verdict, best)
+}
+
+/// The same plan without a number of registers, where that is as fast: a module that says the number may not be launched with
+/// work-groups as large as before.
+fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
+    let (Some(_), false) = (best.plan.registers(), best.plan.leaves_code()) else {
+        return best;
+    };
+    let plan = best.plan.clone().with_registers(None);
+    let twin = trials.iter().find(|trial| trial.plan == plan);
+    match twin.and_then(Trial::measured) {
+        Some((time_ns, speedup)) if speedup * AS_FAST >= best.speedup => Best {
+            plan,
+            time_ns,
+            speedup,
+        },
+        _ => best,
+    }
 }
 
 #[cfg(test)]
@@ -101,6 +128,21 @@ mod tests {
         assert_eq!(chosen(&both, 1.0, false), (Verdict::Unroll, "unroll:4".into()));
         let better = [("unroll:4", 1.50), (ring, 1.60)];
         assert_eq!(chosen(&better, 1.0, false), (Verdict::Prefetch, ring.into()));
+        let directive = [
+            ("registers:128", 1.48),
+            ("unroll:4,registers:128", 1.50),
+            (ring, 1.51),
+        ];
+        assert_eq!(
+            chosen(&directive, 1.0, false),
+            (Verdict::MoreRegisters, "registers:128".into())
+        );
+        // Registers that gain nothing are not asked for.
+        let unrolled = "unroll:4,registers:128";
+        let idle = [("unroll:4", 1.50), (unrolled, 1.51)];
+        assert_eq!(chosen(&idle, 1.0, false), (Verdict::Unroll, "unroll:4".into()));
+        let used = [("unroll:4", 1.50), (unrolled, 1.60)];
+        assert_eq!(chosen(&used, 1.0, false), (Verdict::Unroll, unrolled.into()));
         assert_eq!(chosen(&better, 1.59, true), (Verdict::MoreWorkGroups, none));
         assert_eq!(chosen(&better, 1.59, false), (Verdict::Prefetch, ring.into()));
         assert_eq!(chosen(&better, 1.50, true), (Verdict::Prefetch, ring.into()));

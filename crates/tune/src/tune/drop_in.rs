@@ -99,7 +99,7 @@ pub fn drop_in(original: &Original, kernel: &Kernel) -> Result<DropIn> {
             inside.push_str(&block.text);
         }
     }
-    let text = exchanged(original, "", &inside);
+    let text = exchanged(original, kernel.max_registers, "", &inside)?;
     Ok(DropIn {
         text,
         added_shared_bytes: block.static_shared_bytes,
@@ -168,7 +168,12 @@ pub fn beside(original: &Original, kernel: &Kernel, is_own: impl Fn(Value) -> bo
         .collect();
     Ok(Beside {
         module: DropIn {
-            text: exchanged(original, &declarations, &alone(original, &block)),
+            text: exchanged(
+                original,
+                kernel.max_registers,
+                &declarations,
+                &alone(original, &block),
+            )?,
             added_shared_bytes: block.static_shared_bytes,
             needs: Needs::default(),
             hints: block.hints,
@@ -183,9 +188,57 @@ fn alone(original: &Original, block: &Block) -> String {
     format!("\n{}{}{}", first.concat(), block.text, last.concat())
 }
 
-/// The module's text with declarations before the entry, and something else inside it.
-fn exchanged(original: &Original, declarations: &str, inside: &str) -> String {
+/// The module with the entry's body as it was, and this many registers of a work-item for the compiler to use.
+///
+/// ```text
+/// .visible .entry gather(.param .u64 gather_param_0, …)                     as it was
+/// .maxnreg 168
+/// { … the body as it was … }
+/// ```
+///
+/// # Errors
+/// As for [`drop_in`].
+pub fn with_registers(original: &Original, registers: u32) -> Result<DropIn> {
+    check(original)?;
+    Ok(DropIn {
+        text: exchanged(
+            original,
+            Some(registers),
+            "",
+            &original.text[original.body.clone()],
+        )?,
+        added_shared_bytes: 0,
+        needs: Needs::default(),
+        hints: Vec::new(),
+    })
+}
+
+/// The directive by which the author of an entry has told the compiler about registers, if there is one.
+pub(super) fn said_of_registers(original: &Original) -> Option<&'static str> {
+    let header = &original.text[original.start..original.body.start];
+    let directives = [".maxnreg", ".minnctapersm"].into_iter();
+    directives
+        .into_iter()
+        .find(|directive| header.contains(directive))
+}
+
+/// The module's text with declarations before the entry, the registers that it may have, and something else inside it.
+fn exchanged(
+    original: &Original,
+    registers: Option<u32>,
+    declarations: &str,
+    inside: &str,
+) -> Result<String> {
     let whole = &original.text;
+    let mut header = whole[original.start..original.body.start].to_owned();
+    if let Some(registers) = registers {
+        if let Some(directive) = said_of_registers(original) {
+            let error = Error::usage(format!("the entry has a `{directive}` of its own"));
+            return Err(error.accepted("a plan without `registers:N`"));
+        }
+        let end = header.rfind('{').unwrap_or(header.len());
+        header.insert_str(end, &format!(".maxnreg {registers}\n"));
+    }
     let mut text = String::with_capacity(whole.len() + declarations.len() + inside.len());
     let mut start = 0;
     if let Some((version, place)) = &original.version
@@ -197,10 +250,10 @@ fn exchanged(original: &Original, declarations: &str, inside: &str) -> String {
     }
     text.push_str(&whole[start..original.start]);
     text.push_str(declarations);
-    text.push_str(&whole[original.start..original.body.start]);
+    text.push_str(&header);
     text.push_str(inside);
     text.push_str(&whole[original.body.end..]);
-    text
+    Ok(text)
 }
 
 /// Labels of a body that the module's debug sections mention, as lines: the one at its beginning, and all others. The lines of
@@ -409,5 +462,7 @@ impl DropIn {
 
 /// Whether a plan keeps more values at once than the entry did.
 fn takes_registers(plan: &Plan) -> bool {
-    plan.unroll().is_some() || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
+    plan.unroll().is_some()
+        || plan.registers().is_some()
+        || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
 }

@@ -10,7 +10,8 @@ use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::race::Race;
-use super::search::{Derived, Progress, derive, main_loads, plain, sampled_for};
+use super::search::{Derived, Progress, derive, main_loads, plain, registers_left, sampled_for};
+use super::space::likely_plans_for;
 use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
@@ -117,7 +118,15 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     if is_other && here.subject.small(1)?.is_some() {
         return Ok(None);
     }
-    let plans = worth_trying(here.trials);
+    // The registers that the launch here leaves are not those that the launch there does.
+    let registers = registers_left(here.bench, &shape.workload);
+    let with_registers = |plan: Plan| {
+        let registers = registers.filter(|_| plan.registers().is_some());
+        plan.with_registers(registers)
+    };
+    let plans = worth_trying(here.trials).into_iter().map(with_registers);
+    let plans: Vec<Plan> = plans.filter(|plan| !plan.is_none()).collect();
+    let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels())?;
     let derived: Vec<Result<Derived>> = threads::map(&plans, |plan: &Plan| {
         shielded(|| derive(here.bench, &shape.workload, &kernel, plan))
     });
@@ -147,9 +156,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         perturbed,
         sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
-        race: here
-            .race
-            .then(|| Race::new(&kernel, &main_loads(&kernel), here.bench)),
+        race: here.race.then(|| Race::new(&kernel, likely)),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs, |_| ())?.0,

@@ -17,14 +17,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::bench::Bench;
-use super::drop_in::{DropIn, Note, drop_in};
+use super::drop_in::{DropIn, Note, drop_in, with_registers};
 use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
 use super::perturb::{self, Engine, Settings};
 use super::search::{Progress, tune};
 use crate::error::{Error, Result};
-use crate::front::ptx::import;
+use crate::front::ptx::{Original, import};
 use crate::ir::Kernel;
 use crate::prefetch::{self, Applied, Plan};
 use crate::report::{Perturbed, Report, Trial};
@@ -163,6 +163,14 @@ pub(super) fn target_for(group: [u32; 3]) -> prefetch::PlanTarget {
     }
 }
 
+/// A module with a plan applied: a plan that leaves the code leaves the body as it was.
+fn drop_in_of(original: &Original, applied: &Applied) -> Result<DropIn> {
+    match applied.plan.registers().filter(|_| applied.plan.leaves_code()) {
+        Some(registers) => with_registers(original, registers),
+        None => drop_in(original, &applied.kernel),
+    }
+}
+
 /// Puts a planned kernel into its module.
 fn place(
     subject: &FileSubject,
@@ -175,12 +183,12 @@ fn place(
     let original = subject
         .original()
         .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
-    let placed = drop_in(original, &applied.kernel)?;
+    let placed = drop_in_of(original, &applied)?;
     let facts = subject.launch().facts();
     let granted = granted(original, &facts, &placed, |facts| {
         let imported = original.again(facts)?;
         let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
-        drop_in(&imported.original, &applied.kernel)
+        drop_in_of(&imported.original, &applied)
     });
     let note = Note {
         plan: &applied.plan,

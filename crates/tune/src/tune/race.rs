@@ -7,11 +7,8 @@
 
 use std::cmp::Reverse;
 
-use super::bench::Bench;
-use super::space::likely_plans_for;
 use crate::device::sim::timer::{Behind, Course, Pace};
 use crate::ir::Kernel;
-use crate::prefetch::plan::LoadName;
 use crate::prefetch::{self, Plan};
 use crate::report::{Outcome, Trial};
 
@@ -51,8 +48,8 @@ impl Order {
 }
 
 impl Race {
-    /// A race of a plain kernel's plans, for the loads that they name. Progress is told by the loads that lead to no other.
-    pub fn new(kernel: &Kernel, named: &[LoadName], bench: &dyn Bench) -> Race {
+    /// A race of a plain kernel's plans, the `likely` ones first. Progress is told by the loads that lead to no other.
+    pub fn new(kernel: &Kernel, likely: Vec<Plan>) -> Race {
         let all = prefetch::candidates(kernel);
         let leads_on = |id| {
             all.iter()
@@ -63,7 +60,7 @@ impl Race {
         Race {
             pace: Pace::new(loads.clone()),
             unrolling: Pace::new(loads),
-            likely: likely_plans_for(kernel, named, &bench.levels()).unwrap_or_default(),
+            likely,
         }
     }
 

@@ -32,7 +32,7 @@ pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     reasons.extend(fill(evidence, findings));
     reasons.extend(waiting(evidence));
     reasons.extend(in_flight(evidence, findings));
-    reasons.extend(unrolling(findings));
+    reasons.extend(cheaper(findings));
     reasons.extend(choice(evidence, findings));
     reasons.extend(hints(findings));
     reasons
@@ -100,15 +100,18 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     Some(flying(in_flight, needed))
 }
 
-/// The gain of unrolling alone, if something else is chosen.
-fn unrolling(findings: &Findings<'_>) -> Option<String> {
-    if findings.verdict != Verdict::Prefetch {
-        return None;
-    }
-    let (plan, factor) = fastest(findings, |plan| {
-        plan.loads().is_empty() && plan.unroll().is_some()
-    })?;
-    Some(format!("Unrolling alone reaches {factor}, with `{plan}`."))
+/// The gains of more registers and of unrolling alone, if something dearer is chosen.
+fn cheaper(findings: &Findings<'_>) -> Vec<String> {
+    let registers = |plan: &Plan| plan.registers().is_some() && plan.leaves_code();
+    let unrolling = |plan: &Plan| plan.loads().is_empty() && plan.unroll().is_some();
+    let is_dearer = matches!(findings.verdict, Verdict::Unroll | Verdict::Prefetch);
+    let registers = fastest(findings, registers)
+        .filter(|_| is_dearer)
+        .map(|(plan, factor)| format!("More registers alone reach {factor}, with `{plan}`."));
+    let unrolling = fastest(findings, unrolling)
+        .filter(|_| findings.verdict == Verdict::Prefetch)
+        .map(|(plan, factor)| format!("Unrolling alone reaches {factor}, with `{plan}`."));
+    registers.into_iter().chain(unrolling).collect()
 }
 
 /// The effect of the chosen plan, or why none is chosen.
@@ -128,10 +131,15 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
                 speedup(factor)
             ))
         }
+        Verdict::MoreRegisters => Some(format!(
+            "{within} more registers are the answer: {} with `{plan}`, which only tells the compiler how many it may use; {}.",
+            speedup(factor),
+            over_cheaper(findings)
+        )),
         Verdict::Unroll => Some(format!(
             "{within} unrolling is the answer: {} with `{plan}`; {}.",
             speedup(factor),
-            over_unrolling(findings)
+            over_cheaper(findings)
         )),
         Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
             Some((plan, factor)) => {
@@ -155,8 +163,8 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     }
 }
 
-/// The gain of prefetching if unrolling is chosen: only of the plans tried.
-fn over_unrolling(findings: &Findings<'_>) -> String {
+/// The gain of prefetching if something cheaper is chosen: only of the plans tried.
+fn over_cheaper(findings: &Findings<'_>) -> String {
     let prefetches = |plan: &Plan| !plan.loads().is_empty();
     let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
     match (fastest(findings, prefetches), was_tried) {

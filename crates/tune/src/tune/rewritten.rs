@@ -297,6 +297,25 @@ fn what_is_undecided_or_too_old_is_not_written() {
 }
 
 #[test]
+fn registers_are_said_in_front_of_the_body() {
+    let alone = PLAIN.done(LAUNCH, "registers:128").text;
+    let body = |text: &str| text[text.find(".reg .pred").expect("a body")..].to_owned();
+    assert!(alone.contains(".param .u32 n)\n.maxnreg 128\n{"), "{alone}");
+    assert_eq!(body(&alone), body(&PLAIN.text()));
+    assert!(alone.contains("the driver may refuse launches with larger work-groups"));
+    let planned = PLAIN.done(LAUNCH, "registers:128,table=rolling-registers:3").text;
+    assert_eq!(planned.matches("\n.maxnreg 128\n{").count(), 1);
+    for directives in [".maxnreg 64\n", ".maxntid 64, 1, 1\n.minnctapersm 2\n"] {
+        let entry = Entry { directives, ..PLAIN };
+        let error = entry
+            .rewritten(LAUNCH, "registers:128")
+            .expect_err("its author has said so");
+        assert!(error.to_string().contains("of its own"), "{error}");
+        assert!(!entry.done(LAUNCH, REGISTERS).text.contains(".maxnreg 128"));
+    }
+}
+
+#[test]
 fn an_alignment_is_taken_for_granted_where_words_are_copied() {
     let entry = Entry {
         load: "ld.global.nc.u8",

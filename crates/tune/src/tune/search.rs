@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bench::{Bench, Timed};
 use super::choose::{THRESHOLD, choose};
 use super::doubt::doubt;
-use super::drop_in::drop_in;
+use super::drop_in::{drop_in, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
 use super::log::{Log, Shard};
@@ -13,7 +13,7 @@ use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
-use super::space::{default_plans, likely_plans_for, shared_plans, without_shared_copies};
+use super::space::{default_plans, likely_plans_for, shared_plans, with_registers, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
@@ -120,7 +120,16 @@ pub(crate) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn B
     let alone = remainder::alone(workload, plain, bench.device().description());
     let loads = main_loads_beside(plain, &alone);
     let plans = likely_plans_for(plain, &loads, &bench.levels())?;
-    Ok(without_shared_copies(plain, plans))
+    let plans = without_shared_copies(plain, plans);
+    Ok(with_registers(plans, registers_left(bench, workload)))
+}
+
+/// The registers of a work-item that a launch leaves to a user's module, which does not say so itself.
+pub(super) fn registers_left(bench: &dyn Bench, workload: &Workload) -> Option<u32> {
+    let original = workload.original.as_ref()?;
+    let cores = bench.device().description().cores;
+    let left = workload.registers_left(cores, bench.registers_per_core()?);
+    left.filter(|_| said_of_registers(original).is_none())
 }
 
 /// Tries plans for a kernel and chooses one. `plans` are those to try; none asks for the default space.
@@ -211,17 +220,23 @@ pub fn search(
     let only_rests = remainder::sentences(&kernel, &alone);
     tell(only_rests.clone());
     let loads = main_loads_beside(&kernel, &alone);
+    let levels = bench.levels();
+    let likely = likely_plans_for(&kernel, &loads, &levels)?;
+    let registers = registers_left(bench, &workload);
     let plans = match settings.plans {
         Some(plans) => plans.to_vec(),
         None => {
-            let levels = bench.levels();
             let mut plans = default_plans(&loads, &levels)?;
-            for plan in likely_plans_for(&kernel, &loads, &levels)? {
-                if !plans.contains(&plan) {
-                    plans.push(plan);
+            for plan in &likely {
+                if !plans.contains(plan) {
+                    plans.push(plan.clone());
                 }
             }
-            let mut plans = without_shared_copies(&kernel, plans);
+            let plans = without_shared_copies(&kernel, plans);
+            let mut plans = with_registers(plans, registers);
+            // More registers slow some plans down: the likely ones are tried without, too.
+            let as_they_are = without_shared_copies(&kernel, likely.clone());
+            plans.extend(as_they_are.into_iter().filter(|_| registers.is_some()));
             let legal = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan)).is_ok();
             plans.extend(shared_plans(&loads, &levels)?.into_iter().filter(legal));
             plans
@@ -257,7 +272,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         sampled: sampled_for(bench, settings.check_whole, settings.perturbed),
         progress,
-        race: (!settings.every_plan).then(|| Race::new(&kernel, &loads, bench)),
+        race: (!settings.every_plan).then(|| Race::new(&kernel, with_registers(likely, registers))),
     };
     let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
     let (tried, beside) = match bench.times_at_once() {

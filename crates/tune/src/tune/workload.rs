@@ -16,6 +16,7 @@ use crate::front::ptx::Original;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, PointerFacts, Type};
 use crate::model::DeviceModel;
+use crate::prefetch::plan::REGISTERS;
 use crate::report::{Geometry, number};
 
 /// A kernel, its geometry, and the argument of each of its parameters.
@@ -247,6 +248,16 @@ impl Workload {
         u32::try_from(resident)
             .ok()
             .filter(|_| registers >= u64::from(LEAST_PROMISED))
+    }
+
+    /// The 32-bit registers of a work-item that its launch leaves on a core, where they are more than the compiler would dare to
+    /// use.
+    pub(crate) fn registers_left(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
+        let items: u64 = self.group.iter().map(|&items| u64::from(items)).product();
+        let resident = self.groups_of_core(cores) * items.next_multiple_of(32);
+        let left = u64::from(registers_per_core) / resident.max(1) / 8 * 8;
+        let left = u32::try_from(left).unwrap_or(u32::MAX).min(*REGISTERS.end());
+        (left >= LEAST_PROMISED).then_some(left)
     }
 
     /// A kernel of this workload in the instructions that the simulator of a device times.

@@ -153,11 +153,14 @@ impl Parser<'_> {
         if self.accept_word("sub_group")? {
             self.kernel.sub_group_size = Some(self.small_number("a sub-group size", 1, u32::MAX)?);
         }
+        if self.accept_word("registers")? {
+            self.kernel.max_registers = Some(self.small_number("a number of registers", 1, u32::MAX)?);
+        }
         self.kernel.float_mode.any_nan = self.accept_word("any_nan")?;
         if !self.at('{') {
             return Err(self
                 .expected("`{`")
-                .accepted("before it, in this order: group X,Y,Z, sub_group N, any_nan"));
+                .accepted("before it, in this order: group X,Y,Z, sub_group N, registers N, any_nan"));
         }
         Ok(())
     }

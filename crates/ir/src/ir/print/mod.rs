@@ -78,6 +78,9 @@ impl<'k> Printer<'k> {
         if let Some(size) = kernel.sub_group_size {
             self.put(format!(" sub_group {size}"));
         }
+        if let Some(registers) = kernel.max_registers {
+            self.put(format!(" registers {registers}"));
+        }
         if kernel.float_mode.any_nan {
             self.put(" any_nan");
         }

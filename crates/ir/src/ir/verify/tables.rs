@@ -206,5 +206,14 @@ fn check_geometry(kernel: &Kernel) -> Check {
             )
         })?;
     }
+    if let Some(registers) = kernel.max_registers {
+        Rule::Geometry.check(limits::REGISTERS.contains(&registers), || {
+            format!(
+                "a work-item cannot have {registers} registers; {} to {} are possible",
+                limits::REGISTERS.start(),
+                limits::REGISTERS.end()
+            )
+        })?;
+    }
     Ok(())
 }

@@ -232,6 +232,8 @@ fn rule_6_geometry() {
     breaks(Rule::Geometry, |kernel| kernel.group_size = Some([0, 1, 1]));
     breaks_as_text(Rule::Geometry, "sub_group 32", "sub_group 24");
     breaks_as_text(Rule::Geometry, "sub_group 32", "sub_group 256");
+    breaks_as_text(Rule::Geometry, "sub_group 32", "sub_group 32 registers 23");
+    breaks_as_text(Rule::Geometry, "sub_group 32", "sub_group 32 registers 256");
 }
 
 #[test]

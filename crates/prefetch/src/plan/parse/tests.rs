@@ -15,6 +15,9 @@ fn canonical_spellings_come_back() {
         "none",
         "unroll:4",
         "unroll:full",
+        "registers:255",
+        "unroll:16,registers:168,arr=rolling-registers:16",
+        "registers=rolling-registers:4",
         "values=rolling-async:4/interleaved,indices=rolling-registers:5",
         "unroll:16,arr=rolling-registers:16",
         "values@row=batched-shared:8/padded",
@@ -115,6 +118,28 @@ fn each_message_names_the_part_its_column_and_what_is_accepted() {
         ),
         ("unroll:0", 8, "cannot be unrolled by `0`", "2 to 1024"),
         ("unroll", 1, "by how many", "`unroll:full`"),
+        ("registers:23", 11, "cannot have `23` registers", "24 to 255"),
+        ("registers:256", 11, "cannot have `256` registers", "24 to 255"),
+        ("registers", 1, "how many", "`registers:N`"),
+        (
+            "registers:64,unroll:4",
+            14,
+            "in front",
+            "`unroll:N,LOAD=STRATEGY`",
+        ),
+        (
+            "v=cache:L2:1,registers:64",
+            14,
+            "once, in front",
+            "`registers:N,LOAD=STRATEGY`",
+        ),
+        (
+            "registers:64,registers:64",
+            14,
+            "once",
+            "`registers:N,LOAD=STRATEGY`",
+        ),
+        ("register:64", 1, "has no strategy", "did you mean `registers:N`?"),
         (
             "v=cache:L2:1,unroll:4",
             14,
@@ -196,9 +221,11 @@ fn any_plan() -> impl Generator<Value = Plan> {
         Just(Some(Unroll::Full)),
         (2..=Unroll::MAX).prop_map(|count| Some(Unroll::by(count).expect("in range"))),
     ];
+    let registers = prop_oneof![Just(None), REGISTERS.prop_map(Some)];
     let loads = proptest::collection::vec((any_name(), any_strategy()), 0..4);
-    (unroll, loads).prop_map(|(unroll, loads)| {
+    (unroll, registers, loads).prop_map(|(unroll, registers, loads)| {
         let start = unroll.map_or(Plan::none(), |unroll| Plan::none().unrolled(unroll));
+        let start = start.with_registers(registers);
         loads.into_iter().fold(start, |plan, (name, strategy)| {
             plan.clone().with(name, strategy).unwrap_or(plan)
         })

@@ -127,7 +127,7 @@ fn header(page: &mut String, report: &Report) {
     );
     let (class, factor) = match report.verdict {
         Verdict::Prefetch => ("prefetch", Some(report.best.speedup)),
-        Verdict::Unroll => ("unroll", Some(report.best.speedup)),
+        Verdict::Unroll | Verdict::MoreRegisters => ("unroll", Some(report.best.speedup)),
         Verdict::MoreWorkGroups => ("more", Some(report.advised_speedup())),
         Verdict::LeaveIt => ("leave", None),
     };

@@ -388,6 +388,10 @@ impl Bench for MeasuredBench {
         prefetch::PlanTarget::default()
     }
 
+    fn registers_per_core(&self) -> Option<u32> {
+        Some(self.facts.registers_per_core)
+    }
+
     fn levels(&self) -> Vec<CacheLevel> {
         // An asynchronous copy reaches L1; all other requests reach L2.
         vec![CacheLevel::L1, CacheLevel::L2]

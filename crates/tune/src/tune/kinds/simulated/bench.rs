@@ -186,6 +186,13 @@ impl Bench for SimulatedBench {
         }
     }
 
+    fn registers_per_core(&self) -> Option<u32> {
+        match &self.model.registers {
+            Registers::Pooled(registers) => Some(*registers.per_core),
+            _ => None,
+        }
+    }
+
     fn levels(&self) -> Vec<CacheLevel> {
         // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
         let mut seen = vec![Reached::Nothing];

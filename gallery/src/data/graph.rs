@@ -128,11 +128,18 @@ fn build(scale: u32, degree: u32) -> Graph {
 /// One edge, its vertices renamed so that the busy ones lie apart.
 fn edge(index: u64, scale: u32) -> (u32, u32) {
     let (mut from, mut to) = (0u64, 0u64);
-    for level in 0..scale {
-        let bits = splitmix64(index, SEED + u64::from(level / 4)) >> (level % 4 * 16) & 0xffff;
-        let quarter = QUARTERS.iter().filter(|&&below| bits >= below).count() as u64;
-        from = from << 1 | quarter >> 1;
-        to = to << 1 | quarter & 1;
+    // A random number has the bits of four levels.
+    for first in (0..scale).step_by(4) {
+        let mut bits = splitmix64(index, SEED + u64::from(first / 4));
+        for _ in first..scale.min(first + 4) {
+            let quarter: u64 = QUARTERS
+                .iter()
+                .map(|&below| u64::from(bits & 0xffff >= below))
+                .sum();
+            from = from << 1 | quarter >> 1;
+            to = to << 1 | quarter & 1;
+            bits >>= 16;
+        }
     }
     let mask = (1u64 << scale) - 1;
     // A multiplication by an odd number names each vertex anew, and no two alike.

@@ -4,6 +4,7 @@
 //! // Headstart 0.1.0: entry `gather`, plan values=rolling-async:4          a note at the top
 //! .version 9.0                                                              as it was
 //! .visible .entry gather(.param .u64 gather_param_0, …)                     as it was
+//! .maxnreg 168                                                              only where a plan says so
 //! {
 //!     (a launch that is not as the plan needs it: to the plain path)
 //!     … the body as it was …                                                only where a plan needs something
@@ -28,6 +29,8 @@ use crate::report::Perturbed;
 
 /// The oldest PTX version with the features of planned kernels.
 const OLDEST_VERSION: (u32, u32) = (8, 0);
+/// Registers of a work-group at most (CUDA's programming guide, compute capabilities 8.0 to 9.0).
+const REGISTERS_OF_GROUP: u32 = 65_536;
 /// The GPUs that planned kernels are for: asynchronous copies came with the first of them.
 const OLDEST_TARGET: u32 = 80;
 
@@ -444,7 +447,12 @@ impl DropIn {
                 .iter()
                 .map(|granted| format!("Taken for granted: {granted}.")),
         );
-        if takes_registers(note.plan) {
+        if let Some(registers) = note.plan.registers() {
+            lines.push(format!(
+                "It may take {registers} registers: the driver may refuse launches of more than {} work-items in a work-group.",
+                REGISTERS_OF_GROUP / registers / 32 * 32
+            ));
+        } else if takes_registers(note.plan) {
             lines.push(
                 "It may need more registers than before: the driver may refuse launches with larger work-groups.".to_owned(),
             );
@@ -462,7 +470,5 @@ impl DropIn {
 
 /// Whether a plan keeps more values at once than the entry did.
 fn takes_registers(plan: &Plan) -> bool {
-    plan.unroll().is_some()
-        || plan.registers().is_some()
-        || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
+    plan.unroll().is_some() || plan.loads().iter().any(|(_, strategy)| !strategy.is_hint())
 }

@@ -31,6 +31,9 @@ const LONGEST_OF_PLAN: u64 = LONGEST << 3;
 /// The least and the most work-groups of a sample.
 const GROUPS: Range<u64> = 2..65;
 
+/// How many times as many work-groups as have run may run next.
+const AT_ONCE: u64 = 8;
+
 /// Work-groups of a launch to run, and the plain kernel's writes in them.
 #[derive(Debug)]
 pub struct Sample {
@@ -99,13 +102,7 @@ impl Sample {
         }
         let of = count(bound.workload());
         let run = |groups: &[u64]| run_within(bound, device, plain, groups, LONGEST);
-        let chosen = run(&[0]).and_then(|first| {
-            let operations = first.sampled.counters.get(Counters::OPERATIONS).unwrap_or(0);
-            let most = OPERATIONS / operations.max(1);
-            let groups = chosen(of, most.clamp(GROUPS.start, GROUPS.end - 1), seed);
-            Ok((run(&groups)?, groups))
-        });
-        let (Ran { sampled, outputs }, groups) = match chosen {
+        let (Ran { sampled, outputs }, groups) = match grown(run, of, seed) {
             // Whether it ends at all, the device will tell.
             Err(error) if has_not_ended(&error) => (run(&[])?, Vec::new()),
             chosen => chosen?,
@@ -243,6 +240,24 @@ impl Sample {
             alone: self.alone as u64,
             of: self.of,
         }
+    }
+}
+
+/// Runs more and more of a launch's work-groups until they take long enough: where others have a thousand times the work of the
+/// first, as those of a graph's busy vertices have, the first does not tell how many that is.
+fn grown(run: impl Fn(&[u64]) -> Result<Ran>, of: u64, seed: u64) -> Result<(Ran, Vec<u64>)> {
+    let mut groups = vec![0];
+    loop {
+        let ran = run(&groups)?;
+        let operations = ran.sampled.counters.get(Counters::OPERATIONS).unwrap_or(0);
+        let ran_so_far = groups.len() as u64;
+        let many = OPERATIONS.saturating_mul(ran_so_far) / operations.max(1);
+        let many = many.clamp(GROUPS.start, GROUPS.end - 1).min(ran_so_far * AT_ONCE);
+        let more = chosen(of, many, seed);
+        if more.len() <= groups.len() {
+            return Ok((ran, groups));
+        }
+        groups = more;
     }
 }
 

@@ -139,6 +139,19 @@ fn random_kernels_are_valid() {
     assert!(emitted > 30, "{emitted} kernels were emitted");
 }
 
+#[test]
+fn a_number_of_registers_is_refused() {
+    let text =
+        "hsir 1\nkernel @k(%p: ptr.global f32[] align 4) registers 64 {\nstore %p, 1.0:f32\nreturn\n}\n";
+    let kernel = headstart::ir::parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+    let refused =
+        spirv::emit(&kernel, &Options::new(SpirvTarget::Portable)).expect_err("OpenCL cannot say it");
+    assert!(
+        refused.to_string().contains("64 registers a work-item"),
+        "{refused}"
+    );
+}
+
 /// OpenCL rounds arithmetic to nearest; what flushes is written out.
 #[test]
 fn other_directions_of_rounding_are_refused() {

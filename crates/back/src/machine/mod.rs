@@ -56,7 +56,7 @@ pub fn lower_for_groups(
     groups: u32,
     group: u32,
 ) -> MachineProgram {
-    if let Some(registers) = kernel.max_registers {
+    if let Some(registers) = said_registers(kernel, target) {
         return lower(kernel, &target.for_registers(registers));
     }
     let mut groups = groups;
@@ -83,7 +83,7 @@ pub fn lower_for_any_launch(
     model: &DeviceModel,
     group: u32,
 ) -> MachineProgram {
-    if let Some(registers) = kernel.max_registers {
+    if let Some(registers) = said_registers(kernel, target) {
         return lower(kernel, &target.for_registers(registers));
     }
     let full = target.for_any_launch(model, group);
@@ -92,6 +92,11 @@ pub fn lower_for_any_launch(
         true => program,
         false => lower(kernel, target),
     }
+}
+
+/// The registers that the compiler is told to keep to. Intel's compiler cannot be told.
+fn said_registers(kernel: &Kernel, target: &Target) -> Option<u32> {
+    kernel.max_registers.filter(|_| target.family == Family::Nvidia)
 }
 
 /// Lowers a verified kernel.

@@ -19,7 +19,7 @@ const MOST_PRIVATE: u64 = 128 << 10;
 /// - A work-item ends the launch with an error, launches overlap, it asks who runs with it, or an operation does not
 ///   round to nearest.
 /// - A part of a sub-group does something together: OpenCL's shuffles and votes are of all work-items.
-/// - A sub-group size was asked for that is none of Intel's.
+/// - A sub-group size was asked for that is none of Intel's, or a number of registers.
 pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     for param in &kernel.params {
         let ty = kernel.ty(param.value);
@@ -38,6 +38,13 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             kernel.name
         ))
         .accepted("OpenCL devices have 4, 8, 16, 32 or 64"));
+    }
+    if let Some(registers) = kernel.max_registers {
+        return Err(Error::device(format!(
+            "`{}` is to have {registers} registers a work-item at most",
+            kernel.name
+        ))
+        .accepted("OpenCL has nothing like that; `tune` tries Intel's register files beside the plan"));
     }
     if kernel.private_bytes() > MOST_PRIVATE {
         return Err(Error::device(format!(

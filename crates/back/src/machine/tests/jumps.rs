@@ -49,3 +49,22 @@ fn a_module_that_serves_any_launch_leaves_room_for_a_full_core() {
     // All must live across a barrier.
     assert_eq!(estimate("barrier"), registers("barrier", 1));
 }
+
+#[test]
+fn a_compiler_keeps_to_the_registers_that_it_is_told() {
+    let model = crate::model::built_in("h200", &[]).expect("a model");
+    let mut kernel = forty_values("");
+    let any = |kernel: &Kernel, target: Target| {
+        lower_for_any_launch(kernel, &target, &model, 128)
+            .register_estimate
+            .registers
+    };
+    let (nvidia, intel) = (Target::of(&model, 32), Target::intel(16, 8192));
+    let (few, of_intel) = (any(&kernel, nvidia), any(&kernel, intel));
+    kernel.max_registers = Some(255);
+    assert!(few < 45 && any(&kernel, nvidia) > 80);
+    kernel.max_registers = Some(64);
+    assert!((50..=64).contains(&any(&kernel, nvidia)));
+    // IGC has no such number.
+    assert_eq!(any(&kernel, intel), of_intel);
+}

@@ -62,13 +62,6 @@ pub struct Applied {
 /// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
 /// refuses it, and where.
 pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
-    if plan.registers().is_some() {
-        let mut applied = apply(kernel, &plan.clone().with_registers(None), target)?;
-        applied.kernel.max_registers = plan.registers();
-        applied.plan = applied.plan.with_registers(plan.registers());
-        verify::verify_derived(&applied.kernel)?;
-        return Ok(applied);
-    }
     // Iterations are unrolled together only where they are counted.
     let (first, second) = match plan.unroll() {
         Some(_) => (Versions::IfItWraps, Versions::One),
@@ -98,7 +91,11 @@ pub enum Versions {
 #[doc(hidden)]
 pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
     let mut kernel = kernel.clone();
-    if plan.is_none() {
+    kernel.max_registers = plan.registers().or(kernel.max_registers);
+    if plan.leaves_code() {
+        if !plan.is_none() {
+            verify::verify_derived(&kernel)?;
+        }
         return Ok(Applied {
             kernel,
             plan: plan.clone(),

@@ -130,9 +130,10 @@ impl<'s> Segment<'s> {
         segment
     }
 
-    /// The drafts with each load, and the operations that only loads need, moved to its first use: from there it moves up. (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its
-    /// 24 loads in front of the arithmetic of four iterations, of 305 instructions each; in the machine code those of the
-    /// second one are 217 to 255 instructions before their first use, and so are those of the third and the fourth.)
+    /// The drafts with each load, and the operations that only loads need, moved to its first use: from there it moves up.
+    /// (ptxas does so wherever the source has them. `option-pricing` under `unroll:4` has all of its 24 loads in front of the
+    /// arithmetic of four iterations, of 305 instructions each; in the machine code those of the second one are 217 to 255
+    /// instructions before their first use, and so are those of the third and the fourth.)
     fn with_loads_sunk(self) -> Vec<Draft> {
         let count = self.drafts.len();
         let mut sinks = vec![false; count];

@@ -161,8 +161,8 @@ impl Target {
         self
     }
 
-    /// The same where a compiler is told to keep to so many registers of a work-item (`.maxnreg`), directly or by the work-groups
-    /// that a core is to hold. (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
+    /// The same for a compiler that may use this many registers of a work-item: it is told the number (`.maxnreg`), or how many
+    /// work-groups a core is to hold. (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
     #[must_use]
     pub(crate) fn for_registers(mut self, registers: u32) -> Target {
         // A model may have fewer than the least.

@@ -341,6 +341,16 @@ pub struct Counter {
 }
 
 impl Verdict {
+    /// The verdict that advises a plan.
+    pub fn of(plan: &Plan) -> Verdict {
+        match (plan.is_none(), plan.leaves_code(), plan.loads().is_empty()) {
+            (true, ..) => Verdict::LeaveIt,
+            (_, true, _) => Verdict::MoreRegisters,
+            (.., true) => Verdict::Unroll,
+            _ => Verdict::Prefetch,
+        }
+    }
+
     /// The verdict in a word or two, as the JSON has it.
     pub fn name(self) -> &'static str {
         match self {

@@ -272,20 +272,11 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
         chosen: report.verdict == Verdict::MoreWorkGroups,
     }));
-    let kinds: [(Verdict, fn(&Plan) -> bool); 3] = [
-        (Verdict::MoreRegisters, |plan| {
-            plan.registers().is_some() && plan.leaves_code()
-        }),
-        (Verdict::Unroll, |plan| {
-            plan.unroll().is_some() && plan.loads().is_empty()
-        }),
-        (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
-    ];
-    for (what, is_of_kind) in kinds {
+    for what in [Verdict::MoreRegisters, Verdict::Unroll, Verdict::Prefetch] {
         let fastest = report
             .fastest_first()
             .into_iter()
-            .find(|trial| is_of_kind(&trial.plan));
+            .find(|trial| Verdict::of(&trial.plan) == what);
         choices.extend(fastest.and_then(|trial| {
             let (time_ns, speedup) = trial.measured()?;
             Some(Choice {

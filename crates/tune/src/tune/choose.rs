@@ -38,18 +38,9 @@ pub fn choose(
         verdict = Verdict::MoreWorkGroups;
         to_beat = other.speedup;
     }
-    let kinds: [(Verdict, fn(&Plan) -> bool); 3] = [
-        (Verdict::MoreRegisters, |plan| {
-            plan.registers().is_some() && plan.leaves_code()
-        }),
-        (Verdict::Unroll, |plan| {
-            plan.unroll().is_some() && plan.loads().is_empty()
-        }),
-        (Verdict::Prefetch, |plan| !plan.loads().is_empty()),
-    ];
-    for (kind, is_of_kind) in kinds {
+    for kind in [Verdict::MoreRegisters, Verdict::Unroll, Verdict::Prefetch] {
         let mut fastest: Option<Best> = None;
-        for trial in trials.iter().filter(|trial| is_of_kind(&trial.plan)) {
+        for trial in trials.iter().filter(|trial| Verdict::of(&trial.plan) == kind) {
             let Some((time_ns, speedup)) = trial.measured() else {
                 continue;
             };

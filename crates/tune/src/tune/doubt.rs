@@ -37,15 +37,15 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
                 speedup(reached),
             ))
         }
-        Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch if best.speedup < OVERRATED => {
-            Some(format!(
+        Verdict::MoreWorkGroups => None,
+        Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch => (best.speedup < OVERRATED).then(|| {
+            format!(
                 "The simulator cannot settle this: it predicts a gain of {}, and 10 % of plans fall short of the prediction by \
-             more than {}. Measure it on the device.",
+                 more than {}. Measure it on the device.",
                 percent(best.speedup - 1.0),
                 percent(1.0 - 1.0 / OVERRATED),
-            ))
-        }
-        Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch | Verdict::MoreWorkGroups => None,
+            )
+        }),
     }
 }
 

@@ -191,6 +191,18 @@ fn alone(original: &Original, block: &Block) -> String {
     format!("\n{}{}{}", first.concat(), block.text, last.concat())
 }
 
+/// The same for a kernel derived from `own`, the one that the entry was read as: where only the registers differ, the body stays
+/// as it was.
+///
+/// # Errors
+/// As for [`drop_in`].
+pub fn placed(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<DropIn> {
+    match kernel.max_registers.filter(|_| kernel.body == own.body) {
+        Some(registers) => with_registers(original, registers),
+        None => drop_in(original, kernel),
+    }
+}
+
 /// The module with the entry's body as it was, and this many registers of a work-item for the compiler to use.
 ///
 /// ```text
@@ -198,10 +210,7 @@ fn alone(original: &Original, block: &Block) -> String {
 /// .maxnreg 168
 /// { … the body as it was … }
 /// ```
-///
-/// # Errors
-/// As for [`drop_in`].
-pub fn with_registers(original: &Original, registers: u32) -> Result<DropIn> {
+fn with_registers(original: &Original, registers: u32) -> Result<DropIn> {
     check(original)?;
     Ok(DropIn {
         text: exchanged(
@@ -219,10 +228,8 @@ pub fn with_registers(original: &Original, registers: u32) -> Result<DropIn> {
 /// The directive by which the author of an entry has told the compiler about registers, if there is one.
 pub(super) fn said_of_registers(original: &Original) -> Option<&'static str> {
     let header = &original.text[original.start..original.body.start];
-    let directives = [".maxnreg", ".minnctapersm"].into_iter();
-    directives
-        .into_iter()
-        .find(|directive| header.contains(directive))
+    let mut directives = [".maxnreg", ".minnctapersm"].into_iter();
+    directives.find(|directive| header.contains(directive))
 }
 
 /// The module's text with declarations before the entry, the registers that it may have, and something else inside it.

@@ -126,7 +126,6 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     };
     let plans = worth_trying(here.trials).into_iter().map(with_registers);
     let plans: Vec<Plan> = plans.filter(|plan| !plan.is_none()).collect();
-    let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels())?;
     let derived: Vec<Result<Derived>> = threads::map(&plans, |plan: &Plan| {
         shielded(|| derive(here.bench, &shape.workload, &kernel, plan))
     });
@@ -156,7 +155,10 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         perturbed,
         sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
-        race: here.race.then(|| Race::new(&kernel, likely)),
+        race: here.race.then(|| {
+            let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels());
+            Race::new(&kernel, likely.unwrap_or_default())
+        }),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs, |_| ())?.0,

@@ -17,14 +17,15 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::bench::Bench;
-use super::drop_in::{DropIn, Note, drop_in, with_registers};
+use super::drop_in::{self, DropIn, Note};
 use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
 use super::perturb::{self, Engine, Settings};
 use super::search::{Progress, tune};
+use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Original, import};
+use crate::front::ptx::import;
 use crate::ir::Kernel;
 use crate::prefetch::{self, Applied, Plan};
 use crate::report::{Perturbed, Report, Trial};
@@ -134,7 +135,7 @@ fn planned(
             derived: Arc::new(applied.kernel.clone()),
         })?),
     };
-    place(subject, workload.group, plan, applied, measured, checked.as_ref())
+    place(subject, &workload, plan, applied, measured, checked.as_ref())
 }
 
 /// The requirements of every launch of a module's entry with a plan.
@@ -144,7 +145,7 @@ fn planned(
 pub(super) fn granted_for(subject: &FileSubject, plan: &Plan) -> Result<Vec<Granted>> {
     let workload = super::Subject::workload(subject)?;
     let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
-    place(subject, workload.group, plan, applied, None, None).map(|module| module.granted)
+    place(subject, &workload, plan, applied, None, None).map(|module| module.granted)
 }
 
 /// A module of one entry with a plan applied and not run: for tests of the written text.
@@ -153,7 +154,7 @@ pub(super) fn placed_module(text: &str, launch: &LaunchFile, plan: &Plan) -> Res
     let subject = FileSubject::of_module(import(text, "k.ptx", None, &launch.facts())?, launch.clone());
     let workload = super::Subject::workload(&subject)?;
     let applied = prefetch::apply(&workload.kernel, plan, &target_for(workload.group))?;
-    place(&subject, workload.group, plan, applied, None, None)
+    place(&subject, &workload, plan, applied, None, None)
 }
 
 pub(super) fn target_for(group: [u32; 3]) -> prefetch::PlanTarget {
@@ -163,18 +164,10 @@ pub(super) fn target_for(group: [u32; 3]) -> prefetch::PlanTarget {
     }
 }
 
-/// A module with a plan applied: a plan that leaves the code leaves the body as it was.
-fn drop_in_of(original: &Original, applied: &Applied) -> Result<DropIn> {
-    match applied.plan.registers().filter(|_| applied.plan.leaves_code()) {
-        Some(registers) => with_registers(original, registers),
-        None => drop_in(original, &applied.kernel),
-    }
-}
-
 /// Puts a planned kernel into its module.
 fn place(
     subject: &FileSubject,
-    group: [u32; 3],
+    workload: &Workload,
     plan: &Plan,
     applied: Applied,
     measured: Option<&str>,
@@ -183,12 +176,12 @@ fn place(
     let original = subject
         .original()
         .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
-    let placed = drop_in_of(original, &applied)?;
+    let placed = drop_in::placed(original, &workload.kernel, &applied.kernel)?;
     let facts = subject.launch().facts();
     let granted = granted(original, &facts, &placed, |facts| {
         let imported = original.again(facts)?;
-        let applied = prefetch::apply(&imported.kernel, plan, &target_for(group))?;
-        drop_in_of(&imported.original, &applied)
+        let applied = prefetch::apply(&imported.kernel, plan, &target_for(workload.group))?;
+        drop_in::placed(&imported.original, &imported.kernel, &applied.kernel)
     });
     let note = Note {
         plan: &applied.plan,

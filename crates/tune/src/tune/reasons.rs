@@ -102,8 +102,8 @@ fn in_flight(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
 
 /// The gains of more registers and of unrolling alone, if something dearer is chosen.
 fn cheaper(findings: &Findings<'_>) -> Vec<String> {
-    let registers = |plan: &Plan| plan.registers().is_some() && plan.leaves_code();
-    let unrolling = |plan: &Plan| plan.loads().is_empty() && plan.unroll().is_some();
+    let registers = |plan: &Plan| Verdict::of(plan) == Verdict::MoreRegisters;
+    let unrolling = |plan: &Plan| Verdict::of(plan) == Verdict::Unroll;
     let is_dearer = matches!(findings.verdict, Verdict::Unroll | Verdict::Prefetch);
     let registers = fastest(findings, registers)
         .filter(|_| is_dearer)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::bench::{Bench, Timed};
 use super::choose::{THRESHOLD, choose};
 use super::doubt::doubt;
-use super::drop_in::{drop_in, said_of_registers};
+use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
 use super::log::{Log, Shard};
@@ -86,7 +86,7 @@ pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Pla
     let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // A plan that cannot be written into its module is useless.
-        drop_in(original, &applied.kernel)?;
+        placed(original, &workload.kernel, &applied.kernel)?;
     }
     Ok(Derived {
         kernel: Arc::new(applied.kernel),
@@ -221,7 +221,8 @@ pub fn search(
     tell(only_rests.clone());
     let loads = main_loads_beside(&kernel, &alone);
     let levels = bench.levels();
-    let likely = likely_plans_for(&kernel, &loads, &levels)?;
+    // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
+    let likely = likely_plans_for(&kernel, &loads, &levels).unwrap_or_default();
     let registers = registers_left(bench, &workload);
     let plans = match settings.plans {
         Some(plans) => plans.to_vec(),

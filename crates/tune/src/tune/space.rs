@@ -94,8 +94,8 @@ pub fn shared_plans(loads: &[LoadName], levels: &[CacheLevel]) -> Result<Vec<Pla
     Ok(plans)
 }
 
-/// The plans for a compiler that may use this many registers of a work-item, and that number alone; the plans as they are where
-/// nothing is to be said.
+/// The plans with this many registers of a work-item for the compiler, and that number alone; without a number, the plans as they
+/// are.
 ///
 /// A module that serves any launch does not say how many work-groups a core is to hold, and ptxas keeps to 32 registers where it
 /// can. On an H100, where the launches left room for more, 14 kernels of `corpus/` were 1.46 times as fast in the median for the

@@ -271,6 +271,11 @@ impl Workload {
         machine::lower_for_groups(kernel, &target, model, groups, items)
     }
 
+    /// Whether a kernel is its own, as it was read.
+    pub(crate) fn is_own(&self, kernel: &Kernel) -> bool {
+        kernel.body == self.kernel.body && kernel.max_registers == self.kernel.max_registers
+    }
+
     /// Whether its kernel and its plans stand in a module that serves any launch: the user's own PTX.
     pub(crate) fn serves_any_launch(&self) -> bool {
         self.original.is_some()

@@ -22,7 +22,7 @@ use crate::ir::limits::BUFFER_ALIGNMENT;
 use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
 use crate::tune::check::{approximates, compare, compare_across};
-use crate::tune::drop_in::{drop_in, with_registers};
+use crate::tune::drop_in::placed;
 use crate::tune::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
@@ -386,11 +386,10 @@ fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> 
     let Some(original) = in_its_module(workload) else {
         return ptx::emit(kernel, options);
     };
-    let placed = match (kernel.body == workload.kernel.body, kernel.max_registers) {
-        (true, None) => return Ok(as_it_was(original)),
-        (true, Some(registers)) => with_registers(original, registers)?,
-        (false, _) => drop_in(original, kernel)?,
-    };
+    if workload.is_own(kernel) {
+        return Ok(as_it_was(original));
+    }
+    let placed = placed(original, &workload.kernel, kernel)?;
     Ok(Ptx {
         text: placed.text,
         static_shared_bytes: placed.added_shared_bytes as u32,

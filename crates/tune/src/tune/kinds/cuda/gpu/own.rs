@@ -147,11 +147,8 @@ impl GpuBench {
     ) -> Result<Against> {
         check_host_memory(workload)?;
         let options = self.options(workload);
-        let is_own = |kernel: &Kernel| {
-            kernel.body == workload.kernel.body && kernel.max_registers == workload.kernel.max_registers
-        };
         // Wishes that the author wrote down are plans, too.
-        let is_apart = !kernels.first().is_some_and(|(_, kernel)| is_own(kernel));
+        let is_apart = !kernels.first().is_some_and(|(_, kernel)| workload.is_own(kernel));
         let mut all: Vec<(String, Arc<Kernel>)> = kernels.to_vec();
         if is_apart {
             all.push((OWN.to_owned(), Arc::clone(&workload.kernel)));

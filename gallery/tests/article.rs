@@ -116,7 +116,7 @@ fn timed(kernel: headstart::Result<headstart::ir::Kernel>, device: &str) -> (f64
     let bench = SimulatedBench::new(model::find(device, &[]).expect("a model"));
     let bound = workload.bind(bench.device()).expect("fits");
     let kernel = headstart::tune::plain(&bench, &workload).expect("a kernel");
-    let time = bench.time_ns(&bound, &kernel).expect("a time");
+    let time = bench.time(&bound, &kernel).expect("a time").time_ns;
     (time, bound.run(bench.device(), &kernel).expect("runs").1)
 }
 

@@ -113,7 +113,7 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
             assert!(checked.printed.contains(&line), "{line}: {}", checked.printed);
         }
         assert!(checked.printed.contains("0 and no end"), "{}", checked.printed);
-        let timed = worker.time(&["speaks".into()], TimingOptions::default());
+        let timed = worker.time(&["speaks".into()], TimingOptions::default(), false);
         assert!(timed.is_ok_and(|timings| timings[0].median_ns > 0.0));
     }
     assert_eq!(worker.started(), 1, "it was never lost");

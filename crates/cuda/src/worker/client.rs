@@ -388,28 +388,12 @@ impl Worker {
         }
     }
 
-    /// Times modules against each other; see [`time`](crate::timing::time).
+    /// Times modules against each other; see [`time`](crate::timing::time). With `restore`, the outputs that are given contents
+    /// are put back before each launch, untimed.
     ///
     /// # Errors
     /// A launch faulted or ran too long.
-    pub fn time(&mut self, candidates: &[String], options: TimingOptions) -> Result<Vec<Timing>, Failure> {
-        self.time_as(candidates, options, false)
-    }
-
-    /// The same, with the outputs that are given contents put back before each launch, untimed.
-    ///
-    /// # Errors
-    /// As for [`Worker::time`].
-    #[doc(hidden)]
-    pub fn time_restored(
-        &mut self,
-        candidates: &[String],
-        options: TimingOptions,
-    ) -> Result<Vec<Timing>, Failure> {
-        self.time_as(candidates, options, true)
-    }
-
-    fn time_as(
+    pub fn time(
         &mut self,
         candidates: &[String],
         options: TimingOptions,

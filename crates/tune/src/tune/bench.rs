@@ -102,13 +102,16 @@ pub trait Bench: Sync {
         Ok(Vec::new())
     }
 
-    /// As [`Bench::time`], for callers that need only the nanoseconds: the explanation of the time is left out if it costs more
-    /// than the time.
+    /// The nanoseconds of one run; none where it surely takes more than `limit_ns`. The explanation of the time is left out if
+    /// it costs more than the time.
     ///
     /// # Errors
     /// As those of [`Bench::time`].
-    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
-        Ok(self.time(bound, kernel)?.time_ns)
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
+        Ok(match self.race(bound, kernel, &Pace::within(limit_ns))? {
+            Raced::Ended(timed, _) => Some(timed.time_ns),
+            Raced::Behind(_) => None,
+        })
     }
 
     /// The 32-bit registers of a core, where its work-items share them.

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::bench::{Bench, Raced};
+use super::bench::Bench;
 use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
@@ -16,7 +16,6 @@ use super::subject::{Reshaped, Subject};
 use super::threads;
 use super::trying::{Memory, Pair, Trying, shielded};
 use super::workload::Workload;
-use crate::device::sim::timer::Pace;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
@@ -66,12 +65,9 @@ pub fn plain_best(
         }
         let kernel = plain(bench, &shape.workload)?;
         let bound = shape.workload.bind(bench.device())?;
-        let time_ns = match bench.times_at_once() {
-            true => match bench.race(&bound, &kernel, &Pace::within(*fastest()))? {
-                Raced::Ended(timed, _) => timed.time_ns,
-                Raced::Behind(_) => return Ok(None),
-            },
-            false => bench.time_ns(&bound, &kernel)?,
+        let limit_ns = *fastest();
+        let Some(time_ns) = bench.time_within(&bound, &kernel, limit_ns)? else {
+            return Ok(None);
         };
         let mut fastest = fastest();
         *fastest = fastest.min(time_ns);

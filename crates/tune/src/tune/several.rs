@@ -83,8 +83,8 @@ impl Bench for SeveralBench {
         self.first.look(bound, kernels, watched)
     }
 
-    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
-        self.first.time_ns(bound, kernel)
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
+        self.first.time_within(bound, kernel, limit_ns)
     }
 
     fn checks_on_device(&self) -> bool {

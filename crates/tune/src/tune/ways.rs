@@ -359,7 +359,9 @@ impl Timing<'_> {
             .collect();
         let bound = workload.bind(bench.device())?;
         let times: Vec<Result<f64>> = match bench.times_at_once() {
-            true => threads::map(&derived, |(_, kernel)| shielded(|| bench.time_ns(&bound, kernel))),
+            true => threads::map(&derived, |(_, kernel)| {
+                shielded(|| Ok(bench.time(&bound, kernel)?.time_ns))
+            }),
             false => {
                 // The plain kernel comes first: the others are compared with its results.
                 let turns: Vec<Arc<Kernel>> = std::iter::once(kernel)

@@ -1,6 +1,7 @@
 //! Kernels with the same parameters, compared on a GPU: compiled, checked and timed in a
 //! [worker](crate::device::cuda::worker).
 
+mod held;
 mod own;
 mod spilled;
 
@@ -9,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use held::Held;
 use rayon::prelude::*;
 
 use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
@@ -32,7 +34,7 @@ pub struct GpuBench {
     facts: GpuFacts,
     target: PtxTarget,
     /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
-    held: Option<Workload>,
+    held: Option<Held>,
 }
 
 /// The treatment of each kernel's outputs.
@@ -150,24 +152,9 @@ impl GpuBench {
         wanted: &mut dyn FnMut() -> Result<Wanted>,
         timing: TimingOptions,
     ) -> Result<Vec<Result<Measured>>> {
-        let options = self.options(workload);
-        let emitted: Vec<Result<(Ptx, Duration)>> = kernels
-            .par_iter()
-            .map(|(_, kernel)| {
-                let start = Instant::now();
-                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
-            })
-            .collect();
-        let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
         self.held = None;
         self.worker.bind(&arguments(workload))?;
-        let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
-        let again = match in_its_module(workload) {
-            None => self.compiled_without_spilling(workload, kernels, &options, &compiled)?,
-            Some(_) => Vec::new(),
-        };
-        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
-        compiled.extend(again.into_iter().map(Ok));
+        let (compiled, of) = self.compiled_each(workload, kernels)?;
         let mut measured = self.measure_compiled(workload, compiled, wanted, timing)?;
         let again = measured.split_off(kernels.len());
         take_the_faster(&mut measured, of, again);
@@ -182,6 +169,48 @@ impl GpuBench {
         let sub_group = facts.sub_group.max(1);
         let places = facts.work_items_per_core / sub_group;
         (resident * u64::from(geometry.group.div_ceil(sub_group))) as f64 / f64::from(places.max(1))
+    }
+
+    /// The time of a kernel in nanoseconds, its outputs left alone; none where one launch is surely slower than `limit_ns`.
+    /// Where the worker holds the same arguments for [`GpuBench::measure_against_own`], they stay, and the kernel is timed as
+    /// the kernels there were.
+    ///
+    /// # Errors
+    /// As for [`GpuBench::measure`], or the kernel cannot be compiled or launched.
+    pub fn time_within(
+        &mut self,
+        workload: &Workload,
+        kernel: &Arc<Kernel>,
+        limit_ns: f64,
+        timing: TimingOptions,
+    ) -> Result<Option<f64>> {
+        let held = self.held.as_ref().filter(|held| held.has_arguments_of(workload));
+        let restored = held.is_some_and(|held| held.restored);
+        if held.is_none() {
+            self.held = None;
+            self.worker.bind(&arguments(workload))?;
+        }
+        let kernels = [("alone".to_owned(), Arc::clone(kernel))];
+        let compiled = self.compiled_each(workload, &kernels)?.0;
+        let compiled = compiled.into_iter().collect::<Result<Vec<Compilation>>>()?;
+        let modules: Vec<String> = compiled.into_iter().map(|own| own.module).collect();
+        let once = TimingOptions {
+            warm_up: 0,
+            rounds: 1,
+            ..timing
+        };
+        let mut fastest_ns = |timing| -> Result<f64> {
+            let timings = self.worker.time(&modules, timing, restored)?;
+            let medians = timings.iter().map(|timing| timing.median_ns);
+            Ok(medians.fold(f64::INFINITY, f64::min))
+        };
+        let is_slower = fastest_ns(once)? > SURELY_SLOWER * limit_ns;
+        let found = match is_slower {
+            true => None,
+            false => Some(fastest_ns(timing)?),
+        };
+        self.worker.unload(&modules)?;
+        Ok(found)
     }
 
     /// The same for modules that are there already, each by its name.
@@ -200,6 +229,41 @@ impl GpuBench {
         self.worker.bind(&arguments(workload))?;
         let compiled = self.compiled(workload, kernels, emitted, None)?;
         self.measure_compiled(workload, compiled, wanted, timing)
+    }
+
+    /// Compiles kernels. The outcome of each, in order, and behind them those that were compiled again without spilling; and
+    /// of which kernel each of these is.
+    fn compiled_each(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+    ) -> Result<(Vec<Result<Compilation>>, Vec<usize>)> {
+        let mut compiled = self.compiled_once(workload, kernels)?;
+        let again = match in_its_module(workload) {
+            None => self.compiled_without_spilling(workload, kernels, &compiled)?,
+            Some(_) => Vec::new(),
+        };
+        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
+        compiled.extend(again.into_iter().map(Ok));
+        Ok((compiled, of))
+    }
+
+    /// Compiles kernels. The outcome of each, in order.
+    fn compiled_once(
+        &mut self,
+        workload: &Workload,
+        kernels: &[(String, Arc<Kernel>)],
+    ) -> Result<Vec<Result<Compilation>>> {
+        let options = self.options(workload);
+        let emitted: Vec<Result<(Ptx, Duration)>> = kernels
+            .par_iter()
+            .map(|(_, kernel)| {
+                let start = Instant::now();
+                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
+            })
+            .collect();
+        let names: Vec<String> = kernels.iter().map(|(name, _)| name.clone()).collect();
+        self.compiled(workload, &names, emitted, options.groups_per_core)
     }
 
     /// Passes modules to the driver's compiler. The outcome of each, in order.
@@ -324,10 +388,7 @@ impl GpuBench {
             .collect();
         if !candidates.is_empty() {
             let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
-            let timings = match restore {
-                true => self.worker.time_restored(&timed, timing)?,
-                false => self.worker.time(&timed, timing)?,
-            };
+            let timings = self.worker.time(&timed, timing, restore)?;
             for ((index, _), timing) in candidates.iter().zip(timings) {
                 if let Ok(measured) = &mut outcomes[*index] {
                     measured.timing = timing;
@@ -337,6 +398,10 @@ impl GpuBench {
         Ok(())
     }
 }
+
+/// One launch of a GPU that has warmed up tells a kernel's time this well. By choice: quartiles of launches that take
+/// microseconds are up to some 10 % apart.
+const SURELY_SLOWER: f64 = 1.2;
 
 /// Takes kernels that were compiled again, each with its kernel's place, where they are faster.
 fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec<Result<Measured>>) {

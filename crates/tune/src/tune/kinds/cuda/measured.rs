@@ -63,6 +63,18 @@ pub trait Measures: Send {
         pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against>;
+
+    /// As [`GpuBench::time_within`].
+    ///
+    /// # Errors
+    /// As [`GpuBench::time_within`].
+    fn time_within(
+        &mut self,
+        workload: &Workload,
+        kernel: &Arc<Kernel>,
+        limit_ns: f64,
+        timing: TimingOptions,
+    ) -> Result<Option<f64>>;
 }
 
 impl Measures for GpuBench {
@@ -88,6 +100,16 @@ impl Measures for GpuBench {
         timing: TimingOptions,
     ) -> Result<Against> {
         GpuBench::measure_against_own(self, workload, kernels, pieces, timing)
+    }
+
+    fn time_within(
+        &mut self,
+        workload: &Workload,
+        kernel: &Arc<Kernel>,
+        limit_ns: f64,
+        timing: TimingOptions,
+    ) -> Result<Option<f64>> {
+        GpuBench::time_within(self, workload, kernel, limit_ns, timing)
     }
 }
 
@@ -421,12 +443,9 @@ impl Bench for MeasuredBench {
     }
 
     /// Nothing is simulated, which for a large launch takes many times as long as the launch.
-    fn time_ns(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<f64> {
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
         let timing = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self
-            .measured(bound.workload(), kernel, &Wanted::Unread, timing)?
-            .timing
-            .median_ns)
+        self.gpu().time_within(bound.workload(), kernel, limit_ns, timing)
     }
 
     fn checks_on_device(&self) -> bool {

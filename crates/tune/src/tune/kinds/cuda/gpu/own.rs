@@ -5,19 +5,16 @@
 //! memory, is recognised and not mistaken for a plan's fault. Then each plan is launched, and its outputs are compared on the
 //! GPU; bytes are fetched only if they differ.
 
-mod data;
+mod host_memory;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use data::{check_host_memory, holds_the_same};
-use rayon::prelude::*;
+use host_memory::check_host_memory;
 
 use super::{
-    Compilation, GpuBench, Measured, Passed, arguments, emit, in_its_module, params_of_arguments,
-    take_the_faster,
+    GpuBench, Held, Measured, Passed, arguments, in_its_module, params_of_arguments, take_the_faster,
 };
-use crate::back::ptx::Ptx;
 use crate::device::Fill;
 use crate::device::cuda::compare::{Difference, POISONS};
 use crate::device::cuda::failure::{Failure, FailureKind};
@@ -146,60 +143,29 @@ impl GpuBench {
         timing: TimingOptions,
     ) -> Result<Against> {
         check_host_memory(workload)?;
-        let options = self.options(workload);
+        let is_held = |held: &Held| held.has_arguments_of(workload);
+        // Until it is known how kernels are timed, nothing else is timed with them.
+        match self.held.take().filter(is_held) {
+            Some(_) => {}
+            None => self.worker.bind_guarded(&arguments(workload))?,
+        }
+        let (compiled, of) = self.compiled_each(workload, kernels)?;
         // Wishes that the author wrote down are plans, too.
         let is_apart = !kernels.first().is_some_and(|(_, kernel)| workload.is_own(kernel));
-        let mut all: Vec<(String, Arc<Kernel>)> = kernels.to_vec();
-        if is_apart {
-            all.push((OWN.to_owned(), Arc::clone(&workload.kernel)));
-        }
-        let emitted: Vec<Result<(Ptx, Duration)>> = all
-            .par_iter()
-            .map(|(_, kernel)| {
-                let start = Instant::now();
-                emit(workload, kernel, &options).map(|ptx| (ptx, start.elapsed()))
-            })
-            .collect();
-        let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
-        let is_held = |held: &Workload| {
-            let places = match (&held.placed, &workload.placed) {
-                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-                (one, other) => one.is_none() && other.is_none(),
-            };
-            places
-                && Arc::ptr_eq(&held.kernel, &workload.kernel)
-                && holds_the_same(&held.given, &workload.given)
-        };
-        if !self.held.as_ref().is_some_and(is_held) {
-            self.held = None;
-            self.worker.bind_guarded(&arguments(workload))?;
-            self.held = Some(workload.clone());
-        }
-        let mut compiled = self.compiled(workload, &names, emitted, options.groups_per_core)?;
         let own = match is_apart {
             true => {
+                let own = [(OWN.to_owned(), Arc::clone(&workload.kernel))];
+                let compiled = self.compiled_once(workload, &own)?.pop();
                 compiled
-                    .pop()
                     .ok_or_else(|| Error::bug("a kernel was not compiled"))??
                     .module
             }
             false => match compiled.first() {
                 Some(Ok(own)) => own.module.clone(),
                 Some(Err(error)) => return Err(error.clone()),
-                None => {
-                    return Ok(Against {
-                        own: Own::none(),
-                        kernels: Vec::new(),
-                    });
-                }
+                None => return Err(Error::bug("there is no kernel to compare with")),
             },
         };
-        let again = match in_its_module(workload) {
-            None => self.compiled_without_spilling(workload, kernels, &options, &compiled)?,
-            Some(_) => Vec::new(),
-        };
-        let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
-        compiled.extend(again.into_iter().map(Ok));
 
         let referred = self.referred(workload, &own, timing.limit)?;
         let pieces = match pieces {
@@ -250,6 +216,10 @@ impl GpuBench {
             .chain(is_apart.then_some(own))
             .collect();
         self.worker.unload(&loaded)?;
+        self.held = Some(Held {
+            workload: workload.clone(),
+            restored,
+        });
         Ok(Against {
             own: Own {
                 elapsed_ns: referred.elapsed_ns,
@@ -482,18 +452,6 @@ impl GpuBench {
         match *params.get(*wrote.first()?)? {
             Passed::Param(param) => Some(&workload.kernel.params.get(param)?.name),
             Passed::Byte(_) => None,
-        }
-    }
-}
-
-impl Own {
-    fn none() -> Own {
-        Own {
-            elapsed_ns: 0.0,
-            is_its_module: false,
-            guarded: false,
-            restored: false,
-            pieces: Vec::new(),
         }
     }
 }

@@ -24,9 +24,9 @@ impl GpuBench {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        options: &Options,
         compiled: &[Result<Compilation>],
     ) -> Result<Vec<(usize, Compilation)>> {
+        let options = self.options(workload);
         let items = workload.group.iter().product();
         let spilled = |(index, compiled): (usize, &Result<Compilation>)| {
             let loaded = &compiled.as_ref().ok()?.loaded;

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use headstart::Result;
 use headstart::device::splitmix64;
 use rayon::prelude::*;
+use zerocopy::FromBytes;
 
-use super::{Words, counted, kept};
+use super::{Words, counted, kept, parts_of_rows};
 
 const SEED: u64 = 13;
 /// The chances of the four quarters, in 1/65536: as Graph500 has them.
@@ -91,10 +92,9 @@ fn search(graph: &Graph, steps: u32) -> Frontier {
 fn build(scale: u32, degree: u32) -> Graph {
     let vertices = 1u32 << scale;
     let edges = u64::from(vertices) * u64::from(degree);
-    let zeros = |count: usize| -> Vec<AtomicU32> { (0..count).map(|_| AtomicU32::new(0)).collect() };
     // Edges are computed twice rather than kept, on all cores. The order in which they come does not matter: those of a
     // vertex are sorted in the end.
-    let counts = zeros(vertices as usize);
+    let counts: Vec<AtomicU32> = (0..vertices).map(|_| AtomicU32::new(0)).collect();
     (0..edges).into_par_iter().for_each(|index| {
         counts[edge(index, scale).0 as usize].fetch_add(1, Ordering::Relaxed);
     });
@@ -107,16 +107,23 @@ fn build(scale: u32, degree: u32) -> Graph {
         starts.push(end);
     }
     let next = counts;
-    let unsorted = zeros(edges as usize);
-    (0..edges).into_par_iter().for_each(|index| {
-        let (from, to) = edge(index, scale);
-        let place = next[from as usize].fetch_add(1, Ordering::Relaxed);
-        unsorted[place as usize].store(to, Ordering::Relaxed);
-    });
-    let columns = Words::in_rows(&starts, |vertex, columns| {
-        let own = starts[vertex as usize] as usize..starts[vertex as usize + 1] as usize;
-        columns.extend(unsorted[own].iter().map(|to| to.load(Ordering::Relaxed)));
-        columns.sort_unstable();
+    let columns = Words::filled(edges as usize, |columns| {
+        let columns = <[AtomicU32]>::mut_from_bytes(columns.as_flattened_mut())
+            .expect("what an Arc holds lies behind its two counters, and is aligned like these");
+        (0..edges).into_par_iter().for_each(|index| {
+            let (from, to) = edge(index, scale);
+            let place = next[from as usize].fetch_add(1, Ordering::Relaxed);
+            columns[place as usize].store(to.to_le(), Ordering::Relaxed);
+        });
+        parts_of_rows(&starts, columns)
+            .into_par_iter()
+            .for_each(|(rows, part)| {
+                let first = starts[rows.start];
+                for row in rows {
+                    let own = (starts[row] - first) as usize..(starts[row + 1] - first) as usize;
+                    part[own].sort_unstable_by_key(|to| u32::from_le(to.load(Ordering::Relaxed)));
+                }
+            });
     });
     Graph {
         starts: Words::new(&starts),

@@ -5,7 +5,9 @@ pub mod matrix;
 pub mod skew;
 
 use std::any::Any;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use headstart::device::{Fill, Pattern};
 use headstart::ir::Type;
@@ -123,29 +125,23 @@ impl Words {
     /// The integers of many rows one after the other, made on all cores: `starts` has the start of each row, and the end of the
     /// last one; `row` writes the integers of one.
     pub(crate) fn in_rows(starts: &[u32], row: impl Fn(u32, &mut Vec<u32>) + Sync) -> Words {
-        let rows = starts.len().saturating_sub(1);
         let length = starts.last().map_or(0, |&end| end as usize);
-        Words::filled(length, |mut rest| {
-            let mut parts = Vec::with_capacity(rows.div_ceil(ROWS_OF_PART));
-            for first in (0..rows).step_by(ROWS_OF_PART) {
-                let end = (first + ROWS_OF_PART).min(rows);
-                let (part, after) = rest.split_at_mut((starts[end] - starts[first]) as usize);
-                parts.push((first..end, part));
-                rest = after;
-            }
-            parts.into_par_iter().for_each(|(rows, part)| {
-                let mut own = Vec::new();
-                let mut at = 0;
-                for number in rows {
-                    own.clear();
-                    row(number as u32, &mut own);
-                    for value in &own {
-                        part[at] = value.to_le_bytes();
-                        at += 1;
+        Words::filled(length, |all| {
+            parts_of_rows(starts, all)
+                .into_par_iter()
+                .for_each(|(rows, part)| {
+                    let mut own = Vec::new();
+                    let mut at = 0;
+                    for number in rows {
+                        own.clear();
+                        row(number as u32, &mut own);
+                        for value in &own {
+                            part[at] = value.to_le_bytes();
+                            at += 1;
+                        }
                     }
-                }
-                assert_eq!(at, part.len(), "rows are as long as was said");
-            });
+                    assert_eq!(at, part.len(), "rows are as long as was said");
+                });
         })
     }
 
@@ -170,31 +166,103 @@ impl Words {
     }
 }
 
-/// Rows that are made one after the other.
+/// Rows one after the other, in parts that cores can work on side by side: the numbers of each part's rows, and their elements.
+/// `starts` has the start of each row, and the end of the last one.
+pub(crate) fn parts_of_rows<'a, T>(starts: &[u32], all: &'a mut [T]) -> Vec<(Range<usize>, &'a mut [T])> {
+    let rows = starts.len().saturating_sub(1);
+    let mut parts = Vec::with_capacity(rows.div_ceil(ROWS_OF_PART));
+    let mut rest = all;
+    for first in (0..rows).step_by(ROWS_OF_PART) {
+        let end = (first + ROWS_OF_PART).min(rows);
+        let (part, after) = rest.split_at_mut((starts[end] - starts[first]) as usize);
+        parts.push((first..end, part));
+        rest = after;
+    }
+    parts
+}
+
+/// Rows of a part.
 const ROWS_OF_PART: usize = 1 << 12;
 
 /// Data sets that are kept: checks and benchmarks ask for the same ones again and again.
 const KEPT: usize = 4;
 
+/// The data sets that are kept. Which one to forget goes by GreedyDual (Young, 1994): that with the least time to build, counted
+/// from how much others were worth when they had to go. Checks build many small sets, one after the other, and a search asks for
+/// its large one again afterwards.
+struct Sets {
+    kept: Vec<Set>,
+    /// The worth of the last one that was forgotten.
+    forgotten: Duration,
+}
+
+struct Set {
+    name: String,
+    data: Arc<dyn Any + Send + Sync>,
+    took: Duration,
+    worth: Duration,
+}
+
+impl Sets {
+    const fn new() -> Sets {
+        Sets {
+            kept: Vec::new(),
+            forgotten: Duration::ZERO,
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<Arc<dyn Any + Send + Sync>> {
+        let set = self.kept.iter_mut().find(|set| set.name == name)?;
+        set.worth = self.forgotten + set.took;
+        Some(Arc::clone(&set.data))
+    }
+
+    fn keep(&mut self, name: &str, data: Arc<dyn Any + Send + Sync>, took: Duration) {
+        if self.kept.len() == KEPT
+            && let Some((least, _)) = self.kept.iter().enumerate().min_by_key(|(_, set)| set.worth)
+        {
+            self.forgotten = self.kept.remove(least).worth;
+        }
+        self.kept.push(Set {
+            name: name.to_owned(),
+            data,
+            took,
+            worth: self.forgotten + took,
+        });
+    }
+}
+
 /// A data set by its name, with everything that it depends on in the name: built when it is first asked for.
 pub(crate) fn kept<T: Send + Sync + 'static>(name: &str, build: impl FnOnce() -> T) -> Arc<T> {
-    static SETS: Mutex<Vec<(String, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
-    let find = || {
-        let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = sets.iter().position(|(known, _)| known == name)?;
-        // The one that was used last is forgotten last.
-        let set = sets.remove(at);
-        sets.push(set.clone());
-        set.1.downcast::<T>().ok()
-    };
-    if let Some(found) = find() {
+    static SETS: Mutex<Sets> = Mutex::new(Sets::new());
+    let sets = || SETS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = sets().find(name).and_then(|data| data.downcast::<T>().ok()) {
         return found;
     }
+    let start = Instant::now();
     let built = Arc::new(build());
-    let mut sets = SETS.lock().unwrap_or_else(PoisonError::into_inner);
-    sets.push((name.to_owned(), built.clone()));
-    if sets.len() > KEPT {
-        sets.remove(0);
-    }
+    sets().keep(name, built.clone(), start.elapsed());
     built
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_that_takes_long_to_build_outlasts_many_small_ones() {
+        let mut sets = Sets::new();
+        let second = Duration::from_secs(1);
+        sets.keep("large", Arc::new(0), 30 * second);
+        for small in 0..20 {
+            sets.keep(&small.to_string(), Arc::new(small), second);
+        }
+        assert!(sets.find("large").is_some() && sets.find("19").is_some());
+        assert!(sets.find("0").is_none());
+        // If nobody asks for it any more, it goes in the end.
+        for small in 0..200 {
+            sets.keep(&format!("later {small}"), Arc::new(small), second);
+        }
+        assert!(sets.find("large").is_none());
+    }
 }

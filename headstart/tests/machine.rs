@@ -104,7 +104,7 @@ impl<'p> Executable<'p> {
     }
 
     fn registers(&self, arguments: &[u64]) -> Registers {
-        let mut registers = Registers::new(self.slots);
+        let mut registers = Registers::new(self.slots, 32);
         for &(slot, bits) in &self.constants {
             registers.broadcast(slot, bits);
         }

@@ -7,7 +7,7 @@ use super::record::{Node, Record, Stored};
 use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
 use crate::ir::{ConvertOp, LoadId, Place, Space, Type};
 use headstart_sim::functional::{
-    LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
+    LANES, LaneOp, LaneOpKind, Mask, NAMED, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
 };
 
@@ -226,7 +226,7 @@ impl TermObserver {
             }
             LaneOpKind::Select { to, cond, a, b } => {
                 let (a, b) = (self.get(sub_group, a), self.get(sub_group, b));
-                let cond = registers.get(cond);
+                let cond = registers.lanes(cond);
                 *self.slot(sub_group, to) =
                     std::array::from_fn(|lane| if cond[lane] != 0 { a[lane] } else { b[lane] });
             }
@@ -406,7 +406,7 @@ impl TermObserver {
                 let terms = self.get(sub_group, value);
                 // A mask decides who takes part, not the result.
                 let size = match party {
-                    Some(_) => LANES as u32,
+                    Some(_) => NAMED,
                     None => mask.count(),
                 };
                 let sources = shuffle_sources(shuffle, registers.get(by), size);
@@ -431,8 +431,8 @@ impl TermObserver {
                 *self.slot(sub_group, to) = match party {
                     None => [result(mask, None); LANES],
                     Some(party) => {
-                        let (names, masks) = (self.get(sub_group, party), registers.get(party));
-                        let parties = parties_of(masks, mask);
+                        let (names, masks) = (self.get(sub_group, party), registers.lanes(party));
+                        let parties = parties_of(&masks, mask);
                         std::array::from_fn(|lane| result(parties[lane], Some((names[lane], masks[lane]))))
                     }
                 };

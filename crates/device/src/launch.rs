@@ -147,9 +147,8 @@ impl Launch {
 
     /// The sub-group size this launch runs with.
     pub fn sub_group_size(&self, kernel: &Kernel, device: &Description) -> u32 {
-        self.sub_group_size
-            .or(kernel.sub_group_size)
-            .unwrap_or(device.default_sub_group_size)
+        let asked = self.sub_group_size;
+        asked.unwrap_or_else(|| device.sub_group_size(kernel))
     }
 
     /// Checks a launch of a kernel on a device: geometry, required sizes, shared memory, number and types of the arguments, and

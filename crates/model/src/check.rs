@@ -27,12 +27,12 @@ pub(super) fn check(model: &DeviceModel) -> Result<(), Blamed> {
             "this is not one of `core.sub-group-sizes`".into(),
         );
     }
-    // Masks of lanes have 32 bits.
+    // Masks of lanes have 64 bits.
     if let Some(size) = model
         .core
         .sub_group_sizes
         .iter()
-        .find(|size| !size.is_power_of_two() || **size > 32)
+        .find(|size| !size.is_power_of_two() || **size > 64)
     {
         return fail(
             "core.sub-group-sizes",

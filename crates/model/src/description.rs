@@ -1,5 +1,8 @@
 //! The description of a device and its limits: launches are checked against it, for models and for drivers' devices alike.
 
+use crate::ir::Kernel;
+use crate::ir::limits::EXCHANGING_ITEMS;
+
 /// A device's properties and limits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
@@ -21,4 +24,27 @@ pub struct Description {
     pub max_shared_bytes: u64,
     /// Bytes of device memory.
     pub memory_bytes: u64,
+}
+
+impl Description {
+    /// The sub-group size of a kernel where the launch does not ask for one: that which the kernel requires, or else the
+    /// default; where that is more than [`EXCHANGING_ITEMS`] and values are exchanged, the largest that is not more.
+    pub fn sub_group_size(&self, kernel: &Kernel) -> u32 {
+        let default = self.default_sub_group_size;
+        kernel.sub_group_size.unwrap_or_else(|| {
+            if default <= EXCHANGING_ITEMS || !exchanges(kernel) {
+                return default;
+            }
+            let narrow = self.sub_group_sizes.iter().copied();
+            let narrow = narrow.filter(|&size| size <= EXCHANGING_ITEMS).max();
+            narrow.unwrap_or(default)
+        })
+    }
+}
+
+/// Whether work-items of a sub-group run some of its operations together.
+fn exchanges(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| found |= op.kind.is_of_sub_group());
+    found
 }

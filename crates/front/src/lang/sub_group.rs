@@ -69,18 +69,19 @@ macro_rules! together {
 
 together! {
     /// The value that the work-item with number `lane` of the sub-group gives; the own one if there is none.
-    /// Below 32.
+    /// Below 32, or below the size that the kernel requires.
     fn sub_group_shuffle<T: Scalar>(value: T, lane: usize) -> T = value;
     |at| collective::shuffle(at, ShuffleOp::Index, value, lane);
-    /// The value of the work-item whose number is less by `distance`; the own one if there is none. Below 32.
+    /// The value of the work-item whose number is less by `distance`; the own one if there is none. Below 32, or
+    /// below the size that the kernel requires.
     fn sub_group_shuffle_up<T: Scalar>(value: T, distance: usize) -> T = value;
     |at| collective::shuffle(at, ShuffleOp::Up, value, distance);
     /// The value of the work-item whose number is greater by `distance`; the own one if there is none.
-    /// Below 32.
+    /// Below 32, or below the size that the kernel requires.
     fn sub_group_shuffle_down<T: Scalar>(value: T, distance: usize) -> T = value;
     |at| collective::shuffle(at, ShuffleOp::Down, value, distance);
     /// The value of the work-item whose number has the bits of `mask` flipped; the own one if there is none.
-    /// Below 32.
+    /// Below 32, or below the size that the kernel requires.
     fn sub_group_shuffle_xor<T: Scalar>(value: T, mask: usize) -> T = value;
     |at| collective::shuffle(at, ShuffleOp::Xor, value, mask);
     /// The value that the work-item with number `lane` gives; all name the same one, and it is there.

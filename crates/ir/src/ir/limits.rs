@@ -32,6 +32,10 @@ pub const PLACE_BYTES: usize = 256 << 20;
 pub const GROUP_ITEMS: u64 = 4096;
 /// Largest required sub-group size.
 pub const SUB_GROUP_ITEMS: u32 = 128;
+
+/// Work-items of a sub-group that exchanges values, in a kernel that does not require a size: what is written in CUDA and for
+/// Intel's GPUs, and the language's own reductions, count on no more.
+pub const EXCHANGING_ITEMS: u32 = 32;
 /// 32-bit registers that a compiler may be told to keep to. (ptxas 13.0 raises fewer to 24, and ignores more than 255.)
 pub const REGISTERS: std::ops::RangeInclusive<u32> = 24..=255;
 /// Most bytes that one prefetch asks for.

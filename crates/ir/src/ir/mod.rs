@@ -60,6 +60,10 @@
 //! work-items that run it together, as the device happens to schedule them: its result includes the work-item itself, and a
 //! kernel may rely on nothing else.
 //!
+//! A mask names 32 work-items, and a kernel that exchanges values and requires no size runs in sub-groups of at most
+//! [`EXCHANGING_ITEMS`](limits::EXCHANGING_ITEMS): CUDA's warps have as many. One that requires 64 may exchange values among
+//! all of them, without masks.
+//!
 //! Work-groups make progress together as far as a device has them resident at once: those may wait for each other in
 //! loops. Work-items of one sub-group may not.
 //!

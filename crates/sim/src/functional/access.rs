@@ -4,7 +4,7 @@ use super::address;
 use super::buffer::little_endian;
 use super::fault::{Access, AccessOf};
 use super::lane_op::SlotList;
-use super::lanes::{LANES, Lanes, Mask, Registers, Slot};
+use super::lanes::{Lanes, Mask, Registers, Slot};
 use super::state::LaunchState;
 use super::work_group::{Runners, WorkGroup};
 use super::written::Written;
@@ -40,7 +40,7 @@ impl WorkGroup<'_> {
             place,
         }: Runners<'_>,
     ) -> Result<()> {
-        let addresses = *registers.get(ptr);
+        let addresses = registers.lanes(ptr);
         if space == Space::Global && self.load_together(to, ty, &addresses, registers, mask) {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl WorkGroup<'_> {
             let read = |offset: u64| bound.memory.read(offset + plus, ty.bytes()) & ty.mask();
             let lanes = registers.get_mut(slot);
             if is_uniform {
-                *lanes = [read(highest); LANES];
+                lanes.fill(read(highest));
                 continue;
             }
             match (fill, size) {
@@ -321,7 +321,7 @@ impl Location {
 
 /// Reads the value of each lane of `mask` from its offset. The host reads many of them at once where `read` does not branch.
 #[inline]
-fn read_lanes(lanes: &mut Lanes, offsets: &Lanes, mask: Mask, read: impl Fn(u64) -> u64) {
+fn read_lanes(lanes: &mut [u64], offsets: &Lanes, mask: Mask, read: impl Fn(u64) -> u64) {
     for lane in mask.lanes() {
         lanes[lane] = read(offsets[lane]);
     }

@@ -9,7 +9,7 @@ use super::access::Location;
 use super::checks::Global;
 use super::fault::Access;
 use super::lane_op::SlotList;
-use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::lanes::{Mask, Registers, Slot};
 use super::order::{Scopes, Strong};
 use super::phases::{asks, is_phased};
 use super::shadow::Strength;
@@ -46,7 +46,7 @@ impl WorkGroup<'_> {
         let Atomic {
             op, ty, order, scope, ..
         } = *atomic;
-        let addresses = *registers.get(atomic.ptr);
+        let addresses = registers.lanes(atomic.ptr);
         let size = ty.bytes();
         let state = self.state;
         let strength = Strength::strong(scope, size);
@@ -117,7 +117,7 @@ impl WorkGroup<'_> {
     /// the whole system.
     pub(super) fn volatile(
         &mut self,
-        addresses: &Lanes,
+        addresses: &[u64],
         space: Space,
         access: Access,
         sub_group: &SubGroup,

@@ -5,26 +5,27 @@
 
 use super::fault::Access;
 use super::lane_op::LaneOp;
-use super::lanes::{LANES, Lanes, Mask, Registers};
+use super::lanes::{LANES, Lanes, Mask, NAMED, Registers};
 use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
 
 /// The lane that each lane's value comes from, in a sub-group of `size` lanes.
 #[doc(hidden)]
-pub fn sources(op: ShuffleOp, by: &Lanes, size: u32) -> [usize; LANES] {
-    std::array::from_fn(|lane| op.source(lane as u32, by[lane] as u32, size) as usize)
+pub fn sources(op: ShuffleOp, by: &[u64], size: u32) -> [usize; LANES] {
+    let by = |lane: usize| by.get(lane).map_or(0, |&by| by as u32);
+    std::array::from_fn(|lane| op.source(lane as u32, by(lane), size) as usize)
 }
 
 /// The vote of each lane's group, or of all lanes of `mask` if there are no groups.
-pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+pub(super) fn voted(op: VoteOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let votes = mask
         .lanes()
-        .fold(0, |votes, lane| votes | (value[lane] as u32 & 1) << lane);
+        .fold(0, |votes, lane| votes | (value[lane] & 1) << lane);
     let result = |party: Mask| match op {
         VoteOp::Any => u64::from(votes & party.0 != 0),
         VoteOp::All => u64::from(votes & party.0 == party.0),
-        VoteOp::Ballot => u64::from(votes & party.0),
+        VoteOp::Ballot => votes & party.0,
     };
     match parties {
         None => [result(mask); LANES],
@@ -33,7 +34,7 @@ pub(super) fn voted(op: VoteOp, value: &Lanes, parties: Option<&[Mask; LANES]>, 
 }
 
 /// The reduction over each lane's group, or over all lanes of `mask` if there are no groups.
-pub(super) fn reduced(op: ReduceOp, value: &Lanes, parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+pub(super) fn reduced(op: ReduceOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let result = |party: Mask| {
         let mut values = party.lanes().map(|lane| value[lane]);
         let first = values.next().unwrap_or(0);
@@ -49,8 +50,8 @@ pub(super) fn reduced(op: ReduceOp, value: &Lanes, parties: Option<&[Mask; LANES
 
 /// Whom each lane's mask names of those who are here.
 #[doc(hidden)]
-pub fn named(masks: &Lanes, here: Mask) -> [Mask; LANES] {
-    masks.map(|mask| Mask(mask as u32).and(here))
+pub fn named(masks: &[u64], here: Mask) -> [Mask; LANES] {
+    std::array::from_fn(|lane| Mask(masks.get(lane).copied().unwrap_or(0)).and(here))
 }
 
 impl WorkGroup<'_> {
@@ -84,7 +85,7 @@ impl WorkGroup<'_> {
     pub(super) fn are_in_their_parties(
         &self,
         op: &LaneOp,
-        masks: &Lanes,
+        masks: &[u64],
         sub_group: &SubGroup,
         mask: Mask,
     ) -> Result<()> {
@@ -100,13 +101,13 @@ impl WorkGroup<'_> {
     /// The value that each lane gets from the others.
     ///
     /// # Errors
-    /// A number is that of no lane of the largest sub-group; in checking mode, the lane of that number has ended or is
+    /// A number is that of no lane of a sub-group, or of 32; in checking mode, the lane of that number has ended or is
     /// not in the party.
     pub(super) fn shuffle(
         &self,
         op: ShuffleOp,
-        value: &Lanes,
-        by: &Lanes,
+        value: &[u64],
+        by: &[u64],
         parties: Option<&[Mask; LANES]>,
         Runners {
             sub_group,
@@ -114,11 +115,13 @@ impl WorkGroup<'_> {
             place,
         }: Runners<'_>,
     ) -> Result<Lanes> {
-        if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= LANES as u64) {
-            return Err(self.shuffled_too_far(sub_group, lane, op, by[lane], place));
+        let most = self.state.sub_group_size.max(NAMED);
+        if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= u64::from(most)) {
+            return Err(self.shuffled_too_far((sub_group, lane), op, by[lane], most, place));
         }
+        let of = |lane: usize| value.get(lane).copied().unwrap_or(0);
         let Some(parties) = parties else {
-            return Ok(sources(op, by, mask.count()).map(|source| value[source]));
+            return Ok(sources(op, by, mask.count()).map(of));
         };
         let sources = sources(op, by, self.state.sub_group_size);
         let absent = |&lane: &usize| !parties[lane].contains(sources[lane]);
@@ -128,8 +131,8 @@ impl WorkGroup<'_> {
             return Err(self.shuffled_from_absent(sub_group, lane, sources[lane], place));
         }
         Ok(std::array::from_fn(|lane| match absent(&lane) {
-            true => value[lane],
-            false => value[sources[lane]],
+            true => of(lane),
+            false => of(sources[lane]),
         }))
     }
 
@@ -140,7 +143,7 @@ impl WorkGroup<'_> {
     pub(super) fn check_block(
         &self,
         access: Access,
-        addresses: &Lanes,
+        addresses: &[u64],
         ty: Type,
         sub_group: &SubGroup,
         mask: Mask,

@@ -1,7 +1,7 @@
 //! The functional engine: runs the IR, as fast as an interpreter can, and checks its behaviour.
 //!
 //! A kernel is compiled to a `tape`: a flat list of steps on register slots. A `sub_group` runs it,
-//! 32 lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
+//! all lanes at a time, with a mask of active lanes and a stack of those that wait; lanes that wait for others of their
 //! sub-group leave the rest to go on. Sub-groups make a
 //! [`WorkGroup`], which owns shared and private memory and the records of the checks; work-groups run in
 //! parallel ([`CompiledKernel::run`]) on global memory ([`BufferMemory`]).
@@ -82,7 +82,7 @@ pub use address::from_generic;
 pub use buffer::BufferMemory;
 pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
-pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
+pub use lanes::{LANES, Lanes, Mask, NAMED, Registers, Slot};
 pub(crate) use matrix::Piece;
 pub(crate) use needed::{Flow, Need, Needed, choices};
 pub use options::{Mode, Options, PrefetchBounds};

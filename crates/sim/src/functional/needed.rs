@@ -222,7 +222,7 @@ impl Needed {
                         .filter_map(|operand| given.0.get(operand))
                         .for_each(|&value| search.need(value));
                 }
-                // It fails where this is not below 32.
+                // It fails where this is not below 32, or the size of the sub-group.
                 OpKind::Shuffle { by, .. } => search.need(by),
                 _ => {}
             }

@@ -1,29 +1,29 @@
 //! Broken promises of arithmetic that must not wrap, for all lanes at once.
 
-use super::lanes::{LANES, Lanes, Mask};
+use super::lanes::Mask;
 use crate::ir::{NoWrapOp, Type, Wrap, eval};
 
 /// The lanes on which the promise of [`eval::no_wrap`] does not hold, active or not.
-pub(super) fn broken(op: NoWrapOp, wrap: Wrap, ty: Type, [a, b]: &[Lanes; 2]) -> Mask {
+pub(super) fn broken(op: NoWrapOp, wrap: Wrap, ty: Type, operands: [&[u64]; 2]) -> Mask {
     let bits = match (op, wrap, ty) {
         (_, Wrap::NotSigned, Type::I8 | Type::I16 | Type::I32) => {
             let unused = 64 - ty.bits();
-            collect(|lane| {
-                let [a, b] = [a[lane], b[lane]].map(|bits| eval::signed(ty, bits));
+            collect(operands, |a, b| {
+                let [a, b] = [a, b].map(|bits| eval::signed(ty, bits));
                 let exact = exact(op, a, b);
                 (exact << unused) >> unused != exact
             })
         }
         (_, Wrap::NotUnsigned, Type::I8 | Type::I16)
         | (NoWrapOp::Add | NoWrapOp::Sub, Wrap::NotUnsigned, Type::I32) => {
-            collect(|lane| exact(op, a[lane] as i64, b[lane] as i64) as u64 > ty.mask())
+            collect(operands, |a, b| exact(op, a as i64, b as i64) as u64 > ty.mask())
         }
         (NoWrapOp::Add, Wrap::NotSigned, Type::I64) => {
-            collect(|lane| (a[lane] as i64).overflowing_add(b[lane] as i64).1)
+            collect(operands, |a, b| (a as i64).overflowing_add(b as i64).1)
         }
-        (NoWrapOp::Add, Wrap::NotUnsigned, Type::I64) => collect(|lane| a[lane].overflowing_add(b[lane]).1),
-        (NoWrapOp::Sub, Wrap::NotUnsigned, Type::I64) => collect(|lane| a[lane] < b[lane]),
-        _ => collect(|lane| !eval::no_wrap(op, wrap, ty, a[lane], b[lane]).1),
+        (NoWrapOp::Add, Wrap::NotUnsigned, Type::I64) => collect(operands, |a, b| a.overflowing_add(b).1),
+        (NoWrapOp::Sub, Wrap::NotUnsigned, Type::I64) => collect(operands, |a, b| a < b),
+        _ => collect(operands, |a, b| !eval::no_wrap(op, wrap, ty, a, b).1),
     };
     Mask(bits)
 }
@@ -38,13 +38,15 @@ fn exact(op: NoWrapOp, a: i64, b: i64) -> i64 {
 }
 
 #[inline(always)]
-fn collect(broken: impl Fn(usize) -> bool) -> u32 {
-    (0..LANES).fold(0, |bits, lane| bits | u32::from(broken(lane)) << lane)
+fn collect([a, b]: [&[u64]; 2], broken: impl Fn(u64, u64) -> bool) -> u64 {
+    let lanes = a.iter().zip(b).enumerate();
+    lanes.fold(0, |bits, (lane, (&a, &b))| bits | u64::from(broken(a, b)) << lane)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::functional::lanes::{LANES, Lanes};
 
     #[test]
     fn agrees_with_the_specification() {
@@ -56,8 +58,9 @@ mod tests {
             for &op in NoWrapOp::ALL {
                 for &wrap in Wrap::ALL {
                     for b in edges(ty) {
-                        let operands = [std::array::from_fn(|lane| edges(ty)[lane % 8]), [b; LANES]];
-                        let broken = broken(op, wrap, ty, &operands);
+                        let operands: [Lanes; 2] =
+                            [std::array::from_fn(|lane| edges(ty)[lane % 8]), [b; LANES]];
+                        let broken = broken(op, wrap, ty, [&operands[0], &operands[1]]);
                         for (lane, &a) in operands[0].iter().enumerate() {
                             let holds = eval::no_wrap(op, wrap, ty, a, b).1;
                             assert_eq!(broken.contains(lane), !holds, "{a} {op:?} {b} {wrap:?} {ty}");

@@ -81,17 +81,13 @@ impl Runner {
 
     /// Those of the active lanes whose party is complete: all that the masks name and that have not ended are here with
     /// the same mask.
-    pub(super) fn complete(&self, masks: &[u64; LANES]) -> Mask {
+    pub(super) fn complete(&self, masks: &[u64]) -> Mask {
         let mut complete = Mask::NONE;
         for lane in self.active.lanes() {
-            let party = Mask(masks[lane] as u32).and(self.alive);
+            let party = Mask(masks[lane]).and(self.alive);
             let here = party.without(self.active).is_empty();
-            if here
-                && party
-                    .lanes()
-                    .all(|other| masks[other] as u32 == masks[lane] as u32)
-            {
-                complete = complete.or(Mask(1 << lane));
+            if here && party.lanes().all(|other| masks[other] == masks[lane]) {
+                complete = complete.or(Mask::of(lane));
             }
         }
         complete
@@ -180,7 +176,7 @@ impl Runner {
             let Some((_, mask)) = stands[lane].and_then(|stand| stand.party) else {
                 continue;
             };
-            let party = Mask(mask).and(self.alive);
+            let party = Mask(u64::from(mask)).and(self.alive);
             let joins = |other: usize| {
                 stands[other].and_then(|stand| stand.party) == stands[lane].and_then(|stand| stand.party)
             };

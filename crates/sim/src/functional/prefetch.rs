@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::address::from_generic;
 use super::fault::{self, Access};
-use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::lanes::{Mask, Registers, Slot};
 use super::options::PrefetchBounds;
 use super::shadow::FastMap;
 use super::work_group::{SubGroup, WorkGroup};
@@ -92,7 +92,7 @@ impl WorkGroup<'_> {
             return Ok(());
         }
         let addresses = registers.get(prefetch.ptr);
-        let counts = prefetch.count.map(|count| *registers.get(count));
+        let counts = prefetch.count.map(|count| registers.get(count));
         let count = |lane: usize| counts.map_or(1, |counts| counts[lane]);
         if self.checks.is_some() {
             if prefetch.space == Space::Generic {
@@ -126,7 +126,7 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    fn check_space(&self, addresses: &Lanes, sub_group: &SubGroup, mask: Mask, place: Place) -> Result<()> {
+    fn check_space(&self, addresses: &[u64], sub_group: &SubGroup, mask: Mask, place: Place) -> Result<()> {
         for lane in mask.lanes() {
             let (space, address) = from_generic(addresses[lane]);
             if space != Space::Global {
@@ -166,7 +166,7 @@ impl WorkGroup<'_> {
     fn check_joint(
         &mut self,
         prefetch: &Prefetch,
-        addresses: &Lanes,
+        addresses: &[u64],
         count: &impl Fn(usize) -> u64,
         sub_group: &SubGroup,
         mask: Mask,
@@ -319,7 +319,7 @@ impl WorkGroup<'_> {
     }
 
     /// A load of global memory: notes prefetches that a fence undid.
-    pub(super) fn use_prefetched(&mut self, addresses: &Lanes, mask: Mask, place: Place) {
+    pub(super) fn use_prefetched(&mut self, addresses: &[u64], mask: Mask, place: Place) {
         let Some(checks) = &mut self.checks else { return };
         for lane in mask.lanes() {
             let (space, address) = from_generic(addresses[lane]);

@@ -44,7 +44,7 @@ pub(super) fn execute(kind: &LaneOpKind, registers: &mut Registers) -> bool {
                     *latest = token.max(*latest);
                 }
             }
-            *registers.get_mut(to) = latest;
+            registers.set(to, &latest);
         }
         _ => return false,
     }
@@ -76,12 +76,7 @@ pub(super) fn execute_ruled(rule: FloatRule, kind: &LaneOpKind, registers: &mut 
             _ => map2(registers, to, a, b, |a, b| ruled::binary(rule, op, ty, a, b)),
         },
         LaneOpKind::Fma { ty, to, a, b, c } => {
-            let mut result: Lanes = [0; LANES];
-            let [a, b, c] = [a, b, c].map(|slot| registers.get(slot));
-            for lane in 0..LANES {
-                result[lane] = ruled::fma(rule, ty, a[lane], b[lane], c[lane]);
-            }
-            *registers.get_mut(to) = result;
+            registers.map(to, [a, b, c], |[a, b, c]| ruled::fma(rule, ty, a, b, c));
         }
         LaneOpKind::Compare { op, ty, to, a, b } => map2(registers, to, a, b, |a, b| {
             u64::from(ruled::compare(rule, op, ty, a, b))
@@ -111,22 +106,12 @@ fn flushed_singles(registers: &mut Registers, to: Slot, a: Slot, b: Slot, f: imp
 
 #[inline(always)]
 fn map1(registers: &mut Registers, to: Slot, a: Slot, f: impl Fn(u64) -> u64) {
-    let mut result: Lanes = [0; LANES];
-    let a = registers.get(a);
-    for lane in 0..LANES {
-        result[lane] = f(a[lane]);
-    }
-    *registers.get_mut(to) = result;
+    registers.map(to, [a], |[a]| f(a));
 }
 
 #[inline(always)]
 fn map2(registers: &mut Registers, to: Slot, a: Slot, b: Slot, f: impl Fn(u64, u64) -> u64) {
-    let mut result: Lanes = [0; LANES];
-    let (a, b) = (registers.get(a), registers.get(b));
-    for lane in 0..LANES {
-        result[lane] = f(a[lane], b[lane]);
-    }
-    *registers.get_mut(to) = result;
+    registers.map(to, [a, b], |[a, b]| f(a, b));
 }
 
 /// A binary32 result: its bits, or the canonical NaN.
@@ -242,12 +227,7 @@ fn binary(registers: &mut Registers, op: BinaryOp, ty: Type, to: Slot, a: Slot, 
 }
 
 fn fma(registers: &mut Registers, ty: Type, to: Slot, operands: [Slot; 3]) {
-    let mut result: Lanes = [0; LANES];
-    let [a, b, c] = operands.map(|slot| registers.get(slot));
-    for lane in 0..LANES {
-        result[lane] = eval::fma(ty, a[lane], b[lane], c[lane]);
-    }
-    *registers.get_mut(to) = result;
+    registers.map(to, operands, |[a, b, c]| eval::fma(ty, a, b, c));
 }
 
 fn compare(registers: &mut Registers, op: CompareOp, ty: Type, to: Slot, a: Slot, b: Slot) {
@@ -279,12 +259,7 @@ fn compare(registers: &mut Registers, op: CompareOp, ty: Type, to: Slot, a: Slot
 }
 
 fn select(registers: &mut Registers, to: Slot, cond: Slot, a: Slot, b: Slot) {
-    let mut result: Lanes = [0; LANES];
-    let (cond, a, b) = (registers.get(cond), registers.get(a), registers.get(b));
-    for lane in 0..LANES {
-        result[lane] = if cond[lane] != 0 { a[lane] } else { b[lane] };
-    }
-    *registers.get_mut(to) = result;
+    registers.map(to, [cond, a, b], |[cond, a, b]| if cond != 0 { a } else { b });
 }
 
 fn convert(registers: &mut Registers, op: ConvertOp, from: Type, into: Type, to: Slot, a: Slot) {

@@ -111,7 +111,7 @@ impl Quad {
     pub(crate) fn addresses(&self, values: &[(Type, Slot)], registers: &Registers) -> Lanes {
         let mut addresses = values
             .first()
-            .map_or([0; LANES], |&(_, slot)| *registers.get(slot));
+            .map_or([0; LANES], |&(_, slot)| registers.lanes(slot));
         for address in &mut addresses {
             *address = address.wrapping_add_signed(self.offset);
         }

@@ -418,10 +418,10 @@ impl WorkGroup<'_> {
     #[cold]
     pub(super) fn shuffled_too_far(
         &self,
-        sub_group: &SubGroup,
-        lane: usize,
+        (sub_group, lane): (&SubGroup, usize),
         op: ShuffleOp,
         by: u64,
+        most: u32,
         place: Place,
     ) -> Error {
         let what = format!(
@@ -434,7 +434,7 @@ impl WorkGroup<'_> {
                 ShuffleOp::Xor => "by the bits of",
             }
         );
-        fault::error(self.state.kernel, place, what).accepted("a number below 32")
+        fault::error(self.state.kernel, place, what).accepted(format!("a number below {most}"))
     }
 
     /// Fewer sub-groups come to a named barrier than it waits for.

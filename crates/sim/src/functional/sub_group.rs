@@ -160,9 +160,9 @@ pub(super) enum Stop {
 }
 
 impl Runner {
-    /// A sub-group before the first step.
-    pub fn new(tape: &Tape, sub_group: SubGroup, arguments: &[u64]) -> Runner {
-        let mut registers = Registers::new(tape.slots);
+    /// A sub-group before the first step; whole ones have `size` work-items.
+    pub fn new(tape: &Tape, sub_group: SubGroup, size: u32, arguments: &[u64]) -> Runner {
+        let mut registers = Registers::new(tape.slots, size);
         for &(slot, bits) in &tape.constants {
             registers.broadcast(slot, bits);
         }
@@ -443,7 +443,7 @@ impl Runner {
         let results = op.results();
         let before: Vec<(Slot, Lanes)> = results
             .iter()
-            .map(|&slot| (slot, *self.registers.get(slot)))
+            .map(|&slot| (slot, self.registers.lanes(slot)))
             .collect();
         group.execute(op, &mut self.registers, &self.sub_group, self.active)?;
         for (slot, before) in &before {

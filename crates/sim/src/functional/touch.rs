@@ -4,7 +4,7 @@ use super::access::Location;
 use super::address;
 use super::fault::Access;
 use super::lane_op::{LaneOp, LaneOpKind};
-use super::lanes::{Lanes, Mask, Registers};
+use super::lanes::{Mask, Registers};
 use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::Space;
@@ -72,7 +72,7 @@ impl WorkGroup<'_> {
         &mut self,
         access: Access,
         space: Space,
-        addresses: &Lanes,
+        addresses: &[u64],
         size: u32,
         Runners {
             sub_group,
@@ -91,7 +91,7 @@ impl WorkGroup<'_> {
     }
 
     /// Whether all addresses are aligned and lie in one buffer or array. If not, they may still be right.
-    fn are_inside(&self, space: Space, addresses: &Lanes, size: u32, mask: Mask) -> bool {
+    fn are_inside(&self, space: Space, addresses: &[u64], size: u32, mask: Mask) -> bool {
         let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
         for (lane, &address) in addresses.iter().enumerate() {
             if mask.contains(lane) {

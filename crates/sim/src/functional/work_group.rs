@@ -344,8 +344,8 @@ impl<'l> WorkGroup<'l> {
         } = op.kind
             && self.checks.is_some()
         {
-            let operands = [*registers.get(a), *registers.get(b)];
-            let broken = no_wrap::broken(kind, wrap, ty, &operands).and(mask);
+            let operands = [a, b].map(|slot| registers.get(slot));
+            let broken = no_wrap::broken(kind, wrap, ty, operands).and(mask);
             if let Some(lane) = broken.lanes().next() {
                 let (operands, item) = (operands.map(|all| all[lane]), sub_group.work_item(lane));
                 return Err(self.wraps(kind, wrap, ty, operands, item, op.place));
@@ -365,7 +365,7 @@ impl<'l> WorkGroup<'l> {
         };
         match op.kind {
             LaneOpKind::Id { to, id } => {
-                *registers.get_mut(to) = self.id(id, sub_group);
+                registers.set(to, &self.id(id, sub_group));
                 Ok(())
             }
             LaneOpKind::ArrayAddress { to, array } => {
@@ -392,7 +392,7 @@ impl<'l> WorkGroup<'l> {
                     true => Access::VolatileRead(Strength::strong(MemoryScope::Device, ty.bytes())),
                     false => Access::Read,
                 };
-                let addresses = volatile.then(|| *registers.get(ptr));
+                let addresses = volatile.then(|| registers.lanes(ptr));
                 let memory = AccessedMemory {
                     access,
                     ty,
@@ -434,8 +434,8 @@ impl<'l> WorkGroup<'l> {
                 };
                 self.store(&values, memory, registers, by)?;
                 if volatile {
-                    let addresses = *registers.get(ptr);
-                    self.volatile(&addresses, space, access, sub_group, mask);
+                    let addresses = registers.get(ptr);
+                    self.volatile(addresses, space, access, sub_group, mask);
                 }
                 Ok(())
             }
@@ -446,7 +446,7 @@ impl<'l> WorkGroup<'l> {
                 bytes,
                 ..
             } => {
-                let (targets, sources) = (*registers.get(target), *registers.get(source));
+                let (targets, sources) = (registers.lanes(target), registers.lanes(source));
                 for lane in mask.lanes() {
                     let item = sub_group.work_item(lane);
                     let token = self.start_copy(targets[lane], sources[lane], bytes, item, op.place)?;
@@ -491,14 +491,15 @@ impl<'l> WorkGroup<'l> {
                 let parties = self.parties(op, registers, sub_group, mask)?;
                 let (value, from) = (registers.get(value), registers.get(from));
                 let result = self.shuffle(shuffle, value, from, parties.as_ref(), by)?;
-                *registers.get_mut(to) = result;
+                registers.set(to, &result);
                 Ok(())
             }
             LaneOpKind::Vote {
                 op: vote, to, value, ..
             } => {
                 let parties = self.parties(op, registers, sub_group, mask)?;
-                *registers.get_mut(to) = voted(vote, registers.get(value), parties.as_ref(), mask);
+                let votes = voted(vote, registers.get(value), parties.as_ref(), mask);
+                registers.set(to, &votes);
                 Ok(())
             }
             LaneOpKind::Reduce {
@@ -508,7 +509,8 @@ impl<'l> WorkGroup<'l> {
                 ..
             } => {
                 let parties = self.parties(op, registers, sub_group, mask)?;
-                *registers.get_mut(to) = reduced(reduce, registers.get(value), parties.as_ref(), mask);
+                let sums = reduced(reduce, registers.get(value), parties.as_ref(), mask);
+                registers.set(to, &sums);
                 Ok(())
             }
             LaneOpKind::GroupVote { op: vote, to, value } => {
@@ -519,7 +521,7 @@ impl<'l> WorkGroup<'l> {
                 Ok(())
             }
             LaneOpKind::Active { to } => {
-                registers.broadcast(to, u64::from(mask.0));
+                registers.broadcast(to, mask.0);
                 Ok(())
             }
             LaneOpKind::MeetSubGroup { .. } => {
@@ -551,7 +553,7 @@ impl<'l> WorkGroup<'l> {
                 self.opaque(what, &run, registers)
             }
             LaneOpKind::Wait { token } => {
-                let tokens = *registers.get(token);
+                let tokens = registers.get(token);
                 for lane in mask.lanes() {
                     self.finish_copies(sub_group.work_item(lane), tokens[lane])?;
                 }
@@ -583,9 +585,8 @@ impl<'l> WorkGroup<'l> {
                 to,
                 a,
             } => {
-                let addresses = *registers.get(a);
                 let space = from.space().unwrap_or(Space::Global);
-                *registers.get_mut(to) = addresses.map(|address| match convert {
+                registers.map(to, [a], |[address]| match convert {
                     ConvertOp::ToGeneric => to_generic(space, address),
                     _ => from_generic(address).1,
                 });

@@ -51,7 +51,14 @@ impl<'l> Worker<'l> {
             false => 1,
         };
         let runners = (0..count)
-            .map(|number| Runner::new(tape, group.sub_group(number), state.arguments()))
+            .map(|number| {
+                Runner::new(
+                    tape,
+                    group.sub_group(number),
+                    state.sub_group_size,
+                    state.arguments(),
+                )
+            })
             .collect();
         Ok(Worker {
             state,

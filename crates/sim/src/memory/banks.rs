@@ -38,7 +38,7 @@ impl Banks {
         passes.max(1)
     }
 
-    fn passes_of_part(&mut self, addresses: &[u64], mask: u32, words: u32) -> u32 {
+    fn passes_of_part(&mut self, addresses: &[u64], mask: u64, words: u32) -> u32 {
         let mut counts = [0u8; 32];
         let mut most = 0;
         for (lane, &address) in addresses.iter().enumerate() {
@@ -84,7 +84,7 @@ mod tests {
         let addresses: Vec<u64> = (0..32).map(address).collect();
         Banks::new(32, 4).passes(&Access {
             addresses: &addresses,
-            mask: u32::MAX,
+            mask: u64::from(u32::MAX),
             bytes,
         })
     }
@@ -115,9 +115,9 @@ mod tests {
     fn words_that_follow_each_other_are_counted_like_others() {
         let mut banks = Banks::new(32, 4);
         for (bytes, mask) in [
-            (4, u32::MAX),
-            (8, u32::MAX),
-            (16, u32::MAX),
+            (4, u64::from(u32::MAX)),
+            (8, u64::from(u32::MAX)),
+            (16, u64::from(u32::MAX)),
             (8, 0x1ff),
             (4, 0x7f),
             (4, 0),
@@ -125,7 +125,7 @@ mod tests {
             let addresses: Vec<u64> = (0..32).map(|lane| 4096 + lane * u64::from(bytes)).collect();
             // The same words in the opposite order.
             let other: Vec<u64> = (0..32).map(|lane| addresses[31 - lane]).collect();
-            let passes = |banks: &mut Banks, addresses: &[u64], mask: u32| {
+            let passes = |banks: &mut Banks, addresses: &[u64], mask: u64| {
                 let access = Access {
                     addresses,
                     mask,
@@ -134,7 +134,7 @@ mod tests {
                 banks.passes(&access)
             };
             let straight = passes(&mut banks, &addresses, mask);
-            if mask == u32::MAX {
+            if mask == u64::from(u32::MAX) {
                 assert_eq!(straight, passes(&mut banks, &other, mask), "{bytes}");
             }
             assert_eq!(

@@ -6,7 +6,7 @@ pub struct Access<'a> {
     /// The address of each work-item; those of inactive ones do not count.
     pub addresses: &'a [u64],
     /// Bit i is set if work-item i is active.
-    pub mask: u32,
+    pub mask: u64,
     /// Bytes of each work-item, aligned to their number: 1 to 16.
     pub bytes: u32,
 }
@@ -38,7 +38,7 @@ impl Access<'_> {
 
 /// Lines that a sub-group can touch with one instruction: two for each work-item, so that an
 /// unaligned access is no special case.
-const MOST_LINES: usize = 64;
+const MOST_LINES: usize = 128;
 
 /// The different lines that one access touches, in the order of the work-items.
 #[derive(Clone, Debug)]
@@ -105,7 +105,7 @@ impl Lines {
             count: 0,
         };
         // A table over the low bits of the line numbers finds lines seen before without a search.
-        let mut seen = [u8::MAX; 128];
+        let mut seen = [u8::MAX; 2 * MOST_LINES];
         for address in access.active() {
             let last = address.wrapping_add(u64::from(access.bytes.max(1)) - 1);
             let mut sector = address >> shape.sector_shift;
@@ -122,19 +122,19 @@ impl Lines {
         lines
     }
 
-    fn add(&mut self, number: u64, sectors: u8, seen: &mut [u8; 128]) {
+    fn add(&mut self, number: u64, sectors: u8, seen: &mut [u8; 2 * MOST_LINES]) {
         if self.count > 0 && self.numbers[self.count - 1] == number {
             self.sectors[self.count - 1] |= sectors;
             return;
         }
-        let mut place = number as usize & 127;
+        let mut place = number as usize % seen.len();
         while seen[place] != u8::MAX {
             let index = usize::from(seen[place]);
             if self.numbers[index] == number {
                 self.sectors[index] |= sectors;
                 return;
             }
-            place = (place + 1) & 127;
+            place = (place + 1) % seen.len();
         }
         if self.count == MOST_LINES {
             return;
@@ -160,7 +160,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn lines(addresses: &[u64], mask: u32, bytes: u32) -> Vec<(u64, u8)> {
+    fn lines(addresses: &[u64], mask: u64, bytes: u32) -> Vec<(u64, u8)> {
         let access = Access {
             addresses,
             mask,
@@ -172,10 +172,13 @@ mod tests {
     #[test]
     fn neighbours_share_a_line() {
         let addresses: Vec<u64> = (0..32).map(|lane| 0x1000 + 4 * lane).collect();
-        assert_eq!(lines(&addresses, u32::MAX, 4), [(0x20, 0b1111)]);
+        assert_eq!(lines(&addresses, u64::from(u32::MAX), 4), [(0x20, 0b1111)]);
         assert_eq!(lines(&addresses, 0b1111_1111, 4), [(0x20, 0b0001)]);
         let addresses: Vec<u64> = (0..32).map(|lane| 0x1000 + 8 * lane).collect();
-        assert_eq!(lines(&addresses, u32::MAX, 8), [(0x20, 0b1111), (0x21, 0b1111)]);
+        assert_eq!(
+            lines(&addresses, u64::from(u32::MAX), 8),
+            [(0x20, 0b1111), (0x21, 0b1111)]
+        );
     }
 
     #[test]
@@ -184,7 +187,7 @@ mod tests {
         let addresses: Vec<u64> = (0..32)
             .map(|lane| (lane % 3) * 128 * 128 + lane / 3 % 4 * 32)
             .collect();
-        let mut found = lines(&addresses, u32::MAX, 4);
+        let mut found = lines(&addresses, u64::from(u32::MAX), 4);
         found.sort();
         assert_eq!(found, [(0, 0b1111), (128, 0b1111), (256, 0b1111)]);
     }
@@ -192,7 +195,7 @@ mod tests {
     #[test]
     fn every_work_item_can_have_a_line_of_its_own() {
         let addresses: Vec<u64> = (0..32).map(|lane| lane * 4096).collect();
-        assert_eq!(lines(&addresses, u32::MAX, 4).len(), 32);
+        assert_eq!(lines(&addresses, u64::from(u32::MAX), 4).len(), 32);
         assert_eq!(lines(&addresses, 0, 4).len(), 0);
     }
 

@@ -63,7 +63,7 @@ mod tests {
         for word in 0..bytes / 128 {
             let access = Access {
                 addresses: &addresses(word),
-                mask: u32::MAX,
+                mask: u64::from(u32::MAX),
                 bytes: 4,
             };
             memory.spill(0, now, &access);
@@ -73,7 +73,7 @@ mod tests {
         for word in 0..bytes / 128 {
             let access = Access {
                 addresses: &addresses(word),
-                mask: u32::MAX,
+                mask: u64::from(u32::MAX),
                 bytes: 4,
             };
             now = memory.fill(0, now, &access);

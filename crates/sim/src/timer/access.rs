@@ -206,6 +206,6 @@ pub(super) fn prefetch(
 }
 
 /// The largest of the active lanes' tokens.
-pub(super) fn largest(tokens: &Lanes, mask: Mask) -> u64 {
+pub(super) fn largest(tokens: &[u64], mask: Mask) -> u64 {
     mask.lanes().map(|lane| tokens[lane]).max().unwrap_or(0)
 }

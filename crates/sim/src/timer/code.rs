@@ -275,7 +275,7 @@ impl Code {
 
     /// Registers of a sub-group at its start, with the parameters' bits.
     pub(super) fn registers(&self, arguments: &[u64]) -> Registers {
-        let mut registers = Registers::new(self.slots);
+        let mut registers = Registers::new(self.slots, self.sub_group_size);
         for &(slot, bits) in &self.constants {
             registers.broadcast(slot, bits);
         }

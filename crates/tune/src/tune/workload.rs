@@ -263,7 +263,7 @@ impl Workload {
     /// A kernel of this workload in the instructions that the simulator of a device times.
     pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> MachineProgram {
         let items = self.group.iter().product();
-        let target = machine::Target::of(model, kernel.sub_group_size.unwrap_or(*model.core.sub_group_size));
+        let target = machine::Target::of(model, model.description().sub_group_size(kernel));
         if self.serves_any_launch() {
             return machine::lower_for_any_launch(kernel, &target, model, items);
         }

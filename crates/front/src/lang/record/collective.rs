@@ -11,12 +11,13 @@ use super::{
     At, Recorded, Wishes, begin_for, begin_if, counter, end_if, end_loop, eq, get, literal, load, lt, range,
     set, shared_array, store, sub, variable,
 };
+use crate::ir::limits::EXCHANGING_ITEMS;
 use crate::ir::{BinaryOp, ShuffleOp, VoteOp};
 use crate::lang::scalar::{Number, Scalar};
 use crate::lang::work_item;
 
-/// Work-items of the largest sub-group.
-const LARGEST: u32 = 32;
+/// Work-items of the largest sub-group that a kernel can require.
+const LARGEST: u32 = 64;
 
 /// Sub-groups of the largest work-group, if they are as small as they can be: 1024 work-items, 8 each.
 const MOST_SUB_GROUPS: usize = 128;
@@ -62,9 +63,11 @@ fn full_size() -> Option<u32> {
     })
 }
 
-/// The distances of a reduction, the largest first.
+/// The distances of a reduction, the largest first: for the size that the kernel requires, or for all that one without may run
+/// with.
 fn distances() -> impl DoubleEndedIterator<Item = u32> {
-    let size = recorder(|recorder| recorder.kernel.sub_group_size).map_or(LARGEST, |size| size.min(LARGEST));
+    let size = recorder(|recorder| recorder.kernel.sub_group_size)
+        .map_or(EXCHANGING_ITEMS, |size| size.min(LARGEST));
     (0..LARGEST.ilog2())
         .rev()
         .map(|bit| 1 << bit)

@@ -67,7 +67,7 @@ impl WorkGroup<'_> {
                 Ok(())
             }
             Matrix::Transpose => {
-                let values = *registers.get(run.values[0].1);
+                let values = registers.lanes(run.values[0].1);
                 let element = |row: usize, column: usize| half_of(values[row * 4 + column / 2], column % 2);
                 let lanes = registers.get_mut(run.to[0]);
                 for (lane, bits) in lanes.iter_mut().enumerate() {
@@ -160,7 +160,7 @@ impl WorkGroup<'_> {
         registers: &Registers,
     ) -> Result<()> {
         for number in 0..count {
-            let values = *registers.get(run.values[1 + number].1);
+            let values = registers.get(run.values[1 + number].1);
             for row in 0..SIDE {
                 let lane = number * SIDE + row;
                 let item = run.sub_group.work_item(lane);

@@ -6,10 +6,10 @@
 //! | factors of 16 bits in shared memory (`wmma.load`) | the same: 16 bytes by each of 32 lanes |
 //! | other operands of `wmma` | one for each register, or for several that lie side by side |
 
-use super::fragment::Part;
+use super::fragment::{LANES, Part};
 use super::instruction::{Matrix, Stride};
 use super::{ROW, SIDE};
-use crate::functional::lanes::{LANES, Lanes, Mask, Registers, Slot};
+use crate::functional::lanes::{self, Lanes, Mask, Registers, Slot};
 use crate::ir::{Space, Type};
 
 /// Most bytes that a lane moves at once.
@@ -53,7 +53,7 @@ impl Matrix {
         let lanes = |operand: usize| {
             values
                 .get(operand)
-                .map_or([0; LANES], |&(_, slot)| *registers.get(slot))
+                .map_or([0; lanes::LANES], |&(_, slot)| registers.lanes(slot))
         };
         match *self {
             Matrix::Product { .. } | Matrix::Transpose => Vec::new(),
@@ -75,8 +75,8 @@ impl Matrix {
                 let (rows, columns) = fragment.shape.size(fragment.part);
                 let starts = lanes(at.operand).map(|address| address.wrapping_add_signed(at.offset));
                 let strides = match stride {
-                    Stride::Dense => [u64::from(if by_rows { columns } else { rows }); LANES],
-                    Stride::Fixed(stride) => [u64::from(stride); LANES],
+                    Stride::Dense => [u64::from(if by_rows { columns } else { rows }); lanes::LANES],
+                    Stride::Fixed(stride) => [u64::from(stride); lanes::LANES],
                     Stride::Operand(operand) => lanes(operand).map(|stride| stride & 0xffff_ffff),
                 };
                 let bytes = fragment.element.bits() / 8;
@@ -93,7 +93,7 @@ impl Matrix {
                 let mut pieces: Vec<Piece> = Vec::new();
                 for register in 0..fragment.registers {
                     for index in 0..fragment.element.per_register() {
-                        let addresses: Lanes = std::array::from_fn(|lane| place(lane, register, index));
+                        let addresses = of_lanes(|lane| place(lane, register, index));
                         add(&mut pieces, addresses, bytes);
                     }
                 }
@@ -103,12 +103,21 @@ impl Matrix {
     }
 }
 
+/// An address for each lane that has a part of a matrix.
+fn of_lanes(address: impl Fn(usize) -> u64) -> Lanes {
+    let mut addresses = [0; lanes::LANES];
+    for (lane, own) in addresses.iter_mut().enumerate().take(LANES) {
+        *own = address(lane);
+    }
+    addresses
+}
+
 /// A matrix of 16-bit elements in pieces of 8 elements of a line, one for each lane.
 fn by_lines((start, stride): (u64, u64), lines: u32, length: u32) -> Vec<Piece> {
     let across = length.div_ceil(SIDE as u32).max(1);
     let all = lines * across;
     let piece = |first: u32| Piece {
-        addresses: std::array::from_fn(|lane| {
+        addresses: of_lanes(|lane| {
             let number = first + lane as u32;
             let (block, line) = (number / lines, number % lines);
             let element = u64::from(line)
@@ -116,7 +125,7 @@ fn by_lines((start, stride): (u64, u64), lines: u32, length: u32) -> Vec<Piece> 
                 .wrapping_add(u64::from(block) * SIDE as u64);
             start.wrapping_add(element.wrapping_mul(2))
         }),
-        mask: Mask::first(all - first),
+        mask: Mask::first((all - first).min(LANES as u32)),
         bytes: ROW,
     };
     (0..all).step_by(LANES).map(piece).collect()
@@ -126,7 +135,7 @@ fn by_lines((start, stride): (u64, u64), lines: u32, length: u32) -> Vec<Piece> 
 /// before, for a fragment may have elements twice.
 fn add(pieces: &mut Vec<Piece>, addresses: Lanes, bytes: u32) {
     let covers = |piece: &Piece| {
-        let mut both = piece.addresses.iter().zip(&addresses);
+        let mut both = piece.addresses.iter().zip(&addresses).take(LANES);
         both.all(|(&from, &address)| {
             address
                 .checked_sub(from)
@@ -137,11 +146,12 @@ fn add(pieces: &mut Vec<Piece>, addresses: Lanes, bytes: u32) {
         return;
     }
     if let Some(last) = pieces.last_mut() {
-        let mut both = last.addresses.iter().zip(&addresses);
+        let mut both = last.addresses.iter().zip(&addresses).take(LANES);
         let is_behind = both.all(|(&from, &address)| from.wrapping_add(u64::from(last.bytes)) == address);
         let aligned = last
             .addresses
             .iter()
+            .take(LANES)
             .map(|from| from.trailing_zeros().min(WIDEST.trailing_zeros()));
         let wide = 1 << aligned.min().unwrap_or(0);
         if is_behind && last.bytes + bytes <= wide {
@@ -163,7 +173,7 @@ mod tests {
     /// The accesses of a move whose address all lanes have in operand 0, and its stride in operand 1.
     fn pieces(text: &str, results: usize, operands: usize, stride: u64) -> Vec<Piece> {
         let matrix = Matrix::read(text, results, operands).expect("a move");
-        let mut registers = Registers::new(operands.max(2) as u32);
+        let mut registers = Registers::new(operands.max(2) as u32, 32);
         registers.broadcast(Slot(0), 4096);
         registers.broadcast(Slot(1), stride);
         let values: Vec<(Type, Slot)> = (0..operands as u32).map(|slot| (Type::I64, Slot(slot))).collect();

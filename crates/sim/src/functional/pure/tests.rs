@@ -43,9 +43,9 @@ fn operands(ty: Type, seed: u64) -> Lanes {
 
 fn check(kind: &LaneOpKind, types: &[Type], expected: impl Fn(&[u64]) -> u64) {
     for seed in 0..20 {
-        let mut registers = Registers::new(4);
+        let mut registers = Registers::new(4, LANES as u32);
         for (index, &ty) in types.iter().enumerate() {
-            *registers.get_mut(Slot(index as u32 + 1)) = operands(ty, seed * 7 + index as u64);
+            registers.set(Slot(index as u32 + 1), &operands(ty, seed * 7 + index as u64));
         }
         let before = registers.clone();
         assert!(execute(kind, &mut registers));
@@ -304,9 +304,9 @@ fn ruled_operations_agree_with_the_specification() {
         };
         for rule in rules() {
             for seed in 0..6 {
-                let mut registers = Registers::new(4);
+                let mut registers = Registers::new(4, LANES as u32);
                 for slot in 1..4 {
-                    *registers.get_mut(Slot(slot)) = operands(ty, seed * 7 + u64::from(slot));
+                    registers.set(Slot(slot), &operands(ty, seed * 7 + u64::from(slot)));
                 }
                 let before = registers.clone();
                 execute_ruled(rule, lanes, &mut registers);

@@ -10,23 +10,33 @@ use crate::device::{Argument, Launch};
 use crate::functional::address::{self, Layout};
 use crate::functional::buffer::BufferMemory;
 use crate::functional::fault::Region;
-use crate::functional::lanes::LANES;
+use crate::functional::lanes::{LANES, NAMED};
 use crate::functional::launch_shadow::LaunchShadow;
 use crate::functional::options::{Mode, Options};
 use crate::functional::places::Places;
 use crate::functional::printed::Printed;
 use crate::functional::{atomics, clock, flights, phases};
-use crate::ir::{CacheLevel, Kernel, OpKind, Races, Space};
+use crate::ir::{CacheLevel, Kernel, OpKind, Races, Space, VoteOp};
 use crate::{Error, Result};
 
 /// Locks for atomic operations. With more of them, different elements share one less often.
 const ATOMIC_LOCKS: usize = 64;
 
+/// Whether a kernel names work-items of a sub-group by the bits of a mask.
+fn names_work_items(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        let is_ballot = matches!(op.kind, OpKind::Vote(VoteOp::Ballot, ..) | OpKind::Active);
+        found |= is_ballot || op.kind.mask().is_some();
+    });
+    found
+}
+
 impl<'l> LaunchState<'l> {
     /// Binds a launch's buffers. The launch must have passed [`Launch::check`].
     ///
     /// # Errors
-    /// A buffer is of another device; sub-groups are larger than [`LANES`].
+    /// A buffer is of another device; sub-groups are larger than [`LANES`], or than the kernel's masks.
     pub fn new(
         kernel: &'l Kernel,
         launch: &'l Launch,
@@ -38,6 +48,13 @@ impl<'l> LaunchState<'l> {
                 "the simulator has no sub-groups of {sub_group_size} work-items"
             ))
             .accepted(format!("at most {LANES}")));
+        }
+        if sub_group_size > NAMED && names_work_items(kernel) {
+            return Err(Error::device(format!(
+                "`{}` names the work-items of a sub-group by the 32 bits of a mask, and one has {sub_group_size}",
+                kernel.shown()
+            ))
+            .accepted(format!("sub-groups of at most {NAMED}")));
         }
         let mut buffers: Vec<BoundBuffer> = Vec::new();
         let mut arguments = Vec::new();

@@ -77,17 +77,17 @@ impl Core<'_> {
                     // Addresses, before the result takes the pointer's place.
                     match op.kind {
                         LaneOpKind::Load { ptr, ty, to, .. } => {
-                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * to.length());
+                            touched = Touched::At(resident.values.lanes(ptr), ty.bytes() * to.length());
                         }
                         LaneOpKind::Store { ptr, ty, values, .. } => {
-                            touched = Touched::At(*resident.values.get(ptr), ty.bytes() * values.length());
+                            touched = Touched::At(resident.values.lanes(ptr), ty.bytes() * values.length());
                         }
                         LaneOpKind::Atomic { ptr, ty, .. } => {
                             let bytes = ty.bytes() * op.kind.atomic_values();
-                            touched = Touched::At(*resident.values.get(ptr), bytes);
+                            touched = Touched::At(resident.values.lanes(ptr), bytes);
                         }
                         LaneOpKind::Prefetch { ptr, bytes, .. } => {
-                            touched = Touched::At(*resident.values.get(ptr), bytes);
+                            touched = Touched::At(resident.values.lanes(ptr), bytes);
                         }
                         LaneOpKind::Copy {
                             target,
@@ -96,7 +96,7 @@ impl Core<'_> {
                             ..
                         } => {
                             let values = &resident.values;
-                            touched = Touched::Both(*values.get(source), *values.get(target), bytes);
+                            touched = Touched::Both(values.lanes(source), values.lanes(target), bytes);
                         }
                         LaneOpKind::Opaque {
                             ref what, ref values, ..

@@ -100,9 +100,7 @@ pub(super) fn steps(variant: &Variant, sub_group: u32) -> u64 {
 impl Engine {
     /// The sub-group size that a kernel runs with.
     pub(super) fn sub_group(&self, kernel: &Kernel) -> u32 {
-        kernel
-            .sub_group_size
-            .unwrap_or(self.description.default_sub_group_size)
+        self.description.sub_group_size(kernel)
     }
 
     /// Runs the plain kernel; gives the outcome, and the cost of all tries.

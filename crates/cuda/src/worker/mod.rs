@@ -26,6 +26,7 @@
 
 mod client;
 mod compile;
+mod initial;
 mod output;
 mod reference;
 mod serve;
@@ -50,7 +51,7 @@ pub use client::{Argument, Checked, OutputContents, Referred, Verified, Worker};
 #[doc(hidden)]
 pub const MARK_VARIABLE: &str = "HEADSTART_WORKER_MARK";
 #[doc(hidden)]
-pub use serve::contents;
+pub use initial::contents;
 pub use serve::serve;
 
 /// The requests to a worker.

@@ -10,13 +10,11 @@ use std::time::Duration;
 use super::serve::{Bound, State};
 use super::{Piece, Whose};
 use crate::compare::{Comparer, Difference, POISONS};
-use crate::device::refill_with;
 use crate::failure::{Failure, FailureKind};
 use crate::gpu::Gpu;
 use crate::guarded::Placement;
 use crate::memory::Buffer;
 use crate::module::Function;
-use headstart_device::Fill;
 
 /// The reference for outputs.
 pub(super) struct Reference {
@@ -52,7 +50,7 @@ impl State {
                 memory,
                 element,
                 length,
-                fill,
+                initial,
                 output,
                 sum,
                 ..
@@ -63,13 +61,14 @@ impl State {
             if memory.move_to(placement) {
                 *sum = None;
             }
+            let (how, elements) = ((&*gpu, *target), (*element, *length));
             if *output {
-                match fill {
-                    Fill::Uninitialized => memory.fill(poison)?,
-                    _ => refill_with(gpu, *target, memory, *element, *length, fill, Some(fills))?,
+                match initial.is_nothing() {
+                    true => memory.fill(poison)?,
+                    false => initial.put(how, memory, elements, fills)?,
                 }
             } else if sum.is_none() {
-                refill_with(gpu, *target, memory, *element, *length, fill, Some(fills))?;
+                initial.put(how, memory, elements, fills)?;
                 *sum = Some(comparer_of(comparer, gpu)?.sum(memory)?);
             }
         }
@@ -138,7 +137,7 @@ impl State {
         for argument in arguments {
             let Bound::Buffer {
                 memory,
-                fill,
+                initial,
                 output: true,
                 ..
             } = argument
@@ -146,7 +145,7 @@ impl State {
                 continue;
             };
             let right = kept.next().ok_or_else(nothing_kept)?;
-            let is_poisoned = matches!(fill, Fill::Uninitialized);
+            let is_poisoned = initial.is_nothing();
             let poisons = is_poisoned.then_some((poison, reference.poison));
             differences.push(comparer_of(comparer, gpu)?.difference(memory, right, poisons)?);
         }

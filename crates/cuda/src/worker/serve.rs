@@ -1,18 +1,18 @@
 //! The worker's side: requests in, replies out, until the input ends or the context is lost.
 
 use std::collections::HashMap;
-use std::io::{BufRead, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use super::compile;
+use super::initial::{Initial, bytes_of};
 use super::reference::{Fills, Ran, Reference, Referred};
-use super::{BindArgument, Contents, Loaded, MARK_VARIABLE, Module, Reply, Request};
+use super::{BindArgument, Loaded, MARK_VARIABLE, Module, Reply, Request};
 use crate::back::ptx::PtxTarget;
 use crate::compare::{Comparer, POISONS};
-use crate::device::{refill, refill_with};
 use crate::failure::{Failure, FailureKind};
 use crate::gpu::Gpu;
 use crate::guarded::Placement;
@@ -23,7 +23,6 @@ use crate::module::Function;
 use crate::ptxas;
 use crate::timing::{Candidate, time};
 use crate::{Error, Result};
-use headstart_device::{Fill, Pattern};
 
 /// Answers requests until the input ends, or until nothing more can be done in this process.
 ///
@@ -94,8 +93,6 @@ pub(super) struct State {
     pub poison: u8,
     pub comparer: Option<Comparer>,
     pub fills: Fills,
-    /// The bytes of the files that the arguments were filled from. A file's name stands for its contents.
-    files: HashMap<PathBuf, Arc<[u8]>>,
     modules: HashMap<String, (Function, Geometry)>,
 }
 
@@ -105,7 +102,7 @@ pub(super) enum Bound {
         memory: Buffer,
         element: Type,
         length: u64,
-        fill: Fill,
+        initial: Initial,
         output: bool,
         /// Whether its address is an argument.
         is_passed: bool,
@@ -135,7 +132,6 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             poison: POISONS[0],
             comparer: None,
             fills: Fills::new(),
-            files: HashMap::new(),
             modules: HashMap::new(),
         });
         return Ok(Reply::Opened(facts));
@@ -158,10 +154,8 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
                 })
                 .collect();
             let mut placed = state.gpu.allocate_at(&at)?.into_iter();
-            // The former arguments' files may be needed again.
-            let mut known = std::mem::take(&mut state.files);
             for given in &arguments {
-                let bound = state.bind(given, &mut placed, &mut known)?;
+                let bound = state.bind(given, &mut placed)?;
                 state.arguments.push(bound);
             }
             state.gpu.wait(Duration::from_secs(60))?;
@@ -276,26 +270,25 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
 }
 
 impl State {
-    /// `placed` has the memory of those that lie at addresses, in their order, and `known` the files that were read before.
+    /// `placed` has the memory of those that lie at addresses, in their order.
     fn bind(
         &mut self,
         given: &BindArgument,
         placed: &mut impl Iterator<Item = Buffer>,
-        known: &mut HashMap<PathBuf, Arc<[u8]>>,
     ) -> Result<Bound, Failure> {
-        let (element, length, fill, output, align) = match given {
+        let (element, length, initial, output, align) = match given {
             BindArgument::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
             BindArgument::Placed { length, fill, .. } => {
                 let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
                 let mut memory = placed.next().ok_or_else(lost)?;
-                let fill = self.contents(fill, known)?;
-                fill.check(Type::I8, *length).map_err(request)?;
-                refill(&self.gpu, self.target, &mut memory, Type::I8, *length, &fill)?;
+                let initial = Initial::of(fill);
+                initial.check(Type::I8, *length)?;
+                self.put(&initial, &mut memory, (Type::I8, *length))?;
                 return Ok(Bound::Buffer {
                     memory,
                     element: Type::I8,
                     length: *length,
-                    fill,
+                    initial,
                     output: true,
                     is_passed: false,
                     sum: None,
@@ -313,46 +306,33 @@ impl State {
                 fill,
                 output,
                 align,
-            } => (element, *length, self.contents(fill, known)?, *output, *align),
+            } => (element, *length, Initial::of(fill), *output, *align),
         };
         let element = Type::parse(element)
             .ok_or_else(|| Failure::new(FailureKind::Request, format!("`{element}` is not a type")))?;
-        let bytes = fill.check(element, length).map_err(request)?;
+        let bytes = initial.check(element, length)?;
         let mut memory = match self.guarded {
             true => self.gpu.allocate_guarded(bytes as usize, align as usize)?,
             false => self.gpu.allocate(bytes as usize)?,
         };
         // Guarded buffers are filled before each launch, at their new address.
         if !self.guarded {
-            refill(&self.gpu, self.target, &mut memory, element, length, &fill)?;
+            self.put(&initial, &mut memory, (element, length))?;
         }
         Ok(Bound::Buffer {
             memory,
             element,
             length,
-            fill,
+            initial,
             output,
             is_passed: true,
             sum: None,
         })
     }
 
-    /// A buffer's contents. The bytes of a file are read once.
-    fn contents(
-        &mut self,
-        given: &Contents,
-        known: &mut HashMap<PathBuf, Arc<[u8]>>,
-    ) -> Result<Fill, Failure> {
-        let Contents::File(path) = given else {
-            return contents(given);
-        };
-        let bytes = match (self.files.get(path), known.remove(path)) {
-            (Some(bytes), _) => Arc::clone(bytes),
-            (None, Some(bytes)) => bytes,
-            (None, None) => shared_bytes_of(path)?,
-        };
-        self.files.insert(path.clone(), Arc::clone(&bytes));
-        Ok(Fill::Bytes(bytes))
+    /// Puts its initial contents into memory.
+    fn put(&mut self, initial: &Initial, memory: &mut Buffer, elements: (Type, u64)) -> Result<(), Failure> {
+        initial.put((&self.gpu, self.target), memory, elements, &mut self.fills)
     }
 
     /// Launches a module and waits for its end: its time on the GPU, in nanoseconds.
@@ -386,30 +366,23 @@ impl State {
 
     /// The same of outputs that are given contents.
     fn refill_given(&mut self) -> Result<(), Failure> {
-        self.refill_those(|fill| !matches!(fill, Fill::Uninitialized))
+        self.refill_those(|initial| !initial.is_nothing())
     }
 
-    fn refill_those(&mut self, is_wanted: impl Fn(&Fill) -> bool) -> Result<(), Failure> {
+    fn refill_those(&mut self, is_wanted: impl Fn(&Initial) -> bool) -> Result<(), Failure> {
         for argument in &mut self.arguments {
             if let Bound::Buffer {
                 memory,
                 element,
                 length,
-                fill,
+                initial,
                 output: true,
                 ..
             } = argument
-                && is_wanted(fill)
+                && is_wanted(initial)
             {
-                refill_with(
-                    &self.gpu,
-                    self.target,
-                    memory,
-                    *element,
-                    *length,
-                    fill,
-                    Some(&mut self.fills),
-                )?;
+                let how = (&self.gpu, self.target);
+                initial.put(how, memory, (*element, *length), &mut self.fills)?;
             }
         }
         Ok(())
@@ -499,56 +472,4 @@ impl State {
             false => Reply::Loaded(loaded),
         }
     }
-}
-
-fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| {
-        Failure::new(
-            FailureKind::Request,
-            format!("{} cannot be read: {error}", path.display()),
-        )
-    })
-}
-
-/// The same, shared: read to where they stay, since there may be gigabytes.
-fn shared_bytes_of(path: &Path) -> Result<Arc<[u8]>, Failure> {
-    let failed = |error: std::io::Error| {
-        Failure::new(
-            FailureKind::Request,
-            format!("{} cannot be read: {error}", path.display()),
-        )
-    };
-    let mut file = std::fs::File::open(path).map_err(failed)?;
-    let length = file.metadata().map_err(failed)?.len();
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length as usize).collect();
-    if let Some(bytes) = Arc::get_mut(&mut bytes) {
-        file.read_exact(bytes).map_err(failed)?;
-    }
-    Ok(bytes)
-}
-
-/// A buffer's contents, with a file's bytes read.
-#[doc(hidden)]
-pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
-    Ok(match contents {
-        Contents::Uninitialized => Fill::Uninitialized,
-        Contents::File(path) => Fill::Bytes(shared_bytes_of(path)?),
-        Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
-        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
-            first: *first,
-            step: *step,
-        }),
-        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
-            bound: *bound,
-            seed: *seed,
-        }),
-        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
-            low: f64::from_bits(*low),
-        }),
-        Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
-    })
-}
-
-fn request(error: Error) -> Failure {
-    Failure::new(FailureKind::Request, error.to_string())
 }

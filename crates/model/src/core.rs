@@ -31,9 +31,9 @@ numbers! {
         work_groups: Quantity<Count> [positive];
         /// Work-items of the largest work-group.
         work_group_size: Quantity<Count> [positive];
-        /// Sub-group sizes that a kernel can be compiled for, ascending.
+        /// Sub-group sizes that a kernel can be compiled for, ascending: powers of two, 64 at most.
         sub_group_sizes: Quantities<Count>;
-        /// The sub-group size of a kernel that asks for none.
+        /// The sub-group size of a kernel that asks for none; of one that exchanges values, if that is not more than 32.
         sub_group_size: Quantity<Count> [power_of_two];
         /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
         scoreboards: Quantity<Count> [positive];

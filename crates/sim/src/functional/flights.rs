@@ -147,29 +147,31 @@ impl WorkGroup<'_> {
             return Ok(());
         };
         let flights = &mut checks.flights;
-        let Some(flight) = flights.own.get_mut(run.sub_group.number() as usize) else {
+        let Some(flight) = flights.own.get_mut(run.by.sub_group.number() as usize) else {
             return Ok(());
         };
         if !flight.has_fenced {
             let what = format!(
                 "{} starts `{}` with no `wgmma.fence` before",
-                self.describe(run.sub_group.work_item(0)),
+                self.describe(run.by.sub_group.work_item(0)),
                 product.name
             );
-            return Err(fault::error(self.state.kernel, run.place, what));
+            return Err(fault::error(self.state.kernel, run.by.place, what));
         }
         flight.started += 1;
         for &slot in run.to {
-            flight.results.insert(slot.0.into(), (flight.started, run.place));
+            flight
+                .results
+                .insert(slot.0.into(), (flight.started, run.by.place));
         }
         for &offset in &pieces {
             for cell in cells(offset, PIECE, shift) {
                 flights.reading[cell as usize] += 1;
             }
         }
-        flight.reads.push_back((flight.started, run.place, pieces));
-        if !flights.places.contains(&run.place) {
-            flights.places.push(run.place);
+        flight.reads.push_back((flight.started, run.by.place, pieces));
+        if !flights.places.contains(&run.by.place) {
+            flights.places.push(run.by.place);
         }
         Ok(())
     }

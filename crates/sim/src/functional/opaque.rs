@@ -15,7 +15,7 @@ use super::matrix::{Matrix, Piece, Run};
 use super::phases::PhaseStep;
 use super::quads::Quad;
 use super::short_float::ShortFloat;
-use super::work_group::WorkGroup;
+use super::work_group::{Runners, WorkGroup};
 use crate::ir::conversion::Conversion;
 use crate::ir::{Kernel, Opaque, Place, Space, Touches, Type, Value};
 use crate::{Error, Result};
@@ -167,9 +167,12 @@ impl WorkGroup<'_> {
         let Run {
             to,
             values,
-            sub_group,
-            mask,
-            place,
+            by:
+                Runners {
+                    sub_group,
+                    mask,
+                    place,
+                },
         } = *run;
         let what = &carried.what;
         if let Some(matrix) = &carried.matrix {

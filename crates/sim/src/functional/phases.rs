@@ -100,13 +100,13 @@ impl WorkGroup<'_> {
         registers: &mut Registers,
     ) -> Result<()> {
         self.questions += u64::from(matches!(step.kind, PhaseOperation::Test { .. }));
-        for lane in run.mask.lanes() {
+        for lane in run.by.mask.lanes() {
             let runs = Runs {
                 values: run.values,
                 registers,
                 lane,
-                item: run.sub_group.work_item(lane),
-                place: run.place,
+                item: run.by.sub_group.work_item(lane),
+                place: run.by.place,
             };
             let result = self.phase_step_of(step, &runs)?;
             for &slot in run.to {

@@ -15,7 +15,7 @@ use super::lanes::{LANES, Lanes, Registers, Slot};
 use super::matrix::Run;
 use super::order::Strong;
 use super::shadow::Strength;
-use super::work_group::WorkGroup;
+use super::work_group::{Runners, WorkGroup};
 use crate::Result;
 use crate::ir::{MemoryOrder, MemoryScope, Space, Type};
 
@@ -126,7 +126,9 @@ impl WorkGroup<'_> {
     /// An address leads nowhere, or the access races with another.
     pub(super) fn quad(&mut self, quad: &Quad, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
         let Run {
-            to, values, place, ..
+            to,
+            values,
+            by: Runners { place, .. },
         } = *run;
         let (reads, writes) = quad.directions();
         let strength = Strength::strong(quad.scope, QUAD_BYTES);
@@ -136,8 +138,8 @@ impl WorkGroup<'_> {
             strength,
         };
         let (ty, pointer) = values[0];
-        for lane in run.mask.lanes() {
-            let item = run.sub_group.work_item(lane);
+        for lane in run.by.mask.lanes() {
+            let item = run.by.sub_group.work_item(lane);
             let given = |number: usize| {
                 values
                     .get(number)

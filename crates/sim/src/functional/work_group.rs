@@ -543,13 +543,7 @@ impl<'l> WorkGroup<'l> {
                 ref what,
                 ref values,
             } => {
-                let run = Run {
-                    to,
-                    values,
-                    sub_group,
-                    mask,
-                    place: op.place,
-                };
+                let run = Run { to, values, by };
                 self.opaque(what, &run, registers)
             }
             LaneOpKind::Wait { token } => {

@@ -15,10 +15,10 @@ pub use moved::Piece;
 use super::access::Location;
 use super::address::from_generic;
 use super::fault::{self, Access};
-use super::lanes::{Mask, Registers, Slot};
-use super::work_group::{SubGroup, WorkGroup};
+use super::lanes::{Registers, Slot};
+use super::work_group::{Runners, WorkGroup};
 use crate::error::Result;
-use crate::ir::{Place, Space, Type};
+use crate::ir::{Space, Type};
 use fragment::{Fragment, LANES};
 use number::Kinds;
 pub(super) use number::half_of_e4m3;
@@ -28,17 +28,13 @@ const SIDE: usize = 8;
 const ROW: u32 = 16;
 
 /// An instruction's operands and who runs it.
-pub struct Run<'a> {
+pub(in crate::functional) struct Run<'a> {
     /// Where results go.
     pub to: &'a [Slot],
     /// The operands.
     pub values: &'a [(Type, Slot)],
     /// Who runs it.
-    pub sub_group: &'a SubGroup,
-    /// The lanes that do.
-    pub mask: Mask,
-    /// Where it stands.
-    pub place: Place,
+    pub by: Runners<'a>,
 }
 
 impl WorkGroup<'_> {
@@ -52,13 +48,13 @@ impl WorkGroup<'_> {
                 Matrix::Product { .. } => "matrix product",
                 Matrix::Rows { .. } | Matrix::Transpose | Matrix::Whole { .. } => "move of a matrix",
             };
-            self.all_are_here(name, run.sub_group, run.mask, run.place)?;
-            let lanes = run.mask.count();
-            if !run.mask.is_empty() && lanes != LANES as u32 {
-                let who = self.describe(run.sub_group.work_item(0));
+            self.all_are_here(name, run.by.sub_group, run.by.mask, run.by.place)?;
+            let lanes = run.by.mask.count();
+            if !run.by.mask.is_empty() && lanes != LANES as u32 {
+                let who = self.describe(run.by.sub_group.work_item(0));
                 let what =
                     format!("the sub-group of {who} has {lanes} work-items, and a {name} takes {LANES}");
-                return Err(fault::error(self.state.kernel, run.place, what));
+                return Err(fault::error(self.state.kernel, run.by.place, what));
             }
         }
         match *what {
@@ -132,9 +128,9 @@ impl WorkGroup<'_> {
             let mut elements = [[0; SIDE]; SIDE];
             for (row, elements) in elements.iter_mut().enumerate() {
                 let lane = number * SIDE + row;
-                let item = run.sub_group.work_item(lane);
+                let item = run.by.sub_group.work_item(lane);
                 let from = self.leads_to(at, 0, lane, run, registers);
-                let offset = self.access(Access::Read, from, ROW, item, run.place)?;
+                let offset = self.access(Access::Read, from, ROW, item, run.by.place)?;
                 for (column, element) in (0..).zip(elements.iter_mut()) {
                     *element = self.read(from, offset + column * 2, 2, item);
                 }
@@ -163,9 +159,9 @@ impl WorkGroup<'_> {
             let values = registers.get(run.values[1 + number].1);
             for row in 0..SIDE {
                 let lane = number * SIDE + row;
-                let item = run.sub_group.work_item(lane);
+                let item = run.by.sub_group.work_item(lane);
                 let to = self.leads_to(at, 0, lane, run, registers);
-                let offset = self.access(Access::Write, to, ROW, item, run.place)?;
+                let offset = self.access(Access::Write, to, ROW, item, run.by.place)?;
                 for column in 0..SIDE {
                     let (row, from) = match transposed {
                         false => (row, column),
@@ -196,7 +192,7 @@ impl WorkGroup<'_> {
                 Stride::Fixed(stride) => u64::from(stride),
                 Stride::Operand(operand) => registers.get(run.values[operand].1)[lane] & 0xffff_ffff,
             };
-            let item = run.sub_group.work_item(lane);
+            let item = run.by.sub_group.work_item(lane);
             for register in 0..fragment.registers {
                 let mut loaded = 0;
                 for index in 0..fragment.element.per_register() {
@@ -209,10 +205,10 @@ impl WorkGroup<'_> {
                     let place = self.leads_to(at, element * u64::from(bytes), lane, run, registers);
                     if writes {
                         let value = registers.get(run.values[1 + register as usize].1)[lane];
-                        let offset = self.access(Access::Write, place, bytes, item, run.place)?;
+                        let offset = self.access(Access::Write, place, bytes, item, run.by.place)?;
                         self.write(place, offset, bytes, value >> (bits * index) & ones(bits), item);
                     } else {
-                        let offset = self.access(Access::Read, place, bytes, item, run.place)?;
+                        let offset = self.access(Access::Read, place, bytes, item, run.by.place)?;
                         loaded |= self.read(place, offset, bytes, item) << (bits * index);
                     }
                 }

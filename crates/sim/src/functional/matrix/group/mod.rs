@@ -40,25 +40,30 @@ impl WorkGroup<'_> {
         run: &Run<'_>,
         registers: &mut Registers,
     ) -> Result<()> {
-        if run.mask.is_empty() {
+        if run.by.mask.is_empty() {
             return Ok(());
         }
         if self.state.is_checking() {
-            self.all_are_here("step of a warp group", run.sub_group, run.mask, run.place)?;
+            self.all_are_here(
+                "step of a warp group",
+                run.by.sub_group,
+                run.by.mask,
+                run.by.place,
+            )?;
             self.is_in_a_warp_group(run)?;
         }
         match instruction {
             WgmmaInstruction::Product(product) => self.product(product, run, registers),
             WgmmaInstruction::Fence => {
-                self.flight(run.sub_group.number(), |flight| flight.has_fenced = true);
+                self.flight(run.by.sub_group.number(), |flight| flight.has_fenced = true);
                 Ok(())
             }
             WgmmaInstruction::Commit => {
-                self.flight(run.sub_group.number(), |flight| flight.commit());
+                self.flight(run.by.sub_group.number(), |flight| flight.commit());
                 Ok(())
             }
             WgmmaInstruction::Wait(left) => {
-                self.wait_for_products(run.sub_group.number(), *left);
+                self.wait_for_products(run.by.sub_group.number(), *left);
                 Ok(())
             }
         }
@@ -66,22 +71,22 @@ impl WorkGroup<'_> {
 
     fn is_in_a_warp_group(&self, run: &Run<'_>) -> Result<()> {
         let items = self.state.launch.group_items();
-        let first = run.sub_group.number() / SUB_GROUPS * SUB_GROUPS;
+        let first = run.by.sub_group.number() / SUB_GROUPS * SUB_GROUPS;
         let end = u64::from(first + SUB_GROUPS) * LANES as u64;
-        if run.sub_group.mask() == Mask::first(LANES as u32) && end <= items {
+        if run.by.sub_group.mask() == Mask::first(LANES as u32) && end <= items {
             return Ok(());
         }
         let what = format!(
             "the sub-group of {} is in no warp group: one has {SUB_GROUPS} sub-groups of {LANES} work-items, and the work-group has {items} work-items",
-            self.describe(run.sub_group.work_item(0))
+            self.describe(run.by.sub_group.work_item(0))
         );
-        Err(fault::error(self.state.kernel, run.place, what))
+        Err(fault::error(self.state.kernel, run.by.place, what))
     }
 
     fn product(&mut self, product: &Product, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
         let Product { kinds, sum, .. } = product;
         let mut pieces = Vec::new();
-        let first = run.sub_group.number() % SUB_GROUPS * ROWS;
+        let first = run.by.sub_group.number() % SUB_GROUPS * ROWS;
         let columns = sum.shape.size(sum.part).1;
         let left = self.factor(
             product,
@@ -108,16 +113,16 @@ impl WorkGroup<'_> {
     /// An operand of which all lanes must have the same.
     fn same(&self, product: &Product, operand: usize, run: &Run<'_>, registers: &Registers) -> Result<u64> {
         let lanes = registers.get(run.values[operand].1);
-        let first = run.mask.lanes().next().unwrap_or(0);
-        match run.mask.lanes().find(|&lane| lanes[lane] != lanes[first]) {
+        let first = run.by.mask.lanes().next().unwrap_or(0);
+        match run.by.mask.lanes().find(|&lane| lanes[lane] != lanes[first]) {
             Some(other) if self.state.is_checking() => {
                 let what = format!(
                     "{} and work-item {} give `{}` different descriptors or predicates",
-                    self.describe(run.sub_group.work_item(first)),
-                    run.sub_group.work_item(other),
+                    self.describe(run.by.sub_group.work_item(first)),
+                    run.by.sub_group.work_item(other),
                     product.name
                 );
-                Err(fault::error(self.state.kernel, run.place, what))
+                Err(fault::error(self.state.kernel, run.by.place, what))
             }
             _ => Ok(lanes[first]),
         }
@@ -150,9 +155,9 @@ impl WorkGroup<'_> {
                         space: Space::Shared,
                         address: array_address(array) + u64::from(piece.address),
                     };
-                    let item = run.sub_group.work_item(0);
-                    let offset = self.access(Access::Read, at, PIECE, item, run.place)?;
-                    self.check_proxy(at.address, offset, PIECE, item, run.place)?;
+                    let item = run.by.sub_group.work_item(0);
+                    let offset = self.access(Access::Read, at, PIECE, item, run.by.place)?;
+                    self.check_proxy(at.address, offset, PIECE, item, run.by.place)?;
                     let bytes: [u8; PIECE as usize] =
                         std::array::from_fn(|byte| self.shared[offset as usize + byte]);
                     let all = u128::from_le_bytes(bytes);
@@ -181,7 +186,7 @@ impl WorkGroup<'_> {
             product.name
         );
         Error::device(what)
-            .at(self.state.kernel.describe_place(run.place))
+            .at(self.state.kernel.describe_place(run.by.place))
             .accepted("one that is computed from the address of one array")
     }
 }

@@ -151,7 +151,7 @@ impl Measures for MadeUp {
         _: &Workload,
         _: &Arc<Kernel>,
         limit_ns: f64,
-        _: TimingOptions,
+        _: (TimingOptions, bool),
     ) -> Result<Option<f64>> {
         let time_ns = self.times.first().copied().flatten().map(|time| time * 1e3);
         Ok(time_ns.filter(|&time_ns| time_ns <= limit_ns))

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::operation::{Operation, address, binary, type_number, unary};
 use super::record::{Node, Record, Stored};
 use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
+use crate::ir::limits::EXCHANGING_ITEMS;
 use crate::ir::{ConvertOp, LoadId, Place, Space, Type};
 use headstart_sim::functional::{
-    LANES, LaneOp, LaneOpKind, Mask, NAMED, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
+    LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
     parties_of, shuffle_sources,
 };
 
@@ -406,7 +407,7 @@ impl TermObserver {
                 let terms = self.get(sub_group, value);
                 // A mask decides who takes part, not the result.
                 let size = match party {
-                    Some(_) => NAMED,
+                    Some(_) => EXCHANGING_ITEMS,
                     None => mask.count(),
                 };
                 let sources = shuffle_sources(shuffle, registers.get(by), size);

@@ -142,7 +142,7 @@ fn size(bytes: u64) -> Result<usize> {
 }
 
 /// Fills memory again, as it was filled at first.
-pub(super) fn refill(
+fn refill(
     gpu: &Gpu,
     target: PtxTarget,
     memory: &mut memory::Buffer,

@@ -27,8 +27,8 @@ pub struct Description {
 }
 
 impl Description {
-    /// The sub-group size of a kernel where the launch does not ask for one: that which the kernel requires, or else the
-    /// default; where that is more than [`EXCHANGING_ITEMS`] and values are exchanged, the largest that is not more.
+    /// The sub-group size of a kernel if the launch requires none: the kernel's own, or else the default. A kernel that
+    /// exchanges values takes the largest size up to [`EXCHANGING_ITEMS`] if the default is larger.
     pub fn sub_group_size(&self, kernel: &Kernel) -> u32 {
         let default = self.default_sub_group_size;
         kernel.sub_group_size.unwrap_or_else(|| {

@@ -26,10 +26,23 @@ const CHUNK: usize = 16 << 20;
 
 impl Initial {
     pub fn of(contents: &Contents) -> Initial {
-        match contents {
-            Contents::File(path) => Initial::File(path.clone()),
-            given => Initial::Fill(fill(given)),
-        }
+        Initial::Fill(match contents {
+            Contents::File(path) => return Initial::File(path.clone()),
+            Contents::Uninitialized => Fill::Uninitialized,
+            Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
+            Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
+                first: *first,
+                step: *step,
+            }),
+            Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
+                bound: *bound,
+                seed: *seed,
+            }),
+            Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
+                low: f64::from_bits(*low),
+            }),
+            Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
+        })
     }
 
     /// Whether the buffer is given nothing.
@@ -40,7 +53,7 @@ impl Initial {
     /// The bytes of `length` elements.
     ///
     /// # Errors
-    /// They are not possible, or not as many as the file has.
+    /// The buffer is not possible, or the file has another size.
     pub fn check(&self, element: Type, length: u64) -> Result<u64, Failure> {
         let request = |what: String| Failure::new(FailureKind::Request, what);
         let check = |fill: &Fill| {
@@ -109,28 +122,8 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 /// A buffer's contents, with a file's bytes read.
 #[doc(hidden)]
 pub fn contents(contents: &Contents) -> Result<Fill, Failure> {
-    match contents {
-        Contents::File(path) => Ok(Fill::Bytes(bytes_of(path)?.into())),
-        given => Ok(fill(given)),
-    }
-}
-
-/// Those that are no file's.
-fn fill(contents: &Contents) -> Fill {
-    match contents {
-        Contents::Uninitialized | Contents::File(_) => Fill::Uninitialized,
-        Contents::Constant(bits) => Fill::Pattern(Pattern::Constant(*bits)),
-        Contents::Steps { first, step } => Fill::Pattern(Pattern::Steps {
-            first: *first,
-            step: *step,
-        }),
-        Contents::Below { bound, seed } => Fill::Pattern(Pattern::Below {
-            bound: *bound,
-            seed: *seed,
-        }),
-        Contents::Fractions(low) => Fill::Pattern(Pattern::Fractions {
-            low: f64::from_bits(*low),
-        }),
-        Contents::Bits(seed) => Fill::Pattern(Pattern::Bits { seed: *seed }),
+    match Initial::of(contents) {
+        Initial::File(path) => Ok(Fill::Bytes(bytes_of(&path)?.into())),
+        Initial::Fill(fill) => Ok(fill),
     }
 }

@@ -5,9 +5,10 @@
 
 use super::fault::Access;
 use super::lane_op::LaneOp;
-use super::lanes::{LANES, Lanes, Mask, NAMED, Registers};
+use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
+use crate::ir::limits::EXCHANGING_ITEMS;
 use crate::ir::{CacheUse, Place, ReduceOp, ShuffleOp, Type, VoteOp, eval};
 
 /// The lane that each lane's value comes from, in a sub-group of `size` lanes.
@@ -115,7 +116,7 @@ impl WorkGroup<'_> {
             place,
         }: Runners<'_>,
     ) -> Result<Lanes> {
-        let most = self.state.sub_group_size.max(NAMED);
+        let most = self.state.sub_group_size.max(EXCHANGING_ITEMS);
         if let Some(lane) = mask.lanes().find(|&lane| by[lane] >= u64::from(most)) {
             return Err(self.shuffled_too_far((sub_group, lane), op, by[lane], most, place));
         }

@@ -3,11 +3,8 @@
 /// Most work-items of a sub-group. Smaller sub-groups use the low lanes.
 pub const LANES: usize = 64;
 
-/// Work-items that a mask of 32 bits can name: of larger sub-groups none can be asked for.
-pub const NAMED: u32 = 32;
-
-/// One value for each lane, as [`eval`](crate::ir::eval) holds values: zero-extended bits. Those of lanes that a sub-group has
-/// not are of no interest.
+/// One value for each lane, as [`eval`](crate::ir::eval) holds values: zero-extended bits. Values beyond the
+/// sub-group's size have no meaning.
 pub type Lanes = [u64; LANES];
 
 /// Lanes that are computed side by side: registers hold a multiple of them, and the compiler makes vectors of their loops.
@@ -106,7 +103,7 @@ impl Registers {
         size_of_val(self.values.as_slice()) as u64
     }
 
-    /// The lanes of a slot: as many as the sub-group has, or a few more.
+    /// The lanes of a slot: those of the sub-group, rounded up to a multiple of eight.
     #[inline]
     pub fn get(&self, slot: Slot) -> &[u64] {
         let first = slot.0 as usize * self.of_slot;

@@ -82,7 +82,7 @@ pub use address::from_generic;
 pub use buffer::BufferMemory;
 pub use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
-pub use lanes::{LANES, Lanes, Mask, NAMED, Registers, Slot};
+pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::Piece;
 pub(crate) use needed::{Flow, Need, Needed, choices};
 pub use options::{Mode, Options, PrefetchBounds};

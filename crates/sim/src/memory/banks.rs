@@ -31,7 +31,7 @@ impl Banks {
             return access.count().div_ceil(lanes as u32).max(1);
         }
         let mut passes = 0;
-        for (part, addresses) in access.addresses.chunks(lanes).enumerate() {
+        for (part, addresses) in access.up_to_last_active().chunks(lanes).enumerate() {
             let mask = access.mask.checked_shr((part * lanes) as u32).unwrap_or(0);
             passes += self.passes_of_part(addresses, mask, words);
         }
@@ -67,7 +67,7 @@ fn is_consecutive(access: &Access) -> bool {
     };
     let active = access.mask.trailing_ones();
     let consecutive = access
-        .addresses
+        .up_to_last_active()
         .iter()
         .zip(0..)
         .fold(true, |all, (&address, lane)| {

@@ -15,8 +15,14 @@ impl Access<'_> {
     /// The addresses of the active work-items.
     pub(super) fn active(&self) -> impl Iterator<Item = u64> + '_ {
         let mask = self.mask;
-        let lanes = self.addresses.iter().enumerate();
+        let lanes = self.up_to_last_active().iter().enumerate();
         lanes.filter_map(move |(lane, &address)| (mask >> lane & 1 == 1).then_some(address))
+    }
+
+    /// The addresses up to that of the last active work-item: narrow sub-groups leave half of them empty.
+    pub(super) fn up_to_last_active(&self) -> &[u64] {
+        let end = (u64::BITS - self.mask.leading_zeros()) as usize;
+        &self.addresses[..end.min(self.addresses.len())]
     }
 
     /// How many neighbours at most have the same address.

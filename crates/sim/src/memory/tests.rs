@@ -112,7 +112,7 @@ impl Scatter {
             }
             let access = Access {
                 addresses: &addresses,
-                mask: u64::MAX,
+                mask: u64::from(u32::MAX),
                 bytes: 4,
             };
             let complete = complete.max(memory.load(core, now, &access).done);

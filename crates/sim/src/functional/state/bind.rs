@@ -10,12 +10,13 @@ use crate::device::{Argument, Launch};
 use crate::functional::address::{self, Layout};
 use crate::functional::buffer::BufferMemory;
 use crate::functional::fault::Region;
-use crate::functional::lanes::{LANES, NAMED};
+use crate::functional::lanes::LANES;
 use crate::functional::launch_shadow::LaunchShadow;
 use crate::functional::options::{Mode, Options};
 use crate::functional::places::Places;
 use crate::functional::printed::Printed;
 use crate::functional::{atomics, clock, flights, phases};
+use crate::ir::limits::EXCHANGING_ITEMS;
 use crate::ir::{CacheLevel, Kernel, OpKind, Races, Space, VoteOp};
 use crate::{Error, Result};
 
@@ -49,12 +50,12 @@ impl<'l> LaunchState<'l> {
             ))
             .accepted(format!("at most {LANES}")));
         }
-        if sub_group_size > NAMED && names_work_items(kernel) {
+        if sub_group_size > EXCHANGING_ITEMS && names_work_items(kernel) {
             return Err(Error::device(format!(
                 "`{}` names the work-items of a sub-group by the 32 bits of a mask, and one has {sub_group_size}",
                 kernel.shown()
             ))
-            .accepted(format!("sub-groups of at most {NAMED}")));
+            .accepted(format!("sub-groups of at most {EXCHANGING_ITEMS}")));
         }
         let mut buffers: Vec<BoundBuffer> = Vec::new();
         let mut arguments = Vec::new();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use held::Held;
+use held::have_the_same_arguments;
 use rayon::prelude::*;
 
 use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
@@ -34,7 +34,7 @@ pub struct GpuBench {
     facts: GpuFacts,
     target: PtxTarget,
     /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
-    held: Option<Held>,
+    held: Option<Workload>,
 }
 
 /// The treatment of each kernel's outputs.
@@ -172,8 +172,8 @@ impl GpuBench {
     }
 
     /// The time of a kernel in nanoseconds, its outputs left alone; none where one launch is surely slower than `limit_ns`.
-    /// Where the worker holds the same arguments for [`GpuBench::measure_against_own`], they stay, and the kernel is timed as
-    /// the kernels there were.
+    /// Arguments that the worker holds stay if they are the same. Outputs that are given contents are put back before each
+    /// launch if that is asked for.
     ///
     /// # Errors
     /// As for [`GpuBench::measure`], or the kernel cannot be compiled or launched.
@@ -182,11 +182,10 @@ impl GpuBench {
         workload: &Workload,
         kernel: &Arc<Kernel>,
         limit_ns: f64,
-        timing: TimingOptions,
+        (timing, restored): (TimingOptions, bool),
     ) -> Result<Option<f64>> {
-        let held = self.held.as_ref().filter(|held| held.has_arguments_of(workload));
-        let restored = held.is_some_and(|held| held.restored);
-        if held.is_none() {
+        let is_held = |held: &Workload| have_the_same_arguments(held, workload);
+        if !self.held.as_ref().is_some_and(is_held) {
             self.held = None;
             self.worker.bind(&arguments(workload))?;
         }

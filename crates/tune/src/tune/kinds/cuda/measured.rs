@@ -73,7 +73,7 @@ pub trait Measures: Send {
         workload: &Workload,
         kernel: &Arc<Kernel>,
         limit_ns: f64,
-        timing: TimingOptions,
+        how: (TimingOptions, bool),
     ) -> Result<Option<f64>>;
 }
 
@@ -107,9 +107,9 @@ impl Measures for GpuBench {
         workload: &Workload,
         kernel: &Arc<Kernel>,
         limit_ns: f64,
-        timing: TimingOptions,
+        how: (TimingOptions, bool),
     ) -> Result<Option<f64>> {
-        GpuBench::time_within(self, workload, kernel, limit_ns, timing)
+        GpuBench::time_within(self, workload, kernel, limit_ns, how)
     }
 }
 
@@ -126,8 +126,9 @@ pub struct MeasuredBench {
     timing: TimingOptions,
     /// The simulator's result for the last plain kernel: a search queries batch by batch.
     last: Last<Arc<Simulated>>,
-    /// How the kernel that was measured last was timed: the same work elsewhere takes about as long.
-    last_timing: Mutex<TimingOptions>,
+    /// How the kernel that was measured last was timed, and whether its outputs were restored before each launch: the same
+    /// work elsewhere takes about as long, and needs the same.
+    last_timing: Mutex<(TimingOptions, bool)>,
     /// The reference for outputs at full size.
     at_full_size: Mutex<Option<AtFullSize>>,
 }
@@ -241,7 +242,7 @@ impl MeasuredBench {
             .measure_against_own(workload, named, pieces, self.timing);
         let Against { own, kernels } = measured?;
         *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner) =
-            shorter(self.timing, own.elapsed_ns);
+            (shorter(self.timing, own.elapsed_ns), own.restored);
         if let Some(sample) = sample {
             self.compare_sample(workload, sample, &own.pieces)?;
         }
@@ -444,8 +445,8 @@ impl Bench for MeasuredBench {
 
     /// Nothing is simulated, which for a large launch takes many times as long as the launch.
     fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
-        let timing = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.gpu().time_within(bound.workload(), kernel, limit_ns, timing)
+        let how = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.gpu().time_within(bound.workload(), kernel, limit_ns, how)
     }
 
     fn checks_on_device(&self) -> bool {

@@ -5,27 +5,16 @@ use std::sync::Arc;
 use crate::device::{Fill, Pattern};
 use crate::tune::workload::{ArgumentSpec, Workload};
 
-/// The arguments that a worker holds, to compare kernels with the user's own one.
-pub(super) struct Held {
-    /// They are those of this workload.
-    pub workload: Workload,
-    /// Outputs with initial contents are restored before each timed launch.
-    pub restored: bool,
-}
-
-impl Held {
-    /// Whether a launch of this workload is known to take the same arguments.
-    pub fn has_arguments_of(&self, workload: &Workload) -> bool {
-        let held = &self.workload;
-        let alignments = |workload: &Workload| -> Vec<_> {
-            let params = workload.kernel.params.iter();
-            params.map(|param| param.facts.map(|facts| facts.align)).collect()
-        };
-        is_one(held.placed.as_ref(), workload.placed.as_ref())
-            && is_one(held.original.as_ref(), workload.original.as_ref())
-            && alignments(held) == alignments(workload)
-            && holds_the_same(&held.given, &workload.given)
-    }
+/// Whether launches of two workloads are known to take the same arguments.
+pub(super) fn have_the_same_arguments(one: &Workload, other: &Workload) -> bool {
+    let alignments = |workload: &Workload| -> Vec<_> {
+        let params = workload.kernel.params.iter();
+        params.map(|param| param.facts.map(|facts| facts.align)).collect()
+    };
+    is_one(one.placed.as_ref(), other.placed.as_ref())
+        && is_one(one.original.as_ref(), other.original.as_ref())
+        && alignments(one) == alignments(other)
+        && holds_the_same(&one.given, &other.given)
 }
 
 /// Whether two are the same one, not equal ones, or both missing.
@@ -112,15 +101,13 @@ mod tests {
             placed: None,
             divides: None,
         };
-        let held = Held {
-            workload: workload(&data, 1),
-            restored: false,
-        };
-        assert!(held.has_arguments_of(&workload(&data, 2)));
+        let held = workload(&data, 1);
+        assert!(have_the_same_arguments(&held, &workload(&data, 2)));
         // Equal bytes elsewhere are not compared: that would take as long as to pass them on.
-        assert!(!held.has_arguments_of(&workload(&Arc::from([1, 2, 3, 4]), 1)));
+        let elsewhere = workload(&Arc::from([1, 2, 3, 4]), 1);
+        assert!(!have_the_same_arguments(&held, &elsewhere));
         let mut other = workload(&data, 1);
         other.given[1] = ArgumentSpec::Scalar(Type::I32, 8);
-        assert!(!held.has_arguments_of(&other));
+        assert!(!have_the_same_arguments(&held, &other));
     }
 }

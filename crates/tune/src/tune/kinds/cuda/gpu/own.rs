@@ -13,7 +13,8 @@ use std::time::Duration;
 use host_memory::check_host_memory;
 
 use super::{
-    GpuBench, Held, Measured, Passed, arguments, in_its_module, params_of_arguments, take_the_faster,
+    GpuBench, Measured, Passed, arguments, have_the_same_arguments, in_its_module, params_of_arguments,
+    take_the_faster,
 };
 use crate::device::Fill;
 use crate::device::cuda::compare::{Difference, POISONS};
@@ -143,11 +144,11 @@ impl GpuBench {
         timing: TimingOptions,
     ) -> Result<Against> {
         check_host_memory(workload)?;
-        let is_held = |held: &Held| held.has_arguments_of(workload);
-        // Until it is known how kernels are timed, nothing else is timed with them.
-        match self.held.take().filter(is_held) {
-            Some(_) => {}
-            None => self.worker.bind_guarded(&arguments(workload))?,
+        let is_held = |held: &Workload| have_the_same_arguments(held, workload);
+        if !self.held.as_ref().is_some_and(is_held) {
+            self.held = None;
+            self.worker.bind_guarded(&arguments(workload))?;
+            self.held = Some(workload.clone());
         }
         let (compiled, of) = self.compiled_each(workload, kernels)?;
         // Wishes that the author wrote down are plans, too.
@@ -216,10 +217,6 @@ impl GpuBench {
             .chain(is_apart.then_some(own))
             .collect();
         self.worker.unload(&loaded)?;
-        self.held = Some(Held {
-            workload: workload.clone(),
-            restored,
-        });
         Ok(Against {
             own: Own {
                 elapsed_ns: referred.elapsed_ns,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::failure::{Failure, FailureKind};
 
 /// A thread's message.
-enum Told<T> {
+enum Message<T> {
     Started(usize),
     Done(usize, Result<T, Failure>),
 }
@@ -39,10 +39,10 @@ pub(super) fn all<T: Send + 'static>(
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 // Nobody listens any more once all are known.
-                if index >= count || tell.send(Told::Started(index)).is_err() {
+                if index >= count || tell.send(Message::Started(index)).is_err() {
                     break;
                 }
-                if tell.send(Told::Done(index, compile(index))).is_err() {
+                if tell.send(Message::Done(index, compile(index))).is_err() {
                     break;
                 }
             }
@@ -62,13 +62,13 @@ pub(super) fn all<T: Send + 'static>(
             (at + limit).saturating_duration_since(Instant::now())
         });
         match (told.recv_timeout(left), first) {
-            (Ok(Told::Started(index)), _) => started[index] = Some(Instant::now()),
-            (Ok(Told::Done(index, result)), _) if results[index].is_none() => {
+            (Ok(Message::Started(index)), _) => started[index] = Some(Instant::now()),
+            (Ok(Message::Done(index, result)), _) if results[index].is_none() => {
                 results[index] = Some(result);
                 missing -= 1;
             }
             // The abandoned items.
-            (Ok(Told::Done(..)), _) => {}
+            (Ok(Message::Done(..)), _) => {}
             (Err(_), Some((at, index))) if at.elapsed() >= limit => {
                 results[index] = Some(Err(late(limit)));
                 (missing, is_busy) = (missing - 1, true);

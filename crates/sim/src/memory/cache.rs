@@ -320,7 +320,7 @@ impl Cache {
     }
 
     /// Sectors were written and must be written back when their line goes; of `partial` ones a part was.
-    pub(super) fn soil(&mut self, slot: Slot, sectors: u8, partial: u8) {
+    pub(super) fn mark_dirty(&mut self, slot: Slot, sectors: u8, partial: u8) {
         self.sets[slot.0 / self.ways].dirty |= u16::from(sectors != 0) << (slot.0 % self.ways);
         let line = &mut self.lines[slot.0];
         line.dirty |= sectors;
@@ -369,7 +369,7 @@ mod tests {
         let mut cache = cache(2, 2);
         cache.insert_line(1, Replaces::LeastRecent);
         let (slot, _) = cache.insert_line(2, Replaces::LeastRecent);
-        cache.soil(slot, 0b0100, 0);
+        cache.mark_dirty(slot, 0b0100, 0);
         cache.find_line(1);
         assert_eq!(
             cache.insert_line(3, Replaces::LeastRecent).1,

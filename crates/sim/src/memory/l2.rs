@@ -338,7 +338,7 @@ impl L2 {
         match place {
             Place::Cached { half, slot } => {
                 self.halves[half].fill(slot, sectors, ready);
-                self.halves[half].soil(slot, sectors, partial);
+                self.halves[half].mark_dirty(slot, sectors, partial);
             }
             Place::Small { buffer, line } => {
                 let times = &mut self.small[buffer].ready[line * self.sectors..][..self.sectors];

@@ -10,7 +10,7 @@ use super::number::Element;
 use crate::ir::product_sizes;
 
 /// Lanes of a sub-group that multiplies matrices.
-pub const LANES: usize = 32;
+pub const FRAGMENT_LANES: usize = 32;
 
 /// The matrices of one multiplication: A is rows × inner, B inner × columns, C and D rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Fragment {
 
     /// Calls with every register of every lane, and the row and column of each element in it.
     pub fn each(self, mut visit: impl FnMut(usize, u32, u32, (u32, u32))) {
-        for lane in 0..LANES {
+        for lane in 0..FRAGMENT_LANES {
             for register in 0..self.registers {
                 for index in 0..self.element.per_register() {
                     visit(lane, register, index, self.place(lane, register, index));

@@ -19,7 +19,7 @@ use super::lanes::{Registers, Slot};
 use super::work_group::{Runners, WorkGroup};
 use crate::error::Result;
 use crate::ir::{Space, Type};
-use fragment::{Fragment, LANES};
+use fragment::{FRAGMENT_LANES, Fragment};
 use number::Kinds;
 pub(super) use number::half_of_e4m3;
 
@@ -50,10 +50,11 @@ impl WorkGroup<'_> {
             };
             self.all_are_here(name, run.by.sub_group, run.by.mask, run.by.place)?;
             let lanes = run.by.mask.count();
-            if !run.by.mask.is_empty() && lanes != LANES as u32 {
+            if !run.by.mask.is_empty() && lanes != FRAGMENT_LANES as u32 {
                 let who = self.describe(run.by.sub_group.work_item(0));
-                let what =
-                    format!("the sub-group of {who} has {lanes} work-items, and a {name} takes {LANES}");
+                let what = format!(
+                    "the sub-group of {who} has {lanes} work-items, and a {name} takes {FRAGMENT_LANES}"
+                );
                 return Err(fault::error(self.state.kernel, run.by.place, what));
             }
         }
@@ -186,7 +187,7 @@ impl WorkGroup<'_> {
     ) -> Result<()> {
         let (rows, columns) = fragment.shape.size(fragment.part);
         let (bits, bytes) = (fragment.element.bits(), fragment.element.bits() / 8);
-        for lane in 0..LANES {
+        for lane in 0..FRAGMENT_LANES {
             let stride = match stride {
                 Stride::Dense => u64::from(if by_rows { columns } else { rows }),
                 Stride::Fixed(stride) => u64::from(stride),

@@ -6,10 +6,10 @@
 //! | factors of 16 bits in shared memory (`wmma.load`) | the same: 16 bytes by each of 32 lanes |
 //! | other operands of `wmma` | one for each register, or for several that lie side by side |
 
-use super::fragment::{LANES, Part};
+use super::fragment::{FRAGMENT_LANES, Part};
 use super::instruction::{Matrix, Stride};
 use super::{ROW, SIDE};
-use crate::functional::lanes::{self, Lanes, Mask, Registers, Slot};
+use crate::functional::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use crate::ir::{Space, Type};
 
 /// Most bytes that a lane moves at once.
@@ -53,7 +53,7 @@ impl Matrix {
         let lanes = |operand: usize| {
             values
                 .get(operand)
-                .map_or([0; lanes::LANES], |&(_, slot)| registers.lanes(slot))
+                .map_or([0; LANES], |&(_, slot)| registers.lanes(slot))
         };
         match *self {
             Matrix::Product { .. } | Matrix::Transpose => Vec::new(),
@@ -75,8 +75,8 @@ impl Matrix {
                 let (rows, columns) = fragment.shape.size(fragment.part);
                 let starts = lanes(at.operand).map(|address| address.wrapping_add_signed(at.offset));
                 let strides = match stride {
-                    Stride::Dense => [u64::from(if by_rows { columns } else { rows }); lanes::LANES],
-                    Stride::Fixed(stride) => [u64::from(stride); lanes::LANES],
+                    Stride::Dense => [u64::from(if by_rows { columns } else { rows }); LANES],
+                    Stride::Fixed(stride) => [u64::from(stride); LANES],
                     Stride::Operand(operand) => lanes(operand).map(|stride| stride & 0xffff_ffff),
                 };
                 let bytes = fragment.element.bits() / 8;
@@ -105,8 +105,8 @@ impl Matrix {
 
 /// An address for each lane that has a part of a matrix.
 fn of_lanes(address: impl Fn(usize) -> u64) -> Lanes {
-    let mut addresses = [0; lanes::LANES];
-    for (lane, own) in addresses.iter_mut().enumerate().take(LANES) {
+    let mut addresses = [0; LANES];
+    for (lane, own) in addresses.iter_mut().enumerate().take(FRAGMENT_LANES) {
         *own = address(lane);
     }
     addresses
@@ -125,17 +125,17 @@ fn by_lines((start, stride): (u64, u64), lines: u32, length: u32) -> Vec<Piece> 
                 .wrapping_add(u64::from(block) * SIDE as u64);
             start.wrapping_add(element.wrapping_mul(2))
         }),
-        mask: Mask::first((all - first).min(LANES as u32)),
+        mask: Mask::first((all - first).min(FRAGMENT_LANES as u32)),
         bytes: ROW,
     };
-    (0..all).step_by(LANES).map(piece).collect()
+    (0..all).step_by(FRAGMENT_LANES).map(piece).collect()
 }
 
 /// Adds an access of all lanes: to the last one, where its bytes lie behind that one's for all lanes, and not where it was made
 /// before, for a fragment may have elements twice.
 fn add(pieces: &mut Vec<Piece>, addresses: Lanes, bytes: u32) {
     let covers = |piece: &Piece| {
-        let mut both = piece.addresses.iter().zip(&addresses).take(LANES);
+        let mut both = piece.addresses.iter().zip(&addresses).take(FRAGMENT_LANES);
         both.all(|(&from, &address)| {
             address
                 .checked_sub(from)
@@ -146,12 +146,12 @@ fn add(pieces: &mut Vec<Piece>, addresses: Lanes, bytes: u32) {
         return;
     }
     if let Some(last) = pieces.last_mut() {
-        let mut both = last.addresses.iter().zip(&addresses).take(LANES);
+        let mut both = last.addresses.iter().zip(&addresses).take(FRAGMENT_LANES);
         let is_behind = both.all(|(&from, &address)| from.wrapping_add(u64::from(last.bytes)) == address);
         let aligned = last
             .addresses
             .iter()
-            .take(LANES)
+            .take(FRAGMENT_LANES)
             .map(|from| from.trailing_zeros().min(WIDEST.trailing_zeros()));
         let wide = 1 << aligned.min().unwrap_or(0);
         if is_behind && last.bytes + bytes <= wide {
@@ -161,7 +161,7 @@ fn add(pieces: &mut Vec<Piece>, addresses: Lanes, bytes: u32) {
     }
     pieces.push(Piece {
         addresses,
-        mask: Mask::first(LANES as u32),
+        mask: Mask::first(FRAGMENT_LANES as u32),
         bytes,
     });
 }

@@ -16,7 +16,7 @@ use super::super::address::array_address;
 use super::super::fault::{self, Access};
 use super::super::lanes::{Mask, Registers};
 use super::super::work_group::WorkGroup;
-use super::fragment::LANES;
+use super::fragment::FRAGMENT_LANES;
 use super::{Run, gather, ones, scatter};
 use crate::Error;
 use crate::error::Result;
@@ -72,12 +72,12 @@ impl WorkGroup<'_> {
     fn is_in_a_warp_group(&self, run: &Run<'_>) -> Result<()> {
         let items = self.state.launch.group_items();
         let first = run.by.sub_group.number() / SUB_GROUPS * SUB_GROUPS;
-        let end = u64::from(first + SUB_GROUPS) * LANES as u64;
-        if run.by.sub_group.mask() == Mask::first(LANES as u32) && end <= items {
+        let end = u64::from(first + SUB_GROUPS) * FRAGMENT_LANES as u64;
+        if run.by.sub_group.mask() == Mask::first(FRAGMENT_LANES as u32) && end <= items {
             return Ok(());
         }
         let what = format!(
-            "the sub-group of {} is in no warp group: one has {SUB_GROUPS} sub-groups of {LANES} work-items, and the work-group has {items} work-items",
+            "the sub-group of {} is in no warp group: one has {SUB_GROUPS} sub-groups of {FRAGMENT_LANES} work-items, and the work-group has {items} work-items",
             self.describe(run.by.sub_group.work_item(0))
         );
         Err(fault::error(self.state.kernel, run.by.place, what))

@@ -4,46 +4,74 @@ use std::sync::Arc;
 
 use headstart::device::model::built_in;
 use headstart::device::sim::timer::{Course, Pace, WORTH};
-use headstart::ir::CacheLevel;
+use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{Plan, candidates};
 use headstart::report::number::percent;
 use headstart::tune::search::{derive, main_loads, plain};
 use headstart::tune::space::{default_plans, without_shared_copies};
-use headstart::tune::{Bench, Raced, SimulatedBench, Subject, threads};
+use headstart::tune::{Bench, Raced, SimulatedBench, Subject, Workload, threads};
 use headstart_gallery::kernels;
 
-/// The whole runs of a kernel's plans, with the plain kernel's as the first: nanoseconds, and how they came along.
-fn runs(case: &str) -> Vec<(Plan, f64, Course)> {
-    let (name, settings) = case.split_once(' ').expect("a name and settings");
-    let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
-    let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
-    let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
-    let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
-    let kernel = plain(&bench, &workload).expect("wishes");
-    let loads = main_loads(&kernel);
-    let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
-    let mut plans = without_shared_copies(&kernel, plans);
-    plans.retain(|plan| !plan.is_none());
-    plans.insert(0, Plan::none());
-    let all = candidates(&kernel);
-    let leads_on = |id| {
-        all.iter()
-            .any(|other| other.id != id && other.parents.contains(&id))
-    };
-    let last = all.iter().filter(|load| !leads_on(load.id)).map(|load| load.id);
-    let pace = Pace::new(last.collect());
-    let bound = workload.bind(bench.device()).expect("it fits");
-    let run = |plan: &Plan| {
-        let derived = match plan.is_none() {
-            true => Arc::clone(&kernel),
-            false => derive(&bench, &workload, &kernel, plan).ok()?.kernel,
-        };
-        match bench.race(&bound, &derived, &pace).ok()? {
-            Raced::Ended(timed, course) => Some((plan.clone(), timed.time_ns, course?)),
-            Raced::Behind(_) => None,
+/// A kernel of the gallery on the simulator, as a search runs it.
+struct Case {
+    bench: SimulatedBench,
+    workload: Workload,
+    kernel: Arc<Kernel>,
+}
+
+impl Case {
+    fn new(case: &str) -> Case {
+        let (name, settings) = case.split_once(' ').expect("a name and settings");
+        let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
+        let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+        let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
+        let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
+        let kernel = plain(&bench, &workload).expect("wishes");
+        Case {
+            bench,
+            workload,
+            kernel,
         }
-    };
-    threads::map(&plans, run).into_iter().flatten().collect()
+    }
+
+    /// Runs plans, each beside the same leaders; nothing of those that are refused.
+    fn race(&self, plans: &[Plan], pace: &Pace) -> Vec<Option<Raced>> {
+        let bound = self.workload.bind(self.bench.device()).expect("it fits");
+        let run = |plan: &Plan| {
+            let derived = match plan.is_none() {
+                true => Arc::clone(&self.kernel),
+                false => {
+                    derive(&self.bench, &self.workload, &self.kernel, plan)
+                        .ok()?
+                        .kernel
+                }
+            };
+            self.bench.race(&bound, &derived, pace).ok()
+        };
+        threads::map(plans, run)
+    }
+
+    /// The whole runs of the plans, with the plain kernel's as the first: nanoseconds, and how they came along.
+    fn runs(&self) -> Vec<(Plan, f64, Course)> {
+        let kernel = &self.kernel;
+        let loads = main_loads(kernel);
+        let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
+        let mut plans = without_shared_copies(kernel, plans);
+        plans.retain(|plan| !plan.is_none());
+        plans.insert(0, Plan::none());
+        let all = candidates(kernel);
+        let leads_on = |id| {
+            all.iter()
+                .any(|other| other.id != id && other.parents.contains(&id))
+        };
+        let last = all.iter().filter(|load| !leads_on(load.id)).map(|load| load.id);
+        let raced = self.race(&plans, &Pace::new(last.collect()));
+        let ended = plans.into_iter().zip(raced).map(|(plan, raced)| match raced? {
+            Raced::Ended(timed, course) => Some((plan, timed.time_ns, course?)),
+            Raced::Behind(_) => None,
+        });
+        ended.flatten().collect()
+    }
 }
 
 /// Plans that lead.
@@ -80,7 +108,7 @@ const UNEVEN: [&str; 12] = [
 fn hold(cases: &[String], leads: impl Fn(&Course) -> bool) -> (usize, Vec<(f64, String)>) {
     let (mut pairs, mut dropped, mut wrong) = (0, 0, Vec::new());
     for name in cases {
-        let runs = runs(name);
+        let runs = Case::new(name).runs();
         let Some(((_, plain_ns, plain), plans)) = runs.split_first() else {
             continue;
         };
@@ -138,4 +166,44 @@ fn plans_that_are_dropped_are_not_worth_their_end() {
 fn plans_that_are_dropped_beside_an_uneven_leader_are_not_worth_their_end() {
     let (dropped, wrong) = hold(&UNEVEN.map(str::to_owned), |course| !course.is_steady());
     assert!(wrong.len() * 200 < dropped);
+}
+
+/// Launches of so many work-groups that differ that a small sample of them says something.
+const LARGE: [&str; 3] = [
+    "spmv matrix=power-law rows=2^19 group=256 lanes=16",
+    "spmv matrix=power-law rows=2^19 group=128 lanes=8",
+    "spmv matrix=power-law rows=2^18 group=256 lanes=32",
+];
+
+/// The fastest plan alone leads, and no progress is counted, so that a plan is dropped for what a small sample says.
+#[test]
+#[ignore = "takes minutes"]
+fn plans_that_a_small_sample_shows_far_behind_are_no_faster_than_is_said() {
+    let (mut held, mut dropped) = (0, Vec::new());
+    for name in LARGE {
+        let case = Case::new(name);
+        let runs = case.runs();
+        let (_, plain_ns, plain) = runs.first().expect("the plain kernel's");
+        let fastest = runs.iter().min_by(|one, other| one.1.total_cmp(&other.1));
+        let (_, best_ns, best) = fastest.expect("a run");
+        let mut pace = Pace::new(Vec::new());
+        pace.ended(&plain.without_progress(), 1.0);
+        pace.ended(&best.without_progress(), plain_ns / best_ns);
+        let plans: Vec<Plan> = runs.iter().map(|(plan, ..)| plan.clone()).collect();
+        for ((plan, ns, _), again) in runs.iter().zip(case.race(&plans, &pace)) {
+            held += 1;
+            if let Some(Raced::Behind(behind)) = again {
+                let beside = plain_ns / ns / behind.estimate;
+                println!("{beside:.3} {name}: {plan}");
+                dropped.push((beside, plain_ns / ns > behind.at_most));
+            }
+        }
+    }
+    let wrong = dropped.iter().filter(|(_, is_wrong)| *is_wrong).count();
+    let most = dropped.iter().map(|&(beside, _)| beside).fold(0.0, f64::max);
+    println!(
+        "{held} plans, {} dropped, {wrong} of them wrongly, {most:.3} at most",
+        dropped.len()
+    );
+    assert!(wrong == 0 && dropped.len() > 300);
 }

@@ -71,6 +71,12 @@ pub const WORTH: f64 = 1.02;
 /// What is said of a run that is given up allows for this much more: of the same pairs, none is faster than that.
 const SAID: f64 = 1.25;
 
+/// The part of a sample's work-groups that is simulated first where the fastest run is this much faster than the kernel without a
+/// plan. Of 396 plans of three large launches, 352 would be given up, and none of these is more than 1.02 times as fast as it was in
+/// the small sample, whose end has less weight than that of the launch. (`gallery/tests/pace.rs`)
+pub(super) const FEW: f64 = 0.25;
+const FAR_AHEAD: f64 = 2.0;
+
 /// An operation of the source that uses what a load gives: its place, and its kind.
 type Use = (Place, Discriminant<OpKind>);
 
@@ -79,6 +85,8 @@ type Use = (Place, Discriminant<OpKind>);
 pub struct Course {
     cores: u32,
     groups: u64,
+    /// The cycles of a small sample, if one was simulated before.
+    few: Option<f64>,
     uses: Vec<Use>,
     /// Cycles, and how many uses the work-items of a core had run by then; both ascend.
     points: Vec<(f64, f64)>,
@@ -105,6 +113,9 @@ pub struct Pace {
     /// The fastest run that did as much all the time, and the fastest one if that is another.
     steady: Option<Leader>,
     uneven: Option<Leader>,
+    /// The speedup of the fastest run of all, and the cycles of a small sample of the kernel without a plan.
+    fastest: Option<f64>,
+    few: Option<f64>,
     /// Nanoseconds after which a run is of no use.
     limit: f64,
 }
@@ -128,6 +139,20 @@ impl Leader {
 }
 
 impl Course {
+    /// The same run after a small sample that took so many cycles.
+    pub(super) fn after_few(self, few: Option<f64>) -> Course {
+        Course { few, ..self }
+    }
+
+    /// The same run, of which only the time is known.
+    #[doc(hidden)]
+    pub fn without_progress(&self) -> Course {
+        Course {
+            points: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Whether as much was done all the time.
     #[doc(hidden)]
     pub fn is_steady(&self) -> bool {
@@ -181,6 +206,8 @@ impl Pace {
             of_a_group: 0.0,
             steady: None,
             uneven: None,
+            fastest: None,
+            few: None,
             limit: f64::INFINITY,
         }
     }
@@ -204,6 +231,10 @@ impl Pace {
 
     /// A run has ended, with a speedup over the first one, which is that of the kernel without a plan.
     pub fn ended(&mut self, course: &Course, speedup: f64) {
+        if self.fastest.is_none() {
+            self.few = course.few;
+        }
+        self.fastest = Some(self.fastest.unwrap_or(0.0).max(speedup));
         let of_a_group = course.done() * f64::from(course.cores) / course.groups.max(1) as f64;
         if self.of_a_group == 0.0 {
             self.of_a_group = of_a_group;
@@ -251,6 +282,27 @@ impl Pace {
     fn behind(&self, run: &Course) -> Option<Behind> {
         let steady = || behind_steady(run, self.steady.as_ref()?);
         steady().or_else(|| behind_uneven(run, self.uneven.as_ref()?))
+    }
+
+    /// Whether [`FEW`] of a sample's work-groups are to be simulated first: of the kernel without a plan, and of plans where the
+    /// fastest run is far ahead of it. Where it is not, nearly all plans are too close to it to be dropped for what a small
+    /// sample says.
+    pub(super) fn wants_few(&self) -> bool {
+        let is_far_ahead = |speedup| speedup >= FAR_AHEAD;
+        self.fastest
+            .is_none_or(|speedup| self.few.is_some() && is_far_ahead(speedup))
+    }
+
+    /// Whether a run whose small sample takes so many cycles, and is this part of the whole sample, is surely behind the fastest
+    /// one.
+    pub(super) fn behind_from_few(&self, cycles: f64, part: f64) -> Option<Behind> {
+        let estimate = self.few? / cycles.max(1.0);
+        let at_most = SAID * estimate;
+        (at_most < FAR * self.fastest?).then_some(Behind {
+            after: part,
+            estimate,
+            at_most,
+        })
     }
 }
 
@@ -409,6 +461,7 @@ impl<'p> Follower<'p> {
             course: Course {
                 cores,
                 groups: 0,
+                few: None,
                 uses,
                 points: Vec::new(),
             },
@@ -461,6 +514,7 @@ mod tests {
         Course {
             cores,
             groups: 25 * u64::from(cores),
+            few: None,
             uses: Vec::new(),
             points: (1..=10).map(|at| (cycles * part(at), uses * part(at))).collect(),
         }
@@ -557,6 +611,26 @@ mod tests {
         // As fast, and what has hardly begun.
         assert_eq!(pace.behind(&run(4, 5e5, 700.0)), None);
         assert_eq!(pace.behind(&run(4, 1e5, 40.0)), None);
+    }
+
+    #[test]
+    fn a_run_that_a_small_sample_shows_far_behind_is_given_up() {
+        let mut pace = Pace::new(Vec::new());
+        assert!(pace.wants_few() && pace.behind_from_few(1e5, FEW).is_none());
+        pace.ended(&run(4, 2e6, 1000.0).after_few(Some(5e5)), 1.0);
+        assert!(!pace.wants_few());
+        pace.ended(&run(4, 1e6, 1000.0), 2.0);
+        assert!(pace.wants_few());
+        // As fast as the kernel without a plan, when the leader is twice as fast.
+        let behind = pace.behind_from_few(5e5, FEW).expect("behind");
+        assert_eq!((behind.after, behind.estimate, behind.at_most), (FEW, 1.0, SAID));
+        assert!(pace.behind_from_few(3.95e5, FEW).is_some());
+        assert_eq!(pace.behind_from_few(3.9e5, FEW), None);
+        // There is nothing to compare with.
+        let mut pace = Pace::new(Vec::new());
+        pace.ended(&run(4, 2e6, 1000.0), 1.0);
+        pace.ended(&run(4, 1e6, 1000.0), 2.0);
+        assert!(!pace.wants_few() && pace.behind_from_few(5e5, FEW).is_none());
     }
 
     #[test]

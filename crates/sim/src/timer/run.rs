@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::code::Code;
 use super::core::{Core, Groups, Shared};
-use super::pace::{Behind, Course, Follower, Pace};
+use super::pace::{Behind, Course, FEW, Follower, Pace};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
@@ -198,19 +198,45 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             true => busy,
             false => CORES_OF_STRATA.min(busy),
         };
-        let chosen = (simulated < busy).then(|| {
-            let all = groups as f64 * f64::from(simulated) / f64::from(busy);
-            let round = f64::from(simulated * places);
-            // As many rounds as can be had in a while.
-            let rounds = WHILE / (survey.steps() / groups as f64 * round);
-            let most = round * rounds.max(LEAST_ROUNDS);
-            let mut chosen = survey.choose(all.min(most).round() as usize, seed);
-            if all > most {
-                chosen.left_out = all - most;
+        let all = groups as f64 * f64::from(simulated) / f64::from(busy);
+        let round = f64::from(simulated * places);
+        // As many rounds as can be had in a while.
+        let rounds = WHILE / (survey.steps() / groups as f64 * round);
+        let most = all.min(round * rounds.max(LEAST_ROUNDS));
+        let choose = |count: f64| {
+            let mut chosen = survey.choose(count.round() as usize, seed);
+            if all > count {
+                chosen.left_out = all - count;
                 chosen.ratio = f64::from(busy) / f64::from(simulated);
             }
             chosen
-        });
+        };
+        let chosen = (simulated < busy).then(|| choose(most));
+        // The same for all plans, so that their small samples are the same.
+        let resident = *model.core.sub_groups / occupancy.sub_groups_per_group.max(1);
+        let has_few = FEW * most >= LEAST_ROUNDS * f64::from(simulated * resident.max(1));
+        let mut by_few = None;
+        if let (Some(chosen), Some(pace)) = (&chosen, pace.filter(|pace| has_few && pace.wants_few())) {
+            // As they are: what is left out of so few says little of the end of a launch.
+            let few = Chosen {
+                left_out: 0.0,
+                ..choose(FEW * most)
+            };
+            let part = few.groups.len() as f64 / chosen.groups.len() as f64;
+            // Its progress is not that of a whole sample.
+            let alone = Job {
+                pace: None,
+                reuse: job.reuse.clone(),
+                ..job
+            };
+            let Ok((result, _)) = alone.simulate(simulated, Some(&few))? else {
+                return Err(Error::bug("a run beside which there is none was given up"));
+            };
+            if let Some(behind) = pace.behind_from_few(result.cycles, part) {
+                return Ok(Raced::Behind(behind));
+            }
+            by_few = Some(result.cycles);
+        }
         let (result, course) = match job.simulate(simulated, chosen.as_ref())? {
             Ok(ended) => ended,
             Err(behind) => return Ok(Raced::Behind(behind)),
@@ -223,7 +249,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             is_stratified: chosen.is_some(),
         };
         let time = report::launch_time(model, code, result, sample, footprint, occupancy);
-        return Ok(Raced::Ended(Box::new(time), course));
+        return Ok(Raced::Ended(Box::new(time), course.after_few(by_few)));
     }
     let mut simulated = first;
     loop {
@@ -617,7 +643,9 @@ fn whole_time(core: &Core, left_over: u64, places: u64) -> f64 {
     }
     let (from, to) = (
         ended.len() / 2,
-        ended.len() - (places as usize).min(ended.len() / 4).max(1),
+        ended
+            .len()
+            .saturating_sub((places as usize).min(ended.len() / 4).max(1)),
     );
     let per_group = match to > from {
         true => (ended[to] - ended[from]) as f64 / (to - from) as f64,

@@ -49,15 +49,15 @@ impl<T: Copy + Ord> Ends<T> {
 struct Shared {
     /// Those that read it plainly.
     readers: Ends<GroupTouch>,
-    /// Those that did something else: nobody, nearly always.
-    others: Option<Box<Others>>,
+    /// Those that did more than that: nobody, nearly always.
+    writers: Option<Box<Writers>>,
 }
 
 /// Those that did not only read it plainly.
 #[derive(Clone, Copy, Debug, Default)]
-struct Others {
+struct Writers {
     /// Those that wrote it plainly, by the bits that they left there.
-    writers: Ends<(u64, GroupTouch)>,
+    plain: Ends<(u64, GroupTouch)>,
     /// How many.
     writes: u64,
     /// Those that wrote it by atomic operations, and those that operated on it atomically, by size.
@@ -81,12 +81,12 @@ impl Shared {
                 .into_iter()
                 .find(|(writer, other)| writer.item.group != other.item.group)
         };
-        let Others {
-            writers,
+        let Writers {
+            plain: writers,
             strong_writers,
             strong: [of_4, of_8],
             ..
-        } = **self.others.as_ref()?;
+        } = **self.writers.as_ref()?;
         if let Some(((bits, one), (others, other))) = writers.0
             && bits != others
         {
@@ -173,15 +173,15 @@ impl Shared {
         if touch.did == did::READ {
             return;
         }
-        let others = self.others.get_or_insert_default();
+        let writers = self.writers.get_or_insert_default();
         if does(did::WROTE) {
-            others.writers.add((lone.bits, touch));
-            others.writes += 1;
+            writers.plain.add((lone.bits, touch));
+            writers.writes += 1;
         }
         if does(did::STRONG_WROTE) {
-            others.strong_writers.add(touch);
+            writers.strong_writers.add(touch);
         }
-        for (size, strong) in [did::OF_4, did::OF_8].into_iter().zip(&mut others.strong) {
+        for (size, strong) in [did::OF_4, did::OF_8].into_iter().zip(&mut writers.strong) {
             if does(size) {
                 strong.add(touch);
             }
@@ -212,8 +212,8 @@ struct Pages {
 /// Pages that follow each other.
 type Book = Box<[Mutex<Page>]>;
 
-/// Pages of a book: 2 MiB of a buffer of words.
-const BOOK: u64 = 1 << 12;
+/// Pages of a book: 16 KiB of a buffer of words, and 1 KiB itself.
+const BOOK: u64 = 1 << 5;
 
 /// Cells of a page: few, since a launch that reads a large buffer at random touches one of nearly each.
 const PAGE: u64 = 1 << 7;
@@ -315,17 +315,24 @@ impl LaunchShadow {
         let mut found: BTreeMap<(usize, Place), (u64, u64)> = BTreeMap::new();
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
-                if let Some(others) = &shared.others
-                    && let (Some(((_, touch), _)), 2..) = (others.writers.0, others.writes)
+                if let Some(writers) = &shared.writers
+                    && let (Some(((_, touch), _)), 2..) = (writers.plain.0, writers.writes)
                     && let (Some(buffer), _) = address::split(Space::Global, cell << self.shift)
                 {
                     let (count, lowest) = found.entry((buffer, touch.place)).or_insert((0, cell));
-                    *count += others.writes - 1;
+                    *count += writers.writes - 1;
                     *lowest = cell.min(*lowest);
                 }
             }
         }
         found
+    }
+
+    /// How many pages have touched cells.
+    pub fn pages(&self) -> u64 {
+        let books = self.buffers.iter().flat_map(|pages| pages.books.iter());
+        let pages = books.filter_map(OnceLock::get).flatten();
+        pages.filter(|page| !locked(page).is_empty()).count() as u64
     }
 
     /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
@@ -350,8 +357,8 @@ impl LaunchShadow {
         self.written_by_one(|_, buffer, offset| visit(buffer, offset));
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
-                let is_written = |others: &Others| others.writes > 0 || others.strong_writers.0.is_some();
-                if shared.others.as_deref().is_some_and(is_written)
+                let is_written = |writers: &Writers| writers.writes > 0 || writers.strong_writers.0.is_some();
+                if shared.writers.as_deref().is_some_and(is_written)
                     && let (Some(buffer), offset) = address::split(Space::Global, cell << self.shift)
                 {
                     visit(buffer, offset as u64);

@@ -30,6 +30,9 @@ pub struct Sampled {
     /// The bytes that these wrote and no other work-group of the sample touched: the buffer, counted in the order of the
     /// parameters that name it first, and a range. In order; neighbours are one range.
     pub written: Vec<(usize, Range<u64>)>,
+    /// How many pieces of 128 cells of memory that may be written were touched. Each takes some 8 KiB of the host's memory while
+    /// the sample runs.
+    pub touched: u64,
 }
 
 /// Whether work-groups of a kernel can be run without the others: none can wait for another, or see its writes.
@@ -137,6 +140,7 @@ impl CompiledKernel {
             counters: totals.counters(),
             alone,
             written,
+            touched: state.shadow.pages(),
         })
     }
 }

@@ -257,6 +257,10 @@ impl<'d> Checks<'d> {
     }
 
     fn check_run(&self, run: &Run, derived: &Arc<Kernel>) -> Result<Outputs> {
+        let _turn = match &run.groups {
+            RunOf::Sample(sample) => sample.turn(),
+            RunOf::All | RunOf::First(_) => None,
+        };
         let outputs = run.of(self.device, derived)?;
         // Most of a gigabyte was never touched: it is not read for nothing.
         if run

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::compare::Compare;
 use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
@@ -23,6 +23,13 @@ use crate::report;
 
 /// Operations of sub-groups that the work-groups of a sample may take together; by choice, a fraction of a second.
 const OPERATIONS: u64 = 4_000_000;
+
+/// Pieces of the outputs that the work-groups of a sample may touch together: where they write at random, each write takes the
+/// host's memory of a [piece](Sampled::touched).
+const TOUCHED: u64 = 1 << 15;
+
+/// A sample that touches more of them than this runs under one plan after the other.
+const TOUCHED_AT_ONCE: u64 = TOUCHED / 8;
 
 /// Operations after which a sub-group of the plain kernel is given up, and so the sample; a plan may take a few times as many.
 const LONGEST: u64 = 1 << 24;
@@ -46,6 +53,8 @@ pub struct Sample {
     /// Their writes: the byte ranges of the outputs, concatenated.
     pieces: Vec<Piece>,
     bytes: Vec<u8>,
+    /// Held while a plan is run and compared, if that takes much memory.
+    turn: Option<Mutex<()>>,
 }
 
 /// A launch of which some work-groups have run.
@@ -143,8 +152,15 @@ impl Sample {
             of,
             pieces,
             bytes,
+            turn: (sampled.touched > TOUCHED_AT_ONCE).then(Mutex::default),
         };
         Ok(Some((sample, outputs)))
+    }
+
+    /// Waits until no other plan is run that may not run at the same time, which holds until this is dropped.
+    pub(super) fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        let turn = self.turn.as_ref()?;
+        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The work-groups that run, by linear number, in order.
@@ -243,7 +259,7 @@ impl Sample {
     }
 }
 
-/// Runs more and more of a launch's work-groups until they take long enough: where others have a thousand times the work of the
+/// Runs more and more of a launch's work-groups until they take long enough, or as much memory as they may: where others have a thousand times the work of the
 /// first, as those of a graph's busy vertices have, the first does not tell how many that is.
 fn grown(run: impl Fn(&[u64]) -> Result<Ran>, of: u64, seed: u64) -> Result<(Ran, Vec<u64>)> {
     let mut groups = vec![0];
@@ -251,8 +267,12 @@ fn grown(run: impl Fn(&[u64]) -> Result<Ran>, of: u64, seed: u64) -> Result<(Ran
         let ran = run(&groups)?;
         let operations = ran.sampled.counters.get(Counters::OPERATIONS).unwrap_or(0);
         let ran_so_far = groups.len() as u64;
-        let many = OPERATIONS.saturating_mul(ran_so_far) / operations.max(1);
-        let many = many.clamp(GROUPS.start, GROUPS.end - 1).min(ran_so_far * AT_ONCE);
+        let by_work = OPERATIONS.saturating_mul(ran_so_far) / operations.max(1);
+        let by_memory = TOUCHED * ran_so_far / ran.sampled.touched.max(1);
+        let many = by_work
+            .min(by_memory)
+            .clamp(GROUPS.start, GROUPS.end - 1)
+            .min(ran_so_far * AT_ONCE);
         let more = chosen(of, many, seed);
         if more.len() <= groups.len() {
             return Ok((ran, groups));

@@ -1,7 +1,7 @@
 //! The memory accesses of an instruction, and their completion times.
 
 use super::stalls::StallReason;
-use crate::functional::{LANES, Lanes, Mask, Piece, from_generic};
+use crate::functional::{LANES, LaneOpKind, Lanes, Mask, Piece, QUAD_BYTES, Registers, from_generic};
 use crate::ir::Space;
 use crate::memory::{Access, MemorySystem};
 use crate::model::{PrefetchInstruction, Reached};
@@ -17,6 +17,40 @@ pub(super) enum Touched {
     Both(Lanes, Lanes, u32),
     /// One access after the other, of the lanes that each names.
     Several(Vec<Piece>),
+}
+
+impl Touched {
+    /// The addresses of an operation; none of one that is no access. Its result may take a pointer's place: this comes before.
+    #[inline]
+    pub(super) fn by(op: &LaneOpKind, values: &Registers) -> Option<Touched> {
+        Some(match op {
+            LaneOpKind::Load { ptr, ty, to, .. } => Touched::At(values.lanes(*ptr), ty.bytes() * to.length()),
+            LaneOpKind::Store {
+                ptr,
+                ty,
+                values: stored,
+                ..
+            } => Touched::At(values.lanes(*ptr), ty.bytes() * stored.length()),
+            LaneOpKind::Atomic { ptr, ty, .. } => {
+                Touched::At(values.lanes(*ptr), ty.bytes() * op.atomic_values())
+            }
+            LaneOpKind::Prefetch { ptr, bytes, .. } => Touched::At(values.lanes(*ptr), *bytes),
+            LaneOpKind::Copy {
+                target,
+                source,
+                bytes,
+                ..
+            } => Touched::Both(values.lanes(*source), values.lanes(*target), *bytes),
+            LaneOpKind::Opaque {
+                what, values: given, ..
+            } => match what.quad() {
+                _ if what.moves().is_some() => Touched::Several(what.pieces(given, values)),
+                Some(quad) => Touched::At(quad.addresses(given, values), QUAD_BYTES),
+                None => return None,
+            },
+            _ => return None,
+        })
+    }
 }
 
 /// Which way data go.

@@ -3,7 +3,7 @@
 //! The scheduler has chosen the sub-group. Accesses reserve resources of the memory in the order of issue.
 
 use super::{Core, Groups, Ready, Shared};
-use crate::functional::{LaneOp, LaneOpKind, Mask, Need, QUAD_BYTES, WorkGroup};
+use crate::functional::{LaneOp, LaneOpKind, Mask, Need, WorkGroup};
 use crate::memory::Access;
 use crate::timer::access::{Direction, Touched, access, largest, prefetch};
 use crate::timer::code::{Action, CodedStep};
@@ -74,40 +74,8 @@ impl Core<'_> {
         for step in instruction.first_step..instruction.end_step {
             match &code.steps[step as usize] {
                 CodedStep::Op(op, need) => {
-                    // Addresses, before the result takes the pointer's place.
-                    match op.kind {
-                        LaneOpKind::Load { ptr, ty, to, .. } => {
-                            touched = Touched::At(resident.values.lanes(ptr), ty.bytes() * to.length());
-                        }
-                        LaneOpKind::Store { ptr, ty, values, .. } => {
-                            touched = Touched::At(resident.values.lanes(ptr), ty.bytes() * values.length());
-                        }
-                        LaneOpKind::Atomic { ptr, ty, .. } => {
-                            let bytes = ty.bytes() * op.kind.atomic_values();
-                            touched = Touched::At(resident.values.lanes(ptr), bytes);
-                        }
-                        LaneOpKind::Prefetch { ptr, bytes, .. } => {
-                            touched = Touched::At(resident.values.lanes(ptr), bytes);
-                        }
-                        LaneOpKind::Copy {
-                            target,
-                            source,
-                            bytes,
-                            ..
-                        } => {
-                            let values = &resident.values;
-                            touched = Touched::Both(values.lanes(source), values.lanes(target), bytes);
-                        }
-                        LaneOpKind::Opaque {
-                            ref what, ref values, ..
-                        } => {
-                            if what.moves().is_some() {
-                                touched = Touched::Several(what.pieces(values, &resident.values));
-                            } else if let Some(quad) = what.quad() {
-                                touched = Touched::At(quad.addresses(values, &resident.values), QUAD_BYTES);
-                            }
-                        }
-                        _ => {}
+                    if let Some(by) = Touched::by(&op.kind, &resident.values) {
+                        touched = by;
                     }
                     do_step(group, resident, op, *need, mask)?;
                 }

@@ -57,6 +57,29 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
     other.map(|&value| settings.with(name, value)).collect()
 }
 
+/// The settings with as many work-items together in work-groups of each of these sizes but its own, where they divide them.
+pub(crate) fn other_sizes(settings: &Settings, sizes: &[u64]) -> Vec<Settings> {
+    let items = settings.get("groups") * settings.get("group");
+    let fitting = sizes
+        .iter()
+        .filter(|&&size| size != settings.get("group") && items > 0 && items.is_multiple_of(size));
+    fitting
+        .map(|&size| settings.with("groups", items / size).with("group", size))
+        .collect()
+}
+
+/// The settings with as many elements together, of which a work-item goes through each of these numbers but its own, where they
+/// divide them.
+pub(crate) fn other_shares(settings: &Settings, shares: &[u64]) -> Vec<Settings> {
+    let all = settings.get("groups") * settings.get("items");
+    let fitting = shares
+        .iter()
+        .filter(|&&share| share != settings.get("items") && all > 0 && all.is_multiple_of(share));
+    fitting
+        .map(|&share| settings.with("groups", all / share).with("items", share))
+        .collect()
+}
+
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
 pub static KERNELS: [&GalleryKernel; 58] = [
     &gather::PLAIN,
@@ -317,6 +340,39 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// What a launch writes is its work: neither more nor less of it may be left for other geometries.
+    #[test]
+    fn other_geometries_write_as_much() {
+        let written = |workload: &Workload| -> u64 {
+            let given = workload.given.iter();
+            given
+                .map(|given| match given {
+                    ArgumentSpec::Output { element, length, .. } => length * u64::from(element.bytes()),
+                    _ => 0,
+                })
+                .sum()
+        };
+        let mut shapes = 0;
+        for kernel in KERNELS {
+            if !matches!(kernel.iterations, Iterations::Given { .. }) {
+                continue;
+            }
+            let chosen = kernel.with(&[], None).expect("defaults");
+            let bytes = written(&chosen.workload().expect("a workload"));
+            for shape in chosen.same_work().expect("others") {
+                shapes += 1;
+                assert_eq!(
+                    written(&shape.workload),
+                    bytes,
+                    "{}: {:?}",
+                    kernel.name,
+                    shape.geometry
+                );
+            }
+        }
+        assert!(shapes > 50);
     }
 
     #[test]

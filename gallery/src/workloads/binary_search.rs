@@ -11,7 +11,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 
 use crate::data::{input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations, others};
+use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
 use crate::settings::Parameter;
 
 /// A search a step at a time, without branches.
@@ -53,7 +53,10 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("items", iterations),
-        shapes: |settings| others(settings, "group", &[64, 128, 256, 512, 1024]),
+        shapes: |settings| {
+            let shares = other_shares(settings, &[1, 4, 16]);
+            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
+        },
     },
     workload: |settings, _| {
         let (groups, group, items) = (

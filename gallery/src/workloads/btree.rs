@@ -14,7 +14,7 @@ use headstart::tune::Workload;
 
 use super::power_of_two;
 use crate::data::{computed_as, input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations, others};
+use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
 use crate::settings::Parameter;
 
 /// How many of four keys are smaller.
@@ -86,7 +86,10 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             let few = settings.with("groups", 2).with("items", iterations);
             few.with("levels", settings.get("levels").min(3))
         },
-        shapes: |settings| others(settings, "group", &[64, 128, 256, 512, 1024]),
+        shapes: |settings| {
+            let shares = other_shares(settings, &[1, 4, 16]);
+            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
+        },
     },
     workload: |settings, _| {
         let (groups, group, items) = (

@@ -11,7 +11,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 
 use crate::data::{Words, computed, kept, output, scalar, words};
-use crate::kernels::{GalleryKernel, Iterations, others};
+use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
 use crate::settings::{Parameter, Settings};
 
 /// An odd number: keys times this are spread over 32 bits (Knuth's multiplicative method).
@@ -79,7 +79,10 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             let few = settings.with("groups", 2).with("items", iterations);
             few.with("bits", settings.get("bits").min(10))
         },
-        shapes: |settings| others(settings, "group", &[64, 128, 256, 512, 1024]),
+        shapes: |settings| {
+            let shares = other_shares(settings, &[1, 4, 16]);
+            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
+        },
     },
     workload: |settings, _| {
         let (groups, group, items) = (

@@ -12,7 +12,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 
 use crate::data::{fractions, input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations};
+use crate::kernels::{GalleryKernel, Iterations, other_sizes};
 use crate::settings::Parameter;
 
 /// One price after one step.
@@ -71,16 +71,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("steps", iterations),
-        shapes: |settings| {
-            let paths = settings.get("groups") * settings.get("group");
-            let fitting = [32, 64, 128, 256, 512]
-                .into_iter()
-                .filter(|group| paths.is_multiple_of(*group));
-            let other = fitting.filter(|group| *group != settings.get("group"));
-            other
-                .map(|group| settings.with("groups", paths / group).with("group", group))
-                .collect()
-        },
+        shapes: |settings| other_sizes(settings, &[32, 64, 128, 256, 512]),
     },
     workload: |settings, _| {
         let (groups, group, steps) = (

@@ -13,7 +13,7 @@ use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Error, Result};
 
 use crate::data::{computed, fractions, input, output, scalar, zeroed};
-use crate::kernels::{GalleryKernel, Iterations};
+use crate::kernels::{GalleryKernel, Iterations, other_shares};
 use crate::settings::{Parameter, Settings};
 use crate::spatter::{Access, Entry};
 
@@ -63,14 +63,7 @@ static PARAMETERS: [Parameter; 4] = [
 const SEED: u64 = 41;
 
 fn shapes(settings: &Settings) -> Vec<Settings> {
-    let moved = settings.get("groups") * settings.get("items");
-    let items = [1, 2, 4, 8, 16, 32, 64]
-        .into_iter()
-        .filter(|items| moved.is_multiple_of(*items));
-    let items = items.filter(|items| *items != settings.get("items"));
-    items
-        .map(|items| settings.with("items", items).with("groups", moved / items))
-        .collect()
+    other_shares(settings, &[1, 2, 4, 8, 16, 32, 64])
 }
 
 /// `index-select`.

@@ -36,6 +36,8 @@ pub struct Bar {
     /// Those of them that the log has.
     known: AtomicUsize,
     begun: Instant,
+    /// When the first plan was done that the log does not have.
+    first: OnceLock<Instant>,
     /// The time of the last line, if there is no terminal.
     said: OnceLock<Mutex<Instant>>,
 }
@@ -43,10 +45,11 @@ pub struct Bar {
 /// How often a line says how far the search has come where no bar can be drawn.
 const SAY: Duration = Duration::from_secs(10);
 
-/// The time that is left of a search. Trials that the log has took none, and say nothing of it.
-fn left(elapsed: Duration, done: usize, known: usize, plans: usize) -> Option<Duration> {
-    let made = done.checked_sub(known).filter(|made| *made > 0)?;
-    Some(elapsed.mul_f64(plans.saturating_sub(done) as f64 / made as f64))
+/// The time that is left of a search, by the time since its first plan was done: until then data are made and checked. Trials
+/// that the log has took none, and say nothing of it.
+fn left(since_first: Duration, done: usize, known: usize, plans: usize) -> Option<Duration> {
+    let more = done.checked_sub(known + 1).filter(|more| *more > 0)?;
+    Some(since_first.mul_f64(plans.saturating_sub(done) as f64 / more as f64))
 }
 
 /// A bar that is not drawn where only errors are wanted.
@@ -121,6 +124,7 @@ impl Bar {
             done: AtomicUsize::new(0),
             known: AtomicUsize::new(0),
             begun: Instant::now(),
+            first: OnceLock::new(),
             said: OnceLock::new(),
         }
     }
@@ -133,15 +137,17 @@ impl Bar {
         let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let plans = self.plans.load(Ordering::Relaxed).max(done);
         let known = self.known.load(Ordering::Relaxed);
-        let left = left(self.begun.elapsed(), done, known, plans);
-        let Some(left) = left.filter(|_| last.elapsed() >= SAY) else {
+        if done <= known {
             return;
-        };
+        }
+        let since_first = self.first.get_or_init(Instant::now).elapsed();
+        if last.elapsed() < SAY {
+            return;
+        }
         *last = Instant::now();
-        tell(&format!(
-            "headstart: {done} of {plans} plans, about {} s left",
-            left.as_secs()
-        ));
+        let left = left(since_first, done, known, plans);
+        let left = left.map_or(String::new(), |left| format!(", about {} s left", left.as_secs()));
+        tell(&format!("headstart: {done} of {plans} plans{left}"));
     }
 
     fn show(&self, trial: &Trial, from: &str) {
@@ -250,9 +256,11 @@ mod tests {
     #[test]
     fn what_the_log_has_says_nothing_of_the_time_that_is_left() {
         let ten = Duration::from_secs(10);
-        assert_eq!(left(ten, 5, 0, 10), Some(ten));
-        // 42 of 112 from the log, four made in ten seconds: 66 more take 165.
-        assert_eq!(left(ten, 46, 42, 112), Some(Duration::from_secs(165)));
-        assert_eq!(left(ten, 42, 42, 112), None);
+        assert_eq!(left(ten, 6, 0, 11), Some(ten));
+        // 42 of 112 from the log, four made in the ten seconds since the first one was: 65 more take 162.5.
+        assert_eq!(left(ten, 47, 42, 112), Some(Duration::from_millis(162_500)));
+        for done in [42, 43] {
+            assert_eq!(left(ten, done, 42, 112), None);
+        }
     }
 }

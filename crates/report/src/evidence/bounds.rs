@@ -102,7 +102,9 @@ impl Bounds {
                 name: "a chain of loads that no plan may start earlier".to_owned(),
                 least_ns,
             });
-        } else if let (Some(links), Some(latency_ns)) = (links, evidence.latency_ns) {
+        } else if let (false, Some(links), Some(latency_ns)) = (roofs.is_empty(), links, evidence.latency_ns)
+        {
+            // Alone it bounds nothing that anybody would ask about: whatever a launch moves, its first values come in a microsecond.
             roofs.push(Roof {
                 name: "latency of the first values".to_owned(),
                 least_ns: links as f64 * latency_ns,

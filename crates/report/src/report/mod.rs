@@ -228,6 +228,9 @@ pub enum Verdict {
     LeaveIt,
 }
 
+/// A dearer answer must be this much faster than a cheaper one: 3 %.
+pub const THRESHOLD: f64 = 1.03;
+
 /// A plan beside the plain kernel on launches with other scalars, data and geometries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Perturbed {
@@ -264,17 +267,22 @@ impl Perturbed {
             weakly_checked,
             ..
         } = self;
-        let mut checked = format!(
-            "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel in \
-             {agreed}"
-        );
+        let mut checked = match launches {
+            0 => format!("Checked with no perturbed launch (seed {seed})"),
+            _ => format!(
+                "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel \
+                 in {agreed}"
+            ),
+        };
         if *not_for > 0 {
             checked.push_str(&format!(", and does not apply to {not_for} of them"));
         }
-        checked.push_str(&format!(
-            "; {dropped} more were dropped because the plain kernel itself fails on them."
-        ));
-        let mut sentences = vec![checked];
+        if *dropped > 0 {
+            checked.push_str(&format!(
+                "; {dropped} more were dropped because the plain kernel itself fails on them"
+            ));
+        }
+        let mut sentences = vec![checked + "."];
         if !weakly_checked.is_empty() {
             sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));
         }
@@ -500,7 +508,7 @@ impl Report {
         let split = self
             .plain_best_geometry
             .as_ref()
-            .filter(|other| other.speedup >= self.best.speedup && other.speedup > 1.0)
+            .filter(|other| other.speedup >= self.best.speedup.max(THRESHOLD))
             .map_or(String::new(), |other| {
                 format!(
                     " If its work can be split, {} take {} without a plan.",
@@ -600,5 +608,31 @@ mod tests {
                 .conclusion()
                 .starts_with("As 1,056 work-groups of 256 work-items: 3.01×")
         );
+        // A gain that is none is not named.
+        report.verdict = Verdict::LeaveIt;
+        report.best.speedup = 1.0;
+        for (speedup, is_named) in [(1.04, true), (1.01, false)] {
+            report.plain_best_geometry.as_mut().expect("another one").speedup = speedup;
+            assert_eq!(report.conclusion().contains("can be split"), is_named);
+        }
+    }
+
+    #[test]
+    fn what_was_not_checked_is_not_counted() {
+        let none = Perturbed {
+            kernel: String::new(),
+            seed: 1,
+            digest: String::new(),
+            launches: 0,
+            dropped: 0,
+            agreed: 0,
+            not_for: 0,
+            weakly_checked: vec!["no launch is as small as these".to_owned()],
+        };
+        let expected = [
+            "Checked with no perturbed launch (seed 1).",
+            "Weakly checked: no launch is as small as these.",
+        ];
+        assert_eq!(none.sentences(), expected);
     }
 }

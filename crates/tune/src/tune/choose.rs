@@ -3,8 +3,7 @@
 use crate::prefetch::Plan;
 use crate::report::{Best, Elsewhere, PlainBest, Trial, Verdict};
 
-/// A dearer answer must be this much faster than a cheaper one: 3 %.
-pub const THRESHOLD: f64 = 1.03;
+pub use crate::report::THRESHOLD;
 
 /// What differs by less is as fast: GPUs repeat themselves to about 1 %.
 const AS_FAST: f64 = 1.01;

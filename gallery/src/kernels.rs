@@ -57,26 +57,16 @@ pub(crate) fn others(settings: &Settings, name: &str, values: &[u64]) -> Vec<Set
     other.map(|&value| settings.with(name, value)).collect()
 }
 
-/// The settings with as many work-items together in work-groups of each of these sizes but its own, where they divide them.
-pub(crate) fn other_sizes(settings: &Settings, sizes: &[u64]) -> Vec<Settings> {
-    let items = settings.get("groups") * settings.get("group");
-    let fitting = sizes
+/// The settings with another parameter at each of these values but its own, and as many work-groups as make the same product of
+/// both, where it divides: as many work-items in work-groups of other sizes, or as many elements in other shares.
+pub(crate) fn divided(settings: &Settings, name: &str, values: &[u64]) -> Vec<Settings> {
+    let own = settings.get(name);
+    let all = settings.get("groups") * own;
+    let fitting = values
         .iter()
-        .filter(|&&size| size != settings.get("group") && items > 0 && items.is_multiple_of(size));
+        .filter(|&&value| value != own && all > 0 && all.is_multiple_of(value));
     fitting
-        .map(|&size| settings.with("groups", items / size).with("group", size))
-        .collect()
-}
-
-/// The settings with as many elements together, of which a work-item goes through each of these numbers but its own, where they
-/// divide them.
-pub(crate) fn other_shares(settings: &Settings, shares: &[u64]) -> Vec<Settings> {
-    let all = settings.get("groups") * settings.get("items");
-    let fitting = shares
-        .iter()
-        .filter(|&&share| share != settings.get("items") && all > 0 && all.is_multiple_of(share));
-    fitting
-        .map(|&share| settings.with("groups", all / share).with("items", share))
+        .map(|&value| settings.with("groups", all / value).with(name, value))
         .collect()
 }
 
@@ -161,6 +151,16 @@ pub fn find(name: &str) -> Result<&'static GalleryKernel> {
             accepted(name, "kernels", names)
         ))
     })
+}
+
+/// A kernel of the gallery with settings, in the words of a command line: `gather groups=132 items=1024`.
+///
+/// # Errors
+/// There is no such kernel, or it has no such setting.
+pub fn case(words: &str) -> Result<Chosen> {
+    let mut words = words.split_whitespace();
+    let kernel = find(words.next().unwrap_or_default())?;
+    kernel.with(&words.map(str::to_owned).collect::<Vec<_>>(), None)
 }
 
 /// A gallery kernel with its settings, ready to run and tune.

@@ -20,8 +20,7 @@ const AT_ONCE: usize = 4;
 
 #[test]
 fn the_checks_of_plans_on_a_sample_take_little_memory_where_it_writes_at_random() {
-    let settings = ["bits=29", "groups=4224", "group=256", "items=16"].map(str::to_owned);
-    let chosen = kernels::find("scatter").and_then(|kernel| kernel.with(&settings, None));
+    let chosen = kernels::case("scatter bits=29 groups=4224 group=256 items=16");
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
     let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
     let kernel = plain(&bench, &workload).expect("wishes");

@@ -15,9 +15,7 @@ use headstart_gallery::kernels;
 /// A kernel of the gallery with its settings: the time of the whole launch, and those of samples by these seeds.
 fn times(case: &str, seeds: std::ops::Range<u64>) -> (LaunchTime, Vec<LaunchTime>) {
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
-    let (name, settings) = case.split_once(' ').expect("a name and settings");
-    let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
-    let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+    let chosen = kernels::case(case);
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
     let target = prefetch::PlanTarget {
         group_size: Some(workload.group),

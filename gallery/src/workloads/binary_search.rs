@@ -10,8 +10,9 @@ use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
+use super::divided_searches;
 use crate::data::{input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
+use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::Parameter;
 
 /// A search a step at a time, without branches.
@@ -53,10 +54,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("items", iterations),
-        shapes: |settings| {
-            let shares = other_shares(settings, &[1, 4, 16]);
-            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
-        },
+        shapes: divided_searches,
     },
     workload: |settings, _| {
         let (groups, group, items) = (

@@ -12,9 +12,9 @@ use headstart::prelude::*;
 use headstart::report::number::grouped;
 use headstart::tune::Workload;
 
-use super::power_of_two;
+use super::{divided_searches, power_of_two};
 use crate::data::{computed_as, input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
+use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::Parameter;
 
 /// How many of four keys are smaller.
@@ -86,10 +86,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             let few = settings.with("groups", 2).with("items", iterations);
             few.with("levels", settings.get("levels").min(3))
         },
-        shapes: |settings| {
-            let shares = other_shares(settings, &[1, 4, 16]);
-            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
-        },
+        shapes: divided_searches,
     },
     workload: |settings, _| {
         let (groups, group, items) = (

@@ -10,8 +10,9 @@ use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
+use super::divided_searches;
 use crate::data::{Words, computed, kept, output, scalar, words};
-use crate::kernels::{GalleryKernel, Iterations, other_shares, other_sizes};
+use crate::kernels::{GalleryKernel, Iterations};
 use crate::settings::{Parameter, Settings};
 
 /// An odd number: keys times this are spread over 32 bits (Knuth's multiplicative method).
@@ -79,10 +80,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
             let few = settings.with("groups", 2).with("items", iterations);
             few.with("bits", settings.get("bits").min(10))
         },
-        shapes: |settings| {
-            let shares = other_shares(settings, &[1, 4, 16]);
-            [shares, other_sizes(settings, &[64, 128, 256, 512, 1024])].concat()
-        },
+        shapes: divided_searches,
     },
     workload: |settings, _| {
         let (groups, group, items) = (

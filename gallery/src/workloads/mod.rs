@@ -21,6 +21,9 @@ pub mod triad;
 
 use headstart::{Error, Result};
 
+use crate::kernels::divided;
+use crate::settings::Settings;
+
 /// Work-groups for so many work-items.
 fn groups_for(items: u64, group: u32) -> Result<u32> {
     u32::try_from(items.div_ceil(u64::from(group)).max(1)).map_err(|_| {
@@ -29,6 +32,12 @@ fn groups_for(items: u64, group: u32) -> Result<u32> {
         ))
         .accepted("larger work-groups, or less to do")
     })
+}
+
+/// As many searches, in other shares of a work-item and in work-groups of other sizes.
+fn divided_searches(settings: &Settings) -> Vec<Settings> {
+    let shares = divided(settings, "items", &[1, 4, 16]);
+    [shares, divided(settings, "group", &[64, 128, 256, 512, 1024])].concat()
 }
 
 /// Refuses a setting that is no power of two.

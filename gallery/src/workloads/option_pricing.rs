@@ -12,7 +12,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 
 use crate::data::{fractions, input, output, scalar};
-use crate::kernels::{GalleryKernel, Iterations, other_sizes};
+use crate::kernels::{GalleryKernel, Iterations, divided};
 use crate::settings::Parameter;
 
 /// One price after one step.
@@ -71,7 +71,7 @@ pub(crate) static KERNEL: GalleryKernel = GalleryKernel {
     takes_trace: None,
     iterations: Iterations::Given {
         small: |settings, iterations| settings.with("groups", 2).with("steps", iterations),
-        shapes: |settings| other_sizes(settings, &[32, 64, 128, 256, 512]),
+        shapes: |settings| divided(settings, "group", &[32, 64, 128, 256, 512]),
     },
     workload: |settings, _| {
         let (groups, group, steps) = (

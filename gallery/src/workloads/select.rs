@@ -13,7 +13,7 @@ use headstart::tune::{ArgumentSpec, Compare, Workload};
 use headstart::{Error, Result};
 
 use crate::data::{computed, fractions, input, output, scalar, zeroed};
-use crate::kernels::{GalleryKernel, Iterations, other_shares};
+use crate::kernels::{GalleryKernel, Iterations, divided};
 use crate::settings::{Parameter, Settings};
 use crate::spatter::{Access, Entry};
 
@@ -63,7 +63,7 @@ static PARAMETERS: [Parameter; 4] = [
 const SEED: u64 = 41;
 
 fn shapes(settings: &Settings) -> Vec<Settings> {
-    other_shares(settings, &[1, 2, 4, 8, 16, 32, 64])
+    divided(settings, "items", &[1, 2, 4, 8, 16, 32, 64])
 }
 
 /// `index-select`.

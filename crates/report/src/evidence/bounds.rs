@@ -104,7 +104,7 @@ impl Bounds {
             });
         } else if let (false, Some(links), Some(latency_ns)) = (roofs.is_empty(), links, evidence.latency_ns)
         {
-            // Alone it bounds nothing that anybody would ask about: whatever a launch moves, its first values come in a microsecond.
+            // Alone it says nothing: the first values come within a microsecond, whatever the launch moves.
             roofs.push(Roof {
                 name: "latency of the first values".to_owned(),
                 least_ns: links as f64 * latency_ns,

@@ -43,10 +43,9 @@ impl Touched {
             } => Touched::Both(values.lanes(*source), values.lanes(*target), *bytes),
             LaneOpKind::Opaque {
                 what, values: given, ..
-            } => match what.quad() {
-                _ if what.moves().is_some() => Touched::Several(what.pieces(given, values)),
-                Some(quad) => Touched::At(quad.addresses(given, values), QUAD_BYTES),
-                None => return None,
+            } => match what.moves() {
+                Some(_) => Touched::Several(what.pieces(given, values)),
+                None => Touched::At(what.quad()?.addresses(given, values), QUAD_BYTES),
             },
             _ => return None,
         })

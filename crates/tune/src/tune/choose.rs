@@ -1,9 +1,7 @@
 //! The choice between the plans that ran, the cheapest answer first.
 
 use crate::prefetch::Plan;
-use crate::report::{Best, Elsewhere, PlainBest, Trial, Verdict};
-
-pub use crate::report::THRESHOLD;
+use crate::report::{Best, Elsewhere, PlainBest, THRESHOLD, Trial, Verdict};
 
 /// What differs by less is as fast: GPUs repeat themselves to about 1 %.
 const AS_FAST: f64 = 1.01;

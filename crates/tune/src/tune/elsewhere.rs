@@ -6,7 +6,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bench::Bench;
-use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::race::Race;
@@ -19,7 +18,7 @@ use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
-use crate::report::{Elsewhere, Outcome, PlainBest, Trial};
+use crate::report::{Elsewhere, Outcome, PlainBest, THRESHOLD, Trial};
 use crate::tune::Log;
 
 /// How many kinds of plans are tried in another geometry, unrolling not counted.

@@ -259,8 +259,8 @@ impl Sample {
     }
 }
 
-/// Runs more and more of a launch's work-groups until they take long enough, or as much memory as they may: where others have a thousand times the work of the
-/// first, as those of a graph's busy vertices have, the first does not tell how many that is.
+/// Runs more and more of a launch's work-groups until they take long enough, or as much memory as they may: where others have a
+/// thousand times the work of the first, as those of a graph's busy vertices have, the first does not tell how many that is.
 fn grown(run: impl Fn(&[u64]) -> Result<Ran>, of: u64, seed: u64) -> Result<(Ran, Vec<u64>)> {
     let mut groups = vec![0];
     loop {

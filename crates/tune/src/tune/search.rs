@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bench::{Bench, Timed};
-use super::choose::{THRESHOLD, choose};
+use super::choose::choose;
 use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
@@ -23,7 +23,7 @@ use crate::evidence::{Bounds, Roofline, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
-use crate::report::{Counter, Partial, Report, Trial, number};
+use crate::report::{Counter, Partial, Report, THRESHOLD, Trial, number};
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {

@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use super::bench::{Bench, Right};
 use super::check::compare;
-use super::choose::THRESHOLD;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::Proposals;
 use super::search::{derive, plain};
@@ -31,7 +30,7 @@ use crate::back::spirv::uses_sub_groups;
 use crate::error::Error;
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch::Plan;
-use crate::report::{LaunchSettings, Report, SettingsTrial, Ways};
+use crate::report::{LaunchSettings, Report, SettingsTrial, THRESHOLD, Ways};
 
 /// How many kernels are timed, at most.
 pub const MOST: usize = 40;

@@ -10,8 +10,8 @@
 
 use headstart::Result;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Outputs, Trial, Verdict};
-use headstart::tune::choose::{THRESHOLD, choose};
+use headstart::report::{Outcome, Outputs, THRESHOLD, Trial, Verdict};
+use headstart::tune::choose::choose;
 use headstart::tune::doubt::{TO_BE_HAD, doubt};
 use headstart::tune::{BATCH, MEASURED, Proposals};
 

@@ -21,9 +21,7 @@ struct Case {
 
 impl Case {
     fn new(case: &str) -> Case {
-        let (name, settings) = case.split_once(' ').expect("a name and settings");
-        let settings: Vec<String> = settings.split_whitespace().map(str::to_owned).collect();
-        let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+        let chosen = kernels::case(case);
         let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
         let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
         let kernel = plain(&bench, &workload).expect("wishes");
@@ -51,21 +49,25 @@ impl Case {
         threads::map(plans, run)
     }
 
-    /// The whole runs of the plans, with the plain kernel's as the first: nanoseconds, and how they came along.
-    fn runs(&self) -> Vec<(Plan, f64, Course)> {
-        let kernel = &self.kernel;
-        let loads = main_loads(kernel);
-        let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
-        let mut plans = without_shared_copies(kernel, plans);
-        plans.retain(|plan| !plan.is_none());
-        plans.insert(0, Plan::none());
-        let all = candidates(kernel);
+    /// Nobody leads yet, and progress is measured as a search measures it.
+    fn pace(&self) -> Pace {
+        let all = candidates(&self.kernel);
         let leads_on = |id| {
             all.iter()
                 .any(|other| other.id != id && other.parents.contains(&id))
         };
         let last = all.iter().filter(|load| !leads_on(load.id)).map(|load| load.id);
-        let raced = self.race(&plans, &Pace::new(last.collect()));
+        Pace::new(last.collect())
+    }
+
+    /// The whole runs of the plans, with the plain kernel's as the first: nanoseconds, and how they came along.
+    fn runs(&self) -> Vec<(Plan, f64, Course)> {
+        let loads = main_loads(&self.kernel);
+        let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
+        let mut plans = without_shared_copies(&self.kernel, plans);
+        plans.retain(|plan| !plan.is_none());
+        plans.insert(0, Plan::none());
+        let raced = self.race(&plans, &self.pace());
         let ended = plans.into_iter().zip(raced).map(|(plan, raced)| match raced? {
             Raced::Ended(timed, course) => Some((plan, timed.time_ns, course?)),
             Raced::Behind(_) => None,
@@ -168,7 +170,7 @@ fn plans_that_are_dropped_beside_an_uneven_leader_are_not_worth_their_end() {
     assert!(wrong.len() * 200 < dropped);
 }
 
-/// Launches of so many work-groups that differ that a small sample of them says something.
+/// Launches with many work-groups that differ: enough for a small sample.
 const LARGE: [&str; 3] = [
     "spmv matrix=power-law rows=2^19 group=256 lanes=16",
     "spmv matrix=power-law rows=2^19 group=128 lanes=8",
@@ -186,7 +188,7 @@ fn plans_that_a_small_sample_shows_far_behind_are_no_faster_than_is_said() {
         let (_, plain_ns, plain) = runs.first().expect("the plain kernel's");
         let fastest = runs.iter().min_by(|one, other| one.1.total_cmp(&other.1));
         let (_, best_ns, best) = fastest.expect("a run");
-        let mut pace = Pace::new(Vec::new());
+        let mut pace = case.pace();
         pace.ended(&plain.without_progress(), 1.0);
         pace.ended(&best.without_progress(), plain_ns / best_ns);
         let plans: Vec<Plan> = runs.iter().map(|(plan, ..)| plan.clone()).collect();

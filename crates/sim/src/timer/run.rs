@@ -116,8 +116,6 @@ struct Job<'l> {
     contents: Contents,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
-    /// What it is compared with.
-    pace: Option<&'l Pace>,
     /// Which stack of the card runs it.
     stack: u32,
     watch: Option<Watch>,
@@ -188,7 +186,6 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         places,
         contents,
         reuse: survey.and_then(Survey::reuse),
-        pace,
         stack: timer.stack,
         watch: timer.watch,
     };
@@ -216,28 +213,23 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         let resident = *model.core.sub_groups / occupancy.sub_groups_per_group.max(1);
         let has_few = FEW * most >= LEAST_ROUNDS * f64::from(simulated * resident.max(1));
         let mut by_few = None;
-        if let (Some(chosen), Some(pace)) = (&chosen, pace.filter(|pace| has_few && pace.wants_few())) {
+        if let Some(pace) = pace.filter(|pace| chosen.is_some() && has_few && pace.wants_few()) {
             // As they are: what is left out of so few says little of the end of a launch.
             let few = Chosen {
                 left_out: 0.0,
                 ..choose(FEW * most)
             };
-            let part = few.groups.len() as f64 / chosen.groups.len() as f64;
-            // Its progress is not that of a whole sample.
-            let alone = Job {
-                pace: None,
-                reuse: job.reuse.clone(),
-                ..job
+            // Beside nobody: its progress is not that of a whole sample.
+            let (result, _) = match job.simulate(simulated, Some(&few), None)? {
+                Ok(ended) => ended,
+                Err(behind) => return Ok(Raced::Behind(behind)),
             };
-            let Ok((result, _)) = alone.simulate(simulated, Some(&few))? else {
-                return Err(Error::bug("a run beside which there is none was given up"));
-            };
-            if let Some(behind) = pace.behind_from_few(result.cycles, part) {
+            if let Some(behind) = pace.behind_from_few(result.cycles) {
                 return Ok(Raced::Behind(behind));
             }
             by_few = Some(result.cycles);
         }
-        let (result, course) = match job.simulate(simulated, chosen.as_ref())? {
+        let (result, course) = match job.simulate(simulated, chosen.as_ref(), pace)? {
             Ok(ended) => ended,
             Err(behind) => return Ok(Raced::Behind(behind)),
         };
@@ -253,7 +245,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
     }
     let mut simulated = first;
     loop {
-        let (result, course) = match job.simulate(simulated, None)? {
+        let (result, course) = match job.simulate(simulated, None, pace)? {
             Ok(ended) => ended,
             Err(behind) => return Ok(Raced::Behind(behind)),
         };
@@ -380,6 +372,7 @@ impl Job<'_> {
         &self,
         simulated: u32,
         chosen: Option<&Chosen>,
+        pace: Option<&Pace>,
     ) -> Result<std::result::Result<(Simulated, Course), Behind>> {
         let is_shared = simulated == self.busy || chosen.is_some();
         let ratio = chosen.map_or_else(|| self.ratio(simulated), |chosen| chosen.ratio);
@@ -399,12 +392,7 @@ impl Job<'_> {
             queue.shared = true;
             queue.next[0] = (queue.busy * u64::from(self.places)).min(queue.count);
         }
-        let mut follower = Follower::new(
-            self.code.program(),
-            simulated,
-            self.model.nanoseconds(1.0),
-            self.pace,
-        );
+        let mut follower = Follower::new(self.code.program(), simulated, self.model.nanoseconds(1.0), pace);
         let mut end = 0;
         // Kept here, so that a core that does nothing in a turn is not looked at.
         let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();

@@ -138,7 +138,7 @@ fn ruled(ty: Type) -> Vec<Operation> {
         [false, true].map(|flush| FloatRule {
             rounding,
             flush,
-            contract: false,
+            ..FloatRule::EXACT
         })
     });
     let mut all = Vec::new();

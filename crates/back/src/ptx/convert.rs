@@ -1,7 +1,7 @@
 //! Conversions between types.
 //!
 //! PTX clamps a float that does not fit an integer, as the IR does, and takes NaN to 0 only between
-//! binary32 and integers of at most 32 bits; elsewhere NaN is selected away.
+//! binary32 and integers of at most 32 bits; elsewhere NaN is selected away, unless the rule is PTX's own.
 
 use super::emitter::Emitter;
 use super::registers::Class;
@@ -206,7 +206,7 @@ impl Emitter<'_> {
         let bits = if to == Type::I64 { 64 } else { 32 };
         let ftz = self.ftz();
         self.ins(format!("cvt.rzi{ftz}.{sign}{bits}.{source} {r}, {x}"));
-        if source == "f64" || bits == 64 {
+        if (source == "f64" || bits == 64) && !self.rule.nan_high {
             let unordered = self.temporary(Class::Predicate);
             self.ins(format!("setp.nan.{source} {unordered}, {x}, {x}"));
             self.ins(format!("selp.b{bits} {r}, 0, {r}, {unordered}"));

@@ -125,14 +125,15 @@ impl Emitter<'_> {
                 .float_constant(32, u64::from((number as f32).to_bits())),
         };
         let (least, beyond) = (number(self, least), number(self, beyond));
-        let [low, high, zero] = [low, high, 0].map(|number| self.module.constant(bits, number));
+        let of_nan = if self.rule.nan_high { 1 << (bits - 1) } else { 0 };
+        let [low, high, of_nan] = [low, high, of_nan].map(|number| self.module.constant(bits, number));
         let made = self.module.ins(code, id, &[x]);
         let above = self.module.ins(Code::FOrdGreaterThanEqual, boolean, &[x, beyond]);
         let made = self.module.ins(Code::Select, id, &[above, high, made]);
         let below = self.module.ins(Code::FOrdLessThan, boolean, &[x, least]);
         let made = self.module.ins(Code::Select, id, &[below, low, made]);
         let is_nan = self.module.ins(Code::IsNan, boolean, &[x]);
-        self.module.ins(Code::Select, id, &[is_nan, zero, made])
+        self.module.ins(Code::Select, id, &[is_nan, of_nan, made])
     }
 
     /// The same bits as another type.

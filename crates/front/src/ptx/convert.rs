@@ -50,6 +50,11 @@ impl<'t> Translator<'_, 't> {
                     true => ConvertOp::FloatToSigned,
                     false => ConvertOp::FloatToUnsigned,
                 };
+                let rule = FloatRule {
+                    // PTX ISA 9.0, `cvt`: 0 between singles or halves and at most 32 bits.
+                    nan_high: source.ty == Type::F64 || target.ty == Type::I64,
+                    ..rule
+                };
                 ruled(b, instruction, rule, OpKind::Convert(op, whole), target.ty)?
             }
             (true, true) => float_to_float(b, instruction, target.ty, value)?,

@@ -45,7 +45,7 @@ pub(super) fn rule_of(instruction: &Instruction<'_>) -> Result<FloatRule> {
     Ok(FloatRule {
         rounding,
         flush: instruction.has("ftz"),
-        contract: false,
+        ..FloatRule::EXACT
     })
 }
 

@@ -55,6 +55,9 @@ pub struct FloatRule {
     /// A product and the sum that takes it may be computed as one [`Fma`](super::OpKind::Fma), where both say so. The
     /// simulator never does.
     pub contract: bool,
+    /// A NaN becomes the integer whose highest bit alone is set, as PTX has it where one of the two types has 64 bits; otherwise
+    /// it becomes 0. Only conversions to integers have it.
+    pub nan_high: bool,
 }
 
 /// An assembler's treatment of a sum with a product as an operand, if the text leaves it a choice.
@@ -74,6 +77,7 @@ impl FloatRule {
         rounding: Rounding::Nearest,
         flush: false,
         contract: false,
+        nan_high: false,
     };
 
     /// As [`EXACT`](FloatRule::EXACT), but subnormal numbers are flushed.
@@ -99,6 +103,9 @@ impl FloatRule {
         if let Some(rest) = word.strip_suffix(".contract") {
             (word, rule.contract) = (rest, true);
         }
+        if let Some(rest) = word.strip_suffix(".nan") {
+            (word, rule.nan_high) = (rest, true);
+        }
         if let Some((rest, rounding)) = word
             .rsplit_once('.')
             .and_then(|(rest, last)| Some((rest, Rounding::parse(last)?)))
@@ -115,7 +122,7 @@ impl FloatRule {
     }
 }
 
-/// The suffix of the text form: `.ftz`, `.rm`, `.ftz.rm`, `.contract`; nothing for [`FloatRule::EXACT`].
+/// The suffix of the text form: `.ftz`, `.rm`, `.ftz.rm`, `.nan`, `.contract`; nothing for [`FloatRule::EXACT`].
 impl fmt::Display for FloatRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.flush {
@@ -123,6 +130,9 @@ impl fmt::Display for FloatRule {
         }
         if self.rounding != Rounding::Nearest {
             write!(f, ".{}", self.rounding.name())?;
+        }
+        if self.nan_high {
+            f.write_str(".nan")?;
         }
         if self.contract {
             f.write_str(".contract")?;
@@ -138,11 +148,12 @@ mod tests {
     #[test]
     fn suffixes_are_read_back() {
         for rounding in Rounding::ALL {
-            for (flush, contract) in [(false, false), (false, true), (true, false), (true, true)] {
+            for flags in 0..8 {
                 let rule = FloatRule {
                     rounding,
-                    flush,
-                    contract,
+                    flush: flags & 1 != 0,
+                    contract: flags & 2 != 0,
+                    nan_high: flags & 4 != 0,
                 };
                 for name in ["fadd", "approximate.rcp", "flt"] {
                     assert_eq!(FloatRule::split(&format!("{name}{rule}")), Some((name, rule)));

@@ -129,6 +129,9 @@ pub fn compare(rule: FloatRule, op: CompareOp, ty: Type, a: u64, b: u64) -> bool
 /// [`OpKind::Convert`] with a rule. Only an `F32` is flushed, and none that becomes a half (measured on an H100).
 pub fn convert(rule: FloatRule, op: ConvertOp, from: Type, to: Type, a: u64) -> u64 {
     let a = flushed_if(rule.flush && from == Type::F32 && to != Type::F16, from, a);
+    if rule.nan_high && super::compare(CompareOp::FUnordered, from, a, a) {
+        return 1 << (to.bits() - 1);
+    }
     let result = match (rule.rounding, op) {
         (Rounding::Nearest, _) => super::convert(op, from, to, a),
         (rounding, ConvertOp::FloatToFloat) => rounded::converted(from, to, rounding, a),

@@ -47,7 +47,7 @@
 //!
 //! Operations are spelled by [`UnaryOp::name`](super::UnaryOp::name) and its like; [`NoWrap`] is the
 //! operation, a point and the promise: `add.nuw`. A float operation that rounds or flushes by a rule of its own has it
-//! behind its name, in this order: `.ftz`, one of `.rz`, `.rm`, `.rp`, `.contract`, as in `fma.ftz.rm` ([`FloatRule`]).
+//! behind its name, in this order: `.ftz`, one of `.rz`, `.rm`, `.rp`, `.nan`, `.contract`, as in `fma.ftz.rm` ([`FloatRule`]).
 //!
 //! [`NoWrap`]: super::OpKind::NoWrap
 //! [`FloatRule`]: super::FloatRule

@@ -250,12 +250,12 @@ kernel @k(
 
 /// Every rule but the one that says nothing.
 fn rules() -> impl Iterator<Item = FloatRule> {
-    let flags = [(false, false), (false, true), (true, false), (true, true)];
     let all = Rounding::ALL.into_iter().flat_map(move |rounding| {
-        flags.map(|(flush, contract)| FloatRule {
+        (0..8).map(move |flags| FloatRule {
             rounding,
-            flush,
-            contract,
+            flush: flags & 1 != 0,
+            contract: flags & 2 != 0,
+            nan_high: flags & 4 != 0,
         })
     });
     all.filter(|&rule| rule != FloatRule::EXACT)
@@ -288,6 +288,7 @@ fn rules_that_no_device_has_are_refused() {
         ("%y = fadd.ftz %d, %d", "cannot flush subnormal numbers"),
         ("%y = fmin.rm %x, %x", "cannot be rounded otherwise"),
         ("%y = fdiv.contract %x, %x", "cannot be fused with another"),
+        ("%y = fadd.nan %x, %x", "makes no integer of a NaN"),
         ("%y = copysign.ftz %x, %x", "cannot flush subnormal numbers"),
         ("%y = approximate.tanh.ftz %x", "cannot flush subnormal numbers"),
         ("%y = approximate.rcp %d", "flushes subnormal numbers"),

@@ -31,6 +31,13 @@ pub(super) fn ruled(kernel: &Kernel, rule: FloatRule, plain: &OpKind, named: Opt
         }
         _ => return broken(format!("only float operations have a rule `{rule}`")),
     };
+    let makes_integer = matches!(
+        plain,
+        OpKind::Convert(ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned, _)
+    );
+    if rule.nan_high && !makes_integer {
+        return broken(format!("`{name}` of {of} makes no integer of a NaN"));
+    }
     if rule == FloatRule::EXACT {
         return broken(format!("`{name}` has a rule that says nothing"));
     }

@@ -238,7 +238,7 @@ fn rules() -> impl Iterator<Item = FloatRule> {
         [false, true].map(|flush| FloatRule {
             rounding,
             flush,
-            contract: false,
+            ..FloatRule::EXACT
         })
     })
 }

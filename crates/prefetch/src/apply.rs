@@ -19,6 +19,7 @@ use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
 use super::shape::StepShape;
+use super::slots::keep_size;
 use super::unroll::unroll_fully;
 use super::versions;
 use crate::analysis::definitions::Definitions;
@@ -90,6 +91,7 @@ pub enum Versions {
 /// As [`apply`].
 #[doc(hidden)]
 pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
+    let shared_before = kernel.shared_bytes();
     let mut kernel = kernel.clone();
     kernel.max_registers = plan.registers().or(kernel.max_registers);
     if plan.leaves_code() {
@@ -185,6 +187,7 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
     cleanup::tidy(&mut kernel);
     stream(&mut kernel, plan, &all)?;
     reached_together(&kernel)?;
+    keep_size(&kernel, shared_before)?;
     verify::verify_derived(&kernel)?;
     Ok(Applied {
         kernel,

@@ -71,6 +71,13 @@ impl Opaque {
         }
     }
 
+    /// Whether it reads how much shared memory a work-group has, static memory included.
+    pub fn reads_shared_size(&self) -> bool {
+        ["%total_smem_size", "%aggr_smem_size"]
+            .iter()
+            .any(|register| self.text.ends_with(register))
+    }
+
     /// Its name for people: the instruction without its operands.
     pub fn name(&self) -> &str {
         let text = self.text.trim_start_matches(['{', ' ', '\n', '\t']);

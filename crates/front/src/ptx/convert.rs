@@ -1,9 +1,10 @@
 //! `cvt`: between integers, between floats, and across.
 
 use super::float::{clamped, half_of, put_together, rule_of, ruled};
+use super::kinds::keeps_addresses;
 use super::structure::Translator;
-use super::tree::Instruction;
-use super::values::{Numeric, last_type, numeric, only, operands, refused};
+use super::tree::{Instruction, Operand};
+use super::values::{Numeric, is_pointer, last_type, numeric, only, operands, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, ConvertOp, FloatRule, OpKind, Rounding, Type, UnaryOp, Value};
 use crate::middle::Values;
@@ -26,6 +27,12 @@ impl<'t> Translator<'_, 't> {
             return self.convert_to_halves(b, values, instruction, half);
         }
         let [to, from] = operands::<2>(instruction)?;
+        if let (true, Operand::Register(register)) = (keeps_addresses(instruction), from) {
+            let value = self.get(b, values, *register)?;
+            if is_pointer(b, value) {
+                return self.set(b, values, to, value, false);
+            }
+        }
         let source = last_type(instruction)?;
         let count = instruction.modifiers.len();
         let target = count

@@ -1,13 +1,14 @@
 //! The kind of value in each register: PTX states only its width; the IR needs to know whether it is an integer, a float or a
 //! pointer, and into which space.
 //!
-//! Floats and integers are told by the instructions that touch a register; a `mov` or a load of plain bits says
-//! nothing and follows its neighbours. Pointers start at parameters, variables and `cvta`, and go through
-//! additions. A 64-bit parameter is a pointer if it says so, or if an address or a `cvta` is made of it and of no
-//! other candidate.
+//! Floats and integers follow from the instructions that touch a register; a `mov` or a load of plain bits follows its
+//! neighbours. A wrong choice there changes no result: a value that is needed as another kind has its bits reinterpreted.
 //!
-//! A wrong choice cannot change a result: a value that is needed as another kind has its bits reinterpreted. It only limits the
-//! passes' view.
+//! Addresses start at parameters, variables and `cvta`, and go through additions. A register is typed as a pointer only if all
+//! of its definitions agree on the form of the address ([`Held`]); otherwise it holds bits, and an access through it may lead
+//! anywhere. A 64-bit parameter is a pointer if it says so, or if an address or a `cvta` is made of it and of no
+//! other candidate. Parameters of the host lead to global memory: an address of shared or local memory means nothing in
+//! another launch.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -74,12 +75,12 @@ pub(super) fn kinds<'t>(
         variables,
         instructions,
         roots: vec![BTreeSet::new(); body.registers.len()],
-        spaces: vec![None; body.registers.len()],
+        held: vec![Held::Undefined; body.registers.len()],
         pointers: slots.all.iter().map(|slot| slot.pointer.is_some()).collect(),
     };
     finder.find_roots();
     finder.find_pointers();
-    finder.spread_spaces();
+    finder.spread_addresses();
     let numbers = finder.numbers(body);
     let registers = body
         .registers
@@ -87,9 +88,9 @@ pub(super) fn kinds<'t>(
         .enumerate()
         .map(|(register, data)| {
             let declared = type_of(data.ty)?;
-            Some(match (declared, finder.spaces[register]) {
-                (Type::I64, Some(space)) => Type::Ptr(space),
-                (Type::I32, Some(space @ (Space::Shared | Space::Private))) => Type::Ptr(space),
+            Some(match (declared, finder.held[register]) {
+                (Type::I64, Held::Address(space)) => Type::Ptr(space),
+                (Type::I32, Held::Address(space @ (Space::Shared | Space::Private))) => Type::Ptr(space),
                 (Type::I16 | Type::I32 | Type::I64, _) => numbers[register].unwrap_or(declared),
                 _ => declared,
             })
@@ -107,8 +108,60 @@ struct Finder<'f, 't> {
     variables: &'f HashMap<&'t str, &'f Variable<'t>>,
     instructions: Vec<&'f Instruction<'t>>,
     roots: Vec<BTreeSet<usize>>,
-    spaces: Vec<Option<Space>>,
+    held: Vec<Held>,
     pointers: Vec<bool>,
+}
+
+/// What the definitions of a register have in common. Undefined is below addresses, global addresses are below generic ones,
+/// bits are above all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// No definition is known yet, or only constants.
+    Undefined,
+    /// An address in the form that accesses to this space take. Generic: the form that accesses to no space take.
+    Address(Space),
+    /// Anything else.
+    Bits,
+}
+
+impl Held {
+    /// What holds of either.
+    fn join(self, other: Held) -> Held {
+        use Space::{Generic, Global};
+        match (self, other) {
+            (Held::Undefined, known) | (known, Held::Undefined) => known,
+            (a, b) if a == b => a,
+            // A global address is its own generic address.
+            (Held::Address(Global | Generic), Held::Address(Global | Generic)) => Held::Address(Generic),
+            _ => Held::Bits,
+        }
+    }
+
+    /// The sum with another one.
+    fn plus(self, other: Held) -> Held {
+        match (self, other) {
+            (Held::Undefined, _) | (_, Held::Undefined) => Held::Undefined,
+            (pointer @ Held::Address(_), Held::Bits) | (Held::Bits, pointer @ Held::Address(_)) => pointer,
+            _ => Held::Bits,
+        }
+    }
+
+    /// The difference to another one.
+    fn minus(self, other: Held) -> Held {
+        match (self, other) {
+            (Held::Undefined, _) | (_, Held::Undefined) => Held::Undefined,
+            (pointer @ Held::Address(_), Held::Bits) => pointer,
+            _ => Held::Bits,
+        }
+    }
+}
+
+/// Whether a conversion leaves an address as it is: to 64 bits, of 64 or of the 32 that shared and local addresses have.
+pub(super) fn keeps_addresses(instruction: &Instruction<'_>) -> bool {
+    matches!(
+        instruction.modifiers[..],
+        ["u64" | "s64" | "b64", "u64" | "s64" | "b64"] | ["u64", "u32"]
+    )
 }
 
 /// The operands that a sum, copy or selection of pointers takes its pointer from.
@@ -121,14 +174,7 @@ fn passed<'i, 't>(instruction: &'i Instruction<'t>) -> &'i [Operand<'t>] {
         "selp" => 1..3,
         // The multiplied factors make no pointer; the addend may be one.
         "mad" => 3..4,
-        "cvt"
-            if matches!(
-                instruction.modifiers[..],
-                ["u64" | "s64" | "b64", "u64" | "s64" | "b64"]
-            ) =>
-        {
-            1..2
-        }
+        "cvt" if keeps_addresses(instruction) => 1..2,
         _ => return &[],
     };
     operands.get(range).unwrap_or_default()
@@ -236,33 +282,38 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    fn spread_spaces(&mut self) {
+    fn spread_addresses(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
-            for &instruction in &self.instructions {
-                // Pointers passed by the host point into global memory.
-                for (to, slot) in self.loaded(instruction) {
-                    if self.pointers[slot] && self.spaces[to as usize].is_none() {
-                        self.spaces[to as usize] = Some(Space::Global);
-                        changed = true;
-                    }
+            for at in 0..self.instructions.len() {
+                for (to, held) in self.defined(self.instructions[at]) {
+                    let known = &mut self.held[to as usize];
+                    let both = known.join(held);
+                    changed |= both != *known;
+                    *known = both;
                 }
-                let Some(&Operand::Register(to)) = instruction.operands.first() else {
-                    continue;
-                };
-                let found = self.space(instruction);
-                let known = self.spaces[to as usize];
-                let both = match (known, found) {
-                    (None, found) => found,
-                    (known, None) => known,
-                    (Some(a), Some(b)) if a == b => known,
-                    _ => Some(Space::Generic),
-                };
-                changed |= both != known;
-                self.spaces[to as usize] = both;
             }
         }
+    }
+
+    /// The registers that an instruction writes, with what they are then.
+    fn defined(&self, instruction: &Instruction<'t>) -> Vec<(Register, Held)> {
+        let is_pointer = |slot: usize| match self.pointers[slot] {
+            true => Held::Address(Space::Global),
+            false => Held::Bits,
+        };
+        let loaded = self.loaded(instruction);
+        let mut defined: Vec<_> = loaded.iter().map(|&(to, slot)| (to, is_pointer(slot))).collect();
+        let result = self.result(instruction);
+        for operand in instruction.written() {
+            operand.for_each_register(&mut |register| {
+                if !loaded.iter().any(|&(to, _)| to == register) {
+                    defined.push((register, result));
+                }
+            });
+        }
+        defined
     }
 
     /// The space of a variable, or of a structure that is passed by value and has an address.
@@ -273,30 +324,47 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    /// The space that an instruction's result points into, as far as is known.
-    fn space(&self, instruction: &Instruction<'t>) -> Option<Space> {
-        let of = |operand: &Operand<'t>| match operand {
-            Operand::Register(register) => self.spaces[*register as usize],
-            Operand::Symbol(name) => self.space_of_symbol(name),
+    /// What an operand is.
+    fn of(&self, operand: &Operand<'t>) -> Held {
+        let symbol = |name: &str| self.space_of_symbol(name).map_or(Held::Bits, Held::Address);
+        match operand {
+            Operand::Register(register) => self.held[*register as usize],
+            Operand::Symbol(name) => symbol(name),
             Operand::Address(base, _) => match &**base {
-                Operand::Symbol(name) => self.space_of_symbol(name),
-                _ => None,
+                Operand::Symbol(name) => symbol(name),
+                _ => Held::Bits,
             },
-            _ => None,
-        };
-        match instruction.opcode {
-            "ld" => None,
-            "cvta" if instruction.has("to") => {
-                let named = instruction.modifiers.iter().find_map(|word| space_of(word));
-                named.or_else(|| of(instruction.operands.get(1)?))
+            _ => Held::Bits,
+        }
+    }
+
+    /// The same of an operand that becomes the result as it is. A constant has no form.
+    fn copied(&self, operand: &Operand<'t>) -> Held {
+        match operand {
+            Operand::Integer(_) => Held::Undefined,
+            other => self.of(other),
+        }
+    }
+
+    /// What an instruction's result is.
+    fn result(&self, instruction: &Instruction<'t>) -> Held {
+        let operands = &instruction.operands[..];
+        match (instruction.opcode, operands) {
+            ("cvta", _) => {
+                let space = instruction.modifiers.iter().find_map(|word| space_of(word));
+                match space {
+                    Some(space) if instruction.has("to") || space == Space::Global => Held::Address(space),
+                    Some(_) => Held::Address(Space::Generic),
+                    None => Held::Bits,
+                }
             }
-            "cvta" => {
-                let from = of(instruction.operands.get(1)?);
-                from.or_else(|| instruction.modifiers.iter().find_map(|word| space_of(word)))
-            }
-            // The difference of two pointers is a number.
-            "sub" if instruction.operands.get(2).and_then(of).is_some() => None,
-            _ => passed(instruction).iter().find_map(of),
+            ("mov", [Operand::Register(_), from]) => self.copied(from),
+            ("cvt", [_, from]) if keeps_addresses(instruction) => self.of(from),
+            ("add", [_, a, b]) => self.of(a).plus(self.of(b)),
+            ("sub", [_, a, b]) => self.of(a).minus(self.of(b)),
+            ("mad", [_, _, _, addend]) => self.of(addend),
+            ("selp", [_, a, b, _]) => self.copied(a).join(self.copied(b)),
+            _ => Held::Bits,
         }
     }
 
@@ -400,3 +468,6 @@ impl<'t> Finder<'_, 't> {
         kinds
     }
 }
+
+#[cfg(test)]
+mod tests;

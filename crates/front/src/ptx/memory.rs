@@ -258,14 +258,18 @@ impl<'t> Translator<'_, 't> {
             Operand::Register(register) => self.get(b, values, *register)?,
             other => self.value(b, values, other, Type::Ptr(space))?,
         };
-        let value = match (b.kernel.ty(value), instruction.has("to")) {
-            // A pointer with a known space keeps it: a generic pointer would say less.
-            (Type::Ptr(known), _) if known == space => value,
-            (_, true) => {
-                let generic = self.retyped(b, value, Type::Ptr(Space::Generic))?;
-                self.retyped(b, generic, Type::Ptr(space))?
+        let (own, generic) = (Type::Ptr(space), Type::Ptr(Space::Generic));
+        let value = match instruction.has("to") {
+            // A global address is its own generic address.
+            _ if space == Space::Global => self.retyped(b, value, own)?,
+            true => {
+                let address = self.retyped(b, value, generic)?;
+                b.convert(ConvertOp::FromGeneric, own, address)
             }
-            (_, false) => self.retyped(b, value, Type::Ptr(space))?,
+            false => {
+                let address = self.retyped(b, value, own)?;
+                b.convert(ConvertOp::ToGeneric, generic, address)
+            }
         };
         self.set(b, values, to, value, false)
     }

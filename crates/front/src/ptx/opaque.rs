@@ -8,7 +8,6 @@
 //! Unknown properties are assumed to be the worst. Other instructions are carried, too, if the caller requests it
 //! ([`Facts::as_opaque`](super::Facts)), with nothing known about them.
 
-use super::kinds::space_of;
 use super::quads::is_whole;
 use super::structure::Translator;
 use super::tree::{Instruction, Operand, Register};
@@ -195,8 +194,6 @@ pub(super) fn special(b: &mut Builder<'_>, name: &str, part: &str, ty: Type) -> 
 struct Carried {
     makes: Vec<(Register, Type)>,
     given: Vec<Value>,
-    /// Whether the instruction says which space its addresses lead into.
-    names_space: bool,
 }
 
 impl<'t> Translator<'_, 't> {
@@ -214,10 +211,7 @@ impl<'t> Translator<'_, 't> {
             return Err(refused(instruction));
         }
         let known = knowledge(instruction).unwrap_or(WORST);
-        let mut carried = Carried {
-            names_space: instruction.modifiers.iter().any(|word| space_of(word).is_some()),
-            ..Carried::default()
-        };
+        let mut carried = Carried::default();
         let written = instruction.written().len();
         let mut operands = Vec::with_capacity(instruction.operands.len());
         for (position, operand) in instruction.operands.iter().enumerate() {
@@ -303,10 +297,6 @@ impl<'t> Translator<'_, 't> {
                     matches!(b.kernel.ty(value), Type::Ptr(Space::Shared | Space::Private));
                 let value = match (self.width(*register)?, b.kernel.ty(value).is_pointer()) {
                     (32, true) if is_narrow_pointer => value,
-                    // An instruction that names no space takes generic addresses.
-                    (64, true) if is_narrow_pointer && !carried.names_space => {
-                        self.retyped(b, value, Type::Ptr(Space::Generic))?
-                    }
                     (64, true) if !is_narrow_pointer => value,
                     _ => self.retyped(b, value, ty)?,
                 };

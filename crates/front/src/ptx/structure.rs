@@ -62,8 +62,6 @@ pub(super) struct Translator<'a, 't> {
     pub open: HashSet<Value>,
     /// Those of halves.
     pub open_halves: OpenHalves,
-    /// An access through a generic address became one of the space that the address begins in.
-    pub spaces_inferred: bool,
     /// Why results that come later keep the entry from being written back.
     pub in_flight: Option<Error>,
 }
@@ -75,7 +73,7 @@ pub(super) struct Structured {
     pub undecided: Option<Error>,
     /// What may become of each sum that is left to the assembler.
     pub open_sums: Vec<Vec<Fused>>,
-    /// [`Translator::spaces_inferred`].
+    /// Generic addresses became those of the space that they begin in.
     pub spaces_inferred: bool,
 }
 
@@ -97,7 +95,6 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         shapes: Shapes::default(),
         open: HashSet::new(),
         open_halves: OpenHalves::default(),
-        spaces_inferred: false,
         in_flight: None,
         source: &source,
     };
@@ -112,13 +109,13 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let body = builder.finish();
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
-    let spaces_inferred = translator.spaces_inferred;
     kernel.body = body;
     let in_flight = translator.in_flight.take();
     let decided = source.facts.fused.as_deref();
     let Contracted { open_sums, undecided } = contract::contract(&mut kernel, &open, &open_halves, decided);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
+    let spaces_inferred = cleanup::find_spaces(&mut kernel);
     middle::shape_loops(&mut kernel, source.facts.no_overflow);
     copies::merge(&mut kernel, source.file);
     Ok(Structured {

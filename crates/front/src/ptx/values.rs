@@ -107,11 +107,14 @@ impl<'t> Translator<'_, 't> {
         let mismatch = || Error::input(format!("a value of type {from} is used as {ty}"));
         let narrow = |space: Space| matches!(space, Space::Shared | Space::Private);
         Ok(match (from, ty) {
-            (Type::Ptr(_), Type::Ptr(Space::Generic)) => b.convert(ConvertOp::ToGeneric, ty, value),
-            (Type::Ptr(Space::Generic), Type::Ptr(_)) => b.convert(ConvertOp::FromGeneric, ty, value),
+            // A global address is its own generic address.
+            (Type::Ptr(Space::Global), Type::Ptr(Space::Generic)) => {
+                b.convert(ConvertOp::ToGeneric, ty, value)
+            }
+            // Only `cvta` gives an address another form.
             (Type::Ptr(_), Type::Ptr(_)) => {
-                let generic = b.convert(ConvertOp::ToGeneric, Type::Ptr(Space::Generic), value);
-                b.convert(ConvertOp::FromGeneric, ty, generic)
+                let bits = b.convert(ConvertOp::Bits, Type::I64, value);
+                b.convert(ConvertOp::Bits, ty, bits)
             }
             // Shared and local addresses have 32 bits in PTX's registers.
             (Type::Ptr(space), Type::I32 | Type::F32) if narrow(space) => {
@@ -321,7 +324,7 @@ impl<'t> Translator<'_, 't> {
         self.shapes.pointer_plus(b, pointer, integer)
     }
 
-    /// The pointer of an access, into the space that the instruction names, or else the one that is known.
+    /// The pointer of an access, into the space that the instruction names; generic if it names none.
     pub fn access(
         &mut self,
         b: &mut Builder<'_>,
@@ -343,14 +346,7 @@ impl<'t> Translator<'_, 't> {
         let pointer = match &**base {
             Operand::Register(register) => {
                 let value = self.get(b, values, *register)?;
-                let begun = b
-                    .kernel
-                    .ty(value)
-                    .space()
-                    .filter(|&space| space != Space::Generic);
-                self.spaces_inferred |= named.is_none() && begun.is_some();
-                let space = named.or(begun).unwrap_or(Space::Generic);
-                self.retyped(b, value, Type::Ptr(space))?
+                self.retyped(b, value, Type::Ptr(named.unwrap_or(Space::Generic)))?
             }
             Operand::Symbol(_) => {
                 let pointer = self.symbol(b, base)?;

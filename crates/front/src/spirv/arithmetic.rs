@@ -118,7 +118,7 @@ impl Translator<'_, '_> {
                 };
                 b.convert(ConvertOp::Bits, to, wide)
             }
-            Op::PtrCastToGeneric => self.cast(b, x, to)?,
+            Op::PtrCastToGeneric => self.exactly(b, x, to)?,
             Op::GenericCastToPtr => self.exactly(b, x, to)?,
             _ => return Ok(None),
         }))

@@ -110,7 +110,7 @@ impl Translator<'_, '_> {
         let to: Vec<Type> = self.module.parts(at.ty()?)?.iter().map(|&(_, ty)| ty).collect();
         if x.len() == to.len() {
             let pairs = x.into_iter().zip(to);
-            return pairs.map(|(x, to)| self.cast(b, x, to)).collect();
+            return pairs.map(|(x, to)| self.exactly(b, x, to)).collect();
         }
         let from_bits: u32 = x.iter().map(|&x| b.kernel.ty(x).bits()).sum();
         let to_bits: u32 = to.iter().map(|to| to.bits()).sum();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bytes ─ words ─ module ─►            instructions; where entries, types, constants and variables stand
-//!       ─ expand ─ places ─ pointers ─► calls written out, blocks, registers; variables as registers; generic pointers
+//!       ─ expand ─ places ─►           calls written out, blocks, registers; variables as registers
 //!       ─ translate, with arithmetic, memory, composite, extended, atomics, groups, identity;
 //!         and the middle that all such fronts share ─► ir::Kernel
 //! ```
@@ -32,7 +32,6 @@ mod module;
 mod operands;
 mod parameters;
 mod places;
-mod pointers;
 mod printed;
 mod steps;
 mod translate;
@@ -188,7 +187,6 @@ impl Module {
         let mut body = expand::body(&module, function)?;
         printed::take_texts(&module, &mut body);
         let structures = places::to_registers(&module, &mut body)?;
-        pointers::find_spaces(&module, &mut body)?;
         let flow = Flow::new(std::mem::take(&mut body.blocks), "byte")?;
         body.blocks = flow.blocks.clone();
         let mut kernel = Kernel::new(plain(name));
@@ -209,6 +207,7 @@ impl Module {
         parameters::learn(&mut kernel);
         cleanup::own_exits(&mut kernel);
         cleanup::tidy(&mut kernel);
+        cleanup::find_spaces(&mut kernel);
         middle::shape_loops(&mut kernel, facts.no_overflow);
         alike::merge(&mut kernel, &self.file);
         verify(&kernel)?;

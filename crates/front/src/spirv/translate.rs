@@ -223,7 +223,7 @@ impl<'a, 'w> Translator<'a, 'w> {
             }
             (Op::Bitcast | Op::PtrCastToGeneric | Op::GenericCastToPtr, [x]) if x.len() == 1 => {
                 let to = self.module.one(ty)?;
-                Ok(vec![self.cast(b, x[0], to)?])
+                Ok(vec![self.exactly(b, x[0], to)?])
             }
             (_, [x]) if x.len() == 1 => {
                 let to = self.module.one(ty)?;
@@ -239,17 +239,6 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// The value with another type of the same width.
-    pub fn cast(&mut self, b: &mut Builder<'_>, value: Value, to: Type) -> Result<Value> {
-        let from = b.kernel.ty(value);
-        Ok(match (from, to) {
-            _ if from == to => value,
-            // A pointer with a known space keeps it: a generic pointer would say less.
-            (Type::Ptr(_), Type::Ptr(crate::ir::Space::Generic)) => value,
-            _ => self.exactly(b, value, to)?,
-        })
-    }
-
-    /// The value with this very type.
     pub fn exactly(&mut self, b: &mut Builder<'_>, value: Value, to: Type) -> Result<Value> {
         use crate::ir::Space::Generic;
         let from = b.kernel.ty(value);
@@ -354,7 +343,7 @@ impl<'a, 'w> Translator<'a, 'w> {
                         }
                     };
                     let ty = self.body.registers[to as usize];
-                    made.push((to, self.cast(b, value, ty)?));
+                    made.push((to, self.exactly(b, value, ty)?));
                 }
                 for (to, value) in made {
                     values[to as usize] = Some(value);

@@ -30,9 +30,11 @@ mod merge;
 mod narrow;
 mod rotate;
 mod saturated;
+mod spaces;
 mod unreachable;
 
 pub use exits::own_exits;
+pub use spaces::find_spaces;
 
 use crate::ir::Kernel;
 

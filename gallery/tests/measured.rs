@@ -216,7 +216,7 @@ fn a_plan_without_a_gain_is_left_alone() {
 fn a_wrong_output_is_a_failure_however_fast() {
     let report = tuned(&[Some(100.0), Some(90.0), Some(10.0), Some(95.0)], Some(2));
     assert!(
-        matches!(&report.trials[2].outcome, Outcome::Failed { reason } if reason.contains("output `result`"))
+        matches!(&report.trials[2].outcome, Outcome::Failed { reason, .. } if reason.contains("output `result`"))
     );
     assert_eq!(report.best.plan.to_string(), "unroll:4");
 }

@@ -102,7 +102,7 @@ fn fate(trial: &Trial) -> String {
             number::speedup(*at_most)
         ),
         Outcome::Rejected { reason } => format!("`{}`: rejected: {reason}", trial.plan),
-        Outcome::Failed { reason } => format!("`{}`: failed: {reason}", trial.plan),
+        Outcome::Failed { reason, .. } => format!("`{}`: failed: {reason}", trial.plan),
     }
 }
 

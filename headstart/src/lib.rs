@@ -96,7 +96,7 @@
 pub mod facade;
 
 #[doc(inline)]
-pub use headstart_ir::{Error, Fault, Result, analysis, error, files, ir, math, names, suggest};
+pub use headstart_ir::{Error, Fault, Result, analysis, error, files, ir, math, names, suggest, violation};
 #[cfg(feature = "tune")]
 #[doc(inline)]
 pub use headstart_report::{evidence, report};

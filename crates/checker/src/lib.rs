@@ -211,12 +211,15 @@ impl Run {
     /// An element of global memory as people read it: `result[5]`.
     fn element(&self, address: u64) -> String {
         let state = self.state();
-        state.map_or_else(|_| format!("{address:#x}"), |state| state.element(address))
+        state.map_or_else(
+            |_| format!("{address:#x}"),
+            |state| state.element(address).to_string(),
+        )
     }
 
     /// A work-item as people read it.
     fn work_item(&self, group: u64, item: u32) -> String {
-        describe_work_item(&self.launch, group, item)
+        describe_work_item(&self.launch, group, item).to_string()
     }
 }
 
@@ -255,7 +258,7 @@ fn of_derived(error: Error) -> Error {
     if error.fault() == Fault::Device {
         return error;
     }
-    let derived = Error::bug(format!("the derived kernel differs: {}", error.what()));
+    let derived = Error::bug(format!("the derived kernel differs: {}", error.what())).caused_by(&error);
     match error.place() {
         Some(place) => derived.at(place),
         None => derived,

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::violation::Violation;
+
 /// Who has to act for the error to go away. Each has its own exit status on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
@@ -32,6 +34,8 @@ struct Details {
     what: String,
     place: Option<String>,
     accepted: Option<String>,
+    violation: Option<Violation>,
+    is_named: bool,
 }
 
 impl Error {
@@ -41,12 +45,21 @@ impl Error {
             what: what.into(),
             place: None,
             accepted: None,
+            violation: None,
+            is_named: false,
         }))
     }
 
     /// The kernel or its input is at fault.
     pub fn input(what: impl Into<String>) -> Error {
         Error::new(Fault::Input, what)
+    }
+
+    /// An execution of the kernel breaks a rule.
+    pub fn violation(violation: Violation) -> Error {
+        let mut error = Error::new(Fault::Input, violation.to_string());
+        error.0.violation = Some(violation);
+        error
     }
 
     /// It was asked for in a way that is not understood.
@@ -103,6 +116,25 @@ impl Error {
     #[must_use]
     pub fn about(mut self, subject: impl fmt::Display) -> Error {
         self.0.what = format!("{subject}: {}", self.0.what);
+        self.named()
+    }
+
+    /// Declares that the message names what it is about: [`Error::is_named`].
+    #[must_use]
+    pub fn named(mut self) -> Error {
+        self.0.is_named = true;
+        self
+    }
+
+    /// Whether the message names what it is about, so that [`Error::about`] would repeat it.
+    pub fn is_named(&self) -> bool {
+        self.0.is_named
+    }
+
+    /// Carries on the rule that an execution broke, from the error that this one is about.
+    #[must_use]
+    pub fn caused_by(mut self, cause: &Error) -> Error {
+        self.0.violation.clone_from(&cause.0.violation);
         self
     }
 
@@ -124,6 +156,23 @@ impl Error {
     /// The accepted alternatives, if known.
     pub fn accepts(&self) -> Option<&str> {
         self.0.accepted.as_deref()
+    }
+
+    /// The rule that an execution broke, if that is what went wrong.
+    pub fn cause(&self) -> Option<&Violation> {
+        self.0.violation.as_ref()
+    }
+
+    /// The whole message, without whose fault it is.
+    pub fn unblamed(&self) -> String {
+        let mut text = self
+            .0
+            .place
+            .as_ref()
+            .map_or_else(String::new, |place| format!("{place}: "));
+        text.push_str(&self.0.what);
+        text.extend(self.0.accepted.iter().flat_map(|accepted| ["; ", accepted]));
+        text
     }
 
     /// The exit status of a command that ends with this error.

@@ -25,5 +25,6 @@ pub mod names;
 #[doc(hidden)]
 pub mod random;
 pub mod suggest;
+pub mod violation;
 
 pub use error::{Error, Fault, Result};

@@ -33,7 +33,7 @@ pub mod report;
 pub mod samples;
 
 // The crates below, by the names that all of Headstart has for them.
-use headstart_ir::{analysis, ir};
+use headstart_ir::{analysis, ir, violation};
 #[cfg(feature = "page")]
 use headstart_ir::{error, names};
 use headstart_model as model;

@@ -43,7 +43,7 @@ pub mod timer;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_back as back;
 use headstart_device as device;
-use headstart_ir::{Error, Result, analysis, error, ir};
+use headstart_ir::{Error, Result, analysis, error, ir, violation};
 use headstart_model as model;
 
 pub use clock::{Clock, Timing};

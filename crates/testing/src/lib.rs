@@ -44,7 +44,7 @@ pub mod worker;
 pub mod xe;
 
 // The library, by the names that all of Headstart has for its parts.
-use headstart::{back, device, error, front, ir, prefetch, suggest, tune};
+use headstart::{back, device, error, front, ir, prefetch, suggest, tune, violation};
 use headstart_ir::{cleanup, random};
 
 use std::sync::Arc;

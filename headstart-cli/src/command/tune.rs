@@ -247,7 +247,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
     // A plan that was accepted and then went wrong is a bug of ours, however good the others are.
     let failed = report.trials.iter().find_map(|trial| match &trial.outcome {
-        Outcome::Failed { reason } => Some((&trial.plan, reason)),
+        Outcome::Failed { reason, .. } => Some((&trial.plan, reason)),
         Outcome::Ok { .. } | Outcome::Dropped { .. } | Outcome::Rejected { .. } => None,
     });
     if let Some(error) = report.partial.as_ref().and_then(|partial| partial.lost.clone()) {

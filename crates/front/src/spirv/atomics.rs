@@ -144,6 +144,7 @@ impl Translator<'_, '_> {
         if !code.takes(ty) {
             return Err(
                 Error::input(format!("`Op{op:?}` of values of type {ty} is not supported"))
+                    .named()
                     .accepted("numbers of 32 and 64 bits"),
             );
         }

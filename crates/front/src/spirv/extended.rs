@@ -35,7 +35,7 @@ impl Translator<'_, '_> {
         }
         let std = Std::from_u32(number)
             .ok_or_else(|| Error::input(format!("`OpenCL.std` has no instruction {number}")))?;
-        let about = |error: Error| match error.what().starts_with('`') {
+        let about = |error: Error| match error.is_named() {
             true => error,
             false => error.about(format!("`OpExtInst {std:?}`")),
         };
@@ -98,7 +98,7 @@ impl Translator<'_, '_> {
         own: &[Value],
         to: Type,
     ) -> Result<Value> {
-        let few = || Error::input(format!("`OpExtInst {std:?}` has too few operands"));
+        let few = || Error::input(format!("`OpExtInst {std:?}` has too few operands")).named();
         let [x, y, z] = [0, 1, 2].map(|number| own.get(number).copied());
         let x = x.ok_or_else(few)?;
         check_type(std, b.kernel.ty(x))?;
@@ -121,7 +121,7 @@ impl Translator<'_, '_> {
             _ => self.of_one(b, std, x),
         };
         made.ok_or_else(|| {
-            Error::input(format!("`OpExtInst {std:?}` is not supported")).accepted(
+            Error::input(format!("`OpExtInst {std:?}` is not supported")).named().accepted(
                 "OpenCL's functions on floats that the kernel language has, those on integers, vectors in memory, \
                  prefetches",
             )
@@ -452,7 +452,7 @@ impl Translator<'_, '_> {
                     let below_one = match ty {
                         Type::F64 => b.constant(ty, 0x3fef_ffff_ffff_ffff),
                         Type::F32 => b.constant(ty, 0x3f7f_ffff),
-                        _ => return Err(Error::input("`OpExtInst fract` of halves is not supported")),
+                        _ => return Err(Error::input("`OpExtInst fract` of halves is not supported").named()),
                     };
                     (b.binary(BinaryOp::FMin, rest, below_one), floor)
                 }
@@ -466,9 +466,9 @@ impl Translator<'_, '_> {
                     (b.binary(BinaryOp::CopySign, rest, x), whole)
                 }
                 _ if ty == Type::Bf16 => {
-                    return Err(Error::input(
-                        "`OpExtInst sincos` of bfloat16 numbers is not supported",
-                    ));
+                    return Err(
+                        Error::input("`OpExtInst sincos` of bfloat16 numbers is not supported").named(),
+                    );
                 }
                 _ => (
                     b.unary(UnaryOp::LibrarySinOfBoth, x),
@@ -526,7 +526,7 @@ fn check_type(std: Std, ty: Type) -> Result<()> {
     };
     match fits {
         true => Ok(()),
-        false => Err(Error::input(format!("`OpExtInst {name}` of values of type {ty}"))),
+        false => Err(Error::input(format!("`OpExtInst {name}` of values of type {ty}")).named()),
     }
 }
 

@@ -325,7 +325,7 @@ impl<'a, 'w> Translator<'a, 'w> {
                 };
                 self.plain(b, values, &at).map_err(|error| {
                     let error = error.at(format!("byte {}", instruction.byte()));
-                    match error.what().contains(&instruction.name()) || error.fault() != Fault::Input {
+                    match error.is_named() || error.fault() != Fault::Input {
                         true => error,
                         false => error.about(quoted(&instruction.name())),
                     }

@@ -175,5 +175,5 @@ pub fn instructions(words: &[u32], from: usize) -> impl Iterator<Item = Result<I
 
 /// An instruction that is not understood, by name.
 pub(super) fn refused(instruction: &Instruction<'_>) -> Error {
-    Error::input(format!("{} is not supported", quoted(&instruction.name())))
+    Error::input(format!("{} is not supported", quoted(&instruction.name()))).named()
 }

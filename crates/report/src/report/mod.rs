@@ -22,12 +22,14 @@ pub mod sweep;
 #[cfg(feature = "page")]
 pub mod table;
 pub mod terms;
+mod violation;
 mod ways;
 
 use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
+pub use violation::Violation;
 pub use ways::{LaunchSettings, SettingsTrial, Ways};
 
 use crate::evidence::{Bounds, Roofline};
@@ -165,6 +167,9 @@ pub enum Outcome {
     Failed {
         /// The error.
         reason: String,
+        /// The rule that its execution broke, if that is what went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        violation: Option<Violation>,
     },
 }
 
@@ -401,7 +406,7 @@ impl Trial {
     pub fn reason(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Ok { .. } | Outcome::Dropped { .. } => None,
-            Outcome::Rejected { reason } | Outcome::Failed { reason } => Some(reason),
+            Outcome::Rejected { reason } | Outcome::Failed { reason, .. } => Some(reason),
         }
     }
 

@@ -13,6 +13,7 @@ use super::state::meant_by;
 use super::work_group::WorkGroup;
 use super::written::{SameBits, Written};
 use crate::ir::{NoWrapOp, Place, Races, Space, Type, Wrap};
+use crate::violation::Violation;
 use crate::{Error, Result};
 
 /// The records of the checking mode.
@@ -141,12 +142,11 @@ impl WorkGroup<'_> {
         let bound = &state.buffers[buffer];
         let writes = access.writes();
         if writes && bound.read_only {
-            let what = format!(
-                "{} writes {}, which is read-only",
-                self.describe(item),
-                bound.region.element(offset as i64)
-            );
-            return Err(fault::error(state.kernel, place, what));
+            let violation = Violation::ReadOnly {
+                who: self.describe(item),
+                element: bound.region.element(offset as i64),
+            };
+            return Err(fault::error(state.kernel, place, violation));
         }
         let Some(checks) = &mut self.checks else {
             return Ok(());
@@ -185,7 +185,7 @@ impl WorkGroup<'_> {
                     self.describe(owner.local),
                     state.kernel.describe_place(started)
                 );
-                return Err(fault::error(state.kernel, place, what));
+                return Err(fault::error(state.kernel, place, Violation::InFlight(what)));
             }
             // Of the store and of the buffer, where the cell begins.
             let (from, at) = (cell * bytes - address, cell * bytes - address + offset);
@@ -383,13 +383,12 @@ impl WorkGroup<'_> {
             NoWrapOp::Sub => '-',
             NoWrapOp::Mul => '×',
         };
-        let what = format!(
-            "{} computes {} {sign} {}, which does not fit a{} `{ty}`",
-            self.describe(item),
-            number(operands[0]),
-            number(operands[1]),
-            if as_signed { " signed" } else { "n unsigned" },
-        );
-        fault::error(self.state.kernel, place, what)
+        let wraps = Violation::Wraps {
+            who: self.describe(item),
+            computed: format!("{} {sign} {}", number(operands[0]), number(operands[1])),
+            ty: ty.to_string(),
+            is_signed: as_signed,
+        };
+        fault::error(self.state.kernel, place, wraps)
     }
 }

@@ -11,6 +11,7 @@ use super::shadow::{Cell, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
+use crate::violation::Violation;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copies {
@@ -48,7 +49,11 @@ impl WorkGroup<'_> {
                     self.describe(item),
                     region.0.element(region.1)
                 );
-                return Err(fault::error(self.state.kernel, copy.place, what));
+                return Err(fault::error(
+                    self.state.kernel,
+                    copy.place,
+                    Violation::InFlight(what),
+                ));
             }
         }
         Ok(())

@@ -4,6 +4,7 @@ use super::shadow::Strength;
 use crate::Error;
 use crate::device::Launch;
 use crate::ir::{Kernel, Place, Type};
+use crate::violation::{Element, Violation, WorkItem};
 
 /// A work-item: its group's linear number and its own in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,42 +97,38 @@ impl Region {
         self.bytes / u64::from(self.element.bytes().max(1))
     }
 
-    /// An element, or a byte where the offset is none's first: `values[3]`, `byte 13 of values`.
-    pub fn element(&self, offset: i64) -> String {
+    /// An element, or a byte where the offset is none's first.
+    pub fn element(&self, offset: i64) -> Element {
         let size = i64::from(self.element.bytes().max(1));
-        if offset.rem_euclid(size) == 0 {
-            format!("`{}[{}]`", self.name, offset.div_euclid(size))
-        } else {
-            format!("byte {offset} of `{}`", self.name)
+        match offset.rem_euclid(size) {
+            0 => Element::Index(self.name.clone(), offset.div_euclid(size)),
+            _ => Element::Byte(self.name.clone(), offset),
         }
     }
 }
 
-/// A work-item as people read it: `work-item 5 of work-group 2 (global 261)`.
-pub(super) fn describe_item(launch: &Launch, item: Item) -> String {
-    let one_dimension = launch.group[1..] == [1, 1] && launch.groups[1..] == [1, 1];
-    if one_dimension {
-        let global = item.group * u64::from(launch.group[0]) + u64::from(item.local);
-        return format!(
-            "work-item {} of work-group {} (global {global})",
-            item.local, item.group
-        );
+/// A work-item of a launch.
+pub(super) fn describe_item(launch: &Launch, item: Item) -> WorkItem {
+    let is_in_line = launch.group[1..] == [1, 1] && launch.groups[1..] == [1, 1];
+    // Checks of one launch may name work-groups of a larger one.
+    let (group, local) = match is_in_line {
+        true => ([item.group, 0, 0], [u64::from(item.local), 0, 0]),
+        false => (
+            position(item.group, launch.groups),
+            position(u64::from(item.local), launch.group),
+        ),
+    };
+    WorkItem {
+        group,
+        local,
+        global: std::array::from_fn(|axis| group[axis] * u64::from(launch.group[axis]) + local[axis]),
+        is_in_line,
     }
-    let group = position(item.group, launch.groups);
-    let local = position(u64::from(item.local), launch.group);
-    let global: [u64; 3] =
-        std::array::from_fn(|axis| group[axis] * u64::from(launch.group[axis]) + local[axis]);
-    format!(
-        "work-item {} of work-group {} (global {})",
-        spelled(local),
-        spelled(group),
-        spelled(global)
-    )
 }
 
 /// As [`describe_item`].
 #[doc(hidden)]
-pub fn describe_work_item(launch: &Launch, group: u64, local: u32) -> String {
+pub fn describe_work_item(launch: &Launch, group: u64, local: u32) -> WorkItem {
     describe_item(launch, Item { group, local })
 }
 
@@ -141,13 +138,9 @@ pub(super) fn position(linear: u64, sizes: [u32; 3]) -> [u64; 3] {
     [linear % x, linear / x % y, linear / x / y]
 }
 
-fn spelled([x, y, z]: [u64; 3]) -> String {
-    format!("({x}, {y}, {z})")
-}
-
-/// An error of the kernel or its data, at a place.
-pub(super) fn error(kernel: &Kernel, place: Place, what: String) -> Error {
-    Error::input(what).at(kernel.describe_place(place))
+/// The error of an execution that breaks a rule at a place.
+pub(super) fn error(kernel: &Kernel, place: Place, violation: Violation) -> Error {
+    Error::violation(violation).at(kernel.describe_place(place))
 }
 
 #[cfg(test)]
@@ -159,14 +152,14 @@ mod tests {
         let mut launch = Launch::new(10, 128, Vec::new());
         let item = Item { group: 2, local: 5 };
         assert_eq!(
-            describe_item(&launch, item),
+            describe_item(&launch, item).to_string(),
             "work-item 5 of work-group 2 (global 261)"
         );
         launch.groups = [4, 2, 1];
         launch.group = [8, 16, 1];
         let item = Item { group: 5, local: 17 };
         assert_eq!(
-            describe_item(&launch, item),
+            describe_item(&launch, item).to_string(),
             "work-item (1, 2, 0) of work-group (1, 1, 0) (global (9, 18, 0))"
         );
     }
@@ -178,9 +171,9 @@ mod tests {
             element: Type::F32,
             bytes: 40,
         };
-        assert_eq!(region.element(-4), "`values[-1]`");
-        assert_eq!(region.element(12), "`values[3]`");
-        assert_eq!(region.element(13), "byte 13 of `values`");
+        assert_eq!(region.element(-4).to_string(), "`values[-1]`");
+        assert_eq!(region.element(12).to_string(), "`values[3]`");
+        assert_eq!(region.element(13).to_string(), "byte 13 of `values`");
         assert_eq!(region.length(), 10);
     }
 }

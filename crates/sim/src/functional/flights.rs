@@ -22,6 +22,7 @@ use super::matrix::group::{Product, SUB_GROUPS, WgmmaInstruction};
 use super::shadow::{FastMap, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space};
+use crate::violation::Violation;
 use crate::{Error, Result};
 
 /// Bytes of shared memory that a product reads at once.
@@ -156,7 +157,11 @@ impl WorkGroup<'_> {
                 self.describe(run.by.sub_group.work_item(0)),
                 product.name
             );
-            return Err(fault::error(self.state.kernel, run.by.place, what));
+            return Err(fault::error(
+                self.state.kernel,
+                run.by.place,
+                Violation::InFlight(what),
+            ));
         }
         flight.started += 1;
         for &slot in run.to {
@@ -255,8 +260,10 @@ impl WorkGroup<'_> {
             self.describe(sub_group.work_item(0)),
             self.state.kernel.describe_place(started)
         );
-        Err(fault::error(self.state.kernel, op.place, what)
-            .accepted("`wgmma.commit_group` and `wgmma.wait_group` before it"))
+        Err(
+            fault::error(self.state.kernel, op.place, Violation::InFlight(what))
+                .accepted("`wgmma.commit_group` and `wgmma.wait_group` before it"),
+        )
     }
 
     /// Registers move, and what is in flight to them.
@@ -295,7 +302,7 @@ impl WorkGroup<'_> {
                     region.element(at),
                     self.state.kernel.describe_place(writer.place)
                 );
-                return Err(fault::error(self.state.kernel, place, what));
+                return Err(fault::error(self.state.kernel, place, Violation::InFlight(what)));
             }
         }
         Ok(())
@@ -323,7 +330,7 @@ impl WorkGroup<'_> {
             region.element(at),
             self.state.kernel.describe_place(started.unwrap_or(place))
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::InFlight(what))
     }
 
     /// Work-items make their writes known to the other proxy.
@@ -358,10 +365,12 @@ impl WorkGroup<'_> {
                 group[other].started
             );
             let place = checks.flights.places.first().copied();
-            return Err(
-                fault::error(self.state.kernel, place.unwrap_or(Kernel::NOWHERE), what)
-                    .accepted("all sub-groups of a warp group run each of its products"),
-            );
+            return Err(fault::error(
+                self.state.kernel,
+                place.unwrap_or(Kernel::NOWHERE),
+                Violation::Apart(what),
+            )
+            .accepted("all sub-groups of a warp group run each of its products"));
         }
         Ok(())
     }

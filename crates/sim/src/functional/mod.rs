@@ -88,7 +88,7 @@ pub(crate) use needed::{Flow, Need, Needed, choices};
 pub use options::{Mode, Options, PrefetchBounds};
 pub(crate) use quads::QUAD_BYTES;
 #[doc(hidden)]
-pub use reports::{beyond_its_end, has_not_ended};
+pub use reports::has_not_ended;
 pub(crate) use requests::{Noted, Request};
 pub use run::{CompiledKernel, Groups, Messages};
 pub use sample::Sampled;

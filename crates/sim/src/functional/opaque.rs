@@ -18,6 +18,7 @@ use super::short_float::ShortFloat;
 use super::work_group::{Runners, WorkGroup};
 use crate::ir::conversion::Conversion;
 use crate::ir::{Kernel, Opaque, Place, Space, Touches, Type, Value};
+use crate::violation::Violation;
 use crate::{Error, Result};
 
 /// The parts of an instruction that the engine needs.
@@ -223,12 +224,11 @@ impl WorkGroup<'_> {
                 }
                 Known::Assert => {
                     let text = self.text(argument(registers, 0, lane), item, place)?;
-                    let who = self.describe(item);
-                    return Err(fault::error(
-                        self.state.kernel,
-                        place,
-                        format!("{who} fails the assertion `{text}`"),
-                    ));
+                    let failed = Violation::Trapped {
+                        who: self.describe(item),
+                        assertion: Some(text),
+                    };
+                    return Err(fault::error(self.state.kernel, place, failed));
                 }
             };
             for &slot in to {

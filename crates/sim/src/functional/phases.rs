@@ -33,6 +33,7 @@ use super::order::Strong;
 use super::shadow::Strength;
 use super::work_group::WorkGroup;
 use crate::ir::{MemoryOrder, Opaque, Place, Space, Type};
+use crate::violation::Violation;
 use crate::{Error, Result};
 
 /// Bytes of a barrier.
@@ -132,7 +133,11 @@ impl WorkGroup<'_> {
                 "{} uses a barrier that is not in shared memory",
                 self.describe(runs.item)
             );
-            return Err(fault::error(self.state.kernel, runs.place, what));
+            return Err(fault::error(
+                self.state.kernel,
+                runs.place,
+                Violation::Misused(what),
+            ));
         }
         let strength = Strength::strong(step.scope, BARRIER_BYTES);
         let (reads, writes) = match step.kind {
@@ -277,6 +282,6 @@ impl WorkGroup<'_> {
             self.describe(runs.item),
             region.element(offset)
         );
-        fault::error(self.state.kernel, runs.place, what)
+        fault::error(self.state.kernel, runs.place, Violation::Misused(what))
     }
 }

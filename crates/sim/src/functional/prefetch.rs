@@ -16,6 +16,7 @@ use super::shadow::FastMap;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{CacheLevel, MemoryScope, Place, PrefetchScope, Space};
+use crate::violation::Violation;
 
 /// Bytes of the lines in which lost prefetches are told, as a power of two: the smallest that devices have.
 const LINE_BITS: u32 = 6;
@@ -136,7 +137,7 @@ impl WorkGroup<'_> {
                     self.describe(sub_group.work_item(lane)),
                     region.element(offset)
                 );
-                return Err(fault::error(self.state.kernel, place, what)
+                return Err(fault::error(self.state.kernel, place, Violation::Misused(what))
                     .accepted("a generic pointer that is prefetched leads to global memory"));
             }
         }
@@ -181,7 +182,7 @@ impl WorkGroup<'_> {
                 if whole { "work-group" } else { "sub-group" },
                 sub_group.work_item(missing)
             );
-            return Err(fault::error(self.state.kernel, place, what)
+            return Err(fault::error(self.state.kernel, place, Violation::Apart(what))
                 .accepted("all work-items of the group reach it together, and none has ended before"));
         }
         let call = |lane: usize| Call {
@@ -217,7 +218,7 @@ impl WorkGroup<'_> {
             if whole { "work-group" } else { "sub-group" },
             self.describe(first.item)
         );
-        Err(fault::error(self.state.kernel, place, what)
+        Err(fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("pointer and count are the same for all work-items of the group"))
     }
 
@@ -274,10 +275,12 @@ impl WorkGroup<'_> {
                     item(missing),
                     calls.made[missing]
                 );
-                return Err(
-                    fault::error(self.state.kernel, Place::from_u32(place as u32), what)
-                        .accepted("all work-items of the group reach it"),
-                );
+                return Err(fault::error(
+                    self.state.kernel,
+                    Place::from_u32(place as u32),
+                    Violation::Apart(what),
+                )
+                .accepted("all work-items of the group reach it"));
             }
         }
         Ok(())

@@ -8,6 +8,7 @@ use super::shadow::Touch;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Error;
 use crate::ir::{Array, Place, ShuffleOp, Space, Type};
+use crate::violation::{Racing, Violation, WorkItem};
 
 /// A work-item that waits for others of its sub-group.
 #[derive(Clone, Copy, Debug)]
@@ -20,33 +21,14 @@ pub(super) struct PartyMember {
     pub mask: Option<u32>,
 }
 
-/// The message for a sub-group that has reached its limit of operations.
-const NOT_ENDED: &str = "has not ended";
-
 /// Whether an error of a run is that of a sub-group that has run its limit of operations, and may end later.
 #[doc(hidden)]
 pub fn has_not_ended(error: &Error) -> bool {
-    error.what().ends_with(NOT_ENDED)
-}
-
-/// What is said of an access beyond a buffer, between the element and the buffer's length.
-const OUT_OF_BOUNDS: &str = ", out of bounds: `";
-
-/// The buffer or array, and the number of the element, or of the byte where it is none's first, if an error of a run is an
-/// access beyond its ends.
-#[doc(hidden)]
-pub fn beyond_its_end(error: &Error) -> Option<(&str, i64)> {
-    let (access, region) = error.what().split_once(OUT_OF_BOUNDS)?;
-    let (name, _) = region.split_once('`')?;
-    let element = match access.strip_suffix("]`") {
-        Some(element) => element.rsplit_once('[')?.1,
-        None => access.rsplit_once(" byte ")?.1.split(' ').next()?,
-    };
-    Some((name, element.parse().ok()?))
+    matches!(error.cause(), Some(Violation::NotEnded { .. }))
 }
 
 impl WorkGroup<'_> {
-    pub(super) fn describe(&self, item: u32) -> String {
+    pub(super) fn describe(&self, item: u32) -> WorkItem {
         let item = Item {
             group: self.number,
             local: item,
@@ -97,27 +79,24 @@ impl WorkGroup<'_> {
     ) -> Error {
         let (region, offset) = self.region(space, address);
         let who = self.describe(item);
-        let what = if region.bytes == 0 && region.element == Type::I8 {
-            let address = self.state.shown(address);
-            format!(
-                "{who} {} {size} bytes at address {address:#x}, which is in no {}",
-                access.verb(),
-                if matches!(space, Space::Global | Space::Generic) {
-                    "buffer"
-                } else {
-                    "array"
-                }
-            )
-        } else {
-            format!(
-                "{who} {} {}{OUT_OF_BOUNDS}{}` has {} elements",
-                access.verb(),
-                region.element(offset),
-                region.name,
-                region.length()
-            )
+        let does = access.verb();
+        let violation = match region.bytes == 0 && region.element == Type::I8 {
+            true => Violation::Nowhere {
+                who,
+                does,
+                bytes: size,
+                address: self.state.shown(address),
+                of_array: !matches!(space, Space::Global | Space::Generic),
+            },
+            false => Violation::OutOfBounds {
+                who,
+                does,
+                element: region.element(offset),
+                length: region.length(),
+                memory: region.name,
+            },
         };
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, violation)
     }
 
     #[cold]
@@ -131,13 +110,14 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Error {
         let (region, offset) = self.region(space, address);
-        let what = format!(
-            "{} {} {size} bytes at byte {offset} of `{}`, which is not a multiple of {size}",
-            self.describe(item),
-            access.verb(),
-            region.name
-        );
-        fault::error(self.state.kernel, place, what)
+        let violation = Violation::Misaligned {
+            who: self.describe(item),
+            does: access.verb(),
+            bytes: size,
+            memory: region.name,
+            offset,
+        };
+        fault::error(self.state.kernel, place, violation)
     }
 
     #[cold]
@@ -150,13 +130,12 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Error {
         let (region, offset) = self.region(space, address);
-        let what = format!(
-            "{} {} {}, which was never written",
-            self.describe(item),
-            access.verb(),
-            region.element(offset)
-        );
-        fault::error(self.state.kernel, place, what)
+        let violation = Violation::NeverWritten {
+            who: self.describe(item),
+            does: access.verb(),
+            element: region.element(offset),
+        };
+        fault::error(self.state.kernel, place, violation)
     }
 
     #[cold]
@@ -170,9 +149,6 @@ impl WorkGroup<'_> {
         with: Touch,
     ) -> Error {
         let (region, offset) = self.region(space, address);
-        let (who, element) = (self.describe(item), region.element(offset));
-        let did = if with.wrote { "wrote" } else { "read" };
-        let there = self.state.kernel.describe_place(with.place);
         let bits = self.state.group_bits;
         let (group, local) = match self.state.in_order {
             true => (
@@ -181,20 +157,26 @@ impl WorkGroup<'_> {
             ),
             false => (self.number, with.item),
         };
-        let verb = access.verb();
-        if group != self.number {
-            let other = fault::describe_item(self.state.launch, Item { group, local });
-            let what =
-                format!("{who} {verb} {element}, which {other} {did} at {there}: nothing orders the two");
-            return fault::error(self.state.kernel, place, what).accepted(
+        let is_own = group == self.number;
+        let race = Violation::Race {
+            who: self.describe(item),
+            does: access.verb(),
+            element: region.element(offset),
+            with: match is_own {
+                true => Racing::Neighbour(local),
+                false => Racing::OtherGroup(fault::describe_item(self.state.launch, Item { group, local })),
+            },
+            did: if with.wrote { "wrote" } else { "read" },
+            there: self.state.kernel.describe_place(with.place),
+        };
+        let error = fault::error(self.state.kernel, place, race);
+        match is_own {
+            true => error,
+            false => error.accepted(
                 "a release behind the first and an acquire in front of the second, both for the device, or a launch \
                  for each",
-            );
+            ),
         }
-        let what = format!(
-            "{who} {verb} {element}, which work-item {local} {did} at {there} with no barrier between"
-        );
-        fault::error(self.state.kernel, place, what)
     }
 
     #[cold]
@@ -223,18 +205,18 @@ impl WorkGroup<'_> {
             region.element(element),
             self.state.kernel.describe_place(started)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::InFlight(what))
     }
 
     /// A sub-group has run longer than anybody expected.
     #[cold]
     pub(super) fn endless(&self, sub_group: &SubGroup, alive: Mask, limit: u64, place: Place) -> Error {
         let lane = alive.lanes().next().unwrap_or(0);
-        let what = format!(
-            "{} has run {limit} operations and {NOT_ENDED}",
-            self.describe(sub_group.work_item(lane))
-        );
-        fault::error(self.state.kernel, place, what).accepted(
+        let violation = Violation::NotEnded {
+            who: self.describe(sub_group.work_item(lane)),
+            operations: limit,
+        };
+        fault::error(self.state.kernel, place, violation).accepted(
             "if the loop does end, raise the limit: `--max-steps`, or `operation_limit` of a launch",
         )
     }
@@ -242,26 +224,25 @@ impl WorkGroup<'_> {
     /// A work-item waits in a loop for an event that cannot happen.
     #[cold]
     pub(super) fn waits_for_ever(&self, item: u32, place: Place, others: Option<String>) -> Error {
-        let who = self.describe(item);
-        let what = format!("{who} waits in a loop for ever: the values that it reads there do not change");
-        match others {
+        let accepted = match others {
             None => {
-                fault::error(self.state.kernel, place, format!("{what}, whatever the other work-items do")).accepted(
-                    "a loop that another work-item ends, which is not of its sub-group and gets to the place where it \
-                     does",
-                )
+                "a loop that another work-item ends, which is not of its sub-group and gets to the place where it does"
             }
-            Some(others) => fault::error(self.state.kernel, place, format!("{what}; {others}"))
-                .accepted("work-groups that wait for each other must be resident together: launch fewer"),
-        }
+            Some(_) => "work-groups that wait for each other must be resident together: launch fewer",
+        };
+        let who = self.describe(item);
+        fault::error(self.state.kernel, place, Violation::WaitsForEver { who, others }).accepted(accepted)
     }
 
     /// The kernel ends the launch itself.
     #[cold]
     pub(super) fn trapped(&self, sub_group: &SubGroup, active: Mask, place: Place) -> Error {
         let lane = active.lanes().next().unwrap_or(0);
-        let what = format!("{} reaches a `trap`", self.describe(sub_group.work_item(lane)));
-        fault::error(self.state.kernel, place, what)
+        let violation = Violation::Trapped {
+            who: self.describe(sub_group.work_item(lane)),
+            assertion: None,
+        };
+        fault::error(self.state.kernel, place, violation)
     }
 
     /// Some lanes reach a barrier and `missing` goes another way.
@@ -279,7 +260,7 @@ impl WorkGroup<'_> {
             self.describe(sub_group.work_item(lane)),
             sub_group.work_item(missing)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("all work-items of a work-group that have not ended must reach it")
     }
 
@@ -290,7 +271,7 @@ impl WorkGroup<'_> {
             "{} reaches a barrier that work-item {missing} does not reach: it has ended",
             self.describe(item)
         );
-        fault::error(self.state.kernel, place, what).accepted(
+        fault::error(self.state.kernel, place, Violation::Apart(what)).accepted(
             "on this device all work-items of a work-group must reach it; only NVIDIA's since Volta do without those that have \
              ended",
         )
@@ -312,7 +293,7 @@ impl WorkGroup<'_> {
             self.describe(sub_group.work_item(lane)),
             sub_group.work_item(missing)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("all work-items of a sub-group run it together, and none has ended before")
     }
 
@@ -330,7 +311,8 @@ impl WorkGroup<'_> {
             "{} runs a {what} with the mask {mask:#010x}, which does not name it",
             self.describe(sub_group.work_item(lane))
         );
-        fault::error(self.state.kernel, place, what).accepted("a work-item that runs it must be in its mask")
+        fault::error(self.state.kernel, place, Violation::Apart(what))
+            .accepted("a work-item that runs it must be in its mask")
     }
 
     /// A lane takes a value from one that gives none.
@@ -346,7 +328,7 @@ impl WorkGroup<'_> {
             "{} shuffles from lane {from}, which has ended or is not in its mask",
             self.describe(sub_group.work_item(lane))
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("the number of one that its mask names and that runs the shuffle with it")
     }
 
@@ -364,7 +346,7 @@ impl WorkGroup<'_> {
             self.describe(waiting.item),
             missing.item
         );
-        fault::error(self.state.kernel, waiting.place, what).accepted(
+        fault::error(self.state.kernel, waiting.place, Violation::Apart(what)).accepted(
             "all work-items that the mask names and that have not ended run an operation of the same kind with the same mask",
         )
     }
@@ -389,7 +371,7 @@ impl WorkGroup<'_> {
             element(own),
             element(first)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Misused(what))
             .accepted("the same first element for all work-items of the sub-group; each has the one behind its neighbour's")
     }
 
@@ -410,7 +392,7 @@ impl WorkGroup<'_> {
             self.describe(sub_group.work_item(lane)),
             region.name
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Misused(what))
             .accepted("block loads begin at a multiple of 4 bytes, block stores at one of 16")
     }
 
@@ -434,7 +416,8 @@ impl WorkGroup<'_> {
                 ShuffleOp::Xor => "by the bits of",
             }
         );
-        fault::error(self.state.kernel, place, what).accepted(format!("a number below {most}"))
+        fault::error(self.state.kernel, place, Violation::Misused(what))
+            .accepted(format!("a number below {most}"))
     }
 
     /// Fewer sub-groups come to a named barrier than it waits for.
@@ -444,7 +427,7 @@ impl WorkGroup<'_> {
             "{} waits at barrier {number} for {wanted} sub-groups, and no others will come",
             self.describe(item)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("as many sub-groups of the work-group must reach a named barrier as it says")
     }
 
@@ -455,7 +438,7 @@ impl WorkGroup<'_> {
             "{} and work-item {other} wait at barrier {number} for different numbers of sub-groups",
             self.describe(item)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("the same number for all work-items that meet there")
     }
 
@@ -467,7 +450,7 @@ impl WorkGroup<'_> {
             self.describe(item),
             self.state.kernel.describe_place(there)
         );
-        fault::error(self.state.kernel, place, what)
+        fault::error(self.state.kernel, place, Violation::Apart(what))
             .accepted("all work-items of a work-group that have not ended must reach the same")
     }
 }

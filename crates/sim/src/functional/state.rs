@@ -28,6 +28,7 @@ use super::shadow::FastMap;
 use super::written::SameBits;
 use crate::device::Launch;
 use crate::ir::{Kernel, Races, Space};
+use crate::violation::Element;
 
 /// A launch, ready to be run work-group by work-group.
 #[derive(Debug)]
@@ -164,15 +165,15 @@ impl LaunchState<'_> {
         (offset < self.buffers[buffer].memory.bytes()).then_some((buffer, offset))
     }
 
-    /// An element of global memory as people read it: `values[3]`.
+    /// An element of global memory.
     #[doc(hidden)]
-    pub fn element(&self, address: u64) -> String {
+    pub fn element(&self, address: u64) -> Element {
         self.element_at(address, self.locate(address))
     }
 
-    fn element_at(&self, address: u64, place: Option<(usize, u64)>) -> String {
+    fn element_at(&self, address: u64, place: Option<(usize, u64)>) -> Element {
         let Some((buffer, offset)) = place else {
-            return format!("address {address:#x}");
+            return Element::Address(address);
         };
         let region = &self.buffers[buffer].region;
         let size = u64::from(region.element.bytes().max(1));

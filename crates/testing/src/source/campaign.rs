@@ -16,6 +16,7 @@ use crate::error::{Error, Fault, Result};
 use crate::front::ptx::{self, Facts, ParameterFacts};
 use crate::ir::{self, Kernel};
 use crate::prefetch::{Plan, PlanTarget, apply};
+use crate::violation::Violation;
 use crate::{Random, random_plan, shrink};
 
 /// Operations of a sub-group after which a kernel counts as endless: a plan may make a hundred of each of the plain
@@ -32,8 +33,6 @@ const FEWEST: usize = 3;
 /// Plans tried for each kernel.
 const PLANS: usize = 8;
 
-/// The checker's report of an overflowing sum with a no-wrap promise.
-const OVERFLOW: &str = "which does not fit a signed";
 /// The checker's report of a race.
 const RACES: [&str; 2] = ["with no barrier between", "nothing orders the two"];
 
@@ -479,7 +478,7 @@ impl Prepared {
                     launch.operation_limit = Some(OPERATIONS);
                     compiled.run(&launch, SUB_GROUP, Options::CHECKING, &Groups::All)
                 });
-            ran.is_err_and(|error| error.to_string().contains(OVERFLOW))
+            ran.is_err_and(|error| matches!(error.cause(), Some(Violation::Wraps { is_signed: true, .. })))
         })
     }
 

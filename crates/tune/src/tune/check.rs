@@ -251,8 +251,10 @@ impl<'d> Checks<'d> {
         self.check_run(run, derived)
             .map_err(|error| match (error.fault(), size) {
                 (Fault::Device, _) => error,
-                (_, Some(iterations)) => Error::bug(format!("{error}, checked at {iterations} iterations")),
-                (_, None) => Error::bug(format!("{error}, checked at full size")),
+                (_, Some(iterations)) => {
+                    Error::bug(format!("{error}, checked at {iterations} iterations")).caused_by(&error)
+                }
+                (_, None) => Error::bug(format!("{error}, checked at full size")).caused_by(&error),
             })
     }
 

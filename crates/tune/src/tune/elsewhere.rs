@@ -160,7 +160,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         false => trying.in_turns(&pairs, None)?,
     };
     let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {
-        Outcome::Failed { reason } => Some(Error::bug(format!(
+        Outcome::Failed { reason, .. } => Some(Error::bug(format!(
             "plan `{}` as {} went wrong: {reason}",
             trial.plan, there.geometry
         ))),

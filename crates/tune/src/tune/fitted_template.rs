@@ -12,11 +12,12 @@ use std::time::{Duration, Instant};
 use super::launch_file::LaunchFile;
 use super::launch_template::{Values, written};
 use crate::device::sim::Simulator;
-use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options, beyond_its_end};
+use crate::device::sim::functional::{BufferMemory, CompiledKernel, Groups, Options};
 use crate::device::{Description, Device};
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::{Id, Kernel, OpKind, Type};
+use crate::violation::{Element, Violation};
 
 /// Most bytes of a buffer.
 const MOST_BYTES: u64 = 1 << 28;
@@ -111,7 +112,7 @@ pub fn fitted_launch_template(
         ),
         (None, Some(error)) => {
             let text = written(kernel, shared_bytes, &usual);
-            let why = error.what().lines().next().unwrap_or_default().to_owned();
+            let why = error.what();
             format!(
                 "# Its numbers are made up, and do not suit the kernel: on the simulator\n# {why}\n{text}"
             )
@@ -221,17 +222,20 @@ fn choices(kernel: &Kernel, usual: &Values) -> Vec<Values> {
 
 /// Gives a buffer the length that an access asks for. Says whether that is all that there is to do.
 fn mend(kernel: &Kernel, values: &mut Values, error: &Error) -> bool {
-    let Some((name, element)) = beyond_its_end(error) else {
+    let Some(Violation::OutOfBounds { element, .. }) = error.cause() else {
         return false;
     };
-    let param = kernel.params.iter().find(|param| param.name == name);
+    let (Element::Index(name, element) | Element::Byte(name, element)) = element else {
+        return false;
+    };
+    let param = kernel.params.iter().find(|param| param.name == *name);
     let Some(facts) = param.and_then(|param| param.facts) else {
         return false;
     };
     let is_told = facts
         .length
         .is_some_and(|length| kernel.as_constant(length).is_some());
-    let Some(length) = u64::try_from(element)
+    let Some(length) = u64::try_from(*element)
         .ok()
         .and_then(|element| (element + 1).checked_next_power_of_two())
     else {

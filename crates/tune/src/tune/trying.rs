@@ -21,7 +21,7 @@ use super::workload::{Bound, Workload};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
-use crate::report::{Checked, Outcome, Outputs, Trial};
+use crate::report::{Checked, Outcome, Outputs, Trial, Violation};
 
 /// How many plans are timed in turns with the plain kernel where all are measured: enough that its launches cost little, few
 /// enough that something is told soon.
@@ -593,7 +593,7 @@ impl<'a> Memory<'a> {
 /// A kernel that passed its checks and computes something else at full size is a bug of ours.
 fn wrong_output(error: Error) -> Error {
     match error.fault() {
-        Fault::Input => Error::bug(error.to_string()),
+        Fault::Input => Error::bug(error.unblamed()).caused_by(&error),
         _ => error,
     }
 }
@@ -630,9 +630,48 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
 /// The outcome of a failed trial.
 pub fn went_wrong(error: &Error) -> Outcome {
     // The status says whose fault it is.
-    let reason = error.to_string().replacen("a bug in Headstart: ", "", 1);
+    let reason = error.unblamed();
     match error.fault() {
         Fault::Usage | Fault::Device => Outcome::Rejected { reason },
-        Fault::Input | Fault::Bug => Outcome::Failed { reason },
+        Fault::Input | Fault::Bug => Outcome::Failed {
+            reason,
+            violation: error.cause().map(Violation::from),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::violation::{Element, WorkItem};
+
+    #[test]
+    fn a_trial_that_breaks_a_rule_says_which_as_data() {
+        let who = WorkItem {
+            group: [0; 3],
+            local: [3, 0, 0],
+            global: [3, 0, 0],
+            is_in_line: true,
+        };
+        let broken = crate::violation::Violation::NeverWritten {
+            who,
+            does: "reads",
+            element: Element::Index("values".to_owned(), 7),
+        };
+        // On its way to the report the error becomes a bug of ours.
+        let error = wrong_output(Error::violation(broken).at("k.rs:3:5"));
+        let trial = Trial {
+            plan: Plan::none(),
+            outcome: went_wrong(&error),
+        };
+        let json = serde_json::to_value(&trial).expect("plain data");
+        let who = "work-item 3 of work-group 0 (global 3)";
+        let expected = serde_json::json!({
+            "plan": "none",
+            "status": "failed",
+            "reason": format!("k.rs:3:5: {who} reads `values[7]`, which was never written"),
+            "violation": { "kind": "never-written", "memory": "values", "index": 7 },
+        });
+        assert_eq!(json, expected);
     }
 }

@@ -19,6 +19,7 @@ use super::lanes::{Registers, Slot};
 use super::work_group::{Runners, WorkGroup};
 use crate::error::Result;
 use crate::ir::{Space, Type};
+use crate::violation::Violation;
 use fragment::{FRAGMENT_LANES, Fragment};
 use number::Kinds;
 pub(super) use number::half_of_e4m3;
@@ -55,7 +56,11 @@ impl WorkGroup<'_> {
                 let what = format!(
                     "the sub-group of {who} has {lanes} work-items, and a {name} takes {FRAGMENT_LANES}"
                 );
-                return Err(fault::error(self.state.kernel, run.by.place, what));
+                return Err(fault::error(
+                    self.state.kernel,
+                    run.by.place,
+                    Violation::Misused(what),
+                ));
             }
         }
         match *what {

@@ -13,6 +13,7 @@ use crate::functional::order::Strong;
 use crate::functional::shadow::Strength;
 use crate::functional::work_group::WorkGroup;
 use crate::ir::{MemoryOrder, MemoryScope, Space};
+use crate::violation::Violation;
 
 /// A bulk copy in flight.
 #[derive(Clone, Debug)]
@@ -45,7 +46,11 @@ impl WorkGroup<'_> {
                 "{} starts a bulk copy of {bytes} bytes: it goes to shared memory, and its addresses and its size are multiples of {PIECE}",
                 self.describe(runs.item)
             );
-            return Err(fault::error(self.state.kernel, runs.place, what));
+            return Err(fault::error(
+                self.state.kernel,
+                runs.place,
+                Violation::Misused(what),
+            ));
         }
         let barrier = self
             .state
@@ -132,6 +137,10 @@ impl WorkGroup<'_> {
             self.describe(copy.item),
             region.element(offset)
         );
-        Err(fault::error(self.state.kernel, piece.place, what))
+        Err(fault::error(
+            self.state.kernel,
+            piece.place,
+            Violation::InFlight(what),
+        ))
     }
 }

@@ -12,6 +12,7 @@ use crate::functional::prefetch::CutOff;
 use crate::functional::shadow::did;
 use crate::functional::written::SameBits;
 use crate::ir::{Array, Races, Space};
+use crate::violation::{Element, Racing, Violation};
 use crate::{Error, Result};
 
 impl LaunchState<'_> {
@@ -92,8 +93,8 @@ impl LaunchState<'_> {
         notes
     }
 
-    /// An element of global or shared memory, as in `values[3]`.
-    fn element_of(&self, space: Space, address: u64) -> String {
+    /// An element of global or shared memory.
+    fn element_of(&self, space: Space, address: u64) -> Element {
         if space != Space::Shared {
             return self.element_at(address, self.locate_named(address));
         }
@@ -103,7 +104,7 @@ impl LaunchState<'_> {
             .map(Array::from_u32);
         let array = array.and_then(|array| self.kernel.arrays.get(array));
         array.map_or_else(
-            || format!("address {address:#x}"),
+            || Element::Address(address),
             |array| {
                 let region = Region {
                     name: array.name.clone(),
@@ -137,13 +138,15 @@ impl LaunchState<'_> {
                 (false, true) => "writes",
                 _ => "reads",
             };
-            let what = format!(
-                "{} writes {element}, which {} {verb} at {} in the same launch: nothing orders work-groups",
-                who(writer.item),
-                who(other.item),
-                self.kernel.describe_place(other.place),
-            );
-            let error = fault::error(self.kernel, writer.place, what);
+            let race = Violation::Race {
+                who: who(writer.item),
+                does: "writes",
+                element,
+                with: Racing::AtEnd(who(other.item)),
+                did: verb,
+                there: self.kernel.describe_place(other.place),
+            };
+            let error = fault::error(self.kernel, writer.place, race);
             let (buffer, _) = address::split(Space::Global, number << self.cells.global);
             let name = buffer.and_then(|buffer| self.buffers.get(buffer));
             let name = name.map_or("", |bound| &bound.region.name);

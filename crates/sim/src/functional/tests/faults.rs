@@ -2,6 +2,7 @@
 
 use super::Case;
 use crate::functional::Options;
+use crate::violation::{Element, Violation};
 
 /// A kernel of one parameter `%out`, with `%i` the work-item's number in its group, as an `i64`.
 pub(super) fn kernel(header: &str, body: &str) -> String {
@@ -90,7 +91,13 @@ fn a_store_is_out_of_bounds() {
         .output::<i32>(3)
         .run()
         .expect_err("too short");
-    assert_eq!(crate::functional::beyond_its_end(&error), Some(("out", 3)));
+    let left = |error: &crate::Error| match error.cause() {
+        Some(Violation::OutOfBounds {
+            element, length: 3, ..
+        }) => Some(element.clone()),
+        _ => None,
+    };
+    assert_eq!(left(&error), Some(Element::Index("out".to_owned(), 3)));
     let text = kernel(
         "",
         "%p = address %out + %i * 4 + 2\n%q = truncate %i32 to i8\nstore %p, %q #1:3:5",
@@ -99,7 +106,7 @@ fn a_store_is_out_of_bounds() {
         .output::<i32>(3)
         .run()
         .expect_err("too short");
-    assert_eq!(crate::functional::beyond_its_end(&error), Some(("out", 14)));
+    assert_eq!(left(&error), Some(Element::Byte("out".to_owned(), 14)));
     let text = kernel("", "%p = bits 4096:i64 to ptr.global\nstore %p, %i32 #1:3:5");
     assert_eq!(
         Case::new(&text, 1, 1).output::<i32>(3).error(),

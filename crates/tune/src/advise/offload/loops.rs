@@ -48,8 +48,7 @@ const EXPECTED: &str = "a CSV with the columns `loop` and `seconds`, and of a ca
 /// # Errors
 /// It is no such table, or a number in it is none.
 pub fn loops_of(text: &str) -> Result<Vec<HostLoop>> {
-    let table =
-        Table::find(text, "loop", &["loop", "seconds"], "").map_err(|error| error.or_accepted(EXPECTED))?;
+    let table = Table::find(text, "loop", &["loop", "seconds"], "", EXPECTED)?;
     let names: Vec<String> = table
         .header
         .iter()

@@ -20,14 +20,21 @@ impl Table {
     /// `last`, if there is one of that name.
     ///
     /// # Errors
-    /// There is no such line, or a row has another number of cells.
-    pub(in crate::advise) fn find(text: &str, first: &str, names: &[&str], last: &str) -> Result<Table> {
+    /// There is no such line (`expected` says in which file there is one), or a row has another number of cells.
+    pub(in crate::advise) fn find(
+        text: &str,
+        first: &str,
+        names: &[&str],
+        last: &str,
+        expected: &str,
+    ) -> Result<Table> {
         let (start, separator) = header(text, first, names).ok_or_else(|| {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             Error::input(format!(
                 "no line of the profile has the columns {}",
                 names.join(", ")
             ))
+            .accepted(expected)
         })?;
         let line = 1 + text[..start].matches('\n').count();
         let mut reader = csv::ReaderBuilder::new()

@@ -22,10 +22,7 @@ const TASK: &str = "Computing Task";
 pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     let expected = "a report that `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma` \
                     writes of a `gpu-hotspots` collection";
-    let table = Table::find(text, TASK, &[TASK], "").map_err(|error| match error.what() {
-        what if what.starts_with("no line") => error.accepted(expected),
-        _ => error,
-    })?;
+    let table = Table::find(text, TASK, &[TASK], "", expected)?;
     let columns = Columns::of(&table);
     let time = columns
         .time

@@ -91,15 +91,10 @@ fn same(
             let length = size.min(memory.bytes() - start) as usize;
             memory.copy_out(start, &mut bytes[..length])?;
         }
+        let [right, found] = both.each_ref().map(|bytes| &bytes[..size as usize]);
         return compare
-            .check(element, &both[0][..size as usize], &both[1][..size as usize])
-            .map(|_| ())
-            .map_err(|error| {
-                let what = error
-                    .what()
-                    .replacen("element 0", &format!("element {}", start / size), 1);
-                Error::input(what)
-            });
+            .check_from(element, start / size, 0.0, right, found)
+            .map(|_| ());
     }
     // Bytes that neither wrote are the same: common ones are compared whole.
     let length = right.bytes().min(found.bytes()) as usize;

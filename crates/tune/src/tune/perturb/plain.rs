@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use super::launch::{Contents, Part, Promise, Role, Variant, roles};
 use crate::device::Description;
-use crate::device::sim::functional::{BufferMemory, CompiledKernel, Covered, Groups, Options, Sites};
+use crate::device::sim::functional::{
+    BufferMemory, CompiledKernel, Covered, Groups, Options, Sites, has_not_ended,
+};
 use crate::ir::Kernel;
 use crate::prefetch::PlanTarget;
+use crate::violation::Violation;
 
 /// Steps of a sub-group, more or fewer as there are fewer or more sub-groups.
 const MOST_STEPS: u64 = 1 << 13;
@@ -135,15 +138,15 @@ impl Engine {
                 return (Ok(Kept::new(variant, covered, &roles, memories)), cost);
             };
             let reason = match () {
-                () if error.what().ends_with("operations and has not ended") => Dropped::Steps,
+                () if has_not_ended(&error) => Dropped::Steps,
                 () if reaches_out(&variant, &covered) => match lengthened(&mut variant, &covered, &roles) {
                     true => continue,
                     false => Dropped::Bounds,
                 },
-                () if error.what().contains("out of bounds") || error.what().contains("never written") => {
-                    Dropped::Bounds
-                }
-                () => Dropped::Rules,
+                () => match error.cause() {
+                    Some(Violation::OutOfBounds { .. } | Violation::NeverWritten { .. }) => Dropped::Bounds,
+                    _ => Dropped::Rules,
+                },
             };
             return (Err(reason), cost);
         }

@@ -82,6 +82,7 @@ impl Difference<'_> {
             "{launch} (seed {}, number {}): {}; {kept}",
             self.seed, self.number, self.error
         ))
+        .caused_by(self.error)
     }
 
     fn about(&self) -> About {

@@ -21,6 +21,7 @@ use super::{Run, gather, ones, scatter};
 use crate::Error;
 use crate::error::Result;
 use crate::ir::Space;
+use crate::violation::Violation;
 use descriptor::{Descriptor, Order, PIECE};
 use instruction::{Adds, Factor, Source};
 
@@ -80,7 +81,11 @@ impl WorkGroup<'_> {
             "the sub-group of {} is in no warp group: one has {SUB_GROUPS} sub-groups of {FRAGMENT_LANES} work-items, and the work-group has {items} work-items",
             self.describe(run.by.sub_group.work_item(0))
         );
-        Err(fault::error(self.state.kernel, run.by.place, what))
+        Err(fault::error(
+            self.state.kernel,
+            run.by.place,
+            Violation::Misused(what),
+        ))
     }
 
     fn product(&mut self, product: &Product, run: &Run<'_>, registers: &mut Registers) -> Result<()> {
@@ -122,7 +127,11 @@ impl WorkGroup<'_> {
                     run.by.sub_group.work_item(other),
                     product.name
                 );
-                Err(fault::error(self.state.kernel, run.by.place, what))
+                Err(fault::error(
+                    self.state.kernel,
+                    run.by.place,
+                    Violation::Misused(what),
+                ))
             }
             _ => Ok(lanes[first]),
         }

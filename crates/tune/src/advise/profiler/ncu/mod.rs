@@ -22,16 +22,11 @@ use crate::report::number::duration;
 
 /// On the details page a metric's row ends here; only a rule's has the columns behind.
 const LAST: &str = "Rule Name";
+const EXPECTED: &str = "the output of `ncu --csv --page raw --set full PROGRAM`, or the details page";
 
 /// Reads the text of a file.
 pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
-    let table =
-        Table::find(text, "ID", &["ID", "Kernel Name"], LAST).map_err(|error| match error.what() {
-            what if what.starts_with("no line") => {
-                error.accepted("the output of `ncu --csv --page raw --set full PROGRAM`, or the details page")
-            }
-            _ => error,
-        })?;
+    let table = Table::find(text, "ID", &["ID", "Kernel Name"], LAST, EXPECTED)?;
     let launches = launches(&table)?;
     let (launch, notes) = choose(&launches, wanted)?;
     let time_ns = launch

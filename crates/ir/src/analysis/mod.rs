@@ -28,3 +28,5 @@ mod steps;
 mod trailing;
 #[doc(hidden)]
 pub mod uniform;
+#[doc(hidden)]
+pub mod waits;

@@ -37,6 +37,7 @@ mod home;
 pub(crate) mod memory;
 mod queue;
 mod simulator;
+mod stop;
 mod timeline;
 pub mod timer;
 
@@ -50,3 +51,4 @@ pub use clock::{Clock, Timing};
 #[doc(hidden)]
 pub use copies::on_copies;
 pub use simulator::Simulator;
+pub use stop::Stop;

@@ -1,5 +1,6 @@
 //! How a kernel is run: which checks, which limits, and what a device allows.
 
+use crate::Stop;
 use crate::model::{DeviceModel, Vendor};
 
 /// The engine's checks.
@@ -38,6 +39,8 @@ pub struct Options {
     /// Whether a barrier does not wait for work-items that have ended. So it is on NVIDIA's GPUs since Volta. In OpenCL a
     /// barrier that not all work-items of a work-group reach is undefined.
     pub ended_may_miss_barriers: bool,
+    /// What ends a run early.
+    pub stop: Option<&'static Stop>,
 }
 
 impl Options {
@@ -49,6 +52,7 @@ impl Options {
         group_memory_limit: 1 << 30,
         resident_groups: u64::MAX,
         ended_may_miss_barriers: true,
+        stop: None,
     };
 
     /// Checks for errors on an OpenCL device of any vendor.

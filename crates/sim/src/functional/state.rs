@@ -29,6 +29,7 @@ use super::written::SameBits;
 use crate::device::Launch;
 use crate::ir::{Kernel, Races, Space};
 use crate::violation::Element;
+use crate::{Result, Stop};
 
 /// A launch, ready to be run work-group by work-group.
 #[derive(Debug)]
@@ -214,10 +215,21 @@ impl LaunchState<'_> {
     }
 
     /// Operations of one sub-group before it counts as an endless loop.
-    pub(super) fn operation_limit(&self) -> u64 {
+    pub(crate) fn operation_limit(&self) -> u64 {
         self.launch
             .operation_limit
             .unwrap_or(self.options.operation_limit)
+    }
+
+    /// Whether a work-item may wait in a loop for others.
+    pub(crate) fn may_spin(&self) -> bool {
+        self.may_spin
+    }
+
+    /// # Errors
+    /// The run is to end.
+    pub(crate) fn check_stop(&self) -> Result<()> {
+        Stop::check(self.options.stop)
     }
 
     pub(super) fn is_checking(&self) -> bool {

@@ -344,6 +344,7 @@ impl Runner {
                     };
                 }
                 TapeStep::EndLoop { body, outside, place } => {
+                    group.state.check_stop()?;
                     if self.steps > limit {
                         let inside = tape.place(*body);
                         // A body without operations of its own is told by the loop around it.

@@ -265,6 +265,11 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
+    /// How many of its writes changed memory, if somebody may wait for one.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// A strong read found these bits.
     #[inline]
     pub(super) fn polled(&mut self, address: u64, bits: u64) {

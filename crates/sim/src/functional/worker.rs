@@ -118,6 +118,7 @@ impl<'l> Worker<'l> {
     /// Runs every runnable sub-group, repeatedly, until all have ended or wait. If `asks`, it says whether the waiting ones are
     /// in the same state as the last time.
     pub fn advance(&mut self, observer: &mut impl Observer, asks: bool) -> Result<Progress> {
+        self.state.check_stop()?;
         if !self.tape.has_barriers && !self.state.may_spin {
             return self.run_one_by_one(observer);
         }

@@ -20,6 +20,7 @@ use super::code::Code;
 use super::cost::Pipe;
 use super::fetch::Fetch;
 use super::stalls::{InstructionProfile, Issue, StallReason, Watch};
+use super::standstill::Noted;
 use super::sub_group::Resident;
 use crate::Result;
 use crate::functional::{LaunchState, WorkGroup};
@@ -61,8 +62,8 @@ pub(super) struct Core<'l> {
     number: usize,
     code: &'l Code,
     state: &'l LaunchState<'l>,
-    groups: Vec<ResidentGroup<'l>>,
-    sub_groups: Vec<Resident>,
+    pub(super) groups: Vec<ResidentGroup<'l>>,
+    pub(super) sub_groups: Vec<Resident>,
     /// Each one's requirement for its next issue.
     ready: Vec<Ready>,
     per_group: usize,
@@ -94,19 +95,23 @@ pub(super) struct Core<'l> {
     watch: Option<Watch>,
     /// The issues of the watched sub-groups, by their place.
     pub watched: Vec<Vec<Issue>>,
-    /// A core that issues more instructions than this counts as running an endless loop.
+    /// A sub-group that issues more instructions than this counts as running an endless loop.
     limit: u64,
+    /// Barriers that work-groups have passed.
+    pub(super) passed: u64,
+    /// Positions of sub-groups, while it is asked whether any of them gets on.
+    pub(super) noted: Vec<Option<Noted>>,
 }
 
-struct ResidentGroup<'l> {
-    work_group: WorkGroup<'l>,
+pub(super) struct ResidentGroup<'l> {
+    pub(super) work_group: WorkGroup<'l>,
     started: u64,
     /// The number of instructions that it issued.
     issued: u64,
     /// The stack that it belongs to.
     stack: u64,
     /// Sub-groups that have not ended.
-    alive: u32,
+    pub(super) alive: u32,
     at_barrier: u32,
 }
 
@@ -196,6 +201,8 @@ impl<'l> Core<'l> {
             watch: None,
             watched: Vec::new(),
             limit,
+            passed: 0,
+            noted: Vec::new(),
         };
         for _ in 0..places {
             let Some(group) = shared.groups.next(number) else {

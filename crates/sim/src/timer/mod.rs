@@ -26,6 +26,7 @@ mod report;
 mod run;
 mod slowest;
 mod stalls;
+mod standstill;
 mod sub_group;
 mod survey;
 
@@ -47,10 +48,11 @@ pub use survey::Survey;
 
 use crate::back::machine::{Rules, Target, lower_for_any_launch, lower_for_groups};
 use crate::device::{CacheState, Launch};
+use crate::functional::Options;
 use crate::ir::Kernel;
 use crate::model::hint::HintReached;
 use crate::model::{CopyDirection, DeviceModel};
-use crate::{Clock, Timing};
+use crate::{Clock, Stop, Timing};
 use crate::{Error, Result};
 
 /// How many of the cores that a launch keeps busy are simulated.
@@ -91,6 +93,9 @@ pub struct Timer {
     watch: Option<Watch>,
     /// A compiler's habits that are not the vendor's.
     rules: Option<Rules>,
+    /// Operations of a sub-group after which a kernel counts as endless, unless the launch has a limit.
+    operation_limit: u64,
+    stop: Option<&'static Stop>,
 }
 
 impl Timer {
@@ -108,7 +113,16 @@ impl Timer {
             serves_any_launch: false,
             watch: None,
             rules: None,
+            operation_limit: Options::CHECKING.operation_limit,
+            stop: None,
         }
+    }
+
+    /// The same with the limits of an engine: how many operations of a sub-group count as endless, and what may end a run.
+    #[must_use]
+    pub fn with_limits(mut self, options: &Options) -> Timer {
+        (self.operation_limit, self.stop) = (options.operation_limit, options.stop);
+        self
     }
 
     /// The same, but it computes everything, and the simulated work-groups write their results.

@@ -8,8 +8,10 @@ use super::pace::{Behind, Course, FEW, Follower, Pace};
 use super::report::{self, Sample};
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
+use super::standstill::Standstill;
 use super::survey::{Chosen, Survey};
 use super::{Cores, Raced, Timer};
+use crate::analysis::waits::waits;
 use crate::device::{CacheState, Launch};
 use crate::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
 use crate::home::Home;
@@ -71,8 +73,9 @@ const ROUNDS: u64 = 6;
 /// Groups of lines of a buffer that are looked at to find out how it can be compressed.
 const LOOKED_AT: u64 = 256;
 
-/// Instructions that a core issues at most.
-const INSTRUCTION_LIMIT: u64 = 1 << 36;
+/// Machine instructions that an operation of the engine may take: a sub-group that ends within the engine's limit on operations
+/// ends within this many times as many instructions.
+const PER_OPERATION: u64 = 8;
 
 /// The results of the simulated cores.
 pub(super) struct Simulated {
@@ -136,6 +139,8 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
     // The functional engine has looked out for prefetches out of bounds, where they matter.
     let options = Options {
         prefetch_bounds: PrefetchBounds::Free,
+        operation_limit: timer.operation_limit,
+        stop: timer.stop,
         ..Options::FAST
     };
     let state = LaunchState::new(kernel, launch, code.sub_group_size(), options)?;
@@ -151,7 +156,10 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             .clamp(LEAST_CORES, busy.max(LEAST_CORES))
             .min(busy)
     };
+    // A work-group that is left out would be waited for.
+    let waits = !waits(kernel).is_empty();
     let first = match cores {
+        _ if waits => busy,
         // Who adds to a word waits for the others that do.
         Cores::Sampled if meets_others(kernel) => busy,
         Cores::All => busy,
@@ -175,7 +183,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         }
         CacheState::Kept => Contents::Buffers,
     };
-    let differing = survey.filter(|survey| survey.spread() > SAME_WORK || meets_others(kernel));
+    let differing = survey.filter(|survey| !waits && (survey.spread() > SAME_WORK || meets_others(kernel)));
     let job = Job {
         model,
         code,
@@ -368,6 +376,9 @@ impl Groups for Queue {
 impl Job<'_> {
     /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the
     /// representative work-groups.
+    ///
+    /// # Errors
+    /// The kernel faults, or its resident work-groups wait for what none of them does.
     fn simulate(
         &self,
         simulated: u32,
@@ -394,6 +405,7 @@ impl Job<'_> {
         }
         let mut follower = Follower::new(self.code.program(), simulated, self.model.nanoseconds(1.0), pace);
         let mut end = 0;
+        let mut standstill = Standstill::new(self.state.may_spin());
         // Kept here, so that a core that does nothing in a turn is not looked at.
         let mut next: Vec<Option<u64>> = cores.iter().map(Core::next).collect();
         while let Some(first) = next.iter().flatten().min() {
@@ -407,11 +419,42 @@ impl Job<'_> {
             if let Some(behind) = follower.look(end, |at| shared.profile[at].lanes) {
                 return Ok(Err(behind));
             }
+            self.state.check_stop()?;
+            if standstill.is_reached(end, &mut cores) {
+                return Err(self.waits_for_ever(&cores, &shared.groups));
+            }
         }
         let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
         let course = follower.end(end, groups, |at| shared.profile[at].lanes);
         let result = summary(&cores, shared, self.places);
         Ok(Ok((result, course)))
+    }
+
+    /// The error of a launch whose resident work-groups wait for what none of them does.
+    #[cold]
+    fn waits_for_ever(&self, cores: &[Core<'_>], queue: &Queue) -> Error {
+        let program = self.code.program();
+        let kernel = &program.kernel;
+        let resident: usize = cores.iter().map(Core::resident).sum();
+        let ended: usize = cores.iter().map(|core| core.ended.len()).sum();
+        let to_come = queue.count.saturating_sub((resident + ended) as u64);
+        let waits = "wait in loops for ever: the values that they read there do not change";
+        let error = match to_come {
+            0 => Error::input(format!(
+                "the {resident} work-groups of `{}` that have not ended {waits}",
+                kernel.shown()
+            )),
+            _ => Error::input(format!(
+                "all work-groups of `{}` that are resident {waits}; the device has {resident} of this launch resident at once, and \
+                 {to_come} have not begun",
+                kernel.shown()
+            ))
+            .accepted("work-groups that wait for each other must be resident together: launch fewer"),
+        };
+        match cores.iter().find_map(Core::waiting_at) {
+            Some(at) => error.at(kernel.describe_place(program.instructions[at].place)),
+            None => error,
+        }
     }
 
     /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
@@ -539,9 +582,10 @@ impl Job<'_> {
     /// Cores with their first work-groups.
     fn cores(&self, shared: &mut Shared<Queue>) -> Result<Vec<Core<'_>>> {
         let (state, model, code) = (self.state, self.model, self.code);
+        let limit = state.operation_limit().saturating_mul(PER_OPERATION);
         (0..shared.groups.next.len())
             .map(|number| {
-                let core = Core::new(number, code, state, model, self.places, INSTRUCTION_LIMIT, shared)?;
+                let core = Core::new(number, code, state, model, self.places, limit, shared)?;
                 Ok(core.watched(self.watch.filter(|_| number == 0)))
             })
             .collect()

@@ -98,7 +98,41 @@ impl InFlight {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+/// All that a sub-group's further way depends on, but memory.
+#[derive(Debug)]
+pub(super) struct Position {
+    at: usize,
+    active: Mask,
+    scopes: Vec<DivergentScope>,
+    values: Registers,
+}
+
+impl Position {
+    /// Where a sub-group is.
+    pub(super) fn of(resident: &Resident) -> Position {
+        Position {
+            at: resident.at,
+            active: resident.active,
+            scopes: resident.scopes.clone(),
+            values: resident.values.clone(),
+        }
+    }
+
+    /// Whether this is its next instruction.
+    pub(super) fn is_at(&self, instruction: usize) -> bool {
+        self.at == instruction
+    }
+
+    /// Whether a sub-group is there, in everything.
+    pub(super) fn is_of(&self, resident: &Resident) -> bool {
+        self.at == resident.at
+            && self.active == resident.active
+            && self.scopes == resident.scopes
+            && self.values == resident.values
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct DivergentScope {
     /// Lanes for the second region, and where that is, until it starts.
     otherwise: Option<(Mask, u32)>,

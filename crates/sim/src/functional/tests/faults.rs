@@ -563,6 +563,26 @@ fn endless_loops_end() {
 }
 
 #[test]
+fn a_request_to_stop_ends_a_loop() {
+    static STOP: crate::Stop = crate::Stop::new();
+    let text = kernel("", "loop { %x = add %i, 1:i64 #1:3:5 continue }");
+    let mut case = Case::new(&text, 1, 4).output::<i32>(1);
+    case.options.stop = Some(&STOP);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            STOP.set(true);
+        });
+        let error = case.run().expect_err("stopped");
+        assert_eq!(error.to_string(), "the run was stopped before its end");
+    });
+    // Nothing is begun either.
+    let mut short = Case::new(&kernel("", ""), 1, 4).output::<i32>(1);
+    short.options.stop = Some(&STOP);
+    short.run().expect_err("stopped");
+}
+
+#[test]
 fn memory_of_a_group_is_limited() {
     let text = kernel("private @big: i32[100000] align 16", "");
     let mut case = Case::new(&text, 1, 1024).output::<i32>(1);

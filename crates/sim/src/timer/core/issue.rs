@@ -3,6 +3,7 @@
 //! The scheduler has chosen the sub-group. Accesses reserve resources of the memory in the order of issue.
 
 use super::{Core, Groups, Ready, Shared};
+use crate::back::machine::MachineProgram;
 use crate::functional::{LaneOp, LaneOpKind, Mask, Need, WorkGroup};
 use crate::memory::Access;
 use crate::timer::access::{Direction, Touched, access, largest, prefetch};
@@ -47,12 +48,8 @@ impl Core<'_> {
         profile[at].issued += 1;
         profile[at].lanes += u64::from(mask.count());
         self.issued += 1;
-        if self.issued > self.limit {
-            return Err(Error::input(format!(
-                "`{}` does not end: a core has issued {} instructions",
-                code.program.kernel.shown(),
-                self.limit
-            )));
+        if resident.issued >= self.limit {
+            return Err(endless(&code.program, at, self.limit));
         }
         let issuing = &mut self.schedulers[scheduler];
         issuing.read = issuing.read.max(now as f64) + instruction.reading(issuing.in_turn);
@@ -217,6 +214,9 @@ impl Core<'_> {
             }
             self.end(member, now, shared)?;
         }
+        if let Some(Some(noted)) = self.noted.get_mut(member) {
+            noted.look(&self.sub_groups[member]);
+        }
         Ok(())
     }
 
@@ -278,6 +278,19 @@ fn do_step(
         Need::Access => group.touch(op, &mut resident.values, &resident.sub_group, mask),
         Need::Nothing => Ok(()),
     }
+}
+
+/// A sub-group has issued as many instructions as it may.
+#[cold]
+fn endless(program: &MachineProgram, at: usize, limit: u64) -> Error {
+    let kernel = &program.kernel;
+    let error = Error::input(format!(
+        "`{}` does not end: a sub-group has issued {limit} instructions",
+        kernel.shown()
+    ));
+    error
+        .at(kernel.describe_place(program.instructions[at].place))
+        .accepted("if it does end, raise the limit: `--max-steps`, or `operation_limit` of a launch")
 }
 
 /// Counts why a sub-group did not issue earlier.

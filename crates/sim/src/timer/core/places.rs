@@ -65,6 +65,7 @@ impl Core<'_> {
         }
         group.at_barrier = 0;
         group.work_group.barrier();
+        self.passed += 1;
         for member in slot * self.per_group..(slot + 1) * self.per_group {
             if self.sub_groups[member].state == State::AtBarrier {
                 self.sub_groups[member].state = State::Ready;

@@ -10,6 +10,7 @@ mod products;
 mod races;
 mod reports;
 mod samples;
+mod standstill;
 mod work_groups;
 
 use std::sync::Arc;

@@ -9,6 +9,7 @@ use headstart::tune::kinds::{self, KnownDevice, Opening};
 use headstart::{Error, Result};
 
 use crate::output::explain;
+use crate::progress;
 use crate::terminal;
 
 /// Operations of one sub-group after which a kernel counts as endless on a simulated device, unless the command line says
@@ -63,6 +64,7 @@ fn opening(has_worker: bool, cache: CacheState) -> Result<Opening> {
     Ok(Opening {
         cache,
         max_steps: None,
+        stop: Some(&progress::STOP),
         worker: (program, vec!["worker".into()]),
     })
 }

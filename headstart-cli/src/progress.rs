@@ -1,10 +1,15 @@
 //! The immediate findings, progress (a bar on a terminal, occasional lines elsewhere), and the ways to stop a search: Ctrl-C
 //! and a budget.
+//!
+//! When a search is to stop, the plans that are being tried end at once. The plain kernel has more time, since without it there is
+//! nothing to report, and so has what follows on the plans; but not for ever.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use headstart::device::sim::Stop;
 use headstart::report::{Outcome, Trial, number};
 use headstart::tune::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,8 +20,20 @@ use crate::terminal;
 /// Whether Ctrl-C was pressed while a search ran.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
+/// Ends simulated runs of plans.
+pub static STOP: Stop = Stop::new();
+
+/// How often it is looked whether a search is to stop.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The time that a search has behind its budget for the plain kernel and for its report: as much again, and this at least.
+const GRACE: Duration = Duration::from_secs(60);
+
 /// As a shell tells it of a command that an interrupt (signal 2) ended.
 pub const INTERRUPTED_STATUS: u8 = 130;
+
+/// As of a command line that asks for what cannot be had: more than its budget allows.
+const LATE_STATUS: u8 = 2;
 
 /// Whether a search was stopped by Ctrl-C.
 pub fn was_interrupted() -> bool {
@@ -29,7 +46,7 @@ pub fn was_interrupted() -> bool {
 pub struct Bar {
     bar: ProgressBar,
     best: Mutex<f64>,
-    until: Option<Instant>,
+    limits: Arc<Limits>,
     /// Plans of the search, and those that are done.
     plans: AtomicUsize,
     done: AtomicUsize,
@@ -40,6 +57,55 @@ pub struct Bar {
     first: OnceLock<Instant>,
     /// The time of the last line, if there is no terminal.
     said: OnceLock<Mutex<Instant>>,
+}
+
+/// When a search is to stop.
+struct Limits {
+    budget: Option<Duration>,
+    until: Option<Instant>,
+    /// Whether plans are being tried.
+    is_trying: Mutex<bool>,
+}
+
+impl Limits {
+    fn is_stopped(&self) -> bool {
+        was_interrupted() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    fn trying(&self, is_trying: bool) {
+        let mut now = self.is_trying.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = is_trying;
+        STOP.set(is_trying && self.is_stopped());
+    }
+
+    /// Ends what is to end, for as long as the search lasts.
+    fn watch(search: &Weak<Limits>) {
+        while let Some(limits) = search.upgrade() {
+            {
+                let is_trying = limits.is_trying.lock().unwrap_or_else(PoisonError::into_inner);
+                STOP.set(*is_trying && limits.is_stopped());
+            }
+            if let (Some(budget), Some(until)) = (limits.budget, limits.until)
+                && until.elapsed() > budget.max(GRACE)
+            {
+                let seconds = budget.as_secs_f64();
+                eprintln!(
+                    "headstart: the plain kernel, or the report, is not done {} s after the `--budget` of {seconds} s; a larger \
+                     one, or a smaller launch",
+                    until.elapsed().as_secs()
+                );
+                std::process::exit(LATE_STATUS.into());
+            }
+            drop(limits);
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Limits {
+    fn drop(&mut self) {
+        STOP.set(false);
+    }
 }
 
 /// How often a line says how far the search has come where no bar can be drawn.
@@ -107,19 +173,27 @@ fn fate(trial: &Trial) -> String {
 }
 
 impl Bar {
-    /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan.
+    /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan, and ends
+    /// those that it has begun.
     pub fn new(budget: Option<Duration>) -> Bar {
         // A second bar of one command finds the handler in place, which is what it wants.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 std::process::exit(INTERRUPTED_STATUS.into());
             }
-            eprintln!("headstart: stopping after the current plans; Ctrl-C again stops at once");
+            eprintln!("headstart: stopping the current plans; Ctrl-C again ends the command");
         });
+        let limits = Arc::new(Limits {
+            budget,
+            until: budget.and_then(|budget| Instant::now().checked_add(budget)),
+            is_trying: Mutex::new(false),
+        });
+        let watched = Arc::downgrade(&limits);
+        thread::spawn(move || Limits::watch(&watched));
         Bar {
             bar: bar(),
             best: Mutex::new(0.0),
-            until: budget.and_then(|budget| Instant::now().checked_add(budget)),
+            limits,
             plans: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
             known: AtomicUsize::new(0),
@@ -206,11 +280,15 @@ impl Progress for Bar {
     }
 
     fn is_stopped(&self) -> bool {
-        was_interrupted() || self.until.is_some_and(|until| Instant::now() >= until)
+        self.limits.is_stopped()
+    }
+
+    fn trying(&self, is_trying: bool) {
+        self.limits.trying(is_trying);
     }
 
     fn spent(&self) -> f64 {
-        self.until.map_or(0.0, |until| {
+        self.limits.until.map_or(0.0, |until| {
             let whole = until.saturating_duration_since(self.begun).as_secs_f64();
             (self.begun.elapsed().as_secs_f64() / whole.max(1e-9)).min(1.0)
         })

@@ -43,6 +43,10 @@ pub trait Progress: Sync {
     fn is_stopped(&self) -> bool {
         false
     }
+    /// Whether plans are being tried from here on: what runs may then be ended, and counts as not tried.
+    fn trying(&self, is_trying: bool) {
+        let _ = is_trying;
+    }
     /// The share of the search's time that is over, from 0 to 1; 0 where it may take as long as it takes.
     fn spent(&self) -> f64 {
         0.0

@@ -193,6 +193,8 @@ impl Trying<'_> {
                     let tried = self.told((trial, None));
                     return Some((index, tried.0, tried.1, None));
                 }
+                // It was ended, whatever it says.
+                Err(_) if self.progress.is_stopped() => return None,
                 Err(error) => (Err(error), None),
             };
             let (trial, timed) = self.done(pair, baseline.time_ns, result);
@@ -218,7 +220,9 @@ impl Trying<'_> {
             )
         };
         let baseline_ns = baseline.time_ns;
+        self.progress.trying(true);
         let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
+        self.progress.trying(false);
         for (index, trial, timed, _) in ended.into_iter().flatten() {
             tried[index] = Some((trial, timed));
         }
@@ -389,11 +393,14 @@ impl Trying<'_> {
             .copied()
             .filter(|&index| !self.memory.has(pairs[index].1))
             .collect();
+        self.progress.trying(true);
         let checked = threads::map(&new, |&index| {
-            shielded(|| check(checks, self.perturbed, pairs[index].1))
+            let checked = shielded(|| check(checks, self.perturbed, pairs[index].1));
+            // What was ended was not tried.
+            (checked.is_ok() || !self.progress.is_stopped()).then_some((index, checked))
         });
-        let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> =
-            new.iter().copied().zip(checked).collect();
+        self.progress.trying(false);
+        let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> = checked.into_iter().flatten().collect();
         // What is kept is kept as it is made.
         let at_a_time = match self.memory.is_kept() {
             true => self.bench.kept_at_a_time().max(1),

@@ -28,6 +28,7 @@ use crate::back::{ptx, spirv};
 use crate::device::cuda::gpu::GpuFacts;
 #[cfg(feature = "opencl")]
 use crate::device::opencl::platform::OpenClFacts;
+use crate::device::sim::Stop;
 use crate::device::{CacheState, Description, Device};
 use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
@@ -72,6 +73,8 @@ pub struct Opening {
     pub cache: CacheState,
     /// Operations of one sub-group after which a kernel counts as endless, where they are counted.
     pub max_steps: Option<u64>,
+    /// What ends simulated runs early.
+    pub stop: Option<&'static Stop>,
     /// The program that serves a worker's requests, and its arguments.
     pub worker: (PathBuf, Vec<OsString>),
 }
@@ -82,6 +85,7 @@ impl Default for Opening {
         Opening {
             cache: CacheState::default(),
             max_steps: None,
+            stop: None,
             worker: ("headstart".into(), vec!["worker".into()]),
         }
     }

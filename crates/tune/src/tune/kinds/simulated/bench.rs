@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::back::ptx;
-use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, LaunchTime, Pace, StallReason, Survey, Timer};
+use crate::device::sim::{Simulator, Stop};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
@@ -26,6 +26,7 @@ pub struct SimulatedBench {
     timer: Timer,
     cache: CacheState,
     operation_limit: u64,
+    stop: Option<&'static Stop>,
     has_large_registers: bool,
     /// The work of the work-groups of a kernel's launch: that of the current search, and the same work elsewhere.
     survey: Last<Option<Arc<Survey>>, Geometry>,
@@ -43,6 +44,7 @@ impl SimulatedBench {
             timer: Timer::new(Arc::clone(&model)),
             cache: CacheState::default(),
             operation_limit: options.operation_limit,
+            stop: None,
             has_large_registers: false,
             survey: Last::default(),
             elsewhere: Last::default(),
@@ -62,7 +64,20 @@ impl SimulatedBench {
     #[must_use]
     pub fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
         self.operation_limit = limit;
-        self.device = Simulator::custom(self.model.description(), self.engine_options(), None);
+        self.limited()
+    }
+
+    /// The same, where `stop` ends checks and timed runs early.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Option<&'static Stop>) -> SimulatedBench {
+        self.stop = stop;
+        self.limited()
+    }
+
+    fn limited(mut self) -> SimulatedBench {
+        let options = self.engine_options();
+        self.device = Simulator::custom(self.model.description(), options, None);
+        self.timer = self.timer.with_limits(&options);
         self
     }
 
@@ -182,6 +197,7 @@ impl Bench for SimulatedBench {
     fn engine_options(&self) -> Options {
         Options {
             operation_limit: self.operation_limit,
+            stop: self.stop,
             ..Options::checking(&self.model)
         }
     }
@@ -232,7 +248,8 @@ impl Bench for SimulatedBench {
             Registers::Fixed(registers) if registers.has_large_mode => {
                 let mut large = SimulatedBench::new((*self.model).clone())
                     .with_cache(self.cache)
-                    .with_operation_limit(self.operation_limit);
+                    .with_operation_limit(self.operation_limit)
+                    .with_stop(self.stop);
                 large.timer = large.timer.with_large_registers();
                 large.has_large_registers = true;
                 Ok(Box::new(large))

@@ -71,7 +71,9 @@ impl KnownDevice for DeviceModel {
     }
 
     fn bench(&self, opening: &Opening) -> Result<Box<dyn Bench>> {
-        let bench = SimulatedBench::new(self.clone()).with_cache(opening.cache);
+        let bench = SimulatedBench::new(self.clone())
+            .with_cache(opening.cache)
+            .with_stop(opening.stop);
         Ok(Box::new(match opening.max_steps {
             Some(limit) => bench.with_operation_limit(limit),
             None => bench,

@@ -20,8 +20,15 @@ use crate::suggest::quoted;
 /// Most choices that a message lists.
 const MOST_LISTED: usize = 8;
 
+/// How mangled symbols begin: in the Itanium C++ ABI, which Rust's older scheme follows, and in Rust's present one.
+const MANGLED: [&str; 2] = ["_Z", "_R"];
+
 /// The name behind a symbol, with template arguments and without the parameters' types; nothing if it is no mangled one.
 pub fn demangled(symbol: &str) -> Option<String> {
+    // The demanglers also read what follows the prefix: an `extern "C"` kernel `g` would be the type `__float128`.
+    if !MANGLED.iter().any(|prefix| symbol.starts_with(prefix)) {
+        return None;
+    }
     if let Ok(name) = rustc_demangle::try_demangle(symbol) {
         return Some(format!("{name:#}"));
     }
@@ -118,6 +125,14 @@ mod tests {
         assert_eq!(shown("_RNvCs1234_7mycrate6gather"), "mycrate::gather");
         assert_eq!(demangled("gather"), None);
         assert_eq!(demangled("_Z"), None);
+    }
+
+    #[test]
+    fn names_that_are_not_mangled_are_shown_as_they_are() {
+        // Each is a type, a name or an encoding behind a mangled symbol's prefix.
+        for name in ["g", "f", "i", "d", "Pf", "St4pair", "ZN1a1bE", "RNvC1a1b", "1a"] {
+            assert_eq!(shown(name), name);
+        }
     }
 
     #[test]

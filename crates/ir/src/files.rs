@@ -46,8 +46,23 @@ impl FileError {
 /// # Errors
 /// It cannot be read, is no regular file, or is longer.
 pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    open(path, most)?
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(FileError::TooLong { limit: most });
+    }
+    Ok(bytes)
+}
+
+/// A regular file of at most `most` bytes, opened.
+///
+/// # Errors
+/// It cannot be opened, is no regular file, or is longer.
+pub fn open(path: &Path, most: u64) -> Result<File, FileError> {
     let metadata = std::fs::metadata(path)?;
-    let too_long = FileError::TooLong { limit: most };
     if metadata.is_dir() {
         return Err(FileError::Folder);
     }
@@ -55,17 +70,9 @@ pub fn bytes(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
         return Err(FileError::NotRegular);
     }
     if metadata.len() > most {
-        return Err(too_long);
+        return Err(FileError::TooLong { limit: most });
     }
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    File::open(path)?
-        .take(most.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most {
-        return Err(too_long);
-    }
-    Ok(bytes)
+    Ok(File::open(path)?)
 }
 
 /// The same, as text.

@@ -140,7 +140,18 @@ fn what_is_no_regular_file_is_not_read() {
     std::os::unix::fs::symlink("/dev/zero", &zero).expect("linked");
     let zero = zero.to_string_lossy().into_owned();
     let kernel = write(folder.path(), "k.hsir", "hsir 1\nkernel @k() {\n  return\n}\n");
-    let all: [&[&str]; 9] = [
+    // A launch file may name a file with a buffer's contents.
+    let contents = |name: &str, file: &str| {
+        let text = format!("groups = 1\n[parameters.data]\nfile = {file:?}\nlength = 4\n");
+        write(folder.path(), name, &text)
+    };
+    let scan = write(folder.path(), "scan.hsir", PREFIX_SUM);
+    let (of_zeros, of_pipe) = (contents("zeros.toml", "/dev/zero"), contents("pipes.toml", &pipe));
+    let of_npy = contents("npy.toml", &named("pipe.npy"));
+    let all: [&[&str]; 12] = [
+        &["run", &scan, "--launch", &of_zeros],
+        &["run", &scan, "--launch", &of_pipe],
+        &["run", &scan, "--launch", &of_npy],
         &["run", &hsir],
         &["run", &ptx],
         &["run", &zero],

@@ -1,17 +1,20 @@
 //! Files as contents of a launch file's buffers: NumPy's formats, and raw bytes.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::device::Fill;
 use crate::error::{Error, Result};
+use crate::files::{self, FileError};
 use crate::ir::Type;
 use crate::suggest::{accepted, quoted};
 
 /// The longest file that a buffer is filled from, in bytes.
 const MOST_FILE_BYTES: u64 = 1 << 30;
+
+/// Bytes of a `.npy` file that have its header.
+const HEADER_BYTES: u64 = 4096;
 
 /// How many elements a file in NumPy's formats has, of an archive the named array; nothing for other files.
 pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<u64>> {
@@ -24,19 +27,10 @@ pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<u64>>
     if !is_npy(path) {
         return Ok(None);
     }
-    let mut head = vec![0; 4096];
-    let mut file = open(path)?;
-    let mut read = 0;
-    while read < head.len() {
-        match file
-            .read(&mut head[read..])
-            .map_err(|error| unreadable(path, &error))?
-        {
-            0 => break,
-            more => read += more,
-        }
-    }
-    head.truncate(read);
+    let mut head = Vec::new();
+    files::open(path, MOST_FILE_BYTES)
+        .and_then(|file| Ok(file.take(HEADER_BYTES).read_to_end(&mut head)?))
+        .map_err(|error| unreadable(path, &error))?;
     Ok(Some(
         Header::of(&head).map_err(|error| within(path, error))?.length,
     ))
@@ -78,11 +72,7 @@ pub(super) fn from_file(path: &Path, array: Option<&str>, element: Type, length:
 }
 
 fn whole(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?
-        .read_to_end(&mut bytes)
-        .map_err(|error| unreadable(path, &error))?;
-    Ok(bytes)
+    files::bytes(path, MOST_FILE_BYTES).map_err(|error| unreadable(path, &error))
 }
 
 fn is_npz(path: &Path) -> bool {
@@ -93,18 +83,14 @@ fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 
-fn open(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| unreadable(path, &error))?;
-    let length = file.metadata().map_err(|error| unreadable(path, &error))?.len();
-    if length > MOST_FILE_BYTES {
-        return Err(within(path, Error::usage("the file is too large"))
-            .accepted(format!("at most {} MiB", MOST_FILE_BYTES >> 20)));
-    }
-    Ok(file)
-}
-
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    within(path, Error::usage(format!("cannot be read: {error}")))
+fn unreadable(path: &Path, error: &FileError) -> Error {
+    let error = match error {
+        FileError::TooLong { limit } => {
+            Error::usage("the file is too large").accepted(format!("at most {} MiB", limit >> 20))
+        }
+        _ => Error::usage(format!("cannot be read: {error}")),
+    };
+    within(path, error)
 }
 
 fn within(path: &Path, error: Error) -> Error {

@@ -13,7 +13,7 @@ use crate::ir::limits;
 use crate::suggest::quoted;
 
 /// Most registers that `%r<N>` may declare at once, and most that a function may use.
-const MOST_REGISTERS: usize = 1 << 20;
+pub(super) const MOST_REGISTERS: usize = 1 << 20;
 /// Most operands inside each other: `[{a, b}]`.
 const MOST_NESTED_OPERANDS: u32 = 4;
 /// Most blocks inside each other.
@@ -42,9 +42,15 @@ struct NameScope<'t> {
     registers: HashMap<&'t str, Register>,
     /// `%r<36>`: by prefix, how many, and their type.
     ranges: HashMap<&'t str, (u64, &'t str)>,
-    labels: HashMap<&'t str, u32>,
-    /// Labels of this scope that were only referred to so far.
-    pending: Vec<&'t str>,
+    labels: HashMap<&'t str, ScopedLabel>,
+}
+
+/// A label as a scope has it.
+#[derive(Clone, Copy)]
+struct ScopedLabel {
+    number: u32,
+    /// Whether it stands in this scope; else it is mentioned there, so far.
+    is_defined: bool,
 }
 
 struct Reader<'t> {
@@ -227,46 +233,35 @@ impl<'t> Reader<'t> {
 
     // Labels.
 
-    /// The number of a label that is mentioned.
+    /// The number of a label that is mentioned: the scope's own, which may still come, and hides one of the scopes around.
     fn label(&mut self, name: &'t str) -> u32 {
-        for scope in self.scopes.iter().rev() {
-            if let Some(&label) = scope.labels.get(name) {
-                return label;
-            }
+        match self.scope().labels.get(name) {
+            Some(known) => known.number,
+            None => self.new_label(name, false),
         }
-        let label = self.new_label(name);
-        let scope = self.scope();
-        scope.labels.insert(name, label);
-        scope.pending.push(name);
-        label
     }
 
-    fn new_label(&mut self, name: &'t str) -> u32 {
+    fn new_label(&mut self, name: &'t str, is_defined: bool) -> u32 {
         self.body.labels.push(name);
-        let label = self.label_of.len() as u32;
-        self.label_of.push(label);
-        label
+        let number = self.label_of.len() as u32;
+        self.label_of.push(number);
+        let label = ScopedLabel { number, is_defined };
+        self.scope().labels.insert(name, label);
+        number
     }
 
     fn define_label(&mut self, name: &'t str) -> Result<()> {
-        let scope = self.scope();
-        let known = scope.labels.get(name).copied();
-        let label = match known {
-            Some(label) => {
-                let before = scope.pending.len();
-                scope.pending.retain(|&pending| pending != name);
-                if scope.pending.len() == before {
-                    return Err(Error::input(format!("label {} is defined twice", quoted(name))));
-                }
-                label
+        let number = match self.scope().labels.get_mut(name) {
+            Some(known) if known.is_defined => {
+                return Err(Error::input(format!("label {} is defined twice", quoted(name))));
             }
-            None => {
-                let label = self.new_label(name);
-                self.scope().labels.insert(name, label);
-                label
+            Some(known) => {
+                known.is_defined = true;
+                known.number
             }
+            None => self.new_label(name, true),
         };
-        self.body.statements.push(Statement::Label(label));
+        self.body.statements.push(Statement::Label(number));
         Ok(())
     }
 
@@ -275,16 +270,18 @@ impl<'t> Reader<'t> {
         let Some(scope) = self.scopes.pop() else {
             return Ok(());
         };
-        for name in scope.pending {
-            let label = scope.labels[name];
-            let Some(outer) = self.scopes.last_mut() else {
-                return Err(Error::input(format!("there is no label {}", quoted(name))));
-            };
-            match outer.labels.get(name) {
-                Some(&known) => self.label_of[label as usize] = known,
-                None => {
-                    outer.labels.insert(name, label);
-                    outer.pending.push(name);
+        let mentioned = scope.labels.into_iter().filter(|(_, label)| !label.is_defined);
+        match self.scopes.last_mut() {
+            Some(outer) => {
+                for (name, label) in mentioned {
+                    let outer = outer.labels.entry(name).or_insert(label);
+                    self.label_of[label.number as usize] = outer.number;
+                }
+            }
+            None => {
+                // The first one in the text, so that the message is the same each time.
+                if let Some((name, _)) = mentioned.min_by_key(|(_, label)| label.number) {
+                    return Err(Error::input(format!("there is no label {}", quoted(name))));
                 }
             }
         }
@@ -501,4 +498,77 @@ impl<'t> Reader<'t> {
 
 fn unknown_register(name: &str) -> Error {
     Error::input(format!("there is no register {}", quoted(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::ptx::parse;
+    use crate::ptx::tree::{Operand, Statement};
+
+    /// For each jump of a body, the number of the statement that it leads to.
+    fn jumps(body: &str) -> Result<Vec<usize>, String> {
+        let text =
+            format!(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n{body}\n}}\n");
+        let module = parse::module(&text).map_err(|error| error.to_string())?;
+        let body = super::body(&text, &module.functions[0]).map_err(|error| error.to_string())?;
+        let place = |wanted: u32| {
+            let mut statements = body.statements.iter();
+            statements.position(|own| matches!(own, Statement::Label(label) if *label == wanted))
+        };
+        let mut found = Vec::new();
+        for statement in &body.statements {
+            if let Statement::Instruction(instruction) = statement
+                && let [Operand::Label(label)] = instruction.operands[..]
+            {
+                found.push(place(label).ok_or("a jump leads nowhere")?);
+            }
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn a_label_of_a_block_hides_those_around() {
+        // For each jump, the number of the statement that it leads to.
+        for (body, expected) in [
+            // Two blocks have a label of one name.
+            ("{ bra L; L: } { bra L; L: }", &[1, 3][..]),
+            // The block's own, whether it comes before the jump or behind it.
+            ("L: { L: bra L; }", &[1]),
+            ("L: { bra L; L: }", &[2]),
+            // One that is mentioned before the block, and comes behind it.
+            ("bra L; { bra L; L: } L: bra L;", &[3, 2, 3]),
+            // A block without such a label has that around it, before or behind it, however far.
+            ("L: { { bra L; } } bra L;", &[0, 0]),
+            ("{ { bra L; } bra L; } L:", &[2, 2]),
+            ("L: { { bra L; } L: }", &[2]),
+            ("{ { bra L; } { L: bra L; } } L:", &[3, 1]),
+        ] {
+            assert_eq!(jumps(body).as_deref(), Ok(expected), "{body}");
+        }
+        for (body, expected) in [
+            ("{ L: } bra L;", "there is no label `L`"),
+            ("L: { } L:", "label `L` is defined twice"),
+            ("{ bra L; L: L: }", "label `L` is defined twice"),
+            ("bra M; bra L; { bra K; }", "there is no label `M`"),
+        ] {
+            let said = jumps(body).expect_err(body);
+            assert!(said.contains(expected), "{body}: {said}");
+        }
+    }
+
+    #[test]
+    fn many_labels_take_no_long_time() {
+        let count = 200_000;
+        let forward: Vec<String> = (0..count).map(|number| format!("bra L{number};\n")).collect();
+        let labels: Vec<String> = (0..count).map(|number| format!("L{number}:\n")).collect();
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k()\n{{\n{}{}}}\n",
+            forward.concat(),
+            labels.concat()
+        );
+        let module = parse::module(&text).expect("a module");
+        let begun = std::time::Instant::now();
+        super::body(&text, &module.functions[0]).expect("a body");
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
+    }
 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Parameters of calls become registers, structures one for each member that is written. A function that calls itself
-//! is refused; so is one that the module only declares.
+//! is refused. What the calls become is counted before anything is written out: thirty functions that each call the next one
+//! twice are a billion calls.
 
 use std::collections::HashMap;
 
@@ -29,11 +30,7 @@ const DEEPEST_CALL: usize = 32;
 /// A call that cannot be written out: whose, and in which line.
 pub(super) fn expanded<'t>(text: &'t str, module: &Module<'t>, entry: &Function<'t>) -> Result<Body<'t>> {
     let own = body::body(text, entry)?;
-    let calls = own.statements.iter().any(|statement| match statement {
-        Statement::Instruction(instruction) => instruction.opcode == "call",
-        Statement::Label(_) | Statement::KeepLoop => false,
-    });
-    if !calls {
+    if own.statements.iter().all(|statement| call(statement).is_none()) {
         return Ok(own);
     }
     let mut expander = Expander {
@@ -42,8 +39,52 @@ pub(super) fn expanded<'t>(text: &'t str, module: &Module<'t>, entry: &Function<
         bodies: HashMap::new(),
         result: Body::default(),
     };
+    expander.count(&own, &mut HashMap::new(), 0)?.check()?;
     expander.append(entry, own, &mut Frame::default(), 0)?;
     Ok(expander.result)
+}
+
+/// What a function's body becomes once its calls are written out.
+#[derive(Clone, Copy, Default)]
+struct Expanded {
+    statements: u64,
+    registers: u64,
+    /// Calls inside each other.
+    depth: usize,
+}
+
+impl Expanded {
+    fn check(self) -> Result<()> {
+        let limits = [
+            (self.statements, limits::OPERATIONS, "instructions"),
+            (self.registers, body::MOST_REGISTERS, "registers"),
+        ];
+        for (count, most, what) in limits {
+            if count > most as u64 {
+                return Err(Error::input(format!(
+                    "with the functions that are called, the entry has too many {what}"
+                ))
+                .accepted(format!("at most {most}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The call that a statement is.
+fn call<'s, 't>(statement: &'s Statement<'t>) -> Option<&'s Instruction<'t>> {
+    match statement {
+        Statement::Instruction(instruction) if instruction.opcode == "call" => Some(instruction),
+        Statement::Instruction(_) | Statement::Label(_) | Statement::KeepLoop => None,
+    }
+}
+
+/// The function that is called, unless it is called through a pointer.
+fn callee<'t>(call: &Instruction<'t>) -> Option<&'t str> {
+    match &call.operands[..] {
+        [Operand::List(_), Operand::Symbol(callee), ..] | [Operand::Symbol(callee), ..] => Some(callee),
+        _ => None,
+    }
 }
 
 struct Expander<'m, 't> {
@@ -62,7 +103,63 @@ struct Frame<'t> {
     end: Option<u32>,
 }
 
-impl<'t> Expander<'_, 't> {
+impl<'m, 't> Expander<'m, 't> {
+    /// What a body becomes, each function counted once. At least: copies of parameters are not counted.
+    fn count(
+        &mut self,
+        own: &Body<'t>,
+        counted: &mut HashMap<&'t str, Expanded>,
+        depth: usize,
+    ) -> Result<Expanded> {
+        let mut all = Expanded {
+            statements: own.statements.len() as u64,
+            registers: own.registers.len() as u64,
+            depth: 0,
+        };
+        for call in own.statements.iter().filter_map(call) {
+            let Some(function) = callee(call).and_then(|callee| self.function(callee)) else {
+                continue;
+            };
+            let inner = match counted.get(function.name) {
+                Some(&known) => known,
+                None if depth >= DEEPEST_CALL => Expanded::default(),
+                None => {
+                    let body = self.body(function)?;
+                    let inner = self.count(&body, counted, depth + 1)?;
+                    counted.insert(function.name, inner);
+                    inner
+                }
+            };
+            if depth + inner.depth >= DEEPEST_CALL {
+                let error = Error::input(format!(
+                    "calls are nested too deeply, or {} calls itself",
+                    quoted(function.name)
+                ));
+                return Err(error.at(format!("line {}", call.line)));
+            }
+            all.statements = all.statements.saturating_add(inner.statements);
+            all.registers = all.registers.saturating_add(inner.registers);
+            all.depth = all.depth.max(inner.depth + 1);
+        }
+        Ok(all)
+    }
+
+    /// A function of the module that can be called and has a body.
+    fn function(&self, name: &str) -> Option<&'m Function<'t>> {
+        let mut functions = self.module.functions.iter();
+        functions.find(|function| function.name == name && !function.is_entry)
+    }
+
+    /// A function's body, as it is written.
+    fn body(&mut self, function: &Function<'t>) -> Result<Body<'t>> {
+        if let Some(own) = self.bodies.get(function.name) {
+            return Ok(own.clone());
+        }
+        let own = body::body(self.text, function)?;
+        self.bodies.insert(function.name, own.clone());
+        Ok(own)
+    }
+
     /// Appends a function's statements, with registers and labels of their own.
     fn append(
         &mut self,
@@ -245,27 +342,10 @@ impl<'t> Expander<'_, 't> {
         if call.guard.is_some() {
             return Err(Error::input("a predicated call is not supported"));
         }
-        let functions = &self.module.functions;
-        let Some(function) = functions
-            .iter()
-            .find(|function| function.name == callee && !function.is_entry)
-        else {
+        let Some(function) = self.function(callee) else {
             return self.outside(call, frame, (results, callee, arguments));
         };
-        if depth >= DEEPEST_CALL {
-            return Err(Error::input(format!(
-                "calls are nested too deeply, or {} calls itself",
-                quoted(callee)
-            )));
-        }
-        let own = match self.bodies.get(callee) {
-            Some(own) => own.clone(),
-            None => {
-                let own = body::body(self.text, function)?;
-                self.bodies.insert(function.name, own.clone());
-                own
-            }
-        };
+        let own = self.body(function)?;
         if function.params.len() != arguments.len() || function.results.len() != results.len() {
             return Err(Error::input(format!(
                 "{} is called with other parameters than it has",
@@ -457,5 +537,90 @@ fn shift(operand: &mut Operand<'_>, registers: Register, labels: u32) {
         | Operand::Single(_)
         | Operand::Double(_)
         | Operand::Sink => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::ptx::parse;
+
+    /// A module whose functions each contain `lines` and call the next one so many times; the last one calls `last`.
+    fn chain(functions: usize, times: usize, lines: &str, last: &str) -> String {
+        let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
+        for number in (0..functions).rev() {
+            let next = match number + 1 == functions {
+                true => last.to_owned(),
+                false => format!("call f{};\n", number + 1).repeat(times),
+            };
+            let _ = writeln!(text, ".func f{number}()\n{{\n{lines}{next}ret;\n}}");
+        }
+        text + ".visible .entry k()\n{\ncall f0;\nret;\n}\n"
+    }
+
+    fn statements(text: &str) -> std::result::Result<usize, String> {
+        let module = parse::module(text).map_err(|error| error.to_string())?;
+        let entry = module.functions.iter().find(|function| function.is_entry);
+        let body = expanded(text, &module, entry.expect("an entry"));
+        body.map(|body| body.statements.len())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn calls_are_counted_before_they_are_written_out() {
+        for (text, expected) in [
+            (chain(30, 2, "", ""), "too many instructions; at most 1048576"),
+            (chain(20, 2, "", ""), "too many instructions"),
+            (
+                chain(12, 2, ".reg .b32 %a<4>, x, y;\n".repeat(200).as_str(), ""),
+                "",
+            ),
+            (
+                chain(
+                    12,
+                    2,
+                    &(0..400)
+                        .map(|own| format!(".reg .b32 x{own};\n"))
+                        .collect::<String>(),
+                    "",
+                ),
+                "too many registers",
+            ),
+        ] {
+            let begun = Instant::now();
+            match (statements(&text), expected) {
+                (Ok(_), "") => {}
+                (found, expected) => {
+                    let said = found.expect_err(expected);
+                    assert!(said.contains(expected), "{said}");
+                }
+            }
+            assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        }
+    }
+
+    #[test]
+    fn calls_are_nested_so_deeply_at_most() {
+        statements(&chain(DEEPEST_CALL, 1, "", "")).expect("they are");
+        for text in [
+            chain(DEEPEST_CALL + 1, 1, "", ""),
+            chain(3, 2, "", "call f1;\n"),
+            chain(1, 1, "", "call f0;\n"),
+        ] {
+            let said = statements(&text).expect_err("too deep");
+            assert!(said.contains("calls are nested too deeply, or `f"), "{said}");
+            assert!(said.contains("line "), "{said}");
+        }
+        // A function that was counted where it is called from the entry is called at the bottom, too.
+        let deep = chain(DEEPEST_CALL, 1, "", "").replace("call f0;", "call f31;\ncall f0;");
+        statements(&deep).expect("as deep as it was");
+        let deeper = chain(DEEPEST_CALL, 1, "", "call g;\n")
+            .replace(".func f31()", ".func g()\n{\nret;\n}\n.func f31()")
+            .replace("call f0;", "call g;\ncall f0;");
+        let said = statements(&deeper).expect_err("too deep");
+        assert!(said.contains("or `g` calls itself"), "{said}");
     }
 }

@@ -46,6 +46,9 @@ pub(crate) struct Regions<'f, 't, I> {
     /// What to continue for the header of a loop.
     loop_of: Vec<Option<Label>>,
     depth: usize,
+    /// How many instructions stand before each block, jumps included, and before the end.
+    instructions_before: Vec<usize>,
+    dominated_up_to: Vec<BlockId>,
 }
 
 /// Blocks with labels, in reverse postorder.
@@ -83,7 +86,14 @@ pub(crate) fn write<I: Registers>(
             None => {}
         }
     }
+    let lengths = flow.blocks.iter().map(|block| block.instructions.len() + 1);
+    let sums = lengths.scan(0, |before, length| {
+        *before += length;
+        Some(*before)
+    });
     let mut regions = Regions {
+        instructions_before: std::iter::once(0).chain(sums).collect(),
+        dominated_up_to: flow.dominated_up_to(),
         parameters: parameters(flow, registers)?,
         followers,
         label_of: vec![None; flow.blocks.len()],
@@ -302,11 +312,7 @@ impl<I> Regions<'_, '_, I> {
 
     /// How many instructions a block and the next few that it dominates have.
     fn size(&self, block: BlockId) -> usize {
-        let flow = self.flow;
-        let dominated = (block..flow.blocks.len()).take_while(|&other| flow.dominates(block, other));
-        dominated
-            .map(|other| flow.blocks[other].instructions.len() + 1)
-            .sum()
+        self.instructions_before[self.dominated_up_to[block]] - self.instructions_before[block]
     }
 
     /// One side of a branch whose sides meet, as a region.

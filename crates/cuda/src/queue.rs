@@ -11,7 +11,7 @@ use super::launch::{Arguments, Lane};
 use super::memory;
 use crate::{Error, Result};
 use headstart_device::{
-    Argument, Buffer, Command, Description, HostSide, Outcome, Submitted, Times, check_copy,
+    Argument, Buffer, Command, Description, HostSide, Outcome, Submitted, Times, check_copy, host_bytes,
 };
 
 /// A GPU's memory behind a [`Buffer`].
@@ -92,7 +92,7 @@ impl Serving {
                 length,
             } => {
                 buffer.check_range(offset, length)?;
-                outcome.bytes = vec![0; length as usize];
+                outcome.bytes = host_bytes(length)?;
                 self.memory(&buffer)?
                     .0
                     .read_on(&self.lane, offset as usize, &mut outcome.bytes)?;

@@ -61,6 +61,8 @@ pub use image::{Image, Images};
 pub use launch::{Argument, ArgumentFacts, Launch, Piece};
 pub use library::{Cache, Library, Programs};
 pub use pattern::Pattern;
+#[doc(hidden)]
+pub use queue::host_bytes;
 pub use queue::{OutOfOrder, Submitted, Telling, WorkerQueue};
 pub use timing::{Paired, Timing};
 pub use typed::TypedBuffer;

@@ -8,6 +8,25 @@ use std::time::Instant;
 use super::{Command, Completion, Device, Event, Outcome, Queue};
 use crate::{Error, Result};
 
+/// Zeros in the host's memory for what is read back.
+///
+/// # Errors
+/// The host has no room for so many: a launch file may ask for any length.
+pub fn host_bytes(length: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length_here = usize::try_from(length).unwrap_or(usize::MAX);
+    match bytes.try_reserve_exact(length_here) {
+        Ok(()) => {
+            bytes.resize(length_here, 0);
+            Ok(bytes)
+        }
+        Err(_) => Err(Error::device(format!(
+            "the host has no memory for the {length} bytes that are read back"
+        ))
+        .accepted("a smaller buffer, or more memory for the process")),
+    }
+}
+
 /// Runs commands one after another on its own thread. Dropping it lets submitted commands finish.
 pub struct WorkerQueue(mpsc::Sender<(Submitted, Completion)>);
 
@@ -209,5 +228,22 @@ impl<Q: Queue> Queue for Telling<Q> {
 impl<Q: Queue + ?Sized> Queue for Box<Q> {
     fn submit(&self, command: Command, after: &[Event]) -> Event {
         (**self).submit(command, after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use headstart_ir::Fault;
+
+    #[test]
+    fn more_bytes_than_the_host_has_are_an_error() {
+        assert_eq!(host_bytes(3).expect("there is room"), [0; 3]);
+        let error = host_bytes(u64::MAX).expect_err("there is none");
+        assert_eq!(error.fault(), Fault::Device);
+        assert!(
+            error.to_string().contains("18446744073709551615 bytes"),
+            "{error}"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::{Allocation, Buffer, Command, Device, Event, Fill, Pattern, Queue};
+use super::{Allocation, Buffer, Command, Device, Event, Fill, Pattern, Queue, host_bytes};
 use crate::ir::Item;
 use crate::{Error, Result};
 
@@ -177,7 +177,7 @@ impl<T: Item> TypedBuffer<T> {
     /// # Errors
     /// The buffer lies in the device's memory; an element was never written.
     pub fn to_vec(&self) -> Result<Vec<T>> {
-        let mut bytes = vec![0; self.buffer.bytes() as usize];
+        let mut bytes = host_bytes(self.buffer.bytes())?;
         self.buffer.read_on_host(0, &mut bytes)?;
         Ok(bytes.chunks_exact(T::BYTES).map(T::read).collect())
     }

@@ -16,7 +16,7 @@ use crate::ir::{Kernel, Type};
 use crate::{Error, Result};
 use headstart_device::{
     Allocation, Argument, Buffer, Command, Description, Device, Fill, HostSide, Image, Images, Launch,
-    Outcome, Pattern, Program, Queue, Submitted, Times, WorkerQueue, check_copy,
+    Outcome, Pattern, Program, Queue, Submitted, Times, WorkerQueue, check_copy, host_bytes,
 };
 
 /// Bytes that the host computes at a time for a pattern.
@@ -403,7 +403,7 @@ impl Serving {
                 length,
             } => {
                 buffer.check_range(offset, length)?;
-                outcome.bytes = vec![0; length as usize];
+                outcome.bytes = host_bytes(length)?;
                 let memory = buffer.implementation::<Memory>()?;
                 memory
                     .memory

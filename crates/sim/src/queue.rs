@@ -8,7 +8,9 @@ use super::functional::BufferMemory;
 use super::simulator::Shared;
 use super::timeline::{Engine, Ticket};
 use crate::device::event::HostClock;
-use crate::device::{Allocation, Buffer, Command, Completion, Event, Outcome, Queue, Times, check_copy};
+use crate::device::{
+    Allocation, Buffer, Command, Completion, Event, Outcome, Queue, Times, check_copy, host_bytes,
+};
 use crate::model::CopyDirection;
 use crate::{Error, Result};
 
@@ -157,7 +159,7 @@ fn run(shared: &Shared, command: Command) -> Result<(Outcome, Engine, f64)> {
             length,
         } => {
             buffer.check_range(offset, length)?;
-            outcome.bytes = vec![0; length as usize];
+            outcome.bytes = host_bytes(length)?;
             memory(&buffer)?.copy_out(offset, &mut outcome.bytes)?;
             (direction(buffer.allocation(), Allocation::Host), length)
         }

@@ -1,9 +1,10 @@
 //! `headstart run`: one plan: its time, the device's counters, a checksum of each output.
 
-use headstart::Result;
+use headstart::device::{Fill, Pattern};
 use headstart::prefetch::Plan;
 use headstart::report::{Perturbed, number};
-use headstart::tune::{self, perturb::Engine};
+use headstart::tune::{self, ArgumentSpec, Workload, perturb::Engine};
+use headstart::{Error, Result};
 use headstart_gallery::micro;
 use serde_json::json;
 
@@ -14,6 +15,37 @@ use crate::device;
 use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Clock;
+
+/// Bytes of an output that are read back from a simulated device at most: a core needs seconds for so many. Zeros that nothing
+/// writes need next to no time, and are as many as one likes.
+const MOST_READ_BACK: u64 = 1 << 30;
+
+/// Refuses outputs whose checksum takes minutes.
+fn check_read_back(workload: &Workload) -> Result<()> {
+    for (given, param) in workload.given.iter().zip(&workload.kernel.params) {
+        let ArgumentSpec::Output {
+            element,
+            length,
+            fill,
+            ..
+        } = given
+        else {
+            continue;
+        };
+        let is_quick = matches!(fill, Fill::Uninitialized | Fill::Pattern(Pattern::Constant(0)));
+        let bytes = length.saturating_mul(u64::from(element.bytes()));
+        if bytes > MOST_READ_BACK && !is_quick {
+            return Err(Error::device(format!(
+                "the kernel may write parameter `{}`, whose {bytes} bytes are too many to read back",
+                param.name
+            ))
+            .accepted(format!(
+                "at most {MOST_READ_BACK} bytes, or more of them with `fill = \"zero\"`"
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// Runs the command.
 pub fn run(options: &Run) -> Result<()> {
@@ -35,6 +67,9 @@ pub fn run(options: &Run) -> Result<()> {
     let bench = bench.as_ref();
     clock.over("kernel read, device opened");
     let workload = subject.workload()?;
+    if bench.simulates().is_some() {
+        check_read_back(&workload)?;
+    }
     let plain = tune::plain(bench, &workload)?;
     let derived = tune::derive(bench, &workload, &plain, &plan)?;
     clock.over("data described, plan derived");
@@ -56,13 +91,18 @@ pub fn run(options: &Run) -> Result<()> {
     clock.over("checked on derived launches");
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
-    let (outcome, outputs) = bound.run(bench.device(), &derived.kernel)?;
+    let (outcome, outputs, queue) = bound.run_unread(bench.device(), &derived.kernel)?;
+    let checksums = outputs
+        .iter()
+        .map(|output| Ok((output.name.clone(), output.checksum(queue.as_ref())?)))
+        .collect::<Result<Vec<_>>>()?;
     clock.over("computed under checks");
     let prefetches = bench.prefetches(&derived.kernel);
     let timed = bench.time(&bound, &derived.kernel)?;
     clock.over("timed");
     if let Some(found) = &timed.outputs {
-        tune::check::compare(&workload, &outputs, found)?;
+        let read = outputs.iter().map(|output| output.read(queue.as_ref()));
+        tune::check::compare(&workload, &read.collect::<Result<Vec<_>>>()?, found)?;
     }
     // A microbenchmark's number: the launch is timed once more, without its steps.
     let number = match (micro::find(subject.name()), plan == Plan::none()) {
@@ -72,11 +112,6 @@ pub fn run(options: &Run) -> Result<()> {
         }
         _ => None,
     };
-    let checksums: Vec<(String, String)> = workload
-        .output_names()
-        .zip(&outputs)
-        .map(|(name, bytes)| (name, tune::checksum(bytes)))
-        .collect();
 
     if let Some(destination) = json {
         let counted: serde_json::Map<String, serde_json::Value> = timed

@@ -1,6 +1,6 @@
 //! The launch is wrong: its parameters, its trace, its launch file or its geometry.
 
-use crate::{PREFIX_SUM, folder, refused, write};
+use crate::{PREFIX_SUM, folder, limited, refused, write};
 
 #[test]
 fn an_unknown_parameter() {
@@ -91,6 +91,39 @@ fn a_launch_file_that_does_not_fit() {
         3,
         &["the buffers of the launch take", "sim:h200", "has 1.07 GB"],
     );
+}
+
+/// A launch file may name any length: no memory is taken for what nothing touches, and what is read back has a limit.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_buffer_larger_than_the_hosts_memory() {
+    let folder = folder();
+    // Its slice is as long as the launch file says, and one work-item writes it.
+    let text = PREFIX_SUM.replace("i32[%length]", "i32[]");
+    let text = text.replace("group 32,1,1", "group 1,1,1");
+    let kernel = write(folder.path(), "k.hsir", &text);
+    for (fill, expected) in [
+        ("sequence", Err("`data`, whose 8000000000 bytes are too many")),
+        ("zero", Ok("output    data ")),
+    ] {
+        let text = format!(
+            "groups = 1\n[parameters.data]\nlength = 2000000000\nfill = {fill:?}\n[parameters.length]\nvalue = 8\n"
+        );
+        let launch = write(folder.path(), "launch.toml", &text);
+        let output = limited(1 << 30, &["run", &kernel, "--launch", &launch]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        match expected {
+            Err(expected) => {
+                assert_eq!(output.status.code(), Some(3), "{said}");
+                assert!(said.contains(expected), "{said}");
+            }
+            Ok(expected) => {
+                assert_eq!(output.status.code(), Some(0), "{said}");
+                let found = String::from_utf8_lossy(&output.stdout);
+                assert!(found.contains(expected), "{found}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -32,6 +32,28 @@ fn headstart(arguments: &[&str]) -> Output {
     output
 }
 
+/// Runs a command that has no more than so many bytes of address space.
+#[cfg(target_os = "linux")]
+fn limited(bytes: u64, arguments: &[&str]) -> Output {
+    let started = Instant::now();
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -v \"$0\" && exec \"$@\"",
+            &(bytes >> 10).to_string(),
+        ])
+        .arg(env!("CARGO_BIN_EXE_headstart"))
+        .args(arguments)
+        .output()
+        .expect("the shell starts");
+    assert!(
+        started.elapsed() < LIMIT,
+        "{arguments:?} took {:?}",
+        started.elapsed()
+    );
+    output
+}
+
 /// Runs a command that must be refused with this status, in one line that holds all of `expected`. A search may print before
 /// that what it found in the kernel.
 fn refused(arguments: &[&str], status: i32, expected: &[&str]) {

@@ -4,6 +4,7 @@ mod checks;
 mod sent;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -185,7 +186,7 @@ impl Worker {
         };
         let write = |(index, bytes): (usize, &Vec<u8>)| {
             let path = self.folder.path().join(format!("expected-{index}"));
-            written(&path, bytes).map(|()| path)
+            written(&path, [bytes]).map(|()| path)
         };
         let files = outputs
             .iter()
@@ -631,13 +632,17 @@ fn mark() -> String {
     format!("\u{1}headstart worker {random:016x}: ")
 }
 
-fn written(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).map_err(|error| {
-        Failure::new(
-            FailureKind::Worker,
-            format!("{} cannot be written: {error}", path.display()),
-        )
-    })
+/// Writes a file of these parts.
+fn written(path: &Path, parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), Failure> {
+    let mut parts = parts.into_iter();
+    File::create(path)
+        .and_then(|mut file| parts.try_for_each(|part| file.write_all(part.as_ref())))
+        .map_err(|error| {
+            Failure::new(
+                FailureKind::Worker,
+                format!("{} cannot be written: {error}", path.display()),
+            )
+        })
 }
 
 fn unexpected(reply: &Reply) -> Failure {

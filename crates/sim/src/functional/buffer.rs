@@ -365,6 +365,24 @@ impl BufferMemory {
     /// # Errors
     /// Some of them were never written.
     pub fn copy_out(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
+        let mut rest = bytes;
+        let mut start = offset;
+        while !rest.is_empty() {
+            let in_page = (PAGE - start % PAGE).min(rest.len() as u64);
+            let (part, behind) = rest.split_at_mut(in_page as usize);
+            match (&self.fill, self.existing(start / PAGE)) {
+                // Most of a large buffer was never touched.
+                (Fill::Pattern(Pattern::Constant(0)), None) => part.fill(0),
+                (Fill::Bytes(bytes), None) => part.copy_from_slice(&bytes[start as usize..][..part.len()]),
+                _ => self.copy_pieces_out(start, part)?,
+            }
+            start += in_page;
+            rest = behind;
+        }
+        Ok(())
+    }
+
+    fn copy_pieces_out(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         for (start, size, part) in pieces(offset, bytes.len()) {
             if !self.is_written(start, size) {
                 let never = (start..start + u64::from(size)).find(|&byte| !self.is_written(byte, 1));

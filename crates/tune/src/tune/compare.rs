@@ -158,15 +158,42 @@ impl Compare {
 }
 
 /// Bytes that are compared at a time, where not all are.
-const PART: u64 = 16 << 20;
+pub(super) const PART: u64 = 16 << 20;
 
 /// A checksum of an output's bytes, to compare runs by eye: 64-bit FNV-1a
 /// (Fowler, Noll, Vo; RFC 9923), in hexadecimal digits.
 pub fn checksum(bytes: &[u8]) -> String {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", hashed(EMPTY, bytes))
+}
+
+/// The same of bytes that come in parts.
+///
+/// # Errors
+/// A part's.
+pub(super) fn checksum_in_parts(parts: impl IntoIterator<Item = Result<Vec<u8>>>) -> Result<String> {
+    let mut hash = EMPTY;
+    for part in parts {
+        hash = hashed(hash, &part?);
+    }
+    Ok(format!("{hash:016x}"))
+}
+
+/// The hash of no bytes.
+const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn hashed(hash: u64, bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    const ZEROS: [u8; 4096] = [0; 4096];
+    // Most of a large output may be zeros still: a product for all of a piece takes the place of one for each byte.
+    let of_zeros = PRIME.wrapping_pow(ZEROS.len() as u32);
+    bytes
+        .chunks(ZEROS.len())
+        .fold(hash, |hash, piece| match piece == ZEROS {
+            true => hash.wrapping_mul(of_zeros),
+            false => piece
+                .iter()
+                .fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)),
+        })
 }
 
 fn bits(bytes: &[u8], size: usize) -> Vec<u64> {
@@ -309,6 +336,15 @@ mod tests {
     fn the_checksum_is_the_published_one() {
         assert_eq!(checksum(b""), "cbf29ce484222325");
         assert_eq!(checksum(b"a"), "af63dc4c8601ec8c");
+        let parts = [&b"foo"[..], b"", b"bar"].map(|part| Ok(part.to_vec()));
+        assert_eq!(checksum_in_parts(parts).expect("parts"), checksum(b"foobar"));
+        assert_eq!(checksum(b"foobar"), "85944171f73967e8");
+        // Zeros, most of them at a time, and something behind them.
+        let one_by_one = |bytes: &[u8]| checksum_in_parts(bytes.iter().map(|&byte| Ok(vec![byte])));
+        let mut bytes = vec![0; 10_000];
+        assert_eq!(checksum(&bytes), one_by_one(&bytes).expect("parts"));
+        bytes[9_000] = 1;
+        assert_eq!(checksum(&bytes), one_by_one(&bytes).expect("parts"));
     }
 
     #[test]

@@ -104,7 +104,14 @@ impl Table {
     pub fn filled(&self, element: Type) -> Result<Fill> {
         self.check(element)?;
         let empty = self.empty as u64 & element.mask();
-        let mut slots = vec![empty; self.slots as usize];
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(self.slots as usize).map_err(|_| {
+            Error::device(format!(
+                "the host has no memory for a hash table of {} slots",
+                self.slots
+            ))
+        })?;
+        slots.resize(self.slots as usize, empty);
         let mut known = HashSet::new();
         let mut number = 0;
         while (known.len() as u64) < self.count() {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::compare::Compare;
+use super::compare::{Compare, PART, checksum_in_parts};
 use crate::back::machine::target::LEAST_PROMISED;
 use crate::back::machine::{self, MachineProgram};
 use crate::device::sim::Simulator;
@@ -441,18 +441,28 @@ impl Bound {
     /// # Errors
     /// The device's own: it cannot run the kernel, or running it went wrong.
     pub fn run(&self, device: &dyn Device, kernel: &Arc<Kernel>) -> Result<(Arc<Outcome>, Vec<Vec<u8>>)> {
+        let (outcome, outputs, queue) = self.run_unread(device, kernel)?;
+        let outputs = outputs.iter().map(|output| output.read(queue.as_ref()));
+        let outputs = outputs.collect::<Result<_>>()?;
+        Ok((outcome, outputs))
+    }
+
+    /// The same with the outputs where they are, and the queue that reads them.
+    ///
+    /// # Errors
+    /// As for [`Bound::run`].
+    pub fn run_unread(
+        &self,
+        device: &dyn Device,
+        kernel: &Arc<Kernel>,
+    ) -> Result<(Arc<Outcome>, Vec<Output>, Box<dyn Queue>)> {
         let program = device.compile(kernel)?;
         let queue = device.queue()?;
         let prepared = self.prepare(device)?;
         let outcome = queue
             .submit(Command::Launch(program, prepared.launch), &[])
             .wait()?;
-        let outputs = prepared
-            .outputs
-            .iter()
-            .map(|output| output.read(queue.as_ref()))
-            .collect::<Result<_>>()?;
-        Ok((outcome, outputs))
+        Ok((outcome, prepared.outputs, queue))
     }
 }
 
@@ -500,6 +510,17 @@ impl Output {
         };
         let outcome = queue.submit(read, &[]).wait();
         let outcome = outcome.map_err(|error| error.at(format!("output `{}`", self.name)))?;
-        Ok(outcome.bytes.clone())
+        // The event that had it, too, is gone.
+        Ok(Arc::try_unwrap(outcome).map_or_else(|outcome| outcome.bytes.clone(), |outcome| outcome.bytes))
+    }
+
+    /// The [`checksum`](super::checksum) of every byte, of which a part at a time is read.
+    ///
+    /// # Errors
+    /// As for [`Output::read`].
+    pub fn checksum(&self, queue: &dyn Queue) -> Result<String> {
+        let bytes = self.buffer.bytes();
+        let starts = (0..bytes.div_ceil(PART)).map(|part| part * PART);
+        checksum_in_parts(starts.map(|start| self.read_part(queue, start, PART.min(bytes - start))))
     }
 }

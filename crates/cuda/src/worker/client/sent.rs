@@ -10,6 +10,9 @@ use crate::failure::Failure;
 use crate::ir::Type;
 use headstart_device::Fill;
 
+/// Elements that are computed and written at a time.
+const PART: usize = 1 << 22;
+
 /// The files that exist.
 pub(super) struct Sent {
     folder: PathBuf,
@@ -52,9 +55,13 @@ impl Sent {
         let path = self.folder.join(format!("input-{}", self.count));
         self.count += 1;
         match fill {
-            Fill::Bytes(bytes) => written(&path, bytes)?,
-            Fill::Pattern(pattern) => written(&path, &pattern.bytes(element, 0, length))?,
-            Fill::Uninitialized => written(&path, &[])?,
+            Fill::Bytes(bytes) => written(&path, [bytes])?,
+            Fill::Pattern(pattern) => {
+                let firsts = (0..length).step_by(PART);
+                let part = |first| pattern.bytes(element, first, (length - first).min(PART as u64));
+                written(&path, firsts.map(part))?;
+            }
+            Fill::Uninitialized => written(&path, [[]; 0])?,
         }
         self.files.push(Contents {
             element,

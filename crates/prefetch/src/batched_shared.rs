@@ -111,7 +111,7 @@ impl Fetch for BatchedShared {
             return Err(error);
         }
         for ahead in 0..group {
-            let guard = early.guard(b, limits, &self.site, ahead)?;
+            let guard = early.guard(b, limits, &self.site, ahead, true)?;
             let slot = slots.slot(b, pointer, ahead, true);
             slots.read(b, early, guard, slot, ahead);
         }

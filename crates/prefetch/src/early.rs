@@ -343,13 +343,15 @@ impl<'s> Early<'s> {
         Ok(Some(test))
     }
 
-    /// Where the load of iteration `ahead` happens and is in bounds: a `Bool`, or nothing if it certainly is.
+    /// Where the load of iteration `ahead` happens and is in bounds: a `Bool`, or nothing if it certainly is. `is_read` says
+    /// that the memory is read there, and not only hinted at.
     pub(super) fn guard(
         &mut self,
         b: &mut Builder<'_>,
         limits: &mut Limits,
         site: &LoadSite,
         ahead: u32,
+        is_read: bool,
     ) -> Result<Option<Value>> {
         let counted = match (site.after_exit, ahead) {
             (true, _) => self.test(b, limits, ahead)?,
@@ -378,6 +380,10 @@ impl<'s> Early<'s> {
         let by_counting = self.summary.exit.is_ok() && self.summary.other_exits.is_empty() && repeated;
         if !by_counting {
             guards.push(self.within_length(b, limits, &bounds, ahead)?);
+            // A hint for an iteration that never executes is none that reads.
+            if is_read {
+                legality::may_read_for_nothing(b.kernel, self.definitions, site)?;
+            }
         }
         Ok(guards.into_iter().reduce(|all, guard| b.and(all, guard)))
     }
@@ -447,7 +453,7 @@ impl<'s> Early<'s> {
         legality::may_move(b.kernel, self.definitions, self.summary, site)?;
         let place = b.place();
         b.at(site.place);
-        let guard = self.guard(b, limits, site, ahead)?;
+        let guard = self.guard(b, limits, site, ahead, true)?;
         let pointer = self.value(b, limits, site.pointer, ahead)?;
         let values = load_under(b, guard, site, pointer);
         b.at(place);

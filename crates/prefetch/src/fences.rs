@@ -125,7 +125,7 @@ pub(super) fn reissue(kernel: &mut Kernel, label: Label, group: u32, hinted: &[H
                 for site in summary.loads.iter().filter(|site| site.id == hinted.id) {
                     let first = u32::from(done(site.id, site.pointer));
                     for ahead in first..=steps {
-                        let guard = early.guard(&mut b, &mut limits, site, ahead)?;
+                        let guard = early.guard(&mut b, &mut limits, site, ahead, true)?;
                         let pointer = early.value(&mut b, &mut limits, site.pointer, ahead)?;
                         let bytes = b.kernel.ty(site.results[0]).bytes() * site.results.len() as u32;
                         let (hint, id) = (hinted.hint, Some(site.id));

@@ -121,7 +121,7 @@ pub(super) fn target(
     ahead: u32,
     line: Option<u32>,
 ) -> Result<(Value, Option<Value>)> {
-    let guard = early.guard(b, limits, site, ahead)?;
+    let guard = early.guard(b, limits, site, ahead, false)?;
     let pointer = early.value(b, limits, site.pointer, ahead)?;
     let growth = early.pointer_growth(b.kernel, site.pointer);
     let enters = growth

@@ -11,8 +11,11 @@
 //!    No load may cross a wait for the previous launch, which may have written memory that this launch only reads.
 //! 5. An early access must be provably in bounds: by the counting test, if that is the only exit of the
 //!    loop and the conditions around the load can be repeated; otherwise by the known length of the memory.
+//! 6. An access that the length alone proves in bounds may belong to an iteration that never executes. Nothing in the kernel
+//!    may write its memory, or a work-item would read what another one writes in the same launch. The value would not be used;
+//!    but a read that the plain kernel has not is a race that the plain kernel has not.
 //!
-//! A cache hint changes no result, so rules 3 and 4 do not apply to it; all rules apply to the loads that its
+//! A cache hint changes no result, so rules 3, 4 and 6 do not apply to it; all rules apply to the loads that its
 //! address depends on.
 
 use crate::analysis::definitions::Definitions;
@@ -86,7 +89,7 @@ pub(super) fn may_move(
             ));
         }
     }
-    if kernel.loads[site.id].constant || from.facts(kernel).is_some_and(|facts| facts.read_only) {
+    if is_only_read(kernel, site, from) {
         return Ok(());
     }
     for effect in &summary.effects {
@@ -128,6 +131,39 @@ pub(super) fn may_move(
         }
     }
     Ok(())
+}
+
+/// Whether a load may be executed for an iteration that never executes: rule 6.
+pub(super) fn may_read_for_nothing(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    site: &LoadSite,
+) -> Result<()> {
+    let Some(from) = root(kernel, definitions, site.pointer) else {
+        return Ok(());
+    };
+    let writes = |effect: &Effect| match effect {
+        Effect::Write(pointer, place) => {
+            let to = root(kernel, definitions, *pointer);
+            to.is_none_or(|to| to.may_alias(from, kernel)).then_some(*place)
+        }
+        _ => None,
+    };
+    match definitions.effects().iter().find_map(writes) {
+        Some(place) if !is_only_read(kernel, site, from) => Err(Error::usage(format!(
+            "`{}` cannot be fetched early: its iteration may not execute, and another work-item may write that memory \
+             meanwhile, at {}",
+            kernel.loads[site.id].name,
+            kernel.describe_place(place)
+        ))
+        .at(kernel.describe_place(site.place))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the program states that a load's memory is only read.
+fn is_only_read(kernel: &Kernel, site: &LoadSite, from: Root) -> bool {
+    kernel.loads[site.id].constant || from.facts(kernel).is_some_and(|facts| facts.read_only)
 }
 
 /// Whether nothing in the kernel may write this memory, and nothing waits for others' writes: neither this launch nor another

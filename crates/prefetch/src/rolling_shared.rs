@@ -137,7 +137,7 @@ impl RollingShared {
         if self.asynchronous {
             super::legality::not_constant(b.kernel, early.definitions, &self.site)?;
         }
-        let guard = early.guard(b, limits, &self.site, ahead)?;
+        let guard = early.guard(b, limits, &self.site, ahead, true)?;
         let from = early.value(b, limits, self.site.pointer, ahead)?;
         if self.asynchronous {
             if let (Some(word), Some(slots)) = (&self.word, &self.slots) {
@@ -302,7 +302,7 @@ impl Fetch for RollingShared {
                 if early.known_load(&self.site, ahead).is_some() {
                     continue;
                 }
-                let guard = early.guard(b, limits, &self.site, ahead)?;
+                let guard = early.guard(b, limits, &self.site, ahead, true)?;
                 let slots = self.slots.as_ref().ok_or_else(|| Error::bug("no slots"))?;
                 let mut slot = slots.slot(b, pointer, ahead, ahead < group);
                 if let Some(word) = &self.word {

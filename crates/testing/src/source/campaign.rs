@@ -33,9 +33,6 @@ const FEWEST: usize = 3;
 /// Plans tried for each kernel.
 const PLANS: usize = 8;
 
-/// The checker's report of a race.
-const RACES: [&str; 2] = ["with no barrier between", "nothing orders the two"];
-
 /// How a program became IR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Route {
@@ -68,8 +65,6 @@ pub struct Counts {
     pub refused: u64,
     /// Runs of derived kernels: kernel × plan × launch.
     pub runs: u64,
-    /// Runs in which an early load reads what another work-item writes, with the right results.
-    pub races: u64,
     /// Runs and plans that were wrong.
     pub differences: u64,
     /// Kernels, accepted plans and differences by the way to IR.
@@ -91,7 +86,6 @@ impl Counts {
         self.accepted += other.accepted;
         self.refused += other.refused;
         self.runs += other.runs;
-        self.races += other.races;
         self.differences += other.differences;
         for (route, more) in &other.routes {
             let counts = self.routes.entry(*route).or_default();
@@ -111,7 +105,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} kernels ({} with too few launches, {} unread), {} launches ({} without meaning), {} plans accepted, {} \
-             refused, {} runs ({} with early reads that race), {} differences",
+             refused, {} runs, {} differences",
             self.kernels,
             self.weak,
             self.unread,
@@ -120,7 +114,6 @@ impl fmt::Display for Counts {
             self.accepted,
             self.refused,
             self.runs,
-            self.races,
             self.differences
         )
     }
@@ -173,8 +166,6 @@ pub(super) struct Subject {
 /// What came of running a kernel.
 enum Outcome {
     Same,
-    /// The same, but a read of a derived kernel is a race.
-    Races,
     Wrong(String),
 }
 
@@ -199,24 +190,6 @@ impl Subject {
             }
         }
         Outcome::Same
-    }
-
-    /// As [`outcome`](Self::outcome), for a derived kernel. An early load of an iteration that never happens may read an
-    /// element that another work-item is writing: the checker calls it a race. The value is unused, so the bits must be the
-    /// same.
-    fn outcome_of_derived(&self, compiled: &CompiledKernel, tried: &LaunchOutcome) -> Outcome {
-        match self.outcome(compiled, tried) {
-            Outcome::Wrong(why) if self.program.waits && RACES.iter().any(|race| why.contains(race)) => {
-                match self.outputs(compiled, tried, Options::FAST) {
-                    Err(error) => Outcome::Wrong(format!("it fails: {error}")),
-                    Ok(outputs) => match self.compared(&outputs, tried) {
-                        Outcome::Same => Outcome::Races,
-                        other => other,
-                    },
-                }
-            }
-            outcome => outcome,
-        }
     }
 
     /// The bytes of each array afterwards; none of what is not written.
@@ -328,8 +301,7 @@ impl Subject {
         let derived = CompiledKernel::new(Arc::new(applied.kernel));
         for tried in &self.tried {
             counts.runs += 1;
-            let outcome = self.outcome_of_derived(&derived, tried);
-            counts.races += u64::from(matches!(outcome, Outcome::Races));
+            let outcome = self.outcome(&derived, tried);
             if let Outcome::Wrong(why) = outcome {
                 counts.differences += 1;
                 let small = match shrinks {

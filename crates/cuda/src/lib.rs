@@ -25,7 +25,8 @@ mod fill;
 pub mod gpu;
 pub(crate) mod guarded;
 pub mod launch;
-pub(crate) mod memory;
+#[doc(hidden)]
+pub mod memory;
 pub mod module;
 pub(crate) mod placed;
 #[doc(hidden)]

@@ -38,17 +38,26 @@ pub struct Compiled {
 pub struct Function(Arc<Loaded>);
 
 struct Loaded {
-    gpu: Gpu,
-    module: sys::CUmodule,
+    module: Arc<Image>,
     function: sys::CUfunction,
     name: String,
     compiled: Compiled,
+}
+
+/// A module in the GPU.
+struct Image {
+    gpu: Gpu,
+    module: sys::CUmodule,
 }
 
 // SAFETY: handles of the driver, used only with the context current; see `gpu::Context`.
 unsafe impl Send for Loaded {}
 // SAFETY: as above.
 unsafe impl Sync for Loaded {}
+// SAFETY: as above.
+unsafe impl Send for Image {}
+// SAFETY: as above.
+unsafe impl Sync for Image {}
 
 impl Gpu {
     /// Compiles `ptx` and loads its entry `name`.
@@ -105,41 +114,42 @@ impl Gpu {
         entry: CString,
         start: Instant,
     ) -> Result<Function, Failure> {
-        let name = entry.to_string_lossy().into_owned();
-        // SAFETY: the module was loaded just now; on failure it is unloaded here, once.
-        let function = unsafe { result::module::get_function(module, entry) }.map_err(|error| {
-            let _ = unsafe { result::module::unload(module) };
-            Failure::of(error, &format!("looking for the entry `{name}`"))
-        })?;
-        let load_time = start.elapsed();
+        let gpu = self.clone();
+        let module = Arc::new(Image { gpu, module });
+        let mut loaded = Loaded::new(module, entry)?;
+        loaded.compiled.load_time = start.elapsed();
+        loaded.compiled.log = log;
+        Ok(Function(Arc::new(loaded)))
+    }
+}
 
+impl Loaded {
+    /// Takes an entry of a module. The context is current.
+    fn new(module: Arc<Image>, entry: CString) -> Result<Loaded, Failure> {
+        let name = entry.to_string_lossy().into_owned();
+        // SAFETY: the module is loaded as long as `module` lives.
+        let function = unsafe { result::module::get_function(module.module, entry) }
+            .map_err(|error| Failure::of(error, &format!("looking for the entry `{name}`")))?;
         let attribute = |which| {
             // SAFETY: the function belongs to the module, which is still loaded.
             let value = unsafe { result::function::get_function_attribute(function, which) };
-            value.map(|value| u32::try_from(value).unwrap_or(0))
+            let value = value.map_err(|error| Failure::of(error, "asking for a kernel's attributes"))?;
+            Ok(u32::try_from(value).unwrap_or(0))
         };
-        let compiled = (|| {
-            Ok(Compiled {
-                registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-                local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-                static_shared_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-                max_group: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-                load_time,
-                log,
-            })
-        })()
-        .map_err(|error| {
-            // SAFETY: nothing else holds the module yet.
-            let _ = unsafe { result::module::unload(module) };
-            Failure::of(error, "asking for a kernel's attributes")
-        })?;
-        Ok(Function(Arc::new(Loaded {
-            gpu: self.clone(),
+        let compiled = Compiled {
+            registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            static_shared_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            max_group: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            load_time: Duration::ZERO,
+            log: String::new(),
+        };
+        Ok(Loaded {
             module,
             function,
             name,
             compiled,
-        })))
+        })
     }
 }
 
@@ -243,7 +253,16 @@ impl Function {
 
     /// The GPU that it was loaded into.
     pub fn gpu(&self) -> &Gpu {
-        &self.0.gpu
+        &self.0.module.gpu
+    }
+
+    /// Another entry of the same module, which is loaded once. Its log and its time are empty.
+    pub fn beside(&self, name: &str) -> Result<Function, Failure> {
+        self.gpu().enter()?;
+        let entry = CString::new(name)
+            .map_err(|_| Failure::new(FailureKind::Request, "an entry's name holds a zero byte"))?;
+        let loaded = Loaded::new(Arc::clone(&self.0.module), entry)?;
+        Ok(Function(Arc::new(loaded)))
     }
 
     pub(super) fn handle(&self) -> sys::CUfunction {
@@ -252,10 +271,9 @@ impl Function {
 
     /// Allows launches with this much dynamic shared memory. Needed above 48 KiB.
     pub(crate) fn allow_shared_bytes(&self, bytes: u32) -> Result<(), Failure> {
-        self.0.gpu.enter()?;
+        self.gpu().enter()?;
         let most = self
-            .0
-            .gpu
+            .gpu()
             .facts()
             .shared_bytes_per_group
             .saturating_sub(self.compiled().static_shared_bytes);
@@ -264,7 +282,7 @@ impl Function {
                 FailureKind::Resources,
                 format!("`{}` needs {bytes} bytes of dynamic shared memory", self.name()),
             )
-            .accepted(format!("at most {most} bytes on {}", self.0.gpu.facts().name)));
+            .accepted(format!("at most {most} bytes on {}", self.gpu().facts().name)));
         }
         // SAFETY: the function is loaded; the value was checked against the device's limit.
         unsafe {
@@ -279,7 +297,7 @@ impl Function {
 
     /// How many work-groups of `group` work-items one core holds at a time, as the driver computes it.
     pub fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
-        self.0.gpu.enter()?;
+        self.gpu().enter()?;
         // SAFETY: the function is loaded.
         let groups = unsafe {
             result::occupancy::max_active_block_per_multiprocessor(
@@ -293,10 +311,10 @@ impl Function {
     }
 }
 
-impl Drop for Loaded {
+impl Drop for Image {
     fn drop(&mut self) {
         if self.gpu.enter().is_ok() {
-            // SAFETY: loaded once, unloaded once; launches hold the function until they are done.
+            // SAFETY: loaded once, unloaded once; functions hold the module, and launches hold the function until they are done.
             let _ = unsafe { result::module::unload(self.module) };
         }
     }

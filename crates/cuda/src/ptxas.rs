@@ -6,6 +6,7 @@
 //! instructions in one loop can keep either busy for minutes, and a search waits for the slowest of its kernels.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -44,7 +45,22 @@ pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Fai
         return Ok(None);
     };
     let options = env::var("HEADSTART_PTXAS_OPTIONS").unwrap_or_default();
-    let failed = |what: &str| Failure::new(FailureKind::Compilation, format!("HEADSTART_PTXAS: {what}"));
+    assembled_by(&program, &options, generation, limit(), ptx).map(Some)
+}
+
+/// The machine code that this program makes of a text within a time.
+///
+/// # Errors
+/// As for a GPU that is here.
+pub fn assembled_by(
+    program: &OsStr,
+    options: &str,
+    generation: &str,
+    limit: Duration,
+    ptx: &str,
+) -> Result<Vec<u8>, Failure> {
+    let failed =
+        |what: &str| Failure::new(FailureKind::Compilation, format!("{}: {what}", program.display()));
     let folder = tempfile::tempdir().map_err(|error| failed(&error.to_string()))?;
     let (text, code) = (
         folder.path().join("kernel.ptx"),
@@ -68,7 +84,6 @@ pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Fai
         .stderr(output)
         .spawn()
         .map_err(|error| failed(&format!("cannot be started: {error}")))?;
-    let limit = limit();
     let ended = wait(child, limit).map_err(|error| failed(&error.to_string()))?;
     let Some(status) = ended else {
         let seconds = limit.as_secs_f64();
@@ -79,8 +94,7 @@ pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Fai
         let said = std::fs::read_to_string(&said).unwrap_or_default();
         return Err(failed("it refuses the text").with_log(said.trim().to_owned()));
     }
-    let code = std::fs::read(&code).map_err(|error| failed(&error.to_string()))?;
-    Ok(Some(code))
+    std::fs::read(&code).map_err(|error| failed(&error.to_string()))
 }
 
 /// Waits for a process to end; stops it where that takes too long, and says nothing then.

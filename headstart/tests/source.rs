@@ -3,7 +3,7 @@
 //!
 //! `HEADSTART_SOURCES` sets how many kernels are tried, `HEADSTART_TOGETHER` how many with work-groups that wait for each other
 //! and how many with masks, `HEADSTART_COMPILED` how many through compilers (a hundred per file), `HEADSTART_SEED` the first of
-//! them. `examples/campaign.rs` does the same without a limit.
+//! them. `examples/campaign` does the same without a limit.
 
 use headstart_testing::source::campaign::{Counts, Difference, trial};
 use headstart_testing::source::compilers::{A_FILE, Checked, check_file, compilers};

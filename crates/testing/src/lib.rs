@@ -25,6 +25,7 @@ mod examples {
 
 mod case;
 mod gpu;
+pub mod hardware;
 mod loops;
 mod narrow;
 pub mod ocloc;
@@ -56,7 +57,7 @@ use crate::tune::Workload;
 
 pub use case::{Case, texts};
 pub use gpu::h200;
-pub use plans::random_plan;
+pub use plans::{random_plan, random_plan_of_any};
 pub use run::{bind, run};
 pub use shrink::shrink;
 pub use spilled::spilled;

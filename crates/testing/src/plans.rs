@@ -1,8 +1,8 @@
 //! Random plans for a kernel: legal or not, the passes decide.
 
-use crate::ir::{Kernel, LoadId, OpKind};
-use crate::prefetch::Plan;
+use crate::ir::{Kernel, Label, LoadId, OpKind};
 use crate::prefetch::plan::StrategyKind;
+use crate::prefetch::{Plan, candidates};
 use crate::random::Random;
 
 /// A random plan for loads of parameters that lie in loops.
@@ -10,6 +10,26 @@ use crate::random::Random;
 /// Distances reach over the trip counts of random kernels. Some plans name parents of chains, too.
 pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
     let loops = loads_by_loop(kernel);
+    let named = |loads: &Vec<LoadId>| loads.iter().map(|&load| name(kernel, load)).collect();
+    plan_of(random, &loops.iter().map(named).collect::<Vec<Vec<String>>>())
+}
+
+/// A random plan for any loads that a plan can name, those that begin at no parameter, too.
+pub fn random_plan_of_any(random: &mut Random, kernel: &Kernel) -> Plan {
+    let mut loops: Vec<(Label, Vec<String>)> = Vec::new();
+    for load in candidates(kernel) {
+        let name = load.name.to_string();
+        match loops.iter_mut().find(|(own, _)| *own == load.looped) {
+            Some((_, loads)) => loads.push(name),
+            None => loops.push((load.looped, vec![name])),
+        }
+    }
+    let loops: Vec<Vec<String>> = loops.into_iter().map(|(_, loads)| loads).collect();
+    plan_of(random, &loops)
+}
+
+/// A random plan for loads, by loop.
+fn plan_of(random: &mut Random, loops: &[Vec<String>]) -> Plan {
     let mut parts = Vec::new();
     let mut group = 1;
     if random.chance(35) || loops.is_empty() {
@@ -20,12 +40,12 @@ pub fn random_plan(random: &mut Random, kernel: &Kernel) -> Plan {
         });
     }
     if !loops.is_empty() && (parts.is_empty() || random.chance(85)) {
-        let mut among = random.choose(&loops);
+        let mut among = random.choose(loops);
         for _ in 0..*random.choose(&[1, 1, 1, 2, 3]) {
-            let load = *random.choose(among);
-            parts.push(format!("{}={}", name(kernel, load), strategy(random, group)));
+            let load = random.choose(among).clone();
+            parts.push(format!("{load}={}", strategy(random, group)));
             if random.chance(30) {
-                among = random.choose(&loops);
+                among = random.choose(loops);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::translate::{Known, Style, translate};
 use super::tree::Program;
 use crate::device::sim::functional::{CompiledKernel, Groups, Options};
 use crate::error::{Error, Fault, Result};
-use crate::front::ptx::{self, Facts, ParameterFacts};
+use crate::front::ptx::{self, Facts, Imported, ParameterFacts};
 use crate::ir::{self, Kernel};
 use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::violation::Violation;
@@ -21,9 +21,9 @@ use crate::{Random, random_plan, shrink};
 
 /// Operations of a sub-group after which a kernel counts as endless: a plan may make a hundred of each of the plain
 /// kernel's, which are bounded by the interpreter.
-const OPERATIONS: u64 = 1 << 26;
+pub(crate) const OPERATIONS: u64 = 1 << 26;
 /// The sub-group size.
-const SUB_GROUP: u32 = 32;
+pub(crate) const SUB_GROUP: u32 = 32;
 /// Shared memory that no device has.
 const SHARED_BYTES: u64 = 200 << 10;
 /// Launches tried for each kernel.
@@ -290,13 +290,8 @@ impl Subject {
             }
         };
         counts.accepted += 1;
-        for part in plan.to_string().split(',') {
-            let strategy = part.split('=').next_back().unwrap_or(part);
-            let name = match strategy {
-                "unroll:full" => strategy,
-                _ => strategy.split(':').next().unwrap_or(strategy),
-            };
-            *counts.strategies.entry(name.to_owned()).or_default() += 1;
+        for name in strategies_of(plan) {
+            *counts.strategies.entry(name).or_default() += 1;
         }
         let derived = CompiledKernel::new(Arc::new(applied.kernel));
         for tried in &self.tried {
@@ -332,8 +327,21 @@ impl Subject {
     }
 }
 
+/// The names of a plan's strategies.
+pub(crate) fn strategies_of(plan: &Plan) -> Vec<String> {
+    let text = plan.to_string();
+    let names = text.split(',').map(|part| {
+        let strategy = part.split('=').next_back().unwrap_or(part);
+        match strategy {
+            "unroll:full" => strategy,
+            _ => strategy.split(':').next().unwrap_or(strategy),
+        }
+    });
+    names.map(str::to_owned).collect()
+}
+
 /// What a refusal is called: its words without names.
-fn rule(error: &Error) -> String {
+pub(crate) fn rule(error: &Error) -> String {
     let words = error.what().split('`').enumerate();
     let words = words.map(|(number, part)| if number % 2 == 0 { part } else { "…" });
     let text: String = words.collect();
@@ -388,19 +396,23 @@ fn facts(random: &mut Random, program: &Program, known: &[Known], numbered: bool
 pub struct Prepared {
     /// The program.
     pub program: Program,
-    tried: Vec<LaunchOutcome>,
+    pub(crate) tried: Vec<LaunchOutcome>,
     known: Vec<Known>,
-    random: Random,
+    pub(crate) random: Random,
 }
 
 /// Prepares the program of a seed.
 pub fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
-    let mut random = Random::new(seed);
-    let program = generate::program(seed);
+    prepare(generate::program(seed), LAUNCHES, FEWEST, counts)
+}
+
+/// Prepares a program with up to so many launches, and at least so many.
+pub(crate) fn prepare(program: Program, most: usize, fewest: usize, counts: &mut Counts) -> Option<Prepared> {
+    let mut random = Random::new(program.seed);
     let aliased = random.chance(40).then_some((array::OTHER_ROWS, array::ROWS));
-    let (tried, dropped) = launches(&mut random, &program, aliased, LAUNCHES);
+    let (tried, dropped) = launches(&mut random, &program, aliased, most);
     counts.dropped += dropped;
-    if tried.len() < FEWEST {
+    if tried.len() < fewest {
         counts.weak += 1;
         return None;
     }
@@ -414,28 +426,48 @@ pub fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
 }
 
 impl Prepared {
+    /// A program with launches, of which nothing else is known.
+    pub(crate) fn alone(program: Program, tried: Vec<LaunchOutcome>, random: Random) -> Prepared {
+        Prepared {
+            program,
+            tried,
+            known: Vec::new(),
+            random,
+        }
+    }
+
     /// Tries plans on the kernel that a compiler made of the program; `module` is its PTX.
     pub fn check_module(mut self, module: &str, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
         if self.program.partial {
             counts.weak += 1;
             return Vec::new();
         }
+        let (read, _) = self.import(module);
+        let kernel = read.map(|imported| imported.kernel);
+        self.check(kernel, Route::Compiler, counts, shrinks)
+    }
+
+    /// The entry that a compiler made of the program, and the facts that it was read with; `module` is its PTX.
+    pub(crate) fn import(&mut self, module: &str) -> (Result<Imported>, Facts) {
         let mut facts = facts(&mut self.random, &self.program, &self.known, true);
         let name = self.program.name();
-        let mut read = ptx::read(module, "module.ptx", Some(&name), &facts);
-        if let Ok(kernel) = &read
+        let read = |facts: &Facts| {
+            ptx::Module::new(module, "module.ptx").and_then(|module| module.import_alone(&name, facts))
+        };
+        let mut imported = read(&facts);
+        if let Ok(Imported { kernel, .. }) = &imported
             && self.count_as_read(&mut facts, kernel)
         {
-            read = ptx::read(module, "module.ptx", Some(&name), &facts);
+            imported = read(&facts);
         }
-        if let Ok(kernel) = &read
+        if let Ok(Imported { kernel, .. }) = &imported
             && facts.no_overflow
             && self.overflows(kernel)
         {
             facts.no_overflow = false;
-            read = ptx::read(module, "module.ptx", Some(&name), &facts);
+            imported = read(&facts);
         }
-        self.check(read, Route::Compiler, counts, shrinks)
+        (imported, facts)
     }
 
     /// Whether a counter of the module overflows in some launch. In C none does, but a compiler may count one further than

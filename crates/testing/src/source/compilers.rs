@@ -22,7 +22,7 @@ pub struct Compiler {
     /// All but the level, the source and the output.
     arguments: Vec<String>,
     /// The levels of optimisation, in the order in which files take them, with what sets them.
-    levels: [(&'static str, &'static str); 4],
+    levels: Vec<(&'static str, &'static str)>,
     /// In front of the source.
     prelude: String,
 }
@@ -37,7 +37,7 @@ pub fn compilers(header: &str) -> Vec<Compiler> {
             program,
             arguments: arguments("-arch=sm_80 -ptx -fmad=false -w"),
             // Its optimiser runs in `cicc`, and `-O0` alone does not stop it.
-            levels: [
+            levels: vec![
                 ("-O3", "-O3"),
                 ("-O0", "-Xcicc -O0"),
                 ("-O1", "-Xcicc -O1"),
@@ -55,7 +55,7 @@ pub fn compilers(header: &str) -> Vec<Compiler> {
                  -Xclang -target-feature -Xclang +ptx70",
             ),
             // Another one than nvcc's for each file.
-            levels: [("-O2", "-O2"), ("-O1", "-O1"), ("-O3", "-O3"), ("-O0", "-O0")],
+            levels: vec![("-O2", "-O2"), ("-O1", "-O1"), ("-O3", "-O3"), ("-O0", "-O0")],
             prelude: format!(
                 "{header}\ntemplate <class T> static __device__ inline T __ldg(const T *p) {{ return *p; }}\n"
             ),
@@ -76,12 +76,33 @@ fn clang() -> Option<PathBuf> {
     })
 }
 
+/// nvcc for a GPU of this generation: every other file contracts no sums.
+pub(crate) fn nvcc_for(generation: &str, prelude: &str) -> Option<Compiler> {
+    let program = tools::program("nvcc")?;
+    Some(Compiler {
+        name: "nvcc",
+        program,
+        arguments: vec![format!("-arch={generation}"), "-ptx".to_owned(), "-w".to_owned()],
+        levels: vec![
+            ("-O3", "-O3 -fmad=false"),
+            ("-O3 -fmad", "-O3"),
+            ("-O1", "-Xcicc -O1 -fmad=false"),
+            ("-O3 -ftz -fmad", "-O3 -ftz=true"),
+            ("-O3 -ftz", "-O3 -fmad=false -ftz=true"),
+            ("-O2 -fmad", "-Xcicc -O2"),
+            ("-O0", "-Xcicc -O0 -fmad=false"),
+            ("-O3 -lineinfo -fmad", "-O3 -lineinfo"),
+        ],
+        prelude: prelude.to_owned(),
+    })
+}
+
 impl Compiler {
     /// The module that it makes of these programs, at the level of the file's number.
     ///
     /// # Errors
     /// Its messages about them.
-    fn module(&self, programs: &[Prepared], file: u64, folder: &Path) -> Result<String, String> {
+    pub(crate) fn module(&self, programs: &[Prepared], file: u64, folder: &Path) -> Result<String, String> {
         let mut text = self.prelude.clone();
         for prepared in programs {
             text.push_str(&cuda(&prepared.program));
@@ -89,7 +110,7 @@ impl Compiler {
         let path = |extension: &str| folder.join(format!("{}{file}.{extension}", self.name));
         let (source, output) = (path("cu"), path("ptx"));
         std::fs::write(&source, &text).map_err(|error| format!("{}: {error}", source.display()))?;
-        let (_, level) = self.levels[(file % 4) as usize];
+        let (_, level) = self.levels[(file % self.levels.len() as u64) as usize];
         let ran = Command::new(&self.program)
             .args(&self.arguments)
             .args(level.split_whitespace())
@@ -108,8 +129,9 @@ impl Compiler {
     }
 
     /// Its name and the level of a file.
-    fn called(&self, file: u64) -> String {
-        format!("{} {}", self.name, self.levels[(file % 4) as usize].0)
+    pub(crate) fn called(&self, file: u64) -> String {
+        let level = (file % self.levels.len() as u64) as usize;
+        format!("{} {}", self.name, self.levels[level].0)
     }
 }
 
@@ -185,17 +207,24 @@ pub fn check_file(
 /// Each entry, with everything that is no entry, as a module of its own: a module is read as a whole, and a hundred times
 /// a hundred entries take long.
 fn entries(module: &str) -> HashMap<&str, String> {
+    let (shared, bodies) = apart(module);
+    let whole = |(name, body)| (name, format!("{shared}{body}"));
+    bodies.into_iter().map(whole).collect()
+}
+
+/// Everything that is no entry, and the entries by name.
+pub(crate) fn apart(module: &str) -> (String, Vec<(&str, &str)>) {
     const ENTRY: &str = ".visible .entry ";
     const END: &str = "\n}\n";
-    let mut parts = module.split(ENTRY);
-    let mut shared = parts.next().unwrap_or_default().to_owned();
+    let starts: Vec<usize> = module.match_indices(ENTRY).map(|(at, _)| at).collect();
+    let mut shared = module[..starts.first().copied().unwrap_or(module.len())].to_owned();
     let mut bodies = Vec::new();
-    for part in parts {
+    for (number, &start) in starts.iter().enumerate() {
+        let part = &module[start..starts.get(number + 1).copied().unwrap_or(module.len())];
         let end = part.find(END).map_or(part.len(), |at| at + END.len());
-        let name = part.split('(').next().unwrap_or_default().trim();
+        let name = part[ENTRY.len()..].split('(').next().unwrap_or_default().trim();
         bodies.push((name, &part[..end]));
         shared.push_str(&part[end..]);
     }
-    let whole = |(name, body)| (name, format!("{shared}{ENTRY}{body}"));
-    bodies.into_iter().map(whole).collect()
+    (shared, bodies)
 }

@@ -43,6 +43,9 @@ pub fn cuda(program: &Program) -> String {
             }
         };
     }
+    if let Some(aside) = &program.aside {
+        text.push_str(&aside.declarations);
+    }
     text + &body + "}\n"
 }
 
@@ -214,6 +217,7 @@ impl Printer<'_> {
                 self.line(&format!("v{to} = __ballot_sync({mask}, {condition});"));
             }
             Statement::Meet(mask) => self.line(&format!("__syncwarp(v{mask});")),
+            Statement::Aside(text) => self.line(text),
         }
     }
 

@@ -450,6 +450,7 @@ fn shell(seed: u64, group: u32) -> Program {
         partial: false,
         waits: false,
         unordered: false,
+        aside: None,
     }
 }
 

@@ -199,6 +199,8 @@ impl<'p> Machine<'p> {
             }
             // One work-item after the other is in an order already.
             Statement::Fence => {}
+            // It has no meaning here: see `asides`.
+            Statement::Aside(_) => {}
             Statement::Shuffle(to, exchange, value, by, mask) => {
                 let parties = self.parties(*mask, items)?;
                 let mut given = vec![0; self.outcomes.len()];

@@ -219,6 +219,57 @@ fn any(random: &mut Random, role: Role, ty: Scalar) -> u64 {
     ty.bits_of(number)
 }
 
+/// An unusual float with so many bits of exponent and mantissa: NaN, infinite, zero, subnormal, near an integer type's ends,
+/// with and without a sign.
+pub fn unusual_float(random: &mut Random, exponent: u32, mantissa: u32) -> u64 {
+    let ones = |bits: u32| (1u64 << bits) - 1;
+    let bias = ones(exponent) >> 1;
+    let any = random.bits() & ones(mantissa);
+    let small = random.below(4);
+    let magnitude = match random.below(16) {
+        0 => 0,
+        1 => ones(exponent) << mantissa,
+        // Quiet and signalling NaNs, with payloads.
+        2 => ones(exponent) << mantissa | 1 << (mantissa - 1) | any,
+        3 => ones(exponent) << mantissa | any >> 1 | 1,
+        // Subnormal numbers, the least normal ones, the largest.
+        4 => any,
+        5 => small,
+        6 => (1 << mantissa) + small - 1,
+        7 => (ones(exponent) << mantissa) - 1 - small,
+        // Near powers of two, where integers end; halves between integers.
+        8..11 => {
+            let power = (bias + random.below(67)).min(ones(exponent) - 1);
+            ((power << mantissa) + small).wrapping_sub(2)
+        }
+        11 | 12 => {
+            let power = (bias + random.below(u64::from(mantissa))).min(ones(exponent) - 1);
+            let kept = (power - bias) as u32 + 1;
+            power << mantissa | any >> (mantissa - kept.min(mantissa)) << (mantissa - kept.min(mantissa))
+        }
+        _ => (bias - 4 + random.below(12)) << mantissa | any,
+    };
+    magnitude | (random.below(2) << (exponent + mantissa))
+}
+
+/// 64 bits of unusual numbers: one of a double's width, two of a float's, four of a half's, or integers.
+fn special(random: &mut Random) -> u64 {
+    let half = |random: &mut Random| unusual_float(random, 5, 10);
+    let single = |random: &mut Random| unusual_float(random, 8, 23);
+    let extreme = |random: &mut Random| {
+        let width = *random.choose(&[8, 16, 32, 64]);
+        let at = *random.choose(&[0, u64::MAX, 1 << (width - 1), (1u64 << (width - 1)) - 1]);
+        at.wrapping_add(random.below(5)).wrapping_sub(2)
+    };
+    match random.below(8) {
+        0..3 => unusual_float(random, 11, 52),
+        3..5 => single(random) | single(random) << 32,
+        5 => (0..4).fold(0, |bits, _| bits << 16 | half(random)),
+        6 => extreme(random),
+        _ => random.bits(),
+    }
+}
+
 fn contents(random: &mut Random, content: Content, element: Scalar, length: u64) -> Vec<u64> {
     let mask = element.ir().mask();
     let way = random.below(10);
@@ -237,6 +288,7 @@ fn contents(random: &mut Random, content: Content, element: Scalar, length: u64)
         (Content::Flags, 6) => u64::from(random.chance(85)),
         (Content::Flags, _) => random.below(3),
         (Content::Zeros, _) => 0,
+        (Content::Special, _) => special(random),
         (Content::Floats, _) => element.bits_of(random.below(17) as i64 - 8),
         (Content::Any, 0) => 0,
         (Content::Any, 1) => mask,

@@ -15,16 +15,17 @@
 //! [`campaign`] tries plans: a plan is derived once, with the facts that a launch file would state, and must give the plain
 //! kernel's bits under every valid launch. [`compilers`] gives it the output of nvcc and clang for the programs.
 
+pub(crate) mod asides;
 pub mod campaign;
 pub mod compilers;
 mod cuda;
 mod generate;
 mod graphs;
 mod interpret;
-mod launches;
+pub(crate) mod launches;
 mod ptx;
 mod translate;
-mod tree;
+pub(crate) mod tree;
 mod turns;
 
 pub use cuda::cuda;

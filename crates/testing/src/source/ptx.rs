@@ -253,6 +253,7 @@ impl Writer<'_> {
             Statement::Return => self.line("bra.uni DONE;"),
             Statement::Barrier => self.line("bar.sync 0;"),
             Statement::Fence => self.line("fence.acq_rel.gpu;"),
+            Statement::Aside(_) => {}
             Statement::Shuffle(to, exchange, value, by, mask) => {
                 let (value, by) = (self.expr(value), self.expr(by));
                 let (to, mask) = (self.locals[*to].clone(), self.mask(*mask));

@@ -244,6 +244,8 @@ pub enum Statement {
     Ballot(usize, Condition, Option<usize>),
     /// `__syncwarp`, of those that a mask names.
     Meet(usize),
+    /// A block of CUDA C that changes no variable and no array of the program: nothing but a compiler of CUDA C sees it.
+    Aside(String),
 }
 
 /// A loop.
@@ -283,6 +285,8 @@ pub enum Content {
     Flags,
     /// Small whole numbers as floats.
     Floats,
+    /// Floats of all widths and integers that are unusual, several in an element.
+    Special,
     /// Zeros.
     Zeros,
 }
@@ -363,6 +367,17 @@ pub struct Program {
     /// No fence separates their wait from the reads after it: correct on a device whose compiler keeps the order, a race by the
     /// memory model.
     pub unordered: bool,
+    /// What its asides need.
+    pub aside: Option<Aside>,
+}
+
+/// What the asides of a program need, and what they are about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aside {
+    /// Declarations in front of the body.
+    pub declarations: String,
+    /// What the asides do.
+    pub features: Vec<&'static str>,
 }
 
 impl Program {

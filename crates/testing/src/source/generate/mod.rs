@@ -186,6 +186,7 @@ pub fn program(seed: u64) -> Program {
         partial: exchanges && generator.partial,
         waits,
         unordered: fences != Fences::Beside,
+        aside: None,
     }
 }
 

@@ -74,6 +74,7 @@ impl Translator<'_> {
                 let mask = self.mask(Some(*mask));
                 self.build(|b| b.meet(Meeting::SubGroup(mask)));
             }
+            Statement::Aside(_) => {}
             Statement::Fence => {
                 self.build(|b| b.fence(MemoryOrder::AcquireRelease, MemoryScope::Device));
             }

@@ -8,15 +8,28 @@
 //! Alone it needs nothing but itself; with `compilers` the programs go through nvcc and clang, a hundred a file and each
 //! file at another level of optimisation (`HEADSTART_TOOLS` and `CLANG` say where they are).
 //!
-//! It starts at `HEADSTART_SEED` (0), ends before `HEADSTART_SEED + HEADSTART_CASES` (no end) and after
+//! ```text
+//! HEADSTART_TOOLS=/usr/local/cuda campaign gpu --minutes 9 --folder DIR
+//! HEADSTART_TOOLS=/usr/local/cuda campaign conversions --folder DIR
+//! ```
+//!
+//! With `gpu` they are run on the GPU that is here: the bits of the original against the functional engine's and against those
+//! of up to six legal plans of each entry, under four launches. It goes on where the folder's `summary.json` ends, or
+//! starts at a seed of its own; `differences.jsonl` has what was found. With `conversions` every conversion of PTX is
+//! compared on 65,536 numbers. The options of both are in `gpu.rs`.
+//!
+//! The others start at `HEADSTART_SEED` (0), ends before `HEADSTART_SEED + HEADSTART_CASES` (no end) and after
 //! `HEADSTART_MINUTES` (10), on `RAYON_NUM_THREADS` threads (one for each core). `HEADSTART_OUT` names the file that gets
 //! the counts and the differences as JSON, again and again while it runs; its `next` is the seed at which the next piece
 //! goes on. `HEADSTART_SHOWN` (20) differences are shrunk and kept, of all others only their seeds and plans are. Exit
 //! status: 0 no difference, 1 some, 2 it could not go on.
 
+mod gpu;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use headstart_testing::hardware::worker;
 use headstart_testing::source::campaign::{Counts, Difference, trial};
 use headstart_testing::source::compilers::{A_FILE, Checked, Compiler, check_file, compilers};
 use rayon::prelude::*;
@@ -133,6 +146,19 @@ impl Report {
 }
 
 fn main() {
+    let mut words = std::env::args().skip(1);
+    match words.next().as_deref() {
+        Some(gpu::WORKER) => {
+            let served = worker::serve(std::io::stdin().lock(), std::io::stdout());
+            served.unwrap_or_else(|error| fail(&error.to_string()));
+            return;
+        }
+        Some(command @ ("gpu" | "conversions")) => match gpu::run(command, words) {
+            Ok(found) => std::process::exit(i32::from(found)),
+            Err(said) => fail(&said),
+        },
+        _ => {}
+    }
     let start = variable("HEADSTART_SEED", 0.0) as u64;
     let cases = variable("HEADSTART_CASES", 1e18) as u64;
     let limit = Duration::from_secs_f64(60.0 * variable("HEADSTART_MINUTES", 10.0));
@@ -140,11 +166,13 @@ fn main() {
     let (command, through) = match std::env::args().nth(1).as_deref() {
         None => ("campaign", None),
         Some("compilers") => {
-            let header = include_str!("../../corpus/clang.h");
+            let header = include_str!("../../../corpus/clang.h");
             let folder = tempfile::tempdir().unwrap_or_else(|error| fail(&error.to_string()));
             ("campaign compilers", Some((compilers(header), folder)))
         }
-        Some(other) => fail(&format!("no way `{other}`; `compilers` is one, or none")),
+        Some(other) => fail(&format!(
+            "no way `{other}`; `compilers`, `gpu` and `conversions` are some, or none"
+        )),
     };
     let begun = Instant::now();
     let mut report = Report {

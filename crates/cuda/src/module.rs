@@ -257,6 +257,7 @@ impl Function {
     }
 
     /// Another entry of the same module, which is loaded once. Its log and its time are empty.
+    #[doc(hidden)]
     pub fn beside(&self, name: &str) -> Result<Function, Failure> {
         self.gpu().enter()?;
         let entry = CString::new(name)

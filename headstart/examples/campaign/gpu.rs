@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 /// The word that makes this program a worker.
 pub const WORKER: &str = "gpu-worker";
-/// Texts that are kept of each kind of difference; of the others only what tells them again.
-const WHOLE: u64 = 20;
+/// Entries of which the texts are kept for each kind of difference; of the others only what tells them again.
+const WHOLE: u64 = 40;
 /// Bytes of all that is kept.
 const MOST_BYTES: u64 = 14 << 20;
 
@@ -192,20 +192,22 @@ impl State {
         let path = words.folder.join("differences.jsonl");
         let file = std::fs::File::options().create(true).append(true).open(&path);
         let mut file = file.map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut last = None;
         for found in found {
+            // One plan of an entry is enough.
+            let again = last == Some((found.kind, found.seed));
+            last = Some((found.kind, found.seed));
             let kept = self.kept.entry(found.kind.to_owned()).or_default();
-            *kept += 1;
-            if *kept <= WHOLE {
+            *kept += u64::from(!again);
+            let whole = !again && *kept <= WHOLE;
+            if whole {
+                let plan = found.plan.as_deref().unwrap_or("as it was");
                 println!(
-                    "{}: seed {} {} {}: {}",
-                    found.kind,
-                    found.seed,
-                    found.options,
-                    found.plan.as_deref().unwrap_or(""),
-                    found.why
+                    "{}: seed {}, {}, {plan}: {}",
+                    found.kind, found.seed, found.options, found.why
                 );
             }
-            let found = if *kept <= WHOLE { found } else { found.brief() };
+            let found = if whole { found } else { found.brief() };
             let line = serde_json::to_string(&found).map_err(|error| error.to_string())?;
             if self.bytes + line.len() as u64 > MOST_BYTES {
                 continue;

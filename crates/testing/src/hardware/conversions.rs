@@ -219,7 +219,7 @@ impl Form {
 
     /// The form as a program of its own, of which only the launch matters.
     fn prepared(&self, number: u64) -> Prepared {
-        let mut random = Random::new(number ^ 0xc0_4e75);
+        let mut random = Random::new(number ^ 0x00c0_4e75);
         let array = |name, element, written| ArrayParameter {
             name,
             element,
@@ -458,4 +458,69 @@ fn against(form: &Form, prepared: &Prepared, gpu: &[u8]) -> Conversion {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(text: &str) -> Form {
+        let found = forms().into_iter().find(|form| form.text == text);
+        found.unwrap_or_else(|| panic!("{text} is not tried"))
+    }
+
+    /// What the engine makes of a form.
+    fn engine(form: &Form, prepared: &Prepared) -> Vec<u8> {
+        let text = format!("{HEADER}{}", form.entry("k1"));
+        let imported = import(&text, "k.ptx", None, &Facts::default()).expect("it is read");
+        let results = run(prepared, &imported, &prepared.tried[0]).expect("it runs");
+        results[1].clone()
+    }
+
+    #[test]
+    fn a_difference_in_one_number_is_found() {
+        for (text, bytes) in [
+            ("cvt.rzi.s8.f32", 4),
+            ("cvt.rn.f16.f64", 2),
+            ("cvt.rpi.u64.f16", 8),
+            ("cvt.rm.f32.s64", 4),
+            ("cvt.sat.u8.s32", 4),
+        ] {
+            let form = form(text);
+            let prepared = form.prepared(1);
+            let mut gpu = engine(&form, &prepared);
+            assert_eq!(gpu.len(), SAMPLES as usize * bytes);
+            let same = against(&form, &prepared, &gpu);
+            assert_eq!((same.differ, &same.why), (0, &None), "{text}");
+            gpu[5 * bytes] ^= 1;
+            let other = against(&form, &prepared, &gpu);
+            assert_eq!((other.differ, other.samples.len()), (1, 1), "{text}");
+        }
+    }
+
+    #[test]
+    fn nans_are_told_from_numbers() {
+        let form = form("cvt.rn.f32.f64");
+        let prepared = form.prepared(1);
+        let mut gpu = engine(&form, &prepared);
+        let is_nan = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes")).is_nan();
+        let at = gpu
+            .chunks(4)
+            .position(is_nan)
+            .expect("some of the samples are NaNs")
+            * 4;
+        gpu[at] ^= 1;
+        let other = against(&form, &prepared, &gpu);
+        assert_eq!((other.differ, other.nans), (1, 1));
+    }
+
+    #[test]
+    fn narrow_types_are_tried_on_all_their_numbers() {
+        for kind in KINDS.iter().filter(|kind| kind.bits <= 16) {
+            let mut samples = kind.samples(&mut Random::new(1));
+            samples.sort_unstable();
+            samples.dedup();
+            assert_eq!(samples.len(), 1 << kind.bits, "{}", kind.name);
+        }
+    }
 }

@@ -295,3 +295,88 @@ fn with(prepared: &Prepared, imported: &Imported, laid: &[Laid], results: &[u8])
     }
     Opinion::Same
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::campaign::{Counts, prepare};
+    use crate::source::{program, ptx as written};
+
+    /// A program with launches, the entry that we write for it, and a job's data.
+    fn subject(seed: u64) -> Option<(Prepared, Imported, String, Vec<Laid>, Vec<u8>)> {
+        let prepared = prepare(program(seed), 3, 3, &mut Counts::default())?;
+        if prepared.program.partial || prepared.program.unordered {
+            return None;
+        }
+        let text = written(&prepared.program, false);
+        let imported = ptx::import(&text, "k.ptx", None, &Facts::default()).ok()?;
+        let mut data = Vec::new();
+        let laid = prepared
+            .tried
+            .iter()
+            .map(|tried| laid(&prepared, tried, &mut data));
+        let laid = laid.collect();
+        Some((prepared, imported, text, laid, data))
+    }
+
+    #[test]
+    fn the_engine_agrees_with_the_interpreter_and_sees_a_changed_byte() {
+        let mut seen = 0;
+        for seed in 0..12 {
+            let Some((prepared, imported, text, laid, mut results)) = subject(seed) else {
+                continue;
+            };
+            // As if a GPU had left what the interpreter says.
+            for (tried, laid) in prepared.tried.iter().zip(&laid) {
+                for (number, array) in prepared.program.arrays.iter().enumerate() {
+                    let bytes = bytes_of(array.element, &tried.results[number]);
+                    let start = (laid.arena.at + laid.starts[number]) as usize;
+                    results[start..start + bytes.len()].copy_from_slice(&bytes);
+                }
+            }
+            let facts = Facts::default();
+            let ask = |results: &[u8]| compared(&prepared, &text, &imported, &facts, &laid, results);
+            assert_eq!(ask(&results), Opinion::Same, "seed {seed}");
+            let written = prepared.program.arrays.iter().position(|array| array.name == "o");
+            let start = (laid[1].arena.at + laid[1].starts[written.expect("it has outputs")]) as usize;
+            results[start + 6] ^= 4;
+            match ask(&results) {
+                Opinion::Differs {
+                    launch,
+                    array,
+                    at,
+                    bytes,
+                    ..
+                } => {
+                    assert_eq!((launch, &array[..], at, bytes), (1, "o", 6, 1));
+                }
+                other => panic!("seed {seed}: {other:?}"),
+            }
+            seen += 1;
+        }
+        assert!(seen > 5, "{seen}");
+    }
+
+    #[test]
+    fn arrays_that_are_one_memory_have_one_place() {
+        let (mut prepared, .., mut data) = subject(0).expect("it has launches");
+        let (one, other) = (8, 9);
+        prepared.tried[0].launch.aliases[other] = Some(one);
+        let before = data.len() as u64;
+        let laid = laid(&prepared, &prepared.tried[0], &mut data);
+        assert_eq!(laid.starts[one], laid.starts[other]);
+        assert_eq!(
+            (laid.arena.at, laid.arena.at + laid.arena.bytes),
+            (before, data.len() as u64)
+        );
+        assert_eq!(laid.arena.arguments[one], Passed::Address(laid.starts[one]));
+        // Something lies in front of and behind every array.
+        let first = laid.arena.at as usize;
+        assert!(
+            data[first..first + ALIGNED as usize]
+                .iter()
+                .all(|byte| *byte == BETWEEN)
+        );
+        assert_eq!(data.last(), Some(&BETWEEN));
+    }
+}

@@ -150,7 +150,7 @@ impl Pool {
             };
             let line = serde_json::to_string(&rest).map_err(|error| error.to_string())?;
             let given = writeln!(worker.input, "{line}").and_then(|()| worker.input.flush());
-            let over = given.is_ok() && listen(worker, &mut rest, &mut done);
+            let over = given.is_ok() && listen(&worker.replies, &mut rest, &mut done);
             if !over {
                 *slot = None;
             }
@@ -160,9 +160,9 @@ impl Pool {
 }
 
 /// Takes what is done out of the rest. True if the worker can go on.
-fn listen(worker: &Worker, rest: &mut Job, done: &mut Done) -> bool {
+fn listen(replies: &Receiver<Reply>, rest: &mut Job, done: &mut Done) -> bool {
     loop {
-        match worker.replies.recv_timeout(SILENCE) {
+        match replies.recv_timeout(SILENCE) {
             Ok(Reply::Done { number, images }) => {
                 let tried = &mut done.trials[number];
                 tried.ran = true;
@@ -214,5 +214,94 @@ fn lose(rest: &mut Job, done: &mut Done, number: usize, image: usize, launch: us
         rest.trials.retain(|trial| trial.number != number);
     } else {
         trial.images.retain(|own| *own != image);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hardware::job::Trial;
+
+    fn job() -> Job {
+        let trial = |number| Trial {
+            number,
+            entry: format!("k{number}"),
+            groups: 1,
+            group: 1,
+            images: vec![0, 1, 2],
+            launches: Vec::new(),
+        };
+        Job {
+            images: Vec::new(),
+            data: "data".into(),
+            results: "results".into(),
+            trials: (0..3).map(trial).collect(),
+        }
+    }
+
+    fn told(rest: &mut Job, done: &mut Done, replies: Vec<Reply>) -> bool {
+        let (sender, receiver) = channel();
+        for reply in replies {
+            sender.send(reply).expect("the receiver is here");
+        }
+        drop(sender);
+        listen(&receiver, rest, done)
+    }
+
+    #[test]
+    fn what_a_lost_worker_had_not_done_is_left() {
+        let mut rest = job();
+        let mut done = Done {
+            trials: vec![Tried::default(); 3],
+            ..Done::default()
+        };
+        let same = || vec![(1, vec![Ran::Same])];
+        let lost = |number, image| Reply::Lost {
+            number,
+            image,
+            launch: 3,
+            why: "a fault".to_owned(),
+        };
+        let first = Reply::Done {
+            number: 0,
+            images: same(),
+        };
+        assert!(!told(&mut rest, &mut done, vec![first, lost(1, 2)]));
+        let left: Vec<(usize, &[usize])> = rest
+            .trials
+            .iter()
+            .map(|trial| (trial.number, &trial.images[..]))
+            .collect();
+        assert_eq!(left, [(1, &[0, 1][..]), (2, &[0, 1, 2])]);
+        // The original itself faults: nothing of the entry can be compared.
+        let second = Reply::Done {
+            number: 1,
+            images: same(),
+        };
+        assert!(!told(&mut rest, &mut done, vec![second, lost(2, 0)]));
+        assert!(rest.trials.is_empty());
+        assert_eq!(
+            done.trials.iter().map(|tried| tried.ran).collect::<Vec<_>>(),
+            [true, true, false]
+        );
+        assert_eq!(done.trials[1].lost, [(2, 3, "a fault".to_owned())]);
+        assert_eq!(done.trials[1].images, [(1, vec![Ran::Same])]);
+    }
+
+    #[test]
+    fn a_worker_that_ends_without_a_word_takes_one_image_along() {
+        let mut rest = job();
+        let mut done = Done {
+            trials: vec![Tried::default(); 3],
+            ..Done::default()
+        };
+        for left in [vec![0, 1], vec![0]] {
+            assert!(!told(&mut rest, &mut done, Vec::new()));
+            assert_eq!(rest.trials[0].images, left);
+        }
+        assert!(!told(&mut rest, &mut done, Vec::new()));
+        assert_eq!(rest.trials.len(), 2);
+        assert!(told(&mut rest, &mut done, vec![Reply::Over]));
+        assert!(rest.trials.is_empty());
     }
 }

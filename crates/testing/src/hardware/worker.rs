@@ -247,3 +247,23 @@ fn launched(
     memory.read(&mut after)?;
     Ok(after)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_says_where_it_begins() {
+        let wanted = [0u8; 40];
+        let mut found = wanted;
+        (found[21], found[39]) = (7, 1);
+        let expected = Ran::Differs {
+            at: 20,
+            bytes: 2,
+            found: found[20..36].to_vec(),
+            wanted: wanted[20..36].to_vec(),
+            steady: true,
+        };
+        assert_eq!(differing(&found, &wanted, true), expected);
+    }
+}

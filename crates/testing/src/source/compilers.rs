@@ -228,3 +228,24 @@ pub(crate) fn apart(module: &str) -> (String, Vec<(&str, &str)>) {
     }
     (shared, bodies)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_stand_behind_all_that_is_none() {
+        let module = ".version 8.0\n.func f()\n{\nret;\n}\n.visible .entry a(\n.param .u64 p\n)\n{\nret;\n}\n.func g()\n{\n\
+                      ret;\n}\n.visible .entry b()\n{\nret;\n}\n";
+        let (shared, bodies) = apart(module);
+        assert_eq!(
+            shared,
+            ".version 8.0\n.func f()\n{\nret;\n}\n.func g()\n{\nret;\n}\n"
+        );
+        let names: Vec<&str> = bodies.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["a", "b"]);
+        let length: usize = bodies.iter().map(|(_, body)| body.len()).sum();
+        assert_eq!(shared.len() + length, module.len());
+        assert!(entries(module)["b"].ends_with(".visible .entry b()\n{\nret;\n}\n"));
+    }
+}

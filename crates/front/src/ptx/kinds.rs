@@ -2,13 +2,13 @@
 //! pointer, and into which space.
 //!
 //! Floats and integers follow from the instructions that touch a register; a `mov` or a load of plain bits follows its
-//! neighbours. A wrong choice there changes no result: a value that is needed as another kind has its bits reinterpreted.
+//! neighbours. Addresses start at parameters, variables and `cvta`, and go through additions; a register is a pointer only if
+//! all of its definitions agree on the form of the address ([`Held`]). A 64-bit parameter is a pointer if it says so, or if an
+//! address or a `cvta` is made of it and of no other candidate. It leads to global memory: an address of shared or local
+//! memory means nothing in another launch.
 //!
-//! Addresses start at parameters, variables and `cvta`, and go through additions. A register is typed as a pointer only if all
-//! of its definitions agree on the form of the address ([`Held`]); otherwise it holds bits, and an access through it may lead
-//! anywhere. A 64-bit parameter is a pointer if it says so, or if an address or a `cvta` is made of it and of no
-//! other candidate. Parameters of the host lead to global memory: an address of shared or local memory means nothing in
-//! another launch.
+//! A choice limits what the passes see. It changes no result: where a value is needed as another kind its bits are
+//! reinterpreted, and only `cvta` gives an address another form.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -77,6 +77,8 @@ pub enum Reply {
     Done {
         /// Which.
         number: usize,
+        /// The first image ran under all launches.
+        ran: bool,
         /// For each image but the first the outcome of each launch.
         images: Vec<(usize, Vec<Ran>)>,
     },

@@ -163,9 +163,9 @@ impl Pool {
 fn listen(replies: &Receiver<Reply>, rest: &mut Job, done: &mut Done) -> bool {
     loop {
         match replies.recv_timeout(SILENCE) {
-            Ok(Reply::Done { number, images }) => {
+            Ok(Reply::Done { number, ran, images }) => {
                 let tried = &mut done.trials[number];
-                tried.ran = true;
+                tried.ran = ran;
                 tried.images.extend(images);
                 rest.trials.retain(|trial| trial.number != number);
             }
@@ -264,6 +264,7 @@ mod tests {
         };
         let first = Reply::Done {
             number: 0,
+            ran: true,
             images: same(),
         };
         assert!(!told(&mut rest, &mut done, vec![first, lost(1, 2)]));
@@ -276,6 +277,7 @@ mod tests {
         // The original itself faults: nothing of the entry can be compared.
         let second = Reply::Done {
             number: 1,
+            ran: true,
             images: same(),
         };
         assert!(!told(&mut rest, &mut done, vec![second, lost(2, 0)]));

@@ -98,30 +98,20 @@ fn run(gpu: &Gpu, job: &Job, output: &mut impl Write) -> std::io::Result<()> {
             }
         }
         // Nothing to compare with.
+        let number = trial.number;
         if functions.first().map(|(image, _)| image) != trial.images.first() {
-            say(
-                output,
-                &Reply::Done {
-                    number: trial.number,
-                    images: Vec::new(),
-                },
-            )?;
+            let (ran, images) = (false, Vec::new());
+            say(output, &Reply::Done { number, ran, images })?;
             continue;
         }
         match tried(&mut memory, trial, &functions, &data, &results)? {
-            Ok(images) => say(
-                output,
-                &Reply::Done {
-                    number: trial.number,
-                    images,
-                },
-            )?,
+            Ok((ran, images)) => say(output, &Reply::Done { number, ran, images })?,
             Err(Lost {
                 image,
                 launch,
                 failure,
             }) => {
-                let (number, why) = (trial.number, failure.what);
+                let why = failure.what;
                 say(
                     output,
                     &Reply::Lost {
@@ -144,19 +134,20 @@ fn loaded(gpu: &Gpu, image: &Path, entry: &str) -> Result<Function, String> {
         true => gpu.load_image(&bytes, entry),
         false => gpu.load(&String::from_utf8_lossy(&bytes), entry),
     };
-    function.map_err(|failure| [failure.what, failure.log].join("\n"))
+    function.map_err(|failure| [failure.what, failure.log].join("\n").trim().to_owned())
 }
 
 type Outcomes = Vec<(usize, Vec<Ran>)>;
 
-/// Runs an entry in all images, under all launches.
+/// Runs an entry in all images, under all launches; true if the first one ran under each.
 fn tried(
     memory: &mut Buffer,
     trial: &Trial,
     functions: &[(usize, Function)],
     data: &[u8],
     results: &File,
-) -> std::io::Result<Result<Outcomes, Lost>> {
+) -> std::io::Result<Result<(bool, Outcomes), Lost>> {
+    let mut ran_all = true;
     let mut outcomes: Outcomes = functions
         .iter()
         .skip(1)
@@ -180,6 +171,7 @@ fn tried(
         let wanted = match run(0) {
             Ok(Ok(wanted)) => wanted,
             Ok(Err(why)) => {
+                ran_all = false;
                 outcomes
                     .iter_mut()
                     .for_each(|(_, ran)| ran.push(Ran::Refused(why.clone())));
@@ -204,7 +196,7 @@ fn tried(
             outcomes[number - 1].1.push(ran);
         }
     }
-    Ok(Ok(outcomes))
+    Ok(Ok((ran_all, outcomes)))
 }
 
 fn differing(found: &[u8], wanted: &[u8], steady: bool) -> Ran {

@@ -40,6 +40,8 @@ pub struct LaunchAttribute {
 
 /// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
 pub const ATTRIBUTE_COOPERATIVE: c_uint = 2;
+/// `CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT`.
+pub const ATTRIBUTE_CARVEOUT: c_uint = 14;
 
 /// The part that all versions of `CUDA_KERNEL_NODE_PARAMS` begin with.
 #[repr(C)]

@@ -541,7 +541,11 @@ exported! {
         got(result, &raw const pointer, bytes, MemoryKind::Foreign)
     }
     cuMemUnmap(pointer: DevicePtr, bytes: usize) {
-        gave_back(real::cuMemUnmap(pointer, bytes), pointer)
+        let result = real::cuMemUnmap(pointer, bytes);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            memory::unmapped(pointer, bytes as u64);
+        }
+        result
     }
 
     cuStreamCreate(stream: *mut Handle, flags: c_uint) {
@@ -566,16 +570,55 @@ exported! {
     }
     cuCtxDestroy_v2(context: Handle) {
         leave(context);
-        real::cuCtxDestroy_v2(context)
+        let result = real::cuCtxDestroy_v2(context);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            memory::context_ended(Some(context as usize));
+        }
+        result
     }
     cuDevicePrimaryCtxRelease_v2(device: c_int) {
         leave(events::context() as Handle);
-        real::cuDevicePrimaryCtxRelease_v2(device)
+        let context = primary(device);
+        let result = real::cuDevicePrimaryCtxRelease_v2(device);
+        // It ends with the last release.
+        if result == SUCCESS && settings::mode() != Mode::Off && !is_active(device) {
+            memory::context_ended(context);
+        }
+        result
     }
     cuDevicePrimaryCtxReset_v2(device: c_int) {
         leave(events::context() as Handle);
-        real::cuDevicePrimaryCtxReset_v2(device)
+        let context = primary(device);
+        let result = real::cuDevicePrimaryCtxReset_v2(device);
+        if result == SUCCESS && settings::mode() != Mode::Off {
+            memory::context_ended(context);
+        }
+        result
     }
+}
+
+/// Whether a device's primary context is there, as far as the driver says.
+fn is_active(device: c_int) -> bool {
+    let (mut flags, mut active) = (0, 0);
+    // SAFETY: places for the answers.
+    let result = unsafe { real::cuDevicePrimaryCtxGetState(device, &raw mut flags, &raw mut active) };
+    result == SUCCESS && active != 0
+}
+
+/// A device's primary context, if it is there; none if the driver does not say.
+fn primary(device: c_int) -> Option<usize> {
+    if settings::mode() == Mode::Off || !is_active(device) {
+        return None;
+    }
+    let mut context = ptr::null_mut();
+    // SAFETY: a place for a handle. The context stays: it is retained once more, and released.
+    unsafe {
+        if real::cuDevicePrimaryCtxRetain(&raw mut context, device) != SUCCESS {
+            return None;
+        }
+        let _ = real::cuDevicePrimaryCtxRelease_v2(device);
+    }
+    Some(context as usize)
 }
 
 unsafe fn instantiated(result: CUresult, exec: *mut Handle, graph: Handle, flags: u64) -> CUresult {
@@ -628,6 +671,7 @@ fn plain(
         stream,
         per_thread: false,
         is_cooperative: false,
+        is_node: false,
         parameters,
         extra,
         attributes: ptr::null(),

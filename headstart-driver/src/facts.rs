@@ -7,8 +7,9 @@
 //! assembled  FILE                           the same as machine code, for a driver that takes it
 //! group      X  Y  Z                        for work-groups of this size
 //! shared     BYTES                          for this much dynamic shared memory
-//! apart      INDEX  INSIDE  INDEX  INSIDE   two pointers, so many bytes inside parameters, lead to different allocations, or
-//!                                           reach different bytes of one
+//! resident                                  as many work-groups of ENTRY are resident as of NAME, or more
+//! apart      INDEX  INSIDE  INDEX  INSIDE   through two pointers, so many bytes inside parameters, different bytes are reached
+//!                                           (`extents` says which)
 //! terms      TERM  …                        arithmetic on a launch's numbers
 //! reach      INDEX  INSIDE  NUMBER          which bytes the kernel reaches through a pointer: what that term says
 //! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
@@ -40,6 +41,8 @@ pub struct Place {
 pub enum Fact {
     Group([u32; 3]),
     Shared(u32),
+    /// Work-groups wait for each other: all that the launch waits for must be resident.
+    Resident,
     Apart(Place, Place),
     Ends(Place, u64, u64),
     Aligned(Place, u64),
@@ -165,6 +168,7 @@ fn fact(words: &[&str]) -> Option<Fact> {
     Some(match (*kind, &numbers[..]) {
         ("group", &[x, y, z]) => Fact::Group([x as u32, y as u32, z as u32]),
         ("shared", &[bytes]) => Fact::Shared(bytes as u32),
+        ("resident", &[]) => Fact::Resident,
         ("apart", &[index, inside, other, other_inside]) => {
             Fact::Apart(place(index, inside), place(other, other_inside))
         }
@@ -187,7 +191,7 @@ pub fn places(facts: &[Fact], reaches: &Reaches) -> Vec<Place> {
     };
     for fact in facts {
         match *fact {
-            Fact::Group(_) | Fact::Shared(_) => {}
+            Fact::Group(_) | Fact::Shared(_) | Fact::Resident => {}
             Fact::Apart(one, other) => {
                 add(one);
                 add(other);
@@ -238,5 +242,8 @@ mod tests {
         assert_eq!(all[1].addresses.len(), 1);
         assert_eq!(all[1].addresses[0].of, "table");
         assert_eq!(places(&all[0].facts, &all[0].reaches), [place(0, 0), place(1, 8)]);
+        let resident = read("kernel\tab\tone\tone.ptx\tone\nresident\n");
+        assert_eq!(resident[0].facts, [Fact::Resident]);
+        assert_eq!(read("kernel\tab\tone\tone.ptx\tone\nresident\t2\n"), []);
     }
 }

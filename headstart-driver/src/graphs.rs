@@ -227,6 +227,7 @@ fn launch_of(node: &KernelNode) -> Launch {
         stream: ptr::null_mut(),
         per_thread: false,
         is_cooperative: false,
+        is_node: true,
         parameters: node.parameters,
         extra: node.extra,
         attributes: ptr::null(),

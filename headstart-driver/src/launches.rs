@@ -27,6 +27,8 @@ pub struct Launch {
     pub per_thread: bool,
     /// Whether all work-groups are resident at once.
     pub is_cooperative: bool,
+    /// Whether it is a node of a graph, whose attributes are not here.
+    pub is_node: bool,
     /// Pointers to the parameters; null if `extra` has them.
     pub parameters: *mut *mut c_void,
     /// The other form of parameters.
@@ -56,6 +58,7 @@ impl Launch {
             stream: config.stream,
             per_thread: false,
             is_cooperative: false,
+            is_node: false,
             parameters,
             extra,
             attributes: config.attributes,

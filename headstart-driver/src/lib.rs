@@ -10,6 +10,7 @@
 //!                     │                       compilers    nvJitLink and NVRTC: which text machine code was made of
 //!                     │
 //!         images, functions, memory     which kernel is which, and where memory lies
+//!         reach, extents                which bytes a launch reaches
 //!                     │
 //!         record · snapshot · replace   counts and times; a launch with its memory; a better kernel in place
 //!                               graphs  the same of a graph's nodes
@@ -34,6 +35,7 @@ mod asked;
 mod compilers;
 mod events;
 mod exports;
+mod extents;
 mod facts;
 mod functions;
 mod graphs;

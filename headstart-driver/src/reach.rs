@@ -25,7 +25,7 @@ const MOST_SCALARS: usize = 16;
 const NEAR: i64 = 1 << 62;
 
 /// Integers from the first to the second, both included; none where the second is less.
-type Interval = (i64, i64);
+pub type Interval = (i64, i64);
 /// Anything, beyond 64 bits as well: so is what is computed of an interval that has an end of this one.
 const ANY: Interval = (i64::MIN, i64::MAX);
 const EMPTY: Interval = (1, 0);
@@ -190,20 +190,6 @@ impl Reaches {
             };
         }
         reached
-    }
-}
-
-/// Whether two pointers reach no byte both, by what [`Reach::of`] says of each.
-pub fn are_apart(one: (u64, Option<Interval>), other: (u64, Option<Interval>)) -> bool {
-    let at = |(address, bytes): (u64, Option<Interval>)| {
-        bytes.map(|(low, high)| {
-            let at = |distance: i64| i128::from(address) + i128::from(distance);
-            (at(low), at(high))
-        })
-    };
-    match (at(one), at(other)) {
-        (Some(one), Some(other)) => one.1 < other.0 || other.1 < one.0,
-        _ => true,
     }
 }
 
@@ -422,14 +408,5 @@ mod tests {
         }
         assert_eq!(read(&["c:1"; MOST_TERMS + 1].join(" ")), None);
         assert_eq!(read(&["p:0:0:4"; MOST_SCALARS + 1].join(" ")), None);
-    }
-
-    #[test]
-    fn bytes_that_meet_are_not_apart() {
-        let at = |address: u64, last: i64| (address, Some((0, last)));
-        assert!(are_apart(at(0x1000, 0xff), at(0x1100, 0xff)));
-        assert!(!are_apart(at(0x1000, 0x100), at(0x1100, 0xff)));
-        assert!(!are_apart(at(0x1180, 3), at(0x1100, 0xff)));
-        assert!(are_apart((0x1000, None), at(0x1000, 0xff)));
     }
 }

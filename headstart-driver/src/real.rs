@@ -266,4 +266,7 @@ functions! {
     cuCtxDestroy_v2(context: Handle);
     cuDevicePrimaryCtxRelease_v2(device: c_int);
     cuDevicePrimaryCtxReset_v2(device: c_int);
+    cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int);
+    cuDevicePrimaryCtxGetState(device: c_int, flags: *mut c_uint, active: *mut c_int);
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, items: c_int, shared: usize);
 }

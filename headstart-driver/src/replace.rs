@@ -9,6 +9,7 @@
 //! slower in this program, the original is taken again.
 
 mod holds;
+mod resident;
 mod side;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use holds::Seen;
+use resident::Resident;
 pub use side::{forget_modules, hold, loaded, release, unloaded};
 
 use crate::abi::{CUresult, Handle, SUCCESS};
@@ -51,6 +53,7 @@ pub struct Replacement {
     counts: &'static Counts,
     launches: AtomicU64,
     is_off: AtomicBool,
+    resident: Resident,
     /// The result for the words of the last launch, and the count of memory changes then.
     last: Lock<Option<Seen>>,
 }
@@ -104,6 +107,7 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
         counts: function.counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(function.counts.switched_back.load(Ordering::Relaxed) != 0),
+        resident: Resident::new(),
         last: Lock::new(None),
     });
     // It is never freed: a launch may be looking at it.
@@ -125,6 +129,7 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
 pub unsafe fn attribute(known: Option<Known>, set: impl FnOnce(Handle)) {
     if let Some(replacement) = known.and_then(|known| known.replacement()) {
         set(replacement.handle);
+        replacement.resident.forget();
     }
 }
 

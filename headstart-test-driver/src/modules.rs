@@ -4,14 +4,19 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use headstart::back::machine::{Target, lower_for_any_launch};
 use headstart::capture::texts;
 use headstart::device::{Device, Fill, Program};
 use headstart::front::ptx::{Facts, Imported, Origin, entries, import};
+use headstart::ir::OpKind;
 
 use crate::memory::zeros;
 use crate::state::{
     CUresult, Handle, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE, NO_BINARY, NOT_FOUND, State, say, state,
 };
+
+/// Work-items of a sub-group.
+const SUB_GROUP: u32 = 32;
 
 /// A module or library.
 pub struct Module {
@@ -232,6 +237,24 @@ impl Module {
 }
 
 impl Function {
+    /// How many work-groups of so many work-items a core holds at once, by the device's model and the registers that the simulator
+    /// counts.
+    pub fn resident_groups(&self, items: u32, shared_bytes: u32) -> Result<u32, CUresult> {
+        let kernel = &self.loaded(shared_bytes)?.imported.kernel;
+        let model = Arc::clone(&state().model);
+        let target = Target::of(&model, SUB_GROUP);
+        let registers = lower_for_any_launch(kernel, &target, &model, items)
+            .register_estimate
+            .registers;
+        let mut has_barrier = false;
+        kernel
+            .body
+            .walk(&mut |op| has_barrier |= matches!(op.kind, OpKind::Barrier));
+        // The kernel was read with its dynamic shared memory.
+        let footprint = target.footprint(items, registers, kernel.shared_bytes() as u32, has_barrier);
+        Ok(model.occupancy(&footprint).groups_per_core)
+    }
+
     /// The entry for launches with so much dynamic shared memory.
     pub fn loaded(&self, shared_bytes: u32) -> Result<Arc<Loaded>, CUresult> {
         if let Some(known) = locked(&self.programs).get(&shared_bytes) {

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use headstart::device::model::DeviceModel;
 use headstart::device::sim::Simulator;
 use headstart::device::{Command, Device, Outcome, Queue};
 
@@ -33,6 +34,8 @@ pub const NOT_SUPPORTED: CUresult = 801;
 pub struct State {
     /// The simulated device.
     pub device: Simulator,
+    /// What of a kernel fits into its cores: the model's, which is an H200's where none gives the times.
+    pub model: Arc<DeviceModel>,
     queue: Box<dyn Queue + Send>,
     /// Allocations.
     pub memory: Memory,
@@ -61,11 +64,16 @@ pub fn state() -> MutexGuard<'static, State> {
             }
         });
         let is_timed = model.is_some();
+        let of_cores = match &model {
+            Some(model) => model.clone(),
+            None => headstart::device::model::built_in("h200", &[]).unwrap_or_else(|error| panic!("{error}")),
+        };
         let device = model.map_or_else(Simulator::untimed, Simulator::of);
         let queue = device.queue().unwrap_or_else(|error| panic!("{error}"));
         Mutex::new(State {
             queue: Box::new(Kept(queue)),
             device,
+            model: Arc::new(of_cores),
             memory: Memory::default(),
             failed: None,
             simulated_ns: is_timed.then_some(0.0),

@@ -48,9 +48,7 @@ fn arrays_of_one_pool_are_apart_where_the_launch_says_so() {
     let plans = ["--plans", "param_0=rolling-registers:4"];
     let tuned = place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
     assert!(
-        tuned.contains(
-            "`param_0` and `param_1` lead into different allocations, or to different bytes of one"
-        ),
+        tuned.contains("`param_0` and `param_1` reach different bytes"),
         "{tuned}"
     );
     let even = place.driver_in_front("even", EVEN);
@@ -82,6 +80,56 @@ fn arrays_of_one_pool_are_apart_where_the_launch_says_so() {
         shared += sharing;
     }
     assert!(shared > 80, "{shared}");
+}
+
+/// Where work-groups wait for each other, the better kernel runs only where as many of them are resident.
+#[test]
+fn the_better_kernel_leaves_as_many_work_groups_resident_where_that_is_a_fact() {
+    let ptx = ptx("pooled");
+    let place = Place::new("pooled", 1);
+    let program = ["./pooled", &ptx, "1", "40", "apart"];
+    place.done(&[
+        "capture", "-o", "cap", "--launch", "0", "--", "./pooled", &ptx, "1", "2", "apart",
+    ]);
+    let plans = ["--plans", "param_0=rolling-registers:4"];
+    place.done(&[&["tune", "cap/pooled", "--device", "sim:h200"][..], &plans].concat());
+    let alone = text(&place.alone("pooled", &program[1..]).stdout);
+    let even = place.driver_in_front("even", EVEN);
+    let replaced = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["exec", "--with", "cap", "--"]).args(program);
+        let exec = place.behind(&even, command).output().expect("it runs");
+        let told = text(&exec.stderr);
+        assert_eq!(text(&exec.stdout), alone, "{told}");
+        let behind = told.split("headstart: pooled: ").nth(1);
+        let count = behind.and_then(|words| words.split_whitespace().next()?.parse::<u32>().ok());
+        count.unwrap_or_else(|| panic!("{told}"))
+    };
+    let without = replaced();
+    assert!(without > 0);
+    let (facts, module) = (
+        place.at("cap/pooled/tuned.toml"),
+        place.at("cap/pooled/tuned.ptx"),
+    );
+    let tuned = fs::read_to_string(&facts).expect("the facts");
+    let waiting = tuned.replace("facts = [\n", "facts = [\n  \"resident\",\n");
+    assert_ne!(tuned, waiting, "{tuned}");
+    fs::write(&facts, waiting).expect("written");
+    let _ = fs::remove_file(place.at("cap/pooled/tuned.cubin"));
+    // The program's own kernel leaves as many resident; with an array in shared memory it computes the same, and leaves fewer.
+    let own = fs::read_to_string(&ptx).expect("the program's module");
+    fs::write(&module, &own).expect("written");
+    assert_eq!(replaced(), without, "as many are resident");
+    let (head, body) = own.split_once("\n{\n").expect("an entry");
+    let large = format!(
+        "{head}\n{{\n.shared .align 4 .b8 large[40000];\n.reg .b32 %large;\nmov.u32 %large, 0;\n\
+         st.shared.u32 [large], %large;\n{body}"
+    );
+    fs::write(&module, large).expect("written");
+    assert_eq!(replaced(), 0, "fewer are resident");
+    // Where nobody waits, that is only a matter of time.
+    fs::write(&facts, tuned).expect("written");
+    assert_eq!(replaced(), without);
 }
 
 /// Nodes meet the facts or do not, each for itself, whatever changes them.

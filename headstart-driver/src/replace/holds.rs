@@ -1,10 +1,10 @@
 //! Whether a launch meets what a better kernel assumes.
 
 use super::Replacement;
+use crate::extents::{self, Extents};
 use crate::facts::{Fact, MOST_WORDS, Place};
 use crate::launches::Launch;
-use crate::memory::{self, MemoryKind};
-use crate::reach;
+use crate::memory;
 
 /// What was found for the words of a launch.
 #[derive(Clone, Copy)]
@@ -29,6 +29,8 @@ impl Replacement {
         let shapes = self.facts.iter().all(|fact| match *fact {
             Fact::Group(group) => group == launch.block,
             Fact::Shared(bytes) => bytes == launch.shared_bytes,
+            // SAFETY: the caller's.
+            Fact::Resident => unsafe { self.resident.holds(launch, self.handle) },
             _ => true,
         });
         if !shapes {
@@ -46,27 +48,21 @@ impl Replacement {
             number.map_or(0, |number| words[number])
         };
         let holds = self.facts.iter().all(|fact| match *fact {
-            Fact::Group(_) | Fact::Shared(_) => true,
+            Fact::Group(_) | Fact::Shared(_) | Fact::Resident => true,
             Fact::Apart(one, other) => {
-                let both = (memory::at(word(one)), memory::at(word(other)));
-                let (Some(one_in), Some(other_in)) = both else {
-                    // Nothing is accessed through a null pointer.
-                    return word(one) == 0 || word(other) == 0;
-                };
-                // What others may write is apart from nothing.
-                one_in.kind != MemoryKind::Foreign
-                    && other_in.kind != MemoryKind::Foreign
-                    && (one_in.start != other_in.start || self.are_apart(one, other, &word, launch.grid))
+                let of = |pointer| self.extents(pointer, &word, launch.grid);
+                match (of(one), of(other)) {
+                    (Some(one), Some(other)) => one.are_apart(&other),
+                    _ => false,
+                }
             }
             Fact::Ends(place, length, size) => {
                 let address = word(place);
-                memory::at(address).is_some_and(|own| own.start == address && own.bytes / size == length)
+                let own = memory::own_at(address);
+                own.is_some_and(|own| own.start == address && own.bytes / size == length)
             }
             Fact::Aligned(place, bytes) => word(place) % bytes == 0,
-            Fact::Known(place) => {
-                let address = word(place);
-                address == 0 || memory::at(address).is_some_and(|own| own.kind != MemoryKind::Foreign)
-            }
+            Fact::Known(place) => word(place) == 0 || memory::own_at(word(place)).is_some(),
         });
         *self.last.take() = Some(Seen {
             words,
@@ -77,19 +73,16 @@ impl Replacement {
         holds
     }
 
-    /// Whether a launch reaches no byte through both of two pointers into one allocation.
-    fn are_apart(&self, one: Place, other: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> bool {
-        let number = |pointer: Place| self.reaches.number(pointer.index, pointer.inside);
-        let (Some(first), Some(second)) = (number(one), number(other)) else {
-            return false;
-        };
+    /// The bytes that a launch may access through a pointer.
+    fn extents(&self, pointer: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> Option<Extents> {
         let reached = self
             .reaches
-            .of(&self.reached, |scalar| word(Place::of(scalar)), grid);
-        let (Some(one_reached), Some(other_reached)) = (reached[first], reached[second]) else {
-            return false;
-        };
-        reach::are_apart((word(one), one_reached), (word(other), other_reached))
+            .number(pointer.index, pointer.inside)
+            .and_then(|number| {
+                let scalar = |scalar| word(Place::of(scalar));
+                self.reaches.of(&self.reached, scalar, grid)[number]
+            });
+        extents::of(word(pointer), reached)
     }
 
     /// The words at all places; false if they cannot be had.

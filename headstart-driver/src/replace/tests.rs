@@ -37,6 +37,7 @@ fn facts_are_looked_at_for_each_launch() {
         counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(false),
+        resident: Resident::new(),
         last: Lock::new(None),
     };
     let holds = |one: u64, other: u64, group: u32, shared_bytes: u32| {
@@ -52,6 +53,7 @@ fn facts_are_looked_at_for_each_launch() {
             stream: ptr::null_mut(),
             per_thread: false,
             is_cooperative: false,
+            is_node: false,
             parameters: pointers.as_mut_ptr(),
             extra: ptr::null_mut(),
             attributes: ptr::null(),
@@ -69,6 +71,7 @@ fn facts_are_looked_at_for_each_launch() {
     assert!(!holds(0x10_0001, 0x20_0010, 64, 0), "not its start");
     assert!(!holds(0x10_0000, 0x20_0008, 64, 0), "alignment");
     assert!(!holds(0x10_0000, 0x30_0000, 64, 0), "others may write it");
+    assert!(!holds(0x30_0000, 0x20_0010, 64, 0), "so may they this one");
     assert!(
         holds(0x10_0000, 0, 64, 0),
         "a null pointer is apart from everything"
@@ -105,6 +108,7 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
         counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(false),
+        resident: Resident::new(),
         last: Lock::new(None),
     };
     let holds = |one: u64, other: u64, words: u32, groups: u32| {
@@ -122,6 +126,7 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
             stream: ptr::null_mut(),
             per_thread: false,
             is_cooperative: false,
+            is_node: false,
             parameters: pointers.as_mut_ptr(),
             extra: ptr::null_mut(),
             attributes: ptr::null(),
@@ -143,6 +148,66 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
     println!("{:.0} ns a launch", begun.elapsed().as_nanos() as f64 / 1e5);
 }
 
+/// One fact alone, of a launch whose first parameter is this address.
+fn meets(fact: Fact, address: u64) -> bool {
+    let counts: &'static Counts = Box::leak(Box::default());
+    let reaches = Reaches::default();
+    let replacement = Replacement {
+        handle: ptr::null_mut(),
+        only_in: None,
+        is_library: false,
+        places: places(&[fact], &reaches),
+        facts: vec![fact],
+        reaches,
+        reached: Last::new(),
+        counts,
+        launches: AtomicU64::new(0),
+        is_off: AtomicBool::new(false),
+        resident: Resident::new(),
+        last: Lock::new(None),
+    };
+    let mut address = address;
+    let mut pointers = [ptr::from_mut(&mut address).cast::<c_void>()];
+    let launch = Launch {
+        handle: ptr::null_mut(),
+        grid: [1; 3],
+        block: [64, 1, 1],
+        shared_bytes: 0,
+        stream: ptr::null_mut(),
+        per_thread: false,
+        is_cooperative: false,
+        is_node: false,
+        parameters: pointers.as_mut_ptr(),
+        extra: ptr::null_mut(),
+        attributes: ptr::null(),
+        attribute_count: 0,
+    };
+    // SAFETY: one parameter of 8 bytes.
+    unsafe { replacement.holds(&launch) }
+}
+
+#[test]
+fn memory_that_others_may_write_has_no_length_and_is_not_known() {
+    let place = Place {
+        index: 0,
+        inside: 0,
+        bytes: 8,
+    };
+    for (address, kind, holds) in [
+        (0x90_0000, MemoryKind::Device, true),
+        (0x91_0000, MemoryKind::Foreign, false),
+    ] {
+        memory::allocated(address, 0x1000, kind);
+        assert_eq!(meets(Fact::Ends(place, 0x400, 4), address), holds, "{kind:?}");
+        assert_eq!(meets(Fact::Known(place), address), holds, "{kind:?}");
+    }
+}
+
+#[test]
+fn without_the_driver_s_answer_it_is_not_known_what_is_resident() {
+    assert!(!meets(Fact::Resident, 0));
+}
+
 #[test]
 fn what_is_slower_is_switched_back() {
     let counts: &'static Counts = Box::leak(Box::default());
@@ -157,6 +222,7 @@ fn what_is_slower_is_switched_back() {
         counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(false),
+        resident: Resident::new(),
         last: Lock::new(None),
     };
     for _ in 0..ENOUGH {

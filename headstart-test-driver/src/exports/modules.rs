@@ -150,11 +150,11 @@ exported! {
         cuFuncSetCacheConfig(kernel, config)
     }
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: *mut c_int, function: Handle, size: c_int, shared: usize) {
-        let _ = shared;
-        match (modules::function(function), size) {
-            (Ok(_), 1..) => answer(blocks, (2048 / size).clamp(1, 32)),
-            _ => INVALID_VALUE,
-        }
+        let (Ok(size @ 1..), Ok(shared)) = (u32::try_from(size), u32::try_from(shared)) else {
+            return INVALID_VALUE;
+        };
+        let own = modules::function(function);
+        answered(blocks, own.and_then(|own| own.resident_groups(size, shared)).map(|groups| groups as c_int))
     }
     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
         blocks: *mut c_int, function: Handle, size: c_int, shared: usize, flags: c_uint,

@@ -1,14 +1,27 @@
-//! Which parameters of a captured launch reach different bytes, although they lead into one allocation.
+//! Which parameters of a captured launch reach different bytes, wherever they lead.
 //!
-//! PyTorch and memory pools put many tensors into one allocation. Two of them are apart where the bytes are that the kernel's code
-//! reaches through each, by its indices' bounds. That depends on the launch's scalars and grid, so that the arithmetic is written
+//! PyTorch and memory pools put many tensors into one allocation, and a pointer behind an array's end lies in the next one. Two of
+//! them are apart where the bytes are that the kernel's code reaches through each, by its indices' bounds. That depends on the launch's scalars and grid, so that the arithmetic is written
 //! down, and whoever launches computes it anew.
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::reach::{Reach, Term, evaluate, reaches};
-use crate::capture::Captured;
+use crate::capture::{Allocation, Captured};
 use crate::front::ptx::{Imported, Origin};
 use crate::ir::Kernel;
+
+/// A pointer before an object lies less than so many bytes before it.
+const BESIDE: i128 = 256;
+/// Pointers, terms and numbers in terms of which the preloaded library takes so many for a kernel, and no more.
+const MOST_POINTERS: usize = 16;
+const MOST_TERMS: usize = 256;
+const MOST_SCALARS: usize = 16;
+
+/// Addresses of an allocation's first byte, and behind its last.
+fn bounds(allocation: &Allocation) -> (i128, i128) {
+    let start = i128::from(allocation.address);
+    (start, start + allocation.before.len() as i128)
+}
 
 /// What a captured launch reaches through its parameters.
 pub(super) struct Reached<'c> {
@@ -38,19 +51,70 @@ impl<'c> Reached<'c> {
         one.writes && (other.reads || other.writes) || other.writes && one.reads
     }
 
-    /// Whether two parameters that lead to these addresses reach no byte both.
+    /// Whether two parameters that lead to these addresses reach no byte both, by the rule of the preloaded library
+    /// (`headstart-driver/src/extents.rs`).
     pub fn are_apart(&self, one: (usize, u64), other: (usize, u64)) -> bool {
-        let reached = |(parameter, address): (usize, u64)| {
-            let terms = &self.all.as_ref()?[parameter].terms;
-            let (low, high) = evaluate(terms, |number| self.scalar(number), self.captured.groups)?;
-            let is_near = low > -(1 << 62) && high < 1 << 62 || low > high;
-            is_near.then(|| (low <= high).then(|| (i128::from(address) + low, i128::from(address) + high)))
-        };
-        match (reached(one), reached(other)) {
-            (Some(Some(one)), Some(Some(other))) => one.1 < other.0 || other.1 < one.0,
-            (Some(None), Some(_)) | (Some(_), Some(None)) => true,
+        match (self.extents(one), self.extents(other)) {
+            (Some(one), Some(other)) => one.iter().all(|(first, last)| {
+                let mut others = other.iter();
+                others.all(|(other_first, other_last)| last < other_first || other_last < first)
+            }),
             _ => false,
         }
+    }
+
+    /// Whether nothing that is reached through a parameter lies in the allocation that it leads into, although something is.
+    pub fn is_elsewhere(&self, (parameter, address): (usize, u64), allocation: &Allocation) -> bool {
+        let (start, end) = bounds(allocation);
+        match self.reached(parameter) {
+            Some(Some((low, high))) => {
+                let address = i128::from(address);
+                address + high < start || end <= address + low
+            }
+            _ => false,
+        }
+    }
+
+    /// What is reached through a parameter, counted from where it leads: nothing known, or no byte at all, or the first and the last.
+    fn reached(&self, parameter: usize) -> Option<Option<(i128, i128)>> {
+        let terms = &self.all.as_ref()?[parameter].terms;
+        let (low, high) = evaluate(terms, |number| self.scalar(number), self.captured.groups)?;
+        let is_near = low > -(1 << 62) && high < 1 << 62 || low > high;
+        is_near.then_some((low <= high).then_some((low, high)))
+    }
+
+    /// The bytes that may be accessed through a parameter, first and last of each piece; none if that is not known, or others
+    /// may write some of them.
+    fn extents(&self, (parameter, address): (usize, u64)) -> Option<Vec<(i128, i128)>> {
+        let at = i128::from(address);
+        let reached = match self.reached(parameter) {
+            Some(None) => return Some(Vec::new()),
+            Some(Some((low, high))) => Some((at + low, at + high)),
+            None => None,
+        };
+        let memory = &self.captured.memory;
+        if let Some((first, last)) = reached {
+            let is_around = |own: &&Allocation| bounds(own).0 <= first && last < bounds(own).1;
+            if let Some(own) = memory.iter().find(is_around) {
+                return (!own.is_foreign).then(|| vec![(first, last)]);
+            }
+        }
+        if address == 0 {
+            return Some(Vec::new());
+        }
+        let (low, high) = reached.unwrap_or((i128::MIN, i128::MAX));
+        let is_beside = |own: &&Allocation| bounds(own).0 < at + BESIDE && at <= bounds(own).1;
+        let mut pieces = Vec::new();
+        for object in memory.iter().filter(is_beside) {
+            let (start, end) = bounds(object);
+            let (first, last) = (start.max(low), (end - 1).min(high));
+            match first <= last {
+                true if object.is_foreign => return None,
+                true => pieces.push((first, last)),
+                false => {}
+            }
+        }
+        (!pieces.is_empty()).then_some(pieces)
     }
 
     /// The lines by which the preloaded library computes what is reached through these parameters, those left out for which it
@@ -66,6 +130,7 @@ impl<'c> Reached<'c> {
             if terms.iter().any(|term| self.word(*term).is_none()) {
                 continue;
             }
+            let before = table.len();
             // Most terms are those of another parameter, too.
             let mut numbers: Vec<usize> = Vec::with_capacity(terms.len());
             for term in terms {
@@ -75,6 +140,12 @@ impl<'c> Reached<'c> {
                     table.push(term);
                     table.len() - 1
                 }));
+            }
+            let scalars = table.iter().filter(|term| matches!(term, Term::Scalar(_)));
+            let is_too_much = table.len() > MOST_TERMS || scalars.count() > MOST_SCALARS;
+            if is_too_much || lines.len() == MOST_POINTERS {
+                table.truncate(before);
+                continue;
             }
             lines.extend(
                 numbers

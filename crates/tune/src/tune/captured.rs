@@ -1,8 +1,8 @@
 //! A captured launch as a subject; run again (`replays`); the assumptions of its tuned kernel (`exchanges`).
 //!
 //! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
-//! is behind each pointer, and that two pointers lead into different allocations, or reach different bytes of one. A plan that
-//! was derived under such a fact is for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
+//! is behind each pointer, and that different bytes are reached through two pointers. A plan that was derived under such a fact is
+//! for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
 //!
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
 //! and it runs where the memory was. One whose pointers share an allocation, or lead nowhere, runs there, too.
@@ -178,15 +178,16 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
             > 1
     };
     let reached = Reached::of(&captured, &plain);
-    // A pointer's number among the parameters, and its address; none that leads elsewhere than into this allocation.
-    let inside = |number: usize, param: &Param| match values.get(&param.name) {
-        Some(Value::Inside(own, offset)) if *own == number => Some(captured.memory[number].address + offset),
+    // The address that a parameter leads to, if it is one of the program's.
+    let address = |param: &Param| match values.get(&param.name) {
+        Some(Value::Inside(number, offset)) => Some(captured.memory[*number].address + offset),
+        Some(Value::Nowhere(address)) if param.facts.is_some() => Some(*address),
         _ => None,
     };
-    let is_apart = |index: usize, number: usize| {
-        let own = inside(number, &plain.kernel.params[index]);
+    let is_apart = |index: usize| {
+        let own = address(&plain.kernel.params[index]);
         let mut others = plain.kernel.params.iter().enumerate();
-        others.all(|(other, param)| match (own, inside(number, param)) {
+        others.all(|(other, param)| match (own, address(param)) {
             (Some(own), Some(address)) if other != index => {
                 !reached.matters(index, other) || reached.are_apart((index, own), (other, address))
             }
@@ -204,20 +205,26 @@ fn read(captured: Arc<Captured>, placed: bool) -> Result<FileSubject> {
             continue;
         }
         let size = u64::from(known.element.bytes()).max(1);
+        let is_elsewhere = reached.is_elsewhere((index, allocation.address + offset), allocation);
         let own = ParameterFacts {
-            // A pointer into the middle may lead before where it points: how much is behind it says too little.
-            length: (*offset == 0).then(|| allocation.before.len() as u64 / size),
-            unaliased: is_apart(index, *number),
+            // A pointer into the middle, or one past the end of another array, may lead before where it points: how much is
+            // behind it says too little.
+            length: (*offset == 0 && !is_elsewhere).then(|| allocation.before.len() as u64 / size),
+            unaliased: is_apart(index),
             ..ParameterFacts::default()
         };
         facts.parameters.insert(param.name.clone(), own);
     }
-    let needs_place = |value: &Value| match value {
-        Value::Nowhere(_) => true,
-        Value::Inside(number, _) => shares(*number),
+    let needs_place = |(index, param): (usize, &Param)| match values.get(&param.name) {
+        Some(Value::Nowhere(_)) => true,
+        Some(Value::Inside(number, offset)) => {
+            let own = &captured.memory[*number];
+            shares(*number) || reached.is_elsewhere((index, own.address + offset), own)
+        }
         _ => false,
     };
-    let is_placed = placed || is_open || values.values().any(needs_place);
+    let params = plain.kernel.params.iter().enumerate();
+    let is_placed = placed || is_open || params.into_iter().any(needs_place);
     let imported = import(text, &file, Some(&captured.kernel), &facts)?;
     let data = CapturedData {
         placed: is_placed.then(|| Arc::new(place(&captured, &imported.kernel, &values))),

@@ -19,6 +19,10 @@ use crate::tune::granted::Granted;
 use crate::tune::modules::{PlannedModule, target_for};
 use crate::tune::subject::Subject;
 
+/// The fact that as many work-groups of the better kernel are resident as of the original, whatever the launch: the preloaded
+/// library asks the driver.
+const RESIDENT: &str = "resident";
+
 /// How a better kernel is put in the place of a captured one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
@@ -120,6 +124,12 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             Granted::DynamicSharedBytes(bytes).to_string(),
         );
     }
+    if module.groups_wait {
+        add(
+            RESIDENT.to_owned(),
+            "as many work-groups are resident as of the original".to_owned(),
+        );
+    }
     for granted in &module.granted {
         match granted {
             Granted::Unaliased(name) => {
@@ -154,14 +164,14 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                             (index, inside, name.as_str()),
                         ),
                     };
-                    let both = number_of(first.2).zip(number_of(second.2));
-                    let both = both.filter(|&(one, other)| reached.is_known(one) && reached.is_known(other));
-                    let apart = match both {
-                        Some((one, other)) => {
-                            computed.extend([one, other]);
-                            "lead into different allocations, or to different bytes of one"
-                        }
-                        None => "lead into different allocations",
+                    // Also of one alone: bounds say of which allocation a pointer at its border is not.
+                    let both = [first.2, second.2].into_iter().filter_map(number_of);
+                    let known = both.filter(|&parameter| reached.is_known(parameter));
+                    let known: Vec<usize> = known.collect();
+                    computed.extend(&known);
+                    let apart = match known.len() {
+                        2 => "reach different bytes",
+                        _ => "lead into different allocations, and neither to the border of the other one's",
                     };
                     add(
                         format!("apart {} {} {} {}", first.0, first.1, second.0, second.1),

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::device::sim::Simulator;
-use crate::tune::planned_module;
 use crate::tune::subject::Subject;
+use crate::tune::{PlannedModule, planned_module};
 
 /// `while (p) { s += p->value; p = p->next; } out[0] = s;`
 const LIST: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry sum(.param .u64 list, .param .u64 out)\n{\n\
@@ -119,6 +119,55 @@ fn what_is_known_follows_from_where_parameters_lead() {
     foreign.memory[0].is_foreign = true;
     let subject = captured_subject(foreign).expect("a subject");
     assert!(!subject.launch().facts().parameters.contains_key("table"));
+}
+
+/// The table's 40 words lie in front of where its parameter points, which is where the next allocation begins.
+#[test]
+fn a_pointer_past_the_end_of_its_array_is_of_the_array() {
+    let end = TABLE + 160;
+    let table: Vec<u32> = (1..=40).collect();
+    let next = |bytes: usize| allocation(end, vec![0; bytes], None);
+    let text = SUMS.replace("[%rd5]", "[%rd5+-160]");
+    let facts_for = |text: &str, out: u64, next: Allocation| {
+        let far = allocation(OUT, vec![0; 128], Some(words(&[820; 32])));
+        let memory = vec![allocation(TABLE, words(&table), None), next, far];
+        let own = Captured {
+            module: Some(text.to_owned()),
+            ..sums(end, out, memory)
+        };
+        let subject = captured_subject(own.clone()).expect("a subject");
+        (
+            own,
+            subject.launch().facts(),
+            subject.workload().expect("a workload"),
+        )
+    };
+    // Into the next one is apart from the table, although both parameters lead there; the table is not.
+    let (_, facts, _) = facts_for(&text, end, next(128));
+    assert!(facts.parameters["table"].unaliased && facts.parameters["out"].unaliased);
+    let (_, facts, _) = facts_for(&text, TABLE, next(128));
+    assert!(!facts.parameters["table"].unaliased && !facts.parameters["out"].unaliased);
+    let (own, facts, workload) = facts_for(&text, OUT, next(128));
+    assert!(facts.parameters["table"].unaliased && facts.parameters["out"].unaliased);
+    assert_eq!(facts.parameters["table"].length, None, "it is the next one's");
+    assert!(workload.placed.is_some(), "what it reads has to be there");
+    let ran = replay(own, &Simulator::untimed()).expect("it runs");
+    assert_eq!((ran.differences, ran.changed), (vec![], 64));
+    // An index that is loaded may lead anywhere in its array, whichever that is.
+    let loaded = SUMS.replace(
+        "ld.global.u32 %r4, [%rd5];",
+        "ld.global.u32 %r4, [%rd5];\nmul.wide.s32 %rd4, %r4, 4;\nadd.s64 %rd5, %rd3, %rd4;\nld.global.u32 %r4, [%rd5];",
+    );
+    for (out, is_apart) in [(TABLE, false), (end, false), (OUT, true)] {
+        let (_, facts, _) = facts_for(&loaded, out, next(256));
+        assert_eq!(facts.parameters["table"].unaliased, is_apart, "{out:#x}");
+    }
+    let foreign = Allocation {
+        is_foreign: true,
+        ..next(256)
+    };
+    let (_, facts, _) = facts_for(&loaded, OUT, foreign);
+    assert!(!facts.parameters["out"].unaliased, "the table may be others'");
 }
 
 #[test]
@@ -237,6 +286,17 @@ fn what_a_better_kernel_rests_on_is_looked_at() {
         ["group 32 1 1", "apart 0 0 1 0", "ends 0 0 40 4"]
     );
     assert_eq!(exchange.sentences.len(), 3);
+    // Where its work-groups may wait for each other, as many as of the original have to be resident.
+    let waiting = PlannedModule {
+        groups_wait: true,
+        ..planned
+    };
+    let resident = super::exchange(&captured, &subject, &waiting).expect("all of it can be looked at");
+    assert_eq!(
+        demands(&resident),
+        ["group 32 1 1", "resident", "apart 0 0 1 0", "ends 0 0 40 4"]
+    );
+    assert_eq!(resident.sentences.len(), 4);
     // What is reached goes by the third parameter.
     let reached = exchange.facts.iter().filter(|fact| fact.starts_with("reach "));
     assert_eq!(reached.count(), 2);

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from headstart import _capture, _facts, _reach
+from headstart import _capture, _facts, _reach, _resident
 from headstart._facts import Pointer
 from headstart._search import left, search
 from headstart._trial import LIMIT, Trial
@@ -80,6 +80,10 @@ class Gpu(Protocol):
 
     def loaded(self, ptx: str) -> Any:
         """Loads a module with a better entry; gives the function to launch in place of the original."""
+        ...
+
+    def functions(self, better: Any) -> tuple[int, int] | None:
+        """The driver's handles of the original and of a better function; `None` if they cannot be had."""
         ...
 
     def is_capturing(self) -> bool:
@@ -354,6 +358,11 @@ class Launcher:
                 _state.reports.setdefault(self.name, []).append(found)
         return kernel
 
+    def _load(self, kernel: Kernel, ptx: str) -> None:
+        if kernel.function is None:
+            kernel.function = self.gpu.loaded(ptx)
+            kernel.trial = self.gpu.trial()
+
     def _decided(self, kernel: Kernel, grid: tuple[int, int, int], args: Any) -> Decision:
         """The better function, if there is one and this launch meets its assumptions."""
         answer = kernel.answer
@@ -361,13 +370,18 @@ class Launcher:
             return _ORIGINAL
         pointers = self.shape.pointers(args)
         reached: Mapping[int, range] = {}
-        if _facts.share(answer.facts, pointers):
+        if _facts.are_of_numbers(answer.facts):
             reached = _reach.of_launch(answer.facts, self.shape.parameters(args), self.shape.layout, grid)
-        unmet = _facts.unmet(answer.facts, *self.shape.geometry(args), pointers, reached)
+        group, shared_bytes = self.shape.geometry(args)
+
+        def are_resident() -> bool:
+            self._load(kernel, answer.ptx or "")
+            functions = self.gpu.functions(kernel.function)
+            return functions is not None and _resident.are_as_many(functions, group, shared_bytes)
+
+        unmet = _facts.unmet(answer.facts, group, shared_bytes, pointers, reached, are_resident)
         if unmet is not None:
             log.info("a launch of %s does not meet `%s`, and takes the original", self.name, unmet)
             return _UNMET
-        if kernel.function is None:
-            kernel.function = self.gpu.loaded(answer.ptx)
-            kernel.trial = self.gpu.trial()
+        self._load(kernel, answer.ptx)
         return Decision(self.adapted(kernel.function), self.test(answer.facts, pointers, reached))

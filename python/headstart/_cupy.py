@@ -191,6 +191,12 @@ class _Gpu:
             function.preferred_shared_memory_carveout = self.kernel.preferred_shared_memory_carveout
         return function
 
+    def functions(self, better: Any) -> tuple[int, int] | None:
+        try:
+            return int(self.kernel.kernel.ptr), int(better.kernel.ptr)
+        except (AttributeError, TypeError, ValueError):
+            return None
+
     def is_capturing(self) -> bool:
         return bool(self.cupy.cuda.runtime.streamIsCapturing(self.cupy.cuda.get_current_stream().ptr))
 

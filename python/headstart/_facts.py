@@ -1,13 +1,15 @@
 """The facts that a better kernel assumes, checked for a launch.
 
 Facts are lines of words, as `headstart tune` writes them: `group X Y Z`, `shared BYTES`, `apart I IN J IN`,
-`ends I IN LENGTH SIZE`, `aligned I IN BYTES`. I and J count the entry's parameters; IN is a byte inside of one. Two pointers
-into one allocation are apart if the kernel reaches different bytes of it: `terms …` and `reach I IN …` (`_reach`).
+`ends I IN LENGTH SIZE`, `aligned I IN BYTES`, `resident`. I and J count the entry's parameters; IN is a byte inside of one.
+
+Two pointers are apart if different bytes are reached through them. The allocation of each is known from its tensor, not from
+the address, so that nothing else is reached; which bytes of it, `terms …` and `reach I IN …` say (`_reach`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -37,22 +39,18 @@ def are_of_numbers(facts: Sequence[str]) -> bool:
     return any(fact.startswith("terms ") for fact in facts)
 
 
-def share(facts: Sequence[str], pointers: Mapping[int, Pointer]) -> bool:
-    """Whether two pointers that have to be apart lead into one allocation."""
-    pairs = [fact.split() for fact in facts if fact.startswith("apart ")]
-    return any(not _apart(pointers.get(int(words[1])), pointers.get(int(words[3]))) for words in pairs)
-
-
 def unmet(
     facts: Sequence[str],
     group: tuple[int, int, int],
     shared_bytes: int,
     pointers: Mapping[int, Pointer],
     reached: Mapping[int, range],
+    are_resident: Callable[[], bool] = lambda: False,
 ) -> str | None:
     """The first fact that a launch violates; `None` if it meets all. A fact that is not understood is violated.
 
-    `reached` are the bytes that are reached through pointers, from where each leads.
+    `reached` are the bytes that are reached through pointers, from where each leads. `are_resident` says whether as many
+    work-groups of the better kernel are resident as of the original.
     """
     for fact in facts:
         kind, *words = fact.split()
@@ -66,8 +64,7 @@ def unmet(
         elif kind == "apart":
             one, other = pointers.get(numbers[0]), pointers.get(numbers[2])
             met = one is not None and other is not None and numbers[1] == numbers[3] == 0
-            # Nothing is accessed through a null pointer.
-            met = met and (_apart(one, other) or _reach_apart(one, other, reached.get(numbers[0]), reached.get(numbers[2])))
+            met = met and _apart(one, other, reached.get(numbers[0]), reached.get(numbers[2]))
         elif kind == "ends":
             own = pointers.get(numbers[0])
             met = own is not None and numbers[1] == 0 and own.address == own.start
@@ -75,6 +72,8 @@ def unmet(
         elif kind == "aligned":
             own = pointers.get(numbers[0])
             met = own is not None and numbers[1] == 0 and own.address % numbers[2] == 0
+        elif kind == "resident":
+            met = are_resident()
         else:
             met = False
         if not met:
@@ -104,8 +103,9 @@ def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer], reached:
         elif kind == "apart":
             i, j = numbers[0], numbers[2]
             one, other = (_extent(pointers[number], None) for number in (i, j))
-            if not _apart(pointers[i], pointers[j]):
-                one, other = (_extent(pointers[number], reached.get(number)) for number in (i, j))
+            if not _apart(pointers[i], pointers[j], None, None):
+                # As it is: which part of it is in the allocation depends on the address.
+                one, other = (reached.get(number, whole) for number, whole in ((i, one), (j, other)))
             if not one or not other:
                 continue
             # Apart means that one ends before the other begins: the distance of the two values decides.
@@ -114,22 +114,29 @@ def of_addresses(facts: Sequence[str], pointers: Mapping[int, Pointer], reached:
     return found
 
 
-def _apart(one: Pointer | None, other: Pointer | None) -> bool:
+def _extent(own: Pointer, reached: range | None) -> range | None:
+    """What may be accessed through a pointer, from where it leads: of its allocation what is reached, or all of it.
+
+    `None` if something is reached, and nothing of that is in the allocation: then the pointer is not what it seems.
+    """
+    if own.address == 0:
+        # Nothing is accessed through a null pointer.
+        return range(0)
+    whole = range(own.start - own.address, own.end - own.address)
+    if reached is None or not reached:
+        return whole if reached is None else reached
+    both = range(max(whole.start, reached.start), min(whole.stop, reached.stop))
+    return both or None
+
+
+def _apart(one: Pointer | None, other: Pointer | None, first: range | None, second: range | None) -> bool:
+    """Whether different bytes are reached through two pointers."""
     if one is None or other is None:
         return False
-    return one.address == 0 or other.address == 0 or one.end <= other.start or other.end <= one.start
-
-
-def _extent(own: Pointer, reached: range | None) -> range:
-    """What may be accessed through a pointer, from where it leads: what is reached, or else all of its allocation."""
-    return range(own.start - own.address, own.end - own.address) if reached is None else reached
-
-
-def _reach_apart(one: Pointer | None, other: Pointer | None, first: range | None, second: range | None) -> bool:
-    """Whether two pointers reach no byte both; not if it is unknown what one reaches."""
-    if one is None or other is None or first is None or second is None:
+    of_one, of_other = _extent(one, first), _extent(other, second)
+    if of_one is None or of_other is None:
         return False
-    if not first or not second:
+    if not of_one or not of_other:
         return True
-    ends = one.address + first.stop <= other.address + second.start
-    return ends or other.address + second.stop <= one.address + first.start
+    ends = one.address + of_one.stop <= other.address + of_other.start
+    return ends or other.address + of_other.stop <= one.address + of_one.start

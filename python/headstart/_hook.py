@@ -180,6 +180,10 @@ class _Gpu:
         self.modules.append(module)
         return function
 
+    def functions(self, better: Any) -> tuple[int, int] | None:
+        original = getattr(self.compiled, "function", None)
+        return (original, better) if isinstance(original, int) and isinstance(better, int) else None
+
     def is_capturing(self) -> bool:
         import torch
 

@@ -171,6 +171,13 @@ class _Gpu:
         better.bind()
         return better
 
+    def functions(self, better: Any) -> tuple[int, int] | None:
+        try:
+            original, own = (int(kernel._codelibrary.get_cufunc().handle) for kernel in (self.kernel, better))
+        except (AttributeError, TypeError, ValueError):
+            return None
+        return original, own
+
     def is_capturing(self) -> bool:
         from cuda.bindings import driver  # pyright: ignore[reportMissingImports]
 

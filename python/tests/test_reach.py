@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from test_fast import Launches, Tensor
 
-from headstart import _facts, _reach
+from headstart import _facts, _reach, _resident
 from headstart._facts import Pointer
 
 #: A kernel of `g` groups of 128: each item reads and writes as many elements of 4 bytes as parameter 3 says, or its own alone.
@@ -49,7 +51,6 @@ def test_one_allocation_is_apart_where_its_bytes_are(library: None, count: int) 
     seen = set()
     for at in range(0x1000, 0x1100, 4):
         own = pointers(0x1080, at)
-        assert _facts.share(FACTS, own)
         met = _facts.unmet(FACTS, (128, 1, 1), 0, own, reached) is None
         assert met == (abs(at - 0x1080) >= 4 * count), hex(at)
         assert _facts.unmet(FACTS, (128, 1, 1), 0, own, {}) == FACTS[1], "nothing is known"
@@ -68,4 +69,41 @@ def test_one_allocation_is_apart_where_its_bytes_are(library: None, count: int) 
 def test_numbers_count_where_facts_depend_on_them() -> None:
     assert _facts.are_of_numbers(FACTS)
     assert not _facts.are_of_numbers(FACTS[:2])
-    assert not _facts.share(FACTS, {0: Pointer(0x1000, 0x1000, 0x1100), 1: Pointer(0x2000, 0x2000, 0x2100)})
+
+
+def test_what_is_reached_counts_in_different_allocations() -> None:
+    """A pointer reaches bytes of its own allocation; where the arithmetic says otherwise, nothing is known."""
+    fact = ("apart 0 0 1 0",)
+    own = {0: Pointer(0x1100, 0x1000, 0x1100), 1: Pointer(0x1100, 0x1100, 0x1200)}
+
+    def is_met(*reached: range) -> bool:
+        return _facts.unmet(fact, (1, 1, 1), 0, own, dict(enumerate(reached))) is None
+
+    # One goes back from the end of its array, where the other one's begins.
+    assert is_met(range(-0x100, 0), range(0x100)) and is_met(range(-8, 8), range(0x100))
+    assert _facts.unmet(fact, (1, 1, 1), 0, own, {}) is None, "the tensors say which array is whose"
+    assert not is_met(range(0x10), range(0x100)), "it reaches the other one's"
+    assert not is_met(range(-0x100, 0), range(-0x10, 0)), "and so does this one"
+    assert is_met(range(0), range(0x100)), "nothing is reached"
+
+
+def test_work_groups_are_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of functions 1 to 3 a core holds as many work-groups of 64; of the last the driver says nothing."""
+    asked: list[tuple[int, int, int]] = []
+
+    class Driver:
+        @staticmethod
+        def cuOccupancyMaxActiveBlocksPerMultiprocessor(found: Any, function: Any, items: Any, shared: Any) -> int:
+            asked.append((function.value, items.value, shared.value))
+            found._obj.value = function.value
+            return 1 if function.value > 3 else 0
+
+    monkeypatch.setattr(_resident, "_driver", Driver)
+    _resident._groups.cache_clear()
+    for functions, are in [((1, 2), True), ((2, 2), True), ((3, 2), False), ((3, 4), False), ((4, 3), False)]:
+        assert _resident.are_as_many(functions, (32, 2, 1), 128) == are, functions
+    assert sorted(asked) == [(number, 64, 128) for number in (1, 2, 3, 4)], "each is asked of once"
+    for are in (True, False):
+        assert (_facts.unmet(("resident",), (1, 1, 1), 0, {}, {}, lambda are=are: are) is None) == are
+    assert _facts.unmet(("resident",), (1, 1, 1), 0, {}, {}) == "resident", "it is not known"
+    _resident._groups.cache_clear()

@@ -422,14 +422,13 @@ mod tests {
                 continue;
             };
             let count = flow.blocks.len();
-            let up_to = flow.dominated_up_to();
-            for above in 0..count {
+            for (above, &end) in flow.dominated_up_to().iter().enumerate() {
                 let reached = reached_without(&flow, above);
-                for below in 0..count {
-                    assert_eq!(flow.dominates(above, below), !reached[below], "{flow:?}");
+                for (below, &is_reached) in reached.iter().enumerate() {
+                    assert_eq!(flow.dominates(above, below), !is_reached, "{flow:?}");
                 }
-                let end = (above..count).find(|&below| reached[below]);
-                assert_eq!(up_to[above], end.unwrap_or(count), "{flow:?}");
+                let first = (above..count).find(|&below| reached[below]);
+                assert_eq!(end, first.unwrap_or(count), "{flow:?}");
             }
             graphs += 1;
             loops += flow.is_header.iter().filter(|&&header| header).count();

@@ -179,13 +179,13 @@ impl Module {
         Ok(Box::new(FileSubject::of_module(imported, self.launch)))
     }
 
-    /// The module with a plan carried out.
+    /// The module with a plan carried out that was derived for a device.
     ///
     /// # Errors
     /// The plan is not legal, its kernel cannot stand in the module, or it went wrong on a launch.
     pub fn planned(&self, plan: &Plan, settings: Settings) -> Result<String> {
         let (text, file, entry) = (&self.text, &self.file, self.entry.as_deref());
-        let planned = tune::planned_module_with(text, file, entry, &self.launch, plan, None, settings);
+        let planned = tune::derived_module(text, file, entry, &self.launch, plan, settings);
         Ok(planned.map_err(|error| error.within(&self.file))?.text)
     }
 

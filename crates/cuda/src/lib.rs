@@ -18,6 +18,7 @@
 mod clock;
 #[doc(hidden)]
 pub mod compare;
+mod cubin;
 pub mod device;
 mod elf;
 pub mod failure;

@@ -12,6 +12,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::cubin;
+pub use super::cubin::Resources;
 use super::failure::{Failure, FailureKind};
 use super::gpu::Gpu;
 
@@ -95,6 +97,23 @@ pub fn assembled_by(
         return Err(failed("it refuses the text").with_log(said.trim().to_owned()));
     }
     std::fs::read(&code).map_err(|error| failed(&error.to_string()))
+}
+
+/// What the named assembler's code takes for an entry of a text; nothing where no assembler is named.
+///
+/// # Errors
+/// As for machine code, or that cannot be read.
+pub fn resources_for(generation: &str, ptx: &str, entry: &str) -> Result<Option<Resources>, Failure> {
+    let Some(code) = assembled_for(generation, ptx)? else {
+        return Ok(None);
+    };
+    let unread = |why| {
+        Failure::new(
+            FailureKind::Compilation,
+            format!("HEADSTART_PTXAS: its code: {why}"),
+        )
+    };
+    cubin::resources(&code, entry).map(Some).map_err(unread)
 }
 
 /// Waits for a process to end; stops it where that takes too long, and says nothing then.

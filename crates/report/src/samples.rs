@@ -128,6 +128,7 @@ pub fn sample() -> Report {
         perturbed: None,
         checked: None,
         notes: vec!["simulated".to_owned()],
+        waits: Vec::new(),
         taken_for_granted: Vec::new(),
         partial: None,
     }

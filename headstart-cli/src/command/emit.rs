@@ -40,8 +40,9 @@ pub fn run(options: &Emit) -> Result<()> {
         }
     }
     let plain = tune::plain(bench, &workload)?;
-    let kernel = match tune::derive(bench, &workload, &plain, &plan) {
-        Ok(derived) => derived.kernel,
+    // The plan may have to be held to fewer registers.
+    let (kernel, plan) = match tune::derive(bench, &workload, &plain, &plan) {
+        Ok(derived) => (derived.kernel, derived.plan),
         // The output keeps the places of its source; a refusal names those of the text.
         Err(refusal) => {
             let workload = kernel::find(&options.kernel, Places::Filled)?.workload()?;

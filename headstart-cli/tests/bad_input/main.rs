@@ -9,6 +9,7 @@ mod plans;
 mod programs;
 mod reports;
 mod usage;
+mod waits;
 
 use std::fs;
 use std::path::Path;

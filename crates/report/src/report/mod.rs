@@ -23,6 +23,7 @@ pub mod sweep;
 pub mod table;
 pub mod terms;
 mod violation;
+pub mod waiting;
 mod ways;
 
 use std::fmt;
@@ -30,6 +31,7 @@ use std::fmt;
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
 pub use violation::Violation;
+pub use waiting::{Waiting, WaitsFor};
 pub use ways::{LaunchSettings, SettingsTrial, Ways};
 
 use crate::evidence::{Bounds, Roofline};
@@ -94,6 +96,9 @@ pub struct Report {
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Where the kernel's work-groups wait, and for whom: a plan must leave as many resident.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Waiting>,
     /// The requirements of every launch of the rewritten entry beyond those of its module, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_for_granted: Vec<String>,
@@ -435,8 +440,13 @@ impl Report {
         };
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
         let at_full_size = self.checked.iter().map(Checked::sentence);
+        let waits = waiting::sentence(&self.waits);
         checked
             .chain(at_full_size)
+            .chain(
+                waits
+                    .map(|waits| format!("Of this kernel, {waits}: a plan leaves as many of them resident.")),
+            )
             .chain(self.notes.iter().cloned())
             .chain(granted)
     }

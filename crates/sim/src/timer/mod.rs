@@ -233,6 +233,14 @@ impl Timer {
         Ok(code.with_large_registers(self.large_registers))
     }
 
+    /// How many work-groups of a launch a core holds at once.
+    ///
+    /// # Errors
+    /// It holds none.
+    pub fn groups_per_core(&self, code: &Code, launch: &Launch) -> Result<u32> {
+        run::groups_per_core(&self.model, code, launch)
+    }
+
     /// Times a checked launch. Of the simulated work-groups' writes to the launch's buffers, it carries out those on which the
     /// time may depend, or all ([`Timer::with_results`]).
     ///

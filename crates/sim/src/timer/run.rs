@@ -310,8 +310,12 @@ pub(super) fn held(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<
 
 /// How many work-groups of the launch the device holds at once.
 pub(super) fn resident_groups(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<u64> {
-    let (_, occupancy) = occupancy(model, code, launch)?;
-    Ok(u64::from(occupancy.groups_per_core) * u64::from(*model.core.count))
+    Ok(u64::from(groups_per_core(model, code, launch)?) * u64::from(*model.core.count))
+}
+
+/// How many of them a core holds.
+pub(super) fn groups_per_core(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<u32> {
+    occupancy(model, code, launch).map(|(_, occupancy)| occupancy.groups_per_core)
 }
 
 /// The resources of a work-group, and the number of them that a core holds.

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::residency::Held;
 use super::sample::Sample;
 use super::ways::{Choices, Pressure};
 use super::workload::{Bound, Workload};
@@ -117,6 +118,16 @@ pub trait Bench: Sync {
     /// The 32-bit registers of a core, where its work-items share them.
     fn registers_per_core(&self) -> Option<u32> {
         None
+    }
+
+    /// What a kernel takes of a core in a launch, by each account that there is, the same for all kernels. None where nothing
+    /// tells.
+    ///
+    /// # Errors
+    /// The kernel cannot be compiled, or does not fit a core.
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        let _ = (workload, kernel);
+        Ok(None)
     }
 
     /// The settings that can be chosen on it beside the plan: see [`ways`](mod@super::ways); none if there are none.

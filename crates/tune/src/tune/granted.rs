@@ -35,6 +35,14 @@ pub enum Granted {
     VariablesEnd,
     /// Generic addresses stay in the space that they begin in: accesses through them became accesses of that space.
     Spaces,
+    /// As many work-groups are resident as of the entry as it was, which wait as the sentence says; where others than work-groups
+    /// of the launch may be waited for, the entry takes no more registers and shared memory.
+    Residency {
+        /// Where they wait, and for whom.
+        waits: String,
+        /// Whether only other work-groups of the launch are waited for.
+        for_each_other: bool,
+    },
     /// The assembler treats so many sums, which the text leaves to it, as the captured launch's machine code did.
     Fused(usize),
 }
@@ -64,6 +72,17 @@ impl fmt::Display for Granted {
                 write!(f, "launches ask for {bytes} bytes of dynamic shared memory")
             }
             Granted::VariablesEnd => write!(f, "no variable of the module is accessed beyond its end"),
+            Granted::Residency {
+                waits,
+                for_each_other: true,
+            } => write!(
+                f,
+                "a core holds as many work-groups of each launch as of the entry as it was, by the driver's own occupancy: {waits}"
+            ),
+            Granted::Residency { waits, .. } => write!(
+                f,
+                "the entry takes no more registers and shared memory than it did as it was: {waits}"
+            ),
             Granted::Spaces => write!(
                 f,
                 "a generic address stays in the memory, global, shared or local, that it begins in"

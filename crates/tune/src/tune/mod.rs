@@ -58,6 +58,7 @@ mod proposals;
 mod race;
 mod reasons;
 pub(crate) mod remainder;
+mod residency;
 #[cfg(test)]
 mod rewritten;
 pub mod sample;
@@ -99,10 +100,12 @@ pub use launch_template::launch_template;
 pub use launched::{Best, tuned_launch, tuned_launch_with};
 pub use log::{Log, Shard};
 pub use modules::{
-    PlannedModule, TunedModule, best_module, best_planned, planned_module, planned_module_with, tuned_module,
+    PlannedModule, TunedModule, best_module, best_planned, derived_module, planned_module,
+    planned_module_with, tuned_module,
 };
 pub use proposals::{BATCH, MEASURED, Proposals};
 pub use reasons::{Findings, reasons};
+pub use residency::Held;
 pub use search::{Progress, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use several::SeveralBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};

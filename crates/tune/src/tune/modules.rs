@@ -22,6 +22,7 @@ use super::file_subject::FileSubject;
 use super::granted::{Granted, granted};
 use super::launch_file::LaunchFile;
 use super::perturb::{self, Engine, Settings};
+use super::residency;
 use super::search::{Progress, tune};
 use super::workload::Workload;
 use crate::error::{Error, Result};
@@ -61,7 +62,8 @@ pub struct TunedModule {
 ///
 /// # Errors
 /// The entry cannot be read, the plan is not legal for it, the kernel cannot stand in the module, or it computes something
-/// else than the plain one, which is a bug of ours.
+/// else than the plain one, which is a bug of ours. Or the kernel's work-groups wait for others, and NVIDIA's assembler
+/// (`HEADSTART_PTXAS`) does not say that the plan takes no more registers and shared memory.
 pub fn planned_module(
     text: &str,
     file: &str,
@@ -88,7 +90,35 @@ pub fn planned_module_with(
 ) -> Result<PlannedModule> {
     let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
     let check = |applied: &Checked<'_>| applied.run(settings);
-    planned(&subject, plan, measured, check)
+    let module = planned(&subject, plan, measured, check)?;
+    // No device says how many work-groups stay resident.
+    if module
+        .granted
+        .iter()
+        .any(|granted| matches!(granted, Granted::Residency { .. }))
+    {
+        residency::takes_no_more(&subject, &module)?;
+    }
+    Ok(module)
+}
+
+/// The same for a plan that was [derived](super::derive) for a device.
+///
+/// # Errors
+/// As for [`planned_module`].
+#[doc(hidden)]
+pub fn derived_module(
+    text: &str,
+    file: &str,
+    entry: Option<&str>,
+    launch: &LaunchFile,
+    plan: &Plan,
+    settings: Settings,
+) -> Result<PlannedModule> {
+    let subject = FileSubject::of_module(import(text, file, entry, &launch.facts())?, launch.clone());
+    planned(&subject, plan, None, |applied: &Checked<'_>| {
+        applied.run(settings)
+    })
 }
 
 /// A planned kernel that is to be checked.
@@ -185,6 +215,8 @@ fn place(
         let applied = prefetch::apply(&imported.kernel, plan, &target_for(workload.group))?;
         drop_in::placed(&imported.original, &imported.kernel, &applied.kernel)
     });
+    let waits = residency::granted(&workload.kernel).filter(|_| !plan.is_none());
+    let granted: Vec<Granted> = granted.into_iter().chain(waits).collect();
     let note = Note {
         plan: &applied.plan,
         measured,

@@ -13,6 +13,7 @@ use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
 use super::race::Race;
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
+use super::residency;
 use super::space::{default_plans, likely_plans_for, shared_plans, with_registers, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
@@ -23,6 +24,7 @@ use crate::evidence::{Bounds, Roofline, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
+use crate::report::waiting::{self, Waiting};
 use crate::report::{Counter, Partial, Report, THRESHOLD, Trial, number};
 
 /// Follows a search. Called from several threads.
@@ -84,9 +86,16 @@ pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
 
 /// A plain kernel with a plan carried out.
 ///
+/// Where the kernel's work-groups wait for others, the plan leaves as many of them resident, if need be with fewer registers.
+///
 /// # Errors
-/// The plan is not legal for the kernel.
+/// The plan is not legal for the kernel, or leaves fewer work-groups resident that wait for others.
 pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
+    let derive = |plan: &Plan| derive_alone(bench, workload, plain, plan);
+    residency::kept(bench, workload, plain, derive(plan)?, derive)
+}
+
+fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
     let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // A plan that cannot be written into its module is useless.
@@ -222,7 +231,14 @@ pub fn search(
     perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), settings.perturbed)?;
     let alone = remainder::alone(&workload, &kernel, bench.device().description());
     let only_rests = remainder::sentences(&kernel, &alone);
-    tell(only_rests.clone());
+    let waits = Waiting::of(&kernel);
+    tell(
+        only_rests
+            .iter()
+            .cloned()
+            .chain(waiting::sentence(&waits))
+            .collect(),
+    );
     let loads = main_loads_beside(&kernel, &alone);
     let levels = bench.levels();
     // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
@@ -424,6 +440,7 @@ pub fn search(
             .chain(subject.unlocking())
             .collect(),
         partial,
+        waits,
         taken_for_granted,
     };
     Ok(SearchOutcome { report, baseline })

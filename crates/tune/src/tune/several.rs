@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::thread;
 
 use super::bench::{Bench, Looked, Right, Timed};
-use super::workload::Bound;
+use super::residency::Held;
+use super::workload::{Bound, Workload};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::ir::{CacheLevel, Kernel};
@@ -85,6 +86,10 @@ impl Bench for SeveralBench {
 
     fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
         self.first.time_within(bound, kernel, limit_ns)
+    }
+
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        self.first.held(workload, kernel)
     }
 
     fn checks_on_device(&self) -> bool {

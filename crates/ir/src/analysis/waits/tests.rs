@@ -53,7 +53,7 @@ fn other_loops_and_other_reads_are_none() {
     for body in [
         until_seen("%seen = load i32 %flag, @flag"),
         format!("{}\n{}", FLAG.replace("seen", "before"), until_seen("%also = add %n, 1:i32 %seen = add %also, %n")),
-        format!("{}", until_seen(&format!("{} %seen = add %n, 1:i32", FLAG.replace("seen", "unused")))),
+        until_seen(&format!("{} %seen = add %n, 1:i32", FLAG.replace("seen", "unused"))),
         until_seen("atomic store relaxed device %flag, 1:i32 %seen = add %n, 1:i32"),
         "%seen = atomic add acquire device %flag, 1:i32 %first = eq %seen, 0:i32 if %first { store %out, 1:i32 yield }".to_owned(),
     ] {

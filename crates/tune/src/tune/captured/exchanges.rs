@@ -206,7 +206,8 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                     captured.capability % 10
                 ),
             ),
-            Granted::ReadOnly(_) | Granted::NoOverflow => {
+            // Nothing asks at a launch how many work-groups are resident.
+            Granted::Residency { .. } | Granted::ReadOnly(_) | Granted::NoOverflow => {
                 return Err(refused(&granted.to_string()));
             }
         }

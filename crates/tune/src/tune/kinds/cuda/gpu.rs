@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use held::have_the_same_arguments;
 use rayon::prelude::*;
 
+use crate::analysis::waits::waits;
 use crate::back::ptx::{self, HintReached, Options, Ptx, PtxTarget};
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::launch::Geometry;
@@ -25,6 +26,7 @@ use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
 use crate::tune::check::{approximates, compare, compare_across};
 use crate::tune::drop_in::placed;
+use crate::tune::residency::Held;
 use crate::tune::workload::{ArgumentSpec, Workload};
 use crate::{Error, Result};
 
@@ -161,6 +163,36 @@ impl GpuBench {
         Ok(measured)
     }
 
+    /// What a kernel takes of a core, as the driver computes it for the texts that it is measured in and given away in.
+    ///
+    /// # Errors
+    /// It cannot be emitted or compiled, or the worker is lost for good.
+    pub fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Vec<Held>> {
+        let mut texts = vec![emit(workload, kernel, &self.options(workload))?];
+        if let (Some(original), None) = (&workload.original, in_its_module(workload)) {
+            texts.push(in_place(original, workload, kernel)?);
+        }
+        let mut held = Vec::new();
+        for (number, ptx) in texts.iter().enumerate() {
+            let name = format!("held {number}");
+            let loaded = self.worker.load(vec![module(&name, ptx, workload)])?;
+            self.worker.unload(&[name])?;
+            for loaded in loaded {
+                let Loaded {
+                    compiled,
+                    groups_per_core,
+                } = loaded?;
+                held.push(Held {
+                    groups_per_core,
+                    registers: compiled.registers,
+                    spilled_bytes: compiled.local_bytes,
+                    shared_bytes: u64::from(compiled.static_shared_bytes + ptx.dynamic_shared_bytes),
+                });
+            }
+        }
+        Ok(held)
+    }
+
     /// The share of a core's sub-groups that are resident: as many work-groups as fit, or as there are.
     pub fn occupancy(&self, workload: &Workload, measured: &Measured) -> f64 {
         let (facts, geometry) = (&self.facts, workload.geometry());
@@ -238,9 +270,12 @@ impl GpuBench {
         kernels: &[(String, Arc<Kernel>)],
     ) -> Result<(Vec<Result<Compilation>>, Vec<usize>)> {
         let mut compiled = self.compiled_once(workload, kernels)?;
+        // Where work-groups wait for each other, fewer of them may not be enough.
         let again = match in_its_module(workload) {
-            None => self.compiled_without_spilling(workload, kernels, &compiled)?,
-            Some(_) => Vec::new(),
+            None if waits(&workload.kernel).is_empty() => {
+                self.compiled_without_spilling(workload, kernels, &compiled)?
+            }
+            _ => Vec::new(),
         };
         let (of, again): (Vec<usize>, Vec<Compilation>) = again.into_iter().unzip();
         compiled.extend(again.into_iter().map(Ok));
@@ -450,6 +485,11 @@ fn emit(workload: &Workload, kernel: &Kernel, options: &Options) -> Result<Ptx> 
     let Some(original) = in_its_module(workload) else {
         return ptx::emit(kernel, options);
     };
+    in_place(original, workload, kernel)
+}
+
+/// The module that a workload's kernel was read from, with this kernel in its place.
+fn in_place(original: &Original, workload: &Workload, kernel: &Kernel) -> Result<Ptx> {
     if workload.is_own(kernel) {
         return Ok(as_it_was(original));
     }

@@ -32,6 +32,7 @@ use crate::report::{AtFullSize, Outputs};
 use crate::tune::bench::{Bench, Last, Right, Timed};
 use crate::tune::check::approximately;
 use crate::tune::kinds::simulated::bench::SimulatedBench;
+use crate::tune::residency::Held;
 use crate::tune::sample::Sample;
 use crate::tune::workload::{Bound, Workload};
 
@@ -75,6 +76,15 @@ pub trait Measures: Send {
         limit_ns: f64,
         how: (TimingOptions, bool),
     ) -> Result<Option<f64>>;
+
+    /// As [`GpuBench::held`]; none where nothing tells.
+    ///
+    /// # Errors
+    /// As [`GpuBench::held`].
+    fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        let _ = (workload, kernel);
+        Ok(None)
+    }
 }
 
 impl Measures for GpuBench {
@@ -110,6 +120,10 @@ impl Measures for GpuBench {
         how: (TimingOptions, bool),
     ) -> Result<Option<f64>> {
         GpuBench::time_within(self, workload, kernel, limit_ns, how)
+    }
+
+    fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        GpuBench::held(self, workload, kernel).map(Some)
     }
 }
 
@@ -413,6 +427,10 @@ impl Bench for MeasuredBench {
 
     fn registers_per_core(&self) -> Option<u32> {
         Some(self.facts.registers_per_core)
+    }
+
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        self.gpu().held(workload, kernel)
     }
 
     fn levels(&self) -> Vec<CacheLevel> {

@@ -15,7 +15,10 @@ use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, number};
 use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
+#[cfg(feature = "cuda")]
+use crate::tune::drop_in::placed;
 use crate::tune::kinds::KnownDevice;
+use crate::tune::residency::Held;
 use crate::tune::ways::{Choices, Pressure};
 use crate::tune::workload::{Bound, Workload};
 
@@ -131,6 +134,82 @@ impl SimulatedBench {
         ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
     }
 
+    /// The kernel as the timer compiles it.
+    fn held_by_model(&self, workload: &Workload, kernel: &Kernel) -> Result<Held> {
+        let launch = Launch {
+            groups: workload.groups,
+            group: workload.group,
+            ..Launch::new(1, 1, Vec::new())
+        };
+        let timer = self.timer_of(workload);
+        let code = timer.compile(kernel, &launch)?;
+        let estimate = code.program().register_estimate;
+        Ok(Held {
+            groups_per_core: timer.groups_per_core(&code, &launch)?,
+            registers: match &self.model.registers {
+                Registers::Pooled(_) => estimate.registers,
+                // Each sub-group has all of its own.
+                Registers::Fixed(_) => 0,
+            },
+            spilled_bytes: estimate.spilled_bytes,
+            shared_bytes: kernel.shared_bytes(),
+        })
+    }
+
+    /// The text that is given away for a kernel, as NVIDIA's assembler compiles it; none where no assembler is named.
+    #[cfg(feature = "cuda")]
+    fn held_by_assembler(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Held>> {
+        use crate::device::cuda::ptxas::resources_for;
+        use crate::model::occupancy::Footprint;
+
+        let Some(target) = ptx::PtxTarget::for_model(&self.model) else {
+            return Ok(None);
+        };
+        let (text, entry, generation) = match &workload.original {
+            Some(original) => {
+                let text = match workload.is_own(kernel) {
+                    true => original.text.to_string(),
+                    false => placed(original, &workload.kernel, kernel)?.text,
+                };
+                // `sm_90a` is a target of its own.
+                let generation = match original.target.starts_with(target.name()) {
+                    true => original.target.as_str(),
+                    false => target.name(),
+                };
+                (text, original.entry.clone(), generation)
+            }
+            None => {
+                let how = ptx::Options {
+                    group: Some(workload.group),
+                    groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
+                    ..ptx::Options::new(target)
+                };
+                let emitted = ptx::emit(kernel, &how)?;
+                (emitted.text, emitted.entry, target.name())
+            }
+        };
+        let Some(taken) = resources_for(generation, &text, &entry)? else {
+            return Ok(None);
+        };
+        let shared_bytes = kernel.shared_bytes();
+        let footprint = Footprint {
+            registers: taken.registers,
+            shared: u32::try_from(shared_bytes).unwrap_or(u32::MAX),
+            ..Footprint::new(workload.group.iter().product(), *self.model.core.sub_group_size)
+        };
+        Ok(Some(Held {
+            groups_per_core: self.model.occupancy(&footprint).groups_per_core,
+            registers: taken.registers,
+            spilled_bytes: taken.local_bytes,
+            shared_bytes,
+        }))
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn held_by_assembler(&self, _workload: &Workload, _kernel: &Kernel) -> Result<Option<Held>> {
+        Ok(None)
+    }
+
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
         Timed {
             // As a GPU's trials are timed.
@@ -207,6 +286,17 @@ impl Bench for SimulatedBench {
             Registers::Pooled(registers) => Some(*registers.per_core),
             _ => None,
         }
+    }
+
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        let by_model = self.held_by_model(workload, kernel)?;
+        Ok(match &self.model.registers {
+            Registers::Fixed(_) => Some(vec![by_model]),
+            // The timer and the GPU that is modelled count on different numbers of registers.
+            Registers::Pooled(_) => self
+                .held_by_assembler(workload, kernel)?
+                .map(|by_assembler| vec![by_assembler, by_model]),
+        })
     }
 
     fn levels(&self) -> Vec<CacheLevel> {

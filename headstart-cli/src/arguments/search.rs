@@ -37,7 +37,7 @@ pub struct Tune {
     /// Try only part I of N of the plans, counted from 1; `headstart merge` merges the logs
     #[arg(long, value_name = "I/N", requires = "log")]
     pub shard: Option<String>,
-    /// Start no new plan after this time; report on the plans tried so far
+    /// Stop trying plans after this time; report on those tried so far
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub struct Advise {
     /// The kernel's share of the program's time, above 0 and at most 1; the report then gives the program's speed-up
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Start no new plan after this time; report on the plans tried so far
+    /// Stop trying plans after this time; report on those tried so far
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output

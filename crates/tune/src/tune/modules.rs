@@ -42,8 +42,6 @@ pub struct PlannedModule {
     pub drop_in: DropIn,
     /// The requirements of every launch.
     pub granted: Vec<Granted>,
-    /// Work-groups of the kernel may wait for each other: every launch needs as many of them resident as the original has.
-    pub groups_wait: bool,
 }
 
 /// A module that was tuned.
@@ -228,8 +226,6 @@ fn place(
         plan: applied.plan,
         drop_in: placed,
         granted,
-        // No kernel is recognised as one yet.
-        groups_wait: false,
     })
 }
 

@@ -124,12 +124,6 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             Granted::DynamicSharedBytes(bytes).to_string(),
         );
     }
-    if module.groups_wait {
-        add(
-            RESIDENT.to_owned(),
-            "as many work-groups are resident as of the original".to_owned(),
-        );
-    }
     for granted in &module.granted {
         match granted {
             Granted::Unaliased(name) => {
@@ -206,7 +200,14 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                     captured.capability % 10
                 ),
             ),
-            // Nothing asks at a launch how many work-groups are resident.
+            Granted::Residency {
+                waits,
+                for_each_other: true,
+            } => add(
+                RESIDENT.to_owned(),
+                format!("as many work-groups are resident as of the original: {waits}"),
+            ),
+            // Of what others need that are waited for, the driver's occupancy says nothing.
             Granted::Residency { .. } | Granted::ReadOnly(_) | Granted::NoOverflow => {
                 return Err(refused(&granted.to_string()));
             }

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::device::sim::Simulator;
+use crate::tune::granted::Granted;
+use crate::tune::planned_module;
 use crate::tune::subject::Subject;
-use crate::tune::{PlannedModule, planned_module};
 
 /// `while (p) { s += p->value; p = p->next; } out[0] = s;`
 const LIST: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry sum(.param .u64 list, .param .u64 out)\n{\n\
@@ -287,16 +288,27 @@ fn what_a_better_kernel_rests_on_is_looked_at() {
     );
     assert_eq!(exchange.sentences.len(), 3);
     // Where its work-groups may wait for each other, as many as of the original have to be resident.
-    let waiting = PlannedModule {
-        groups_wait: true,
-        ..planned
+    let waiting = |for_each_other| {
+        let waits = "its work-groups wait at k.ptx:7".to_owned();
+        let mut waiting = planned.clone();
+        waiting.granted.push(Granted::Residency {
+            waits,
+            for_each_other,
+        });
+        super::exchange(&captured, &subject, &waiting)
     };
-    let resident = super::exchange(&captured, &subject, &waiting).expect("all of it can be looked at");
+    let resident = waiting(true).expect("all of it can be looked at");
     assert_eq!(
         demands(&resident),
-        ["group 32 1 1", "resident", "apart 0 0 1 0", "ends 0 0 40 4"]
+        ["group 32 1 1", "apart 0 0 1 0", "ends 0 0 40 4", "resident"]
     );
     assert_eq!(resident.sentences.len(), 4);
+    // Where others are waited for, the driver's occupancy does not say that they have room.
+    let refused = waiting(false).expect_err("it cannot be looked at").to_string();
+    assert!(
+        refused.contains("no more registers and shared memory than it did as it was"),
+        "{refused}"
+    );
     // What is reached goes by the third parameter.
     let reached = exchange.facts.iter().filter(|fact| fact.starts_with("reach "));
     assert_eq!(reached.count(), 2);

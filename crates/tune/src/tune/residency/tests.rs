@@ -142,5 +142,6 @@ fn a_module_of_a_kernel_that_waits_is_not_rewritten_blindly() {
         );
     }
     let same = rewritten(&Plan::none()).expect("as it was");
-    assert_eq!(same.granted, []);
+    let rests = |granted: &Granted| matches!(granted, Granted::Residency { .. });
+    assert!(!same.granted.iter().any(rests), "{:?}", same.granted);
 }

@@ -264,7 +264,8 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
             }
             Granted::NoOverflow => facts.no_overflow = true,
             Granted::VariablesEnd => facts.unbounded_variables = false,
-            Granted::DynamicSharedBytes(_) | Granted::Spaces => {}
+            // Not of the text.
+            Granted::DynamicSharedBytes(_) | Granted::Spaces | Granted::Residency { .. } => {}
             Granted::Fused(_) => panic!("{}: only a captured launch tells that", case.name),
         }
     }

@@ -171,11 +171,8 @@ impl<'t> Translator<'_, 't> {
                 let one = b.bool(true);
                 Ok(b.binary(BinaryOp::Xor, value, one))
             }
-            Operand::Integer(number) => Ok(match ty {
-                Type::F32 => b.f32(*number as i64 as f32),
-                Type::F64 => b.f64(*number as i64 as f64),
-                _ => b.constant(ty, *number),
-            }),
+            // Instructions of floats take no whole number: it states bits, whatever its register holds elsewhere.
+            Operand::Integer(number) => Ok(b.constant(ty, *number)),
             Operand::Single(bits) => Ok(match ty {
                 Type::F64 => b.f64(f64::from(f32::from_bits(*bits))),
                 _ => b.constant(ty, u64::from(*bits)),

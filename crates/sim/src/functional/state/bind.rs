@@ -86,11 +86,8 @@ impl<'l> LaunchState<'l> {
                 Argument::Part(buffer, start) => (buffer, *start),
             };
             let memory: Arc<BufferMemory> = buffer.implementation()?;
-            // Nothing is written through a number.
-            let read_only = match kernel.ty(param.value).is_pointer() {
-                true => param.facts.is_some_and(|facts| facts.read_only),
-                false => true,
-            };
+            // A number has no facts: the kernel may make a pointer of it, and write there.
+            let read_only = param.facts.is_some_and(|facts| facts.read_only);
             let known = buffers
                 .iter()
                 .position(|known| Arc::ptr_eq(&known.memory, &memory));

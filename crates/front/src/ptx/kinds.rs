@@ -75,6 +75,7 @@ pub(super) fn kinds<'t>(
         variables,
         instructions,
         roots: vec![BTreeSet::new(); body.registers.len()],
+        may_be_address: vec![false; body.registers.len()],
         held: vec![Held::Undefined; body.registers.len()],
         pointers: slots.all.iter().map(|slot| slot.pointer.is_some()).collect(),
     };
@@ -108,6 +109,8 @@ struct Finder<'f, 't> {
     variables: &'f HashMap<&'t str, &'f Variable<'t>>,
     instructions: Vec<&'f Instruction<'t>>,
     roots: Vec<BTreeSet<usize>>,
+    /// Whether a register is made of a number of the host's that may be an address.
+    may_be_address: Vec<bool>,
     held: Vec<Held>,
     pointers: Vec<bool>,
 }
@@ -276,8 +279,9 @@ impl<'t> Finder<'_, 't> {
                 roots.iter().for_each(|&root| self.pointers[root] = true);
             }
         }
-        // An offset that was added to a pointer is none: only pointers stay roots.
-        for roots in &mut self.roots {
+        for (roots, may_be_address) in self.roots.iter_mut().zip(&mut self.may_be_address) {
+            *may_be_address = !roots.is_empty();
+            // An offset that was added to a pointer is none: only pointers stay roots.
             roots.retain(|&root| self.pointers[root]);
         }
     }
@@ -361,6 +365,8 @@ impl<'t> Finder<'_, 't> {
             ("mov", [Operand::Register(_), from]) => self.copied(from),
             ("cvt", [_, from]) if keeps_addresses(instruction) => self.of(from),
             ("add", [_, a, b]) => self.of(a).plus(self.of(b)),
+            // The distance of an address to another one is a number.
+            ("sub", [_, _, Operand::Register(b)]) if self.may_be_address[*b as usize] => Held::Bits,
             ("sub", [_, a, b]) => self.of(a).minus(self.of(b)),
             ("mad", [_, _, _, addend]) => self.of(addend),
             ("selp", [_, a, b, _]) => self.copied(a).join(self.copied(b)),

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! A pointer leads into one space if all its definitions do, through additions, selections, loops and regions. As in
-//! [`roots`](crate::analysis::roots), an address stays in the object that it begins in, unless an offset is made of other
-//! addresses. Pointers that are loaded, passed or made of bits stay generic. Everything that sees the bits of a pointer sees
-//! those of the generic one.
+//! [`roots`](crate::analysis::roots), an accessed address stays in the object that it begins in, unless an offset is made of
+//! other addresses. Pointers that are loaded, passed or made of bits stay generic, and so do those whose bits are seen, by a
+//! comparison, a store or anything but an access: a sum is not the same in both forms where it leaves the space. Only the
+//! address that it begins with can be had in either.
 
 use std::collections::HashMap;
 use std::mem;
@@ -28,70 +29,110 @@ const GENERIC: Type = Type::Ptr(Space::Generic);
 
 /// Finds the space of every generic pointer of the kernel that has one; whether there is such a pointer.
 pub fn find_spaces(kernel: &mut Kernel) -> bool {
-    let generic: Vec<Value> = kernel
+    let pointers: Vec<Value> = kernel
         .values
         .keys()
-        .filter(|&value| kernel.ty(value) == GENERIC)
+        .filter(|&value| kernel.ty(value).is_pointer())
         .collect();
-    if generic.is_empty() {
+    if pointers.iter().all(|&value| kernel.ty(value) != GENERIC) {
         return false;
     }
-    let spaces = spaces(kernel, &generic);
-    let mut found = false;
-    for &value in &generic {
-        if let Some(Some(space)) = spaces[value] {
+    let spaces = spaces(kernel, &pointers);
+    let mut retyped = EntitySet::new();
+    for &value in &pointers {
+        if let (GENERIC, Some(Some(space))) = (kernel.ty(value), spaces[value]) {
             kernel.values[value].ty = Type::Ptr(space);
-            found = true;
+            retyped.insert(value);
         }
     }
+    let found = !retyped.is_empty();
     if found {
-        rewrite(kernel, &generic);
+        rewrite(kernel, retyped);
     }
     found
 }
 
-/// What is known of a pointer's space: nothing yet; that it has one; that it has none.
+/// What is known of a pointer's space: nothing yet; that it has one; that it may have any.
 type Known = Option<Option<Space>>;
 
-/// The space of each of these pointers.
-fn spaces(kernel: &Kernel, generic: &[Value]) -> SecondaryMap<Value, Known> {
+/// The space that each of these pointers leads into.
+fn spaces(kernel: &Kernel, pointers: &[Value]) -> SecondaryMap<Value, Known> {
     let definitions = Definitions::of(kernel);
-    let sources: Vec<Vec<Value>> = generic
+    let sources: Vec<Sources> = pointers
         .iter()
         .map(|&value| sources(kernel, &definitions, value))
         .collect();
+    let begins = |value: Value| {
+        matches!(
+            definitions.op(value),
+            Some(OpKind::Convert(ConvertOp::ToGeneric, _))
+        )
+    };
     let mut known: SecondaryMap<Value, Known> = SecondaryMap::new();
+    kernel.body.walk(&mut |op| {
+        for_each_seen(kernel, op, |value| {
+            if !begins(value) {
+                known[value] = Some(None);
+            }
+        });
+    });
     let mut changed = true;
     while changed {
         changed = false;
-        for (&value, sources) in generic.iter().zip(&sources) {
-            let of = |&from: &Value| match kernel.ty(from) {
-                GENERIC => known[from],
-                ty => Some(ty.space()),
-            };
-            let space = match &sources[..] {
-                [] => Some(None),
-                sources => sources.iter().map(of).fold(known[value], join),
+        for (&value, sources) in pointers.iter().zip(&sources) {
+            let space = match sources {
+                Sources::Begins(space) => join(known[value], Some(*space)),
+                Sources::Pointers(from) => from.iter().map(|&from| known[from]).fold(known[value], join),
             };
             changed |= space != known[value];
             known[value] = space;
+            if let (GENERIC, Some(None), Sources::Pointers(from)) = (kernel.ty(value), space, sources) {
+                // What a generic pointer is made of is generic, too.
+                for &from in from
+                    .iter()
+                    .filter(|&&from| kernel.ty(from) == GENERIC && !begins(from))
+                {
+                    changed |= known[from] != Some(None);
+                    known[from] = Some(None);
+                }
+            }
         }
     }
     known
 }
 
-/// The pointers that a generic pointer is made of; none if it may lead anywhere.
-fn sources(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Vec<Value> {
+/// Where a pointer comes from.
+enum Sources {
+    /// It begins here: in this space, or anywhere.
+    Begins(Option<Space>),
+    /// It is one of these, or made of them.
+    Pointers(Vec<Value>),
+}
+
+fn sources(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Sources {
+    let begins = Sources::Begins(
+        kernel
+            .ty(pointer)
+            .space()
+            .filter(|&space| space != Space::Generic),
+    );
     match definitions.get(pointer) {
-        Some(Definition::LoopParam { initial, next, .. }) => next.iter().copied().chain([*initial]).collect(),
+        Some(Definition::LoopParam { initial, next, .. }) => {
+            Sources::Pointers(next.iter().copied().chain([*initial]).collect())
+        }
         Some(Definition::Result { kind, passed, .. }) => match *kind {
-            OpKind::Convert(ConvertOp::ToGeneric, from) => vec![from],
-            OpKind::Address { base, index, .. } if !holds_address(kernel, definitions, index) => vec![base],
-            OpKind::Select(_, a, b) => vec![a, b],
-            OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => passed.clone(),
-            _ => Vec::new(),
+            OpKind::Convert(ConvertOp::ToGeneric, from) => Sources::Pointers(vec![from]),
+            OpKind::Address { index, .. } if holds_address(kernel, definitions, index) => {
+                Sources::Begins(None)
+            }
+            OpKind::Address { base, .. } => Sources::Pointers(vec![base]),
+            OpKind::Select(_, a, b) => Sources::Pointers(vec![a, b]),
+            OpKind::Block { .. } | OpKind::If { .. } | OpKind::Loop { .. } => {
+                Sources::Pointers(passed.clone())
+            }
+            _ => begins,
         },
-        None => Vec::new(),
+        None => begins,
     }
 }
 
@@ -102,8 +143,29 @@ fn join(a: Known, b: Known) -> Known {
     }
 }
 
+/// Calls `visit` on each generic pointer whose bits an operation sees.
+fn for_each_seen(kernel: &Kernel, op: &Op, mut visit: impl FnMut(Value)) {
+    let mut seen = |value: Value| {
+        if kernel.ty(value) == GENERIC {
+            visit(value);
+        }
+    };
+    match &op.kind {
+        OpKind::Load { .. }
+        | OpKind::Prefetch { .. }
+        | OpKind::Address { .. }
+        | OpKind::Select(..)
+        | OpKind::Loop { .. }
+        | OpKind::Break(..)
+        | OpKind::Continue(..) => {}
+        OpKind::Store { values, .. } => values.iter().copied().for_each(&mut seen),
+        OpKind::Atomic { values, .. } => values.iter().copied().for_each(&mut seen),
+        kind => kind.for_each_operand(seen),
+    }
+}
+
 /// Makes the operations fit the new types of these pointers.
-fn rewrite(kernel: &mut Kernel, generic: &[Value]) {
+fn rewrite(kernel: &mut Kernel, retyped: EntitySet<Value>) {
     let mut results: HashMap<Label, Vec<Value>> = HashMap::new();
     let mut params: HashMap<Label, Vec<Value>> = HashMap::new();
     kernel.body.walk(&mut |op| {
@@ -119,10 +181,6 @@ fn rewrite(kernel: &mut Kernel, generic: &[Value]) {
     });
     for (&label, results) in &results {
         kernel.labels[label].results = results.iter().map(|&result| kernel.ty(result)).collect();
-    }
-    let mut retyped = EntitySet::new();
-    for &value in generic.iter().filter(|&&value| kernel.ty(value) != GENERIC) {
-        retyped.insert(value);
     }
     let mut body = mem::take(&mut kernel.body);
     let mut rewriter = Rewriter {
@@ -210,8 +268,6 @@ impl Rewriter<'_> {
             }
             OpKind::Address { .. } => vec![result, None],
             OpKind::Select(..) => vec![None, result, result],
-            // Generic addresses of one space have the order of the addresses there.
-            OpKind::Compare(_, a, b) if ty(a) == ty(b) => vec![None; 2],
             OpKind::Loop { params, .. } => types(params),
             OpKind::Break(label, _) => self.kernel.labels[*label]
                 .results
@@ -283,14 +339,21 @@ mod tests {
     }
 
     #[test]
-    fn pointers_are_compared_in_one_form() {
-        let same = found(&format!(
-            "{SHARED}%p = address %g + %n * 4\n%e = eq %p, %g\n%t = select %e, 1:i32, 2:i32\nstore %v, %t"
-        ));
-        assert!(!same.contains("to_generic"), "{same}");
-        let other = found(&format!(
-            "{SHARED}{GLOBAL}%e = eq %g, %h\n%t = select %e, 1:i32, 2:i32\nstore %v, %t"
-        ));
+    fn pointers_are_compared_in_their_generic_form() {
+        let compared = |a: &str, b: &str| {
+            found(&format!(
+                "{SHARED}{GLOBAL}%p = address %g + %n * 4\nstore %p, 3:i32\n%e = eq {a}, {b}\n%t = select %e, 1:i32, 2:i32\nstore %v, %t"
+            ))
+        };
+        // A sum stays generic where it is compared; what it begins with is made generic for it.
+        let sum = compared("%p", "%g");
+        assert!(sum.contains("store %p, 3:i32") && sum.contains("eq %p"), "{sum}");
+        assert!(
+            !sum.contains("address %s") && !sum.contains("to_generic %p"),
+            "{sum}"
+        );
+        let other = compared("%g", "%h");
+        assert!(other.contains("address %s + %n"), "{other}");
         assert_eq!(other.matches("to_generic").count(), 2, "{other}");
     }
 
@@ -299,7 +362,7 @@ mod tests {
         let walk = |next: &str| {
             found(&format!(
                 "{SHARED}%end = loop 'l (%p = %g) -> ptr.generic {{\nstore %p, 1:i32\n%m = eq %n, 0:i64\n\
-                 if %m {{ yield }} else {{ break 'l %p }}\n{next}continue 'l %next\n}}\n%b = bits %end to i64\nstore %v, %b"
+                 if %m {{ yield }} else {{ break 'l %p }}\n{next}continue 'l %next\n}}\nstore %end, 2:i32"
             ))
         };
         let text = walk("%next = address %p + 0:i64 * 0 + 4\n");
@@ -311,6 +374,19 @@ mod tests {
         let text = walk("%next = address %q + 0:i64 * 0 + 4\n");
         assert!(
             text.contains("-> ptr.generic") && text.contains("to_generic %s"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_address_that_leaves_its_space_is_of_none() {
+        // What leads from the global pointer to the shared one.
+        let text = found(&format!(
+            "{SHARED}{GLOBAL}%a = bits %h to i64\n%b = bits %g to i64\n%d = sub %b, %a\n%p = address %v + %d * 1\n\
+             %z = to_generic %p to ptr.generic\nstore %z, 1:i32"
+        ));
+        assert!(
+            text.contains("to_generic %p") && text.contains("store %z"),
             "{text}"
         );
     }

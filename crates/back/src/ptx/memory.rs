@@ -257,7 +257,8 @@ impl Emitter<'_> {
         if let (Space::Global, Some(only)) = (space, root.and_then(|root| self.only_read_by(root))) {
             return format!(".{only}");
         }
-        if cache == CacheUse::Volatile {
+        // Nothing else changes private memory, and PTX has no volatile access to it.
+        if cache == CacheUse::Volatile && space != Space::Private {
             return format!(".volatile{name}");
         }
         if !matches!(space, Space::Global | Space::Generic) {

@@ -35,7 +35,7 @@ use super::slots::{Holds, Slots};
 use super::word::{WORD, Word};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
-use crate::ir::{Builder, Type, Value};
+use crate::ir::{Builder, ConvertOp, Space, Type, Value};
 
 /// The most steps that a ring is deep whose copies leave before the wait. On an H200 the two orders take the same
 /// time at four (`article`, 0.405 and 0.416 ms).
@@ -140,6 +140,13 @@ impl RollingShared {
         let guard = early.guard(b, limits, &self.site, ahead, true)?;
         let from = early.value(b, limits, self.site.pointer, ahead)?;
         if self.asynchronous {
+            // A copy takes no generic address. Its memory is global, or it would not move.
+            let from = match b.kernel.ty(from) {
+                Type::Ptr(Space::Generic) => {
+                    b.convert(ConvertOp::FromGeneric, Type::Ptr(Space::Global), from)
+                }
+                _ => from,
+            };
             if let (Some(word), Some(slots)) = (&self.word, &self.slots) {
                 let element = word.element(b, early, limits, ahead)?;
                 let fetched =

@@ -25,6 +25,9 @@
 //! An `if` with short sides that only compute, load, store, copy or hint is written without a branch. Operations with an effect
 //! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
 //! writes the result's register itself.
+//!
+//! The register of a load under a predicate has a value before it, 0 if nothing else. If it had none, ptxas 13.0 could take
+//! the register of an earlier load from the same address for it, which ran under another predicate (seen on an H200 from -O2 on).
 
 use super::emitter::{Emitter, Guard, PtxScope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
@@ -498,7 +501,11 @@ impl<'k> Emitter<'k> {
             for (side, &direct) in direct.iter().enumerate() {
                 if direct {
                     self.share(values[side][index], register.clone());
+                    self.initialized.insert(values[side][index]);
                 }
+            }
+            if direct[1] && outer.is_some() {
+                self.zero(class, &register);
             }
             selected.push((class, register, values[0][index], values[1][index], direct));
         }
@@ -543,6 +550,11 @@ impl<'k> Emitter<'k> {
             }
         }
         Ok(())
+    }
+
+    /// Gives a register a value, for where no load under a predicate does.
+    pub(super) fn zero(&mut self, class: Class, register: &str) {
+        self.ins(format!("mov.{} {register}, {}", class.ptx(), class.zero()));
     }
 
     /// Writes a region without its terminator.

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::Options;
 use super::halves::Shapes;
@@ -98,6 +98,8 @@ pub(super) struct Emitter<'k> {
     pub of_loops: HashSet<String>,
     /// The guard of the `if` that is being written without a branch.
     pub guard: Option<Guard>,
+    /// Loads whose registers have a value before them.
+    pub initialized: EntitySet<Value>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
     pub scratch: Option<String>,
     /// The printed formats.
@@ -184,6 +186,7 @@ impl<'k> Emitter<'k> {
             depth: 0,
             of_loops: HashSet::new(),
             guard: None,
+            initialized: EntitySet::new(),
             scratch: None,
             lines: Lines::default(),
             reads_rows: false,

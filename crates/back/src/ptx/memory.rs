@@ -307,6 +307,14 @@ impl Emitter<'_> {
                     None => self.register(result),
                 })
                 .collect();
+            if self.guard.is_some() {
+                for (&result, register) in results.iter().zip(&registers) {
+                    let class = in_between.or_else(|| Class::of(ty));
+                    if let Some(class) = class.filter(|_| !self.initialized.contains(result)) {
+                        self.zero(class, register);
+                    }
+                }
+            }
             let (vector, target) = vector(&registers);
             self.guarded(format!(
                 "ld{qualifiers}{vector}.{} {target}, {location}",

@@ -68,6 +68,15 @@ impl Class {
             Class::F64 => "f64",
         }
     }
+
+    /// A constant of it: 0.
+    pub(super) fn zero(self) -> &'static str {
+        match self {
+            Class::F32 => "0f00000000",
+            Class::F64 => "0d0000000000000000",
+            _ => "0",
+        }
+    }
 }
 
 /// The registers of one kernel.

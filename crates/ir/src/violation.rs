@@ -68,6 +68,8 @@ pub enum Violation {
         address: u64,
         /// Whether it was meant for an array, of shared or private memory, not for a buffer.
         of_array: bool,
+        /// The number of the place in the kernel where the access stands.
+        at: u32,
     },
     /// An access at an address that is no multiple of its size.
     Misaligned {
@@ -225,6 +227,7 @@ impl fmt::Display for Violation {
                 bytes,
                 address,
                 of_array,
+                ..
             } => {
                 let memory = if *of_array { "array" } else { "buffer" };
                 write!(

@@ -26,11 +26,14 @@ mod violation;
 pub mod waiting;
 mod ways;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
 pub use violation::Violation;
+#[doc(hidden)]
+pub use violation::{NO_LAUNCH, broken_rule};
 pub use waiting::{Waiting, WaitsFor};
 pub use ways::{LaunchSettings, SettingsTrial, Ways};
 
@@ -254,8 +257,11 @@ pub struct Perturbed {
     pub digest: String,
     /// Launches in which the plain kernel is right.
     pub launches: u64,
-    /// Those that were dropped: in them the plain kernel goes wrong or takes too long.
+    /// Draws that were dropped: they make the plain kernel break a rule or take too long. Kept and dropped are all draws.
     pub dropped: u64,
+    /// The same by rule: `out-of-bounds`, `not-ended`, `race`, … Empty in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dropped_for: BTreeMap<String, u64>,
     /// Launches on which the plan left the same as the plain kernel.
     pub agreed: u64,
     /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
@@ -274,6 +280,7 @@ impl Perturbed {
             dropped,
             agreed,
             not_for,
+            dropped_for,
             weakly_checked,
             ..
         } = self;
@@ -288,8 +295,16 @@ impl Perturbed {
             checked.push_str(&format!(", and does not apply to {not_for} of them"));
         }
         if *dropped > 0 {
+            let mut rules: Vec<(&String, &u64)> = dropped_for.iter().collect();
+            rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            let rules = rules
+                .iter()
+                .map(|(rule, count)| format!("{} ({count})", broken_rule(rule)));
+            let rules = rules.collect::<Vec<_>>().join(", ");
+            let colon = if rules.is_empty() { "" } else { ": " };
             checked.push_str(&format!(
-                "; {dropped} more were dropped because the plain kernel itself fails on them"
+                "; the other {dropped} of {} draws are no launches of this kernel{colon}{rules}",
+                launches + dropped
             ));
         }
         let mut sentences = vec![checked + "."];
@@ -640,6 +655,7 @@ mod tests {
             digest: String::new(),
             launches: 0,
             dropped: 0,
+            dropped_for: BTreeMap::new(),
             agreed: 0,
             not_for: 0,
             weakly_checked: vec!["no launch is as small as these".to_owned()],
@@ -649,5 +665,25 @@ mod tests {
             "Weakly checked: no launch is as small as these.",
         ];
         assert_eq!(none.sentences(), expected);
+    }
+
+    #[test]
+    fn dropped_draws_are_counted_by_rule() {
+        let some = Perturbed {
+            kernel: String::new(),
+            seed: 1,
+            digest: String::new(),
+            launches: 500,
+            dropped: 97,
+            dropped_for: BTreeMap::from([("race".to_owned(), 7), ("out-of-bounds".to_owned(), 90)]),
+            agreed: 500,
+            not_for: 0,
+            weakly_checked: Vec::new(),
+        };
+        let said = some.sentences();
+        let end = "in 500; the other 97 of 597 draws are no launches of this kernel: an index beyond its memory (90), a race (7).";
+        assert!(said[0].ends_with(end), "{said:?}");
+        let json = serde_json::to_value(&some).expect("plain data");
+        assert_eq!(json["dropped_for"]["out-of-bounds"], 90);
     }
 }

@@ -35,3 +35,29 @@ impl From<&violation::Violation> for Violation {
         }
     }
 }
+
+/// The name of what is no rule of kernels: the device takes no such launch.
+#[doc(hidden)]
+pub const NO_LAUNCH: &str = "no-launch";
+
+/// What a draw asks for that makes a kernel break a rule, in words.
+#[doc(hidden)]
+pub fn broken_rule(name: &str) -> &str {
+    match name {
+        "out-of-bounds" => "an index beyond its memory",
+        "nowhere" => "an address outside all memory",
+        "misaligned" => "an address that is not aligned",
+        "never-written" => "a read of memory that nothing has written",
+        "read-only" => "a write to memory that is only read",
+        "race" => "a race",
+        "in-flight" => "an asynchronous operation that is not waited for",
+        "apart" => "work-items that miss a barrier or an exchange",
+        "misused" => "an operand that an operation does not take",
+        "wraps" => "a number that overflows",
+        "not-ended" => "more steps than are run",
+        "waits-for-ever" => "a wait that does not end",
+        "trapped" => "a trap or a failed assertion",
+        NO_LAUNCH => "a size that the device does not take",
+        other => other,
+    }
+}

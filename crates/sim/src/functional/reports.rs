@@ -38,6 +38,21 @@ impl WorkGroup<'_> {
 
     /// The buffer or array an address is meant for, and the offset in it.
     pub(super) fn region(&self, space: Space, address: u64) -> (Region, i64) {
+        self.known_region(space, address).unwrap_or_else(|| {
+            let name = format!("{space} memory");
+            (
+                Region {
+                    name,
+                    element: Type::I8,
+                    bytes: 0,
+                },
+                address as i64,
+            )
+        })
+    }
+
+    /// The same; none if the address is meant for no buffer or array.
+    fn known_region(&self, space: Space, address: u64) -> Option<(Region, i64)> {
         let (number, offset) = address::split(space, address);
         let region = match space {
             Space::Global | Space::Generic => number
@@ -54,17 +69,7 @@ impl WorkGroup<'_> {
                     bytes: array.bytes(),
                 }),
         };
-        match region {
-            Some(region) => (region, offset),
-            None => (
-                Region {
-                    name: format!("{space} memory"),
-                    element: Type::I8,
-                    bytes: 0,
-                },
-                address as i64,
-            ),
-        }
+        Some((region?, offset))
     }
 
     #[cold]
@@ -77,18 +82,17 @@ impl WorkGroup<'_> {
         item: u32,
         place: Place,
     ) -> Error {
-        let (region, offset) = self.region(space, address);
-        let who = self.describe(item);
-        let does = access.verb();
-        let violation = match region.bytes == 0 && region.element == Type::I8 {
-            true => Violation::Nowhere {
+        let (who, does) = (self.describe(item), access.verb());
+        let violation = match self.known_region(space, address) {
+            None => Violation::Nowhere {
                 who,
                 does,
                 bytes: size,
                 address: self.state.shown(address),
                 of_array: !matches!(space, Space::Global | Space::Generic),
+                at: place.as_u32(),
             },
-            false => Violation::OutOfBounds {
+            Some((region, offset)) => Violation::OutOfBounds {
                 who,
                 does,
                 element: region.element(offset),

@@ -321,6 +321,7 @@ mod tests {
             digest: String::new(),
             launches: 424_242,
             dropped: 0,
+            dropped_for: Default::default(),
             agreed: 424_242,
             not_for: 0,
             weakly_checked: Vec::new(),

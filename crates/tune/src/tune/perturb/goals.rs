@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::plain::{Compiled, Dropped};
+use super::plain::Compiled;
 use super::search::Launches;
 use crate::device::sim::functional::{ControlEdgeKind, Covered, LoopSite};
 use crate::ir::{Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan};
+use crate::report;
 use crate::tune::check::iterations;
 
 /// The longest loop that a launch is looked for.
@@ -66,9 +67,9 @@ pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Ve
     }
     if kept < dropped {
         let most = launches.dropped.iter().max_by_key(|(_, count)| **count);
-        let why = most.map_or("", |(reason, _)| reason.why());
+        let most = most.map_or("", |(kind, _)| report::broken_rule(kind));
         reasons.push(format!(
-            "{dropped} of {} launches were dropped, most because {why}",
+            "{dropped} of {} draws are no launches of this kernel, most for {most}",
             kept + dropped
         ));
     }
@@ -156,16 +157,4 @@ fn trips_left_out(kernel: &Kernel, site: &LoopSite, trips: &BTreeSet<u32>, plan:
             missing.join(", ")
         )
     })
-}
-
-impl Dropped {
-    /// The reason as the rest of a sentence.
-    pub fn why(self) -> &'static str {
-        match self {
-            Dropped::Bounds => "the plain kernel leaves its buffers",
-            Dropped::Steps => "the plain kernel takes too many steps",
-            Dropped::Rules => "the plain kernel breaks a rule: a race, a promise, a trap",
-            Dropped::Launch => "the device has no such launch",
-        }
-    }
 }

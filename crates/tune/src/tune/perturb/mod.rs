@@ -9,7 +9,9 @@
 //! - other lengths, other numbers and sizes of work-groups, partial last ones, other amounts of dynamic shared memory;
 //! - buffers that share their memory or begin in the middle of another, where the kernel's facts do not exclude it.
 //!
-//! A launch in which the *plain* kernel faults, or takes too long, proves nothing, and is dropped and counted. The search is
+//! A launch that makes the *plain* kernel break a rule, or take too long, is none that the kernel is made for: it is dropped and
+//! counted, by rule. An access that leads nowhere though no drawn byte flows into its address is evidence that the kernel was
+//! read as another one, and nothing of it is rewritten. The search is
 //! guided by the plain kernel's coverage: sides of branches, loop exits, trip counts. The report lists the uncovered places,
 //! and then calls the plan weakly checked.
 //!
@@ -20,6 +22,7 @@
 //! | `derive` | launches derived from one |
 //! | `overlap` | of them those in which buffers share their memory |
 //! | `plain` | the plain kernel on a launch: kept or dropped, buffers as long as needed |
+//! | `evidence` | whether its fault follows from what was drawn |
 //! | `search` | which launches are tried |
 //! | `goals` | what they should reach, and what they left out |
 //! | `agree` | a derived kernel on a launch |
@@ -28,6 +31,7 @@
 mod agree;
 mod data;
 mod derive;
+mod evidence;
 mod goals;
 mod launch;
 mod overlap;
@@ -168,7 +172,8 @@ impl Perturbed {
     /// Looks for launches of a subject's plain kernel, for these plans.
     ///
     /// # Errors
-    /// The subject contradicts itself.
+    /// The subject contradicts itself, or the plain kernel goes wrong in a way that no drawn data explains: then our reading of
+    /// it cannot be trusted.
     pub fn new<'p>(
         subject: &dyn Subject,
         plain: &Arc<Kernel>,
@@ -192,6 +197,9 @@ impl Perturbed {
             settings: &settings,
         };
         let launches = search(&given);
+        if let Some((what, error)) = &launches.misread {
+            return Err(misread(plain, what, error));
+        }
         let rest = (0..launches.kept.len()).filter(|number| !launches.new.contains(number));
         let order = launches.new.iter().copied().chain(rest).collect();
         Ok(Perturbed {
@@ -344,6 +352,7 @@ impl Perturbed {
             seed: self.settings.seed,
             launches: self.launches.kept.len() as u64,
             dropped: self.launches.dropped.values().sum(),
+            dropped_for: by_name(&self.launches.dropped),
             agreed: agreed.launches,
             not_for: agreed.not_for,
             weakly_checked: match plan.is_none() {
@@ -352,6 +361,26 @@ impl Perturbed {
             },
         }
     }
+}
+
+/// How many launches were dropped for each rule, as a report has it.
+fn by_name(dropped: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    let dropped = dropped.iter();
+    dropped.map(|(&rule, &count)| (rule.to_owned(), count)).collect()
+}
+
+/// The refusal of a kernel that our own engine cannot follow.
+fn misread(plain: &Kernel, what: &str, error: &Error) -> Error {
+    let launch = match what {
+        "" => String::new(),
+        what => format!(" with {what}"),
+    };
+    Error::input(format!(
+        "Headstart cannot rewrite `{}`: its reading of the kernel goes wrong on a launch{launch}, and no drawn value leads \
+         there: {error}",
+        plain.name
+    ))
+    .caused_by(error)
 }
 
 /// The scope of a check: the kernel with this text, whatever the launch.

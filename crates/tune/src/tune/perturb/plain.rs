@@ -6,14 +6,16 @@
 
 use std::sync::Arc;
 
+use super::evidence;
 use super::launch::{Contents, Part, Promise, Role, Variant, roles};
 use crate::device::Description;
 use crate::device::sim::functional::{
     BufferMemory, CompiledKernel, Covered, Groups, Options, Sites, has_not_ended,
 };
+use crate::error::{Error, Fault};
 use crate::ir::Kernel;
 use crate::prefetch::PlanTarget;
-use crate::violation::Violation;
+use crate::report;
 
 /// Steps of a sub-group, more or fewer as there are fewer or more sub-groups.
 const MOST_STEPS: u64 = 1 << 13;
@@ -24,6 +26,8 @@ const LAUNCH_STEPS: u64 = 1 << 16;
 const LONGER: usize = 8;
 /// The longest that a buffer grows to, in bytes. Only touched parts are allocated.
 const MOST_BYTES: u64 = 1 << 30;
+/// The name of the rule that a launch breaks for which no buffer is long enough.
+const TOO_LONG: &str = "out-of-bounds";
 /// Buffers whose lengths the kernel does not know have as many bytes from the start.
 const AT_LEAST_BYTES: u64 = 1 << 14;
 
@@ -62,17 +66,13 @@ pub(super) struct Kept {
     pub inputs: Vec<Option<Arc<BufferMemory>>>,
 }
 
-/// Why a launch is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dropped {
-    /// The plain kernel leaves its buffers, or reads uninitialised memory.
-    Bounds,
-    /// It runs past its limit of steps.
-    Steps,
-    /// It breaks another rule: races, promises, barriers, traps.
-    Rules,
-    /// It cannot be launched so.
-    Launch,
+/// Why the plain kernel did not go through a launch.
+#[derive(Clone, Debug)]
+pub(super) enum Unfit {
+    /// The launch is dropped: it makes the kernel break this rule ([`Violation::name`]), or is [none](report::NO_LAUNCH).
+    Dropped(&'static str),
+    /// What went wrong cannot follow from what was drawn: the kernel was read as another one.
+    Misread(Error),
 }
 
 impl Compiled {
@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// Runs the plain kernel; gives the outcome, and the cost of all tries.
-    pub(super) fn run_plain(&self, plain: &Compiled, mut variant: Variant) -> (Result<Kept, Dropped>, u64) {
+    pub(super) fn run_plain(&self, plain: &Compiled, mut variant: Variant) -> (Result<Kept, Unfit>, u64) {
         let mut cost = 0;
         let kernel = plain.kernel.kernel();
         let roles = roles(kernel);
@@ -122,10 +122,10 @@ impl Engine {
         for _ in 0..LONGER {
             make_fit(&mut variant, &roles);
             let Ok((launch, memories)) = variant.bind(steps, |_| None) else {
-                return (Err(Dropped::Launch), cost);
+                return (Err(Unfit::Dropped(report::NO_LAUNCH)), cost);
             };
             if launch.check(kernel, &self.description).is_err() {
-                return (Err(Dropped::Launch), cost);
+                return (Err(Unfit::Dropped(report::NO_LAUNCH)), cost);
             }
             // How far a launch came that goes wrong must not hang on which thread was faster.
             let groups = Groups::OneByOne;
@@ -137,20 +137,25 @@ impl Engine {
             let Err(error) = ran else {
                 return (Ok(Kept::new(variant, covered, &roles, memories)), cost);
             };
-            let reason = match () {
-                () if has_not_ended(&error) => Dropped::Steps,
-                () if reaches_out(&variant, &covered) => match lengthened(&mut variant, &covered, &roles) {
-                    true => continue,
-                    false => Dropped::Bounds,
-                },
-                () => match error.cause() {
-                    Some(Violation::OutOfBounds { .. } | Violation::NeverWritten { .. }) => Dropped::Bounds,
-                    _ => Dropped::Rules,
-                },
-            };
-            return (Err(reason), cost);
+            if !has_not_ended(&error)
+                && reaches_out(&variant, &covered)
+                && lengthened(&mut variant, &covered, &roles)
+            {
+                continue;
+            }
+            return (Err(unfit(kernel, &variant, error)), cost);
         }
-        (Err(Dropped::Bounds), cost)
+        (Err(Unfit::Dropped(TOO_LONG)), cost)
+    }
+}
+
+/// What an error of the plain kernel says.
+fn unfit(kernel: &Kernel, variant: &Variant, error: Error) -> Unfit {
+    match error.cause() {
+        Some(violation) if evidence::is_ours(kernel, variant, violation) => Unfit::Misread(error),
+        Some(violation) => Unfit::Dropped(violation.name()),
+        None if error.fault() == Fault::Bug => Unfit::Misread(error),
+        None => Unfit::Dropped(report::NO_LAUNCH),
     }
 }
 

@@ -21,13 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use super::agree::Agreement;
 use super::launch::{Part, Variant};
-use super::plain::{Compiled, Dropped, Engine};
+use super::plain::{Compiled, Engine, Unfit};
 use crate::device::Fill;
 use crate::device::sim::functional::CompiledKernel;
 use crate::error::{Error, Result};
 use crate::ir::eval::signed;
 use crate::ir::{self, Kernel, Type};
 use crate::prefetch::Plan;
+use crate::report;
 use crate::suggest::quoted;
 use crate::tune::compare::Compare;
 use crate::tune::launch_file::LaunchFile;
@@ -222,7 +223,13 @@ pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
     }
     let compiled = Compiled::new(&plain);
     let kept = engine.run_plain(&compiled, variant).0;
-    let kept = kept.map_err(|reason: Dropped| Error::input(format!("{shown}: {}", reason.why())))?;
+    let kept = kept.map_err(|unfit| match unfit {
+        Unfit::Dropped(rule) => Error::input(format!(
+            "{shown}: this is no launch of its plain kernel: {}",
+            report::broken_rule(rule)
+        )),
+        Unfit::Misread(error) => error.about(&shown),
+    })?;
     match engine.compare(&CompiledKernel::new(planned), &kept)? {
         Agreement::Same => Ok(None),
         Agreement::NotForIt => Err(unreadable(&"its planned kernel is for other work-groups")),

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::data::Change;
 use super::derive::{Deriving, Touched};
 use super::launch::{Role, Variant};
-use super::plain::{Compiled, Dropped, Engine, Kept};
+use super::plain::{Compiled, Engine, Kept, Unfit};
 use super::{Settings, goals};
 use crate::device::sim::functional::Covered;
+use crate::error::Error;
 use crate::ir::Kernel;
 use crate::ir::eval::signed;
 use crate::random::Random;
@@ -39,8 +40,10 @@ pub(super) struct Launches {
     pub kept: Vec<Kept>,
     /// Those of them that reached something that no earlier one did.
     pub new: Vec<usize>,
-    /// How many were dropped, and why.
-    pub dropped: BTreeMap<Dropped, u64>,
+    /// How many were dropped, by the rule that they make the kernel break.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// A launch on which the kernel went wrong in a way that no drawn data explains: what went wrong.
+    pub misread: Option<(String, Error)>,
     /// The combined coverage of all of them.
     pub covered: Covered,
 }
@@ -85,10 +88,11 @@ impl Search<'_> {
         self.inputs.plain.kernel.kernel()
     }
 
-    /// Nothing is left of the budget, of which this part may be used.
+    /// Nothing is left of the budget, of which this part may be used, or the search has failed.
     fn is_over(&self, percent: u64) -> bool {
         let settings = self.inputs.settings;
-        self.spent * 100 >= settings.search_operations * percent
+        self.found.misread.is_some()
+            || self.spent * 100 >= settings.search_operations * percent
             || self.tried * 100 >= settings.launches * percent
     }
 
@@ -99,6 +103,7 @@ impl Search<'_> {
             None => self.inputs.plain,
         };
         let is_other = variant.shared_bytes.is_some();
+        let what = variant.what.clone();
         let (ran, cost) = self.inputs.engine.run_plain(plain, variant);
         self.spent += cost;
         self.tried += 1;
@@ -116,10 +121,14 @@ impl Search<'_> {
                 self.found.kept.push(kept);
                 Some(number)
             }
-            Err(reason) => {
+            Err(Unfit::Dropped(rule)) => {
                 if counts {
-                    *self.found.dropped.entry(reason).or_default() += 1;
+                    *self.found.dropped.entry(rule).or_default() += 1;
                 }
+                None
+            }
+            Err(Unfit::Misread(error)) => {
+                self.found.misread.get_or_insert((what, error));
                 None
             }
         }

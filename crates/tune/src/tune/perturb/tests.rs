@@ -1,5 +1,6 @@
 //! Wrong kernels that are right on the launch at hand, one of each kind: each must be found.
 
+mod evidence;
 mod overlaps;
 mod steps;
 
@@ -241,12 +242,7 @@ fn launches_that_the_plain_kernel_does_not_take_are_dropped_and_counted() {
     let workload = workload(&traps, ROWS);
     let plan = plan("unroll:2");
     let perturbed = perturbed(&workload, &plan);
-    let dropped = perturbed
-        .launches
-        .dropped
-        .get(&super::plain::Dropped::Rules)
-        .copied()
-        .unwrap_or(0);
+    let dropped = perturbed.launches.dropped.get("trapped").copied().unwrap_or(0);
     assert!(dropped > 5, "{:?}", perturbed.launches.dropped);
     let agreed = perturbed
         .check(&plan, &workload.kernel, Thoroughness::All)
@@ -277,14 +273,11 @@ fn a_plan_is_weakly_checked_where_most_launches_are_dropped_or_a_side_is_never_t
         said.contains("no launch took the branch to kernel.hsir:"),
         "{said}"
     );
-    assert!(!said.contains("dropped"), "{said}");
-    perturbed
-        .launches
-        .dropped
-        .insert(super::plain::Dropped::Rules, 10_000);
+    assert!(!said.contains("draws"), "{said}");
+    perturbed.launches.dropped.insert("race", 10_000);
     let said = reasons(&perturbed).join("; ");
     assert!(
-        said.contains("were dropped, most because the plain kernel breaks a rule"),
+        said.contains("draws are no launches of this kernel, most for a race"),
         "{said}"
     );
 }

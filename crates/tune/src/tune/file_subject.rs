@@ -7,7 +7,7 @@ use super::modules::granted_for;
 use super::subject::{Reshaped, Subject, divided_otherwise};
 use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Facts, Imported, Origin, Original};
+use crate::front::ptx::{self, Facts, Imported, Origin, Original};
 use crate::front::spirv;
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
@@ -156,6 +156,17 @@ impl Subject for FileSubject {
             ..self.launch.facts()
         };
         let imported = original.again(&facts)?;
+        Ok(Some(Arc::new(imported.kernel)))
+    }
+
+    fn read_again(&self, text: &str, bytes: Option<u32>) -> Result<Option<Arc<Kernel>>> {
+        let Some(original) = &self.original else {
+            return Ok(None);
+        };
+        let mut facts = self.launch.facts();
+        facts.dynamic_shared_bytes = bytes.or(facts.dynamic_shared_bytes);
+        let module = ptx::Module::new(text, &original.file)?;
+        let imported = module.import_alone(&original.entry, &facts)?;
         Ok(Some(Arc::new(imported.kernel)))
     }
 

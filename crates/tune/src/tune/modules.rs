@@ -56,7 +56,7 @@ pub struct TunedModule {
 /// Carries out a plan on an entry of a module; `measured` is a sentence for the note. `entry` may be left out where the
 /// module has only one.
 ///
-/// The planned kernel is checked against the plain one on [perturbed launches](super::perturb) first.
+/// The text is read again, and checked against the plain kernel on [perturbed launches](super::perturb) first.
 ///
 /// # Errors
 /// The entry cannot be read, the plan is not legal for it, the kernel cannot stand in the module, or it computes something
@@ -131,7 +131,7 @@ struct Checked<'a> {
 impl Checked<'_> {
     fn run(&self, settings: Settings) -> Result<Perturbed> {
         let engine = Engine::of_no_device(self.group);
-        perturb::check(
+        perturb::check_written(
             self.subject,
             self.plain,
             engine,
@@ -299,7 +299,9 @@ pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedMod
 
 #[cfg(test)]
 mod tests {
+    use super::super::Subject;
     use super::*;
+    use crate::error::Fault;
     use crate::report::{Best, Verdict};
 
     const MODULE: &str = include_str!("../../../../corpus/first.ptx");
@@ -307,16 +309,91 @@ mod tests {
                           length = 1024\nfill = \"indices\"\nbelow = 4096\n[parameters.param_1]\nlength = 4096\n\
                           [parameters.param_2]\nlength = 128\n[parameters.param_3]\nvalue = 8\n";
 
+    /// A subject that reads a rewritten text with one piece exchanged, as if it had been written so.
+    struct Misprinted<'a>(&'a FileSubject, (&'a str, &'a str));
+
+    impl Subject for Misprinted<'_> {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+
+        fn workload(&self) -> Result<Workload> {
+            self.0.workload()
+        }
+
+        fn small(&self, iterations: u64) -> Result<Option<Workload>> {
+            self.0.small(iterations)
+        }
+
+        fn read_again(&self, text: &str, bytes: Option<u32>) -> Result<Option<Arc<Kernel>>> {
+            let (right, wrong) = self.1;
+            assert!(text.contains(right), "{text}");
+            self.0.read_again(&text.replace(right, wrong), bytes)
+        }
+    }
+
+    #[test]
+    fn the_text_is_checked_and_not_the_kernel_that_it_was_written_from() {
+        let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+        let plan: Plan = "unroll:2".parse().expect("a plan");
+        let imported = import(MODULE, "first.ptx", Some("gather"), &launch.facts()).expect("an entry");
+        let subject = FileSubject::of_module(imported, launch.clone());
+        let workload = subject.workload().expect("a workload");
+        let applied = prefetch::apply(&workload.kernel, &plan, &target_for(workload.group)).expect("legal");
+        let derived = Arc::new(applied.kernel);
+        let check = |subject: &dyn Subject| {
+            let engine = Engine::of_no_device(workload.group);
+            let settings = Settings {
+                launches: 60,
+                ..Settings::default()
+            };
+            perturb::check_written(subject, &workload.kernel, engine, &plan, &derived, settings)
+        };
+        // The check is of the kernel that the text is read as.
+        let text = planned_module(MODULE, "first.ptx", Some("gather"), &launch, &plan, None).expect("right");
+        // Lines are counted without the note.
+        let text = &text.drop_in.text;
+        let again = import(text, "first.ptx", Some("gather"), &launch.facts()).expect("it is read");
+        let checked = check(&subject).expect("right");
+        assert_eq!(checked.kernel, perturb::identity(&again.kernel));
+        assert!(checked.agreed > 20, "{checked:?}");
+        // A text that computes something else is refused, and nothing that the user did is blamed.
+        let error = check(&Misprinted(&subject, ("add.rn.f32", "sub.rn.f32"))).expect_err("other bits");
+        assert_eq!(error.fault(), Fault::Input);
+        let said = error.to_string();
+        assert!(
+            said.starts_with(
+                "Headstart cannot rewrite `gather`: the text that it writes is read as another kernel"
+            ),
+            "{said}"
+        );
+        let folder = said
+            .split("to repeat it: `")
+            .nth(1)
+            .and_then(|rest| rest.split('`').next());
+        std::fs::remove_dir_all(folder.expect("a folder")).expect("removed");
+        let error = check(&Misprinted(&subject, ("add.rn.f32", "add.rn.f23"))).expect_err("no PTX");
+        assert_eq!(error.fault(), Fault::Input);
+        assert!(error.to_string().contains("cannot be read again"), "{error}");
+    }
+
     #[test]
     fn a_report_of_another_kernel_is_no_check() {
         let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
         let plan: Plan = "unroll:2".parse().expect("a plan");
         let imported = import(MODULE, "first.ptx", Some("gather"), &launch.facts()).expect("an entry");
         let subject = FileSubject::of_module(imported, launch.clone());
-        let workload = super::super::Subject::workload(&subject).expect("a workload");
+        let workload = subject.workload().expect("a workload");
         let applied = prefetch::apply(&workload.kernel, &plan, &target_for(workload.group)).expect("legal");
+        let placed = drop_in::placed(
+            subject.original().expect("a module"),
+            &workload.kernel,
+            &applied.kernel,
+        );
+        let written = subject.read_again(&placed.expect("a module").text, None);
+        let written = written.expect("it is read").expect("from a module");
         let checked = Perturbed {
-            kernel: perturb::identity(&applied.kernel),
+            kernel: perturb::identity(&written),
             seed: 3,
             digest: String::new(),
             launches: 424_242,

@@ -9,7 +9,7 @@ use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
 use super::log::{Log, Shard};
-use super::perturb::{self, Engine, Perturbed, Settings, Thoroughness};
+use super::perturb::{self, Engine, Perturbed, Settings};
 use super::race::Race;
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
@@ -19,13 +19,13 @@ use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
 use super::workload::Workload;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::evidence::{Bounds, Roofline, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::report::waiting::{self, Waiting};
-use crate::report::{Counter, Partial, Report, THRESHOLD, Trial, number};
+use crate::report::{Counter, Outcome, Partial, Report, THRESHOLD, Trial, number};
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {
@@ -372,11 +372,8 @@ pub fn search(
         let (Some(perturbed), Some(of_best)) = (&perturbed, of_best) else {
             break (verdict, best, None);
         };
-        match shielded(|| perturbed.check(&of_best.plan, &of_best.kernel, Thoroughness::All)) {
-            Ok(agreed) => {
-                let summary = perturbed.summary(&of_best.plan, &of_best.kernel, agreed);
-                break (verdict, best, Some(summary));
-            }
+        match shielded(|| perturbed.check_written(subject, &of_best.plan, &of_best.kernel)) {
+            Ok(summary) => break (verdict, best, Some(summary)),
             Err(error) => refute(&mut trials, &best.plan, &error),
         }
     };
@@ -449,7 +446,13 @@ pub fn search(
 /// A plan that was tried is not accepted after all.
 fn refute(trials: &mut [Trial], plan: &Plan, error: &Error) {
     for trial in trials.iter_mut().filter(|trial| trial.plan == *plan) {
-        trial.outcome = trying::went_wrong(error);
+        trial.outcome = match error.fault() {
+            // A kernel that we cannot write is not used, like one that is not legal.
+            Fault::Input => Outcome::Rejected {
+                reason: error.unblamed(),
+            },
+            _ => trying::went_wrong(error),
+        };
     }
 }
 

@@ -70,6 +70,16 @@ pub trait Subject: Sync {
         Ok(None)
     }
 
+    /// The kernel's entry in the text of a rewritten module, read as the kernel was; none where it came from no module. `bytes`
+    /// is another amount of dynamic shared memory.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read_again(&self, text: &str, bytes: Option<u32>) -> Result<Option<Arc<Kernel>>> {
+        let _ = (text, bytes);
+        Ok(None)
+    }
+
     /// Whether the kernel's work can be split over more work-groups without changing its results.
     fn may_be_split(&self) -> bool {
         false

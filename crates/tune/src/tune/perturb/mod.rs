@@ -26,6 +26,7 @@
 //! | `search` | which launches are tried |
 //! | `goals` | what they should reach, and what they left out |
 //! | `agree` | a derived kernel on a launch |
+//! | `written` | the derived kernel as it is read again from the module that is written |
 //! | `reproducer` | a difference, written down so that it can be repeated |
 
 mod agree;
@@ -40,14 +41,16 @@ pub mod reproducer;
 mod search;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use agree::Agreement;
 use launch::Variant;
-use plain::Compiled;
+use plain::{Compiled, Kept};
 use search::{Launches, SearchInputs, search};
+use written::{Written, written};
 
 use super::bench::Bench;
 use super::log::hash;
@@ -219,8 +222,38 @@ impl Perturbed {
     /// It computes something else on one of them: which, and where that is written down so that it can be repeated. That
     /// is a bug of ours. Or the device cannot run it.
     pub fn check(&self, plan: &Plan, derived: &Arc<Kernel>, thoroughness: Thoroughness) -> Result<Agreed> {
+        self.check_as(plan, derived, None, thoroughness)
+    }
+
+    /// Checks what is written of a derived kernel on all launches: the entry as it is read again from its text. Where there is
+    /// no module to write, the derived kernel itself.
+    ///
+    /// # Errors
+    /// As for [`Perturbed::check`]; the text cannot be read again, or it computes something else than the kernel that it was
+    /// written from.
+    pub fn check_written(
+        &self,
+        subject: &dyn Subject,
+        plan: &Plan,
+        derived: &Arc<Kernel>,
+    ) -> Result<report::Perturbed> {
+        let written = written(subject, &subject.workload()?, derived)?;
+        let agreed = self.check_as(plan, derived, written.as_ref(), Thoroughness::All)?;
+        let kernel = written.as_ref().map_or(derived, |written| &written.kernel);
+        Ok(self.summary(plan, kernel, agreed))
+    }
+
+    /// Checks a derived kernel, or what was written of it.
+    fn check_as(
+        &self,
+        plan: &Plan,
+        derived: &Arc<Kernel>,
+        written: Option<&Written<'_>>,
+        thoroughness: Thoroughness,
+    ) -> Result<Agreed> {
         let mut agreed = Agreed::default();
-        let compiled = CompiledKernel::new(Arc::clone(derived));
+        let own = written.map_or(derived, |written| &written.kernel);
+        let compiled = CompiledKernel::new(Arc::clone(own));
         let mut resized: BTreeMap<u32, Option<CompiledKernel>> = BTreeMap::new();
         let budget = match thoroughness {
             Thoroughness::Quick => self.settings.quick_operations,
@@ -237,10 +270,16 @@ impl Perturbed {
                 Some(_) if thoroughness == Thoroughness::Quick => continue,
                 Some(bytes) => {
                     let resized = resized.entry(bytes).or_insert_with(|| {
-                        let resized = with_shared(derived, &self.dynamic, bytes);
-                        // An amount that is built into the kernel is one that it takes for granted.
-                        self.is_derived_with(plan, &resized, bytes)
-                            .then(|| CompiledKernel::new(Arc::new(resized)))
+                        let resized = match written {
+                            Some(written) => written.with_shared_bytes(bytes),
+                            None => {
+                                let resized = with_shared(derived, &self.dynamic, bytes);
+                                // An amount that is built into the kernel is one that it takes for granted.
+                                self.is_derived_with(plan, &resized, bytes)
+                                    .then(|| Arc::new(resized))
+                            }
+                        };
+                        resized.map(CompiledKernel::new)
                     });
                     match resized {
                         Some(resized) => &*resized,
@@ -273,11 +312,22 @@ impl Perturbed {
                         number,
                         error: &error,
                     };
-                    return Err(found.refuse());
+                    let error = found.refuse();
+                    return Err(match written {
+                        Some(_) if self.is_right(derived, kept)? => misprinted(kernel.kernel(), &error),
+                        _ => error,
+                    });
                 }
             }
         }
         Ok(agreed)
+    }
+
+    /// Whether a derived kernel agrees with the plain one on a launch with the amount of shared memory that it was derived for.
+    fn is_right(&self, derived: &Arc<Kernel>, kept: &Kept) -> Result<bool> {
+        let compiled = CompiledKernel::new(Arc::clone(derived));
+        let is_own = kept.variant.shared_bytes.is_none();
+        Ok(is_own && matches!(self.engine.compare(&compiled, kept)?, Agreement::Same))
     }
 
     /// Whether a plan gives this kernel where the launch asks for so many bytes of dynamic shared memory, too.
@@ -383,6 +433,16 @@ fn misread(plain: &Kernel, what: &str, error: &Error) -> Error {
     .caused_by(error)
 }
 
+/// The refusal of a kernel whose text is read as another one than it was written from.
+fn misprinted(kernel: &Kernel, difference: &Error) -> Error {
+    Error::input(format!(
+        "Headstart cannot rewrite `{}`: the text that it writes is read as another kernel than was planned: {}",
+        kernel.name,
+        difference.unblamed()
+    ))
+    .caused_by(difference)
+}
+
 /// The scope of a check: the kernel with this text, whatever the launch.
 pub fn identity(kernel: &Kernel) -> String {
     hash(&print(kernel))
@@ -403,6 +463,22 @@ pub fn check(
     let perturbed = Perturbed::new(subject, plain, engine, [plan], settings)?;
     let agreed = perturbed.check(plan, derived, Thoroughness::All)?;
     Ok(perturbed.summary(plan, derived, agreed))
+}
+
+/// The same of what is written of the plan's kernel.
+///
+/// # Errors
+/// As for [`Perturbed::new`] and [`Perturbed::check_written`].
+pub fn check_written(
+    subject: &dyn Subject,
+    plain: &Arc<Kernel>,
+    engine: Engine,
+    plan: &Plan,
+    derived: &Arc<Kernel>,
+    settings: Settings,
+) -> Result<report::Perturbed> {
+    let perturbed = Perturbed::new(subject, plain, engine, [plan], settings)?;
+    perturbed.check_written(subject, plan, derived)
 }
 
 /// Checks the author's requests for loops: the kernel with them against the kernel as it was written. None if no request
@@ -445,11 +521,13 @@ pub(crate) fn check_unless_known(
     derived: &Arc<Kernel>,
     known: Option<&report::Perturbed>,
 ) -> Result<report::Perturbed> {
-    match known.filter(|known| known.kernel == identity(derived)) {
+    let written = written(subject, &subject.workload()?, derived)?;
+    let kernel = written.as_ref().map_or(derived, |written| &written.kernel);
+    match known.filter(|known| known.kernel == identity(kernel)) {
         Some(known) => Ok(known.clone()),
         None => {
             let settings = known.map_or_else(Settings::default, |known| Settings::seeded(known.seed));
-            check(subject, plain, engine, plan, derived, settings)
+            check_written(subject, plain, engine, plan, derived, settings)
         }
     }
 }

@@ -84,8 +84,7 @@ fn an_address_that_no_drawn_byte_leads_to_refuses_the_kernel() {
                     .collect::<Vec<_>>()
             )
         })
-        .err()
-        .expect("it is misread");
+        .expect_err("it is misread");
     assert_eq!(error.fault(), Fault::Input);
     assert!(
         matches!(error.cause(), Some(Violation::Nowhere { of_array: true, .. })),

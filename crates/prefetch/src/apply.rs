@@ -13,13 +13,13 @@ use super::descriptor::Planned;
 use super::fences::{Hinted, reissue};
 use super::hint::stream;
 use super::joint::reached_together;
+use super::layout::is_unseen;
 use super::loads::{Candidate, candidates, find_loop, resolve};
 use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
 use super::rotate::rotate;
 use super::shape::StepShape;
-use super::slots::keep_size;
 use super::unroll::unroll_fully;
 use super::versions;
 use crate::analysis::definitions::Definitions;
@@ -187,7 +187,9 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
     cleanup::tidy(&mut kernel);
     stream(&mut kernel, plan, &all)?;
     reached_together(&kernel)?;
-    keep_size(&kernel, shared_before)?;
+    if kernel.shared_bytes() > shared_before {
+        is_unseen(&kernel)?;
+    }
     verify::verify_derived(&kernel)?;
     Ok(Applied {
         kernel,

@@ -55,6 +55,7 @@ mod fences;
 mod growth;
 mod hint;
 mod joint;
+mod layout;
 mod legality;
 mod limits;
 mod loads;
@@ -78,6 +79,8 @@ use headstart_ir::{analysis, cleanup, error, ir, suggest};
 pub use apply::{Applied, PlanTarget, apply};
 #[doc(hidden)]
 pub use apply::{Versions, apply_to};
+#[doc(hidden)]
+pub use layout::is_unseen;
 pub use loads::{Candidate, candidates};
 pub use plan::Plan;
 pub use unroll::{carry_out_wishes, wishes};

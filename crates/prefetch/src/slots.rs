@@ -14,8 +14,7 @@ use super::plan::{Distance, Layout};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{
-    ArrayData, BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, Kernel, OpKind, Space, Type, Value,
-    limits,
+    ArrayData, BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Id, OpKind, Space, Type, Value, limits,
 };
 
 /// The type of a slot.
@@ -37,27 +36,6 @@ pub(super) struct Slots {
     /// The work-item's first slot, and the end of its last: values in front of the loop.
     first: Value,
     end: Value,
-}
-
-/// Refuses more shared memory than before, `before` bytes, in a kernel that reads how much it has.
-///
-/// # Errors
-/// The kernel would read another number.
-pub(super) fn keep_size(kernel: &Kernel, before: u64) -> Result<()> {
-    let mut reads = None;
-    kernel.body.walk(&mut |op| {
-        if matches!(&op.kind, OpKind::Opaque(what, _) if what.reads_shared_size()) {
-            reads = reads.or(Some(op.place));
-        }
-    });
-    match reads {
-        Some(place) if kernel.shared_bytes() > before => Err(Error::usage(
-            "slots in shared memory would change the size of shared memory, which the kernel reads",
-        )
-        .at(kernel.describe_place(place))
-        .accepted("a plan without slots in shared memory")),
-        _ => Ok(()),
-    }
 }
 
 impl Slots {

@@ -24,7 +24,7 @@ use crate::back::ptx::{Block, HintReached, Options, PtxTarget, Within, emit_with
 use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
 use crate::ir::{Kernel, Value};
-use crate::prefetch::Plan;
+use crate::prefetch::{Plan, is_unseen};
 use crate::report::Perturbed;
 
 /// The oldest PTX version with the features of planned kernels.
@@ -370,7 +370,12 @@ fn block(
         Some(90..) => PtxTarget::Sm90,
         _ => PtxTarget::Sm80,
     };
-    emit_within(kernel, &Options::new(target), &within)
+    let block = emit_within(kernel, &Options::new(target), &within)?;
+    // Hints for L1 take some, too.
+    if block.static_shared_bytes > 0 {
+        is_unseen(kernel)?;
+    }
+    Ok(block)
 }
 
 /// The number of `sm_90a`.

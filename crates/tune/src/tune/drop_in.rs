@@ -370,7 +370,15 @@ fn block(
         Some(90..) => PtxTarget::Sm90,
         _ => PtxTarget::Sm80,
     };
-    let block = emit_within(kernel, &Options::new(target), &within)?;
+    let mut block = emit_within(kernel, &Options::new(target), &within)?;
+    // The entry's own variables that the block declares instead.
+    let own = kernel.arrays.values().filter(|data| {
+        data.space == crate::ir::Space::Shared
+            && !within.arrays.contains(&data.name)
+            && original.arrays.iter().any(|own| own.name == data.name)
+    });
+    let own: u64 = own.map(|data| data.bytes()).sum();
+    block.static_shared_bytes = block.static_shared_bytes.saturating_sub(own);
     // Hints for L1 take some, too.
     if block.static_shared_bytes > 0 {
         is_unseen(kernel)?;

@@ -194,6 +194,20 @@ fn ends_of_variables_are_taken_for_granted_where_they_guard() {
 }
 
 #[test]
+fn a_hint_for_l1_takes_shared_memory_too() {
+    let reads = Entry {
+        start: "mov.u32 %r7, %total_smem_size;\nst.global.u32 [%rd2], %r7;\n",
+        ..PLAIN
+    };
+    for plan in ["table=cache:L1:2", SHARED] {
+        let error = reads.rewritten(LAUNCH, plan).expect_err("the size changes");
+        assert!(error.to_string().contains("the kernel reads its size"), "{error}");
+    }
+    let module = reads.done(LAUNCH, "table=cache:L2:2");
+    assert_eq!(module.drop_in.added_shared_bytes, 0);
+}
+
+#[test]
 fn spaces_of_generic_addresses_are_taken_for_granted() {
     let generic = Entry {
         load: "ld.u32",

@@ -165,18 +165,23 @@ impl SimulatedBench {
         let Some(target) = ptx::PtxTarget::for_model(&self.model) else {
             return Ok(None);
         };
-        let (text, entry, generation) = match &workload.original {
+        let (text, entry, generation, shared_bytes) = match &workload.original {
             Some(original) => {
-                let text = match workload.is_own(kernel) {
-                    true => original.text.to_string(),
-                    false => placed(original, &workload.kernel, kernel)?.text,
+                let (text, added) = match workload.is_own(kernel) {
+                    true => (original.text.to_string(), 0),
+                    false => {
+                        let placed = placed(original, &workload.kernel, kernel)?;
+                        (placed.text, placed.added_shared_bytes)
+                    }
                 };
                 // `sm_90a` is a target of its own.
                 let generation = match original.target.starts_with(target.name()) {
                     true => original.target.as_str(),
                     false => target.name(),
                 };
-                (text, original.entry.clone(), generation)
+                // With the scratch words of hints for L1, which no array of the kernel has.
+                let shared_bytes = workload.kernel.shared_bytes() + added;
+                (text, original.entry.clone(), generation, shared_bytes)
             }
             None => {
                 let how = ptx::Options {
@@ -185,13 +190,13 @@ impl SimulatedBench {
                     ..ptx::Options::new(target)
                 };
                 let emitted = ptx::emit(kernel, &how)?;
-                (emitted.text, emitted.entry, target.name())
+                let shared_bytes = u64::from(emitted.static_shared_bytes + emitted.dynamic_shared_bytes);
+                (emitted.text, emitted.entry, target.name(), shared_bytes)
             }
         };
         let Some(taken) = resources_for(generation, &text, &entry)? else {
             return Ok(None);
         };
-        let shared_bytes = kernel.shared_bytes();
         let footprint = Footprint {
             registers: taken.registers,
             shared: u32::try_from(shared_bytes).unwrap_or(u32::MAX),

@@ -107,9 +107,9 @@ pub fn changes() -> u64 {
 
 /// The allocation that an address lies in.
 pub fn at(address: DevicePtr) -> Option<Allocation> {
-    between(address, address)
-        .into_iter()
-        .find(|own| address < own.end())
+    let all = ALL.take();
+    let (_, (own, _)) = all.range(..=address).next_back()?;
+    (address < own.end()).then_some(*own)
 }
 
 /// The same, unless others may write it: nothing is known of that.

@@ -61,8 +61,12 @@ pub fn assembled_by(
     limit: Duration,
     ptx: &str,
 ) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |what: &str| Failure::new(FailureKind::Compilation, format!("{}: {what}", program.display()));
+    // By the name that the user knows: of the variable, where that names it.
+    let name = match env::var_os("HEADSTART_PTXAS").as_deref() == Some(program) {
+        true => "HEADSTART_PTXAS".into(),
+        false => program.to_string_lossy(),
+    };
+    let failed = |what: &str| Failure::new(FailureKind::Compilation, format!("{name}: {what}"));
     let folder = tempfile::tempdir().map_err(|error| failed(&error.to_string()))?;
     let (text, code) = (
         folder.path().join("kernel.ptx"),

@@ -1,5 +1,7 @@
 //! Whether a launch meets what a better kernel assumes.
 
+use std::cell::OnceCell;
+
 use super::Replacement;
 use crate::extents::{self, Extents};
 use crate::facts::{Fact, MOST_WORDS, Place};
@@ -43,14 +45,26 @@ impl Replacement {
         if let Some(seen) = last.filter(is_same) {
             return seen.holds;
         }
-        let word = |place: Place| -> u64 {
-            let number = self.places.iter().position(|own| *own == place);
-            number.map_or(0, |number| words[number])
-        };
+        let number = |place: Place| self.places.iter().position(|own| *own == place);
+        let word = |place: Place| -> u64 { number(place).map_or(0, |number| words[number]) };
+        // A pointer is in several pairs.
+        let mut extents: [Option<Option<Extents>>; MOST_WORDS] = [None; MOST_WORDS];
+        let reached = OnceCell::new();
         let holds = self.facts.iter().all(|fact| match *fact {
             Fact::Group(_) | Fact::Shared(_) | Fact::Resident => true,
             Fact::Apart(one, other) => {
-                let of = |pointer| self.extents(pointer, &word, launch.grid);
+                let mut of = |pointer| {
+                    let found = &mut extents[number(pointer)?];
+                    *found.get_or_insert_with(|| {
+                        let scalar = |scalar| word(Place::of(scalar));
+                        let number = self.reaches.number(pointer.index, pointer.inside);
+                        let all = || self.reaches.of(&self.reached, scalar, launch.grid);
+                        extents::of(
+                            word(pointer),
+                            number.and_then(|number| reached.get_or_init(all)[number]),
+                        )
+                    })
+                };
                 match (of(one), of(other)) {
                     (Some(one), Some(other)) => one.are_apart(&other),
                     _ => false,
@@ -71,18 +85,6 @@ impl Replacement {
             holds,
         });
         holds
-    }
-
-    /// The bytes that a launch may access through a pointer.
-    fn extents(&self, pointer: Place, word: &impl Fn(Place) -> u64, grid: [u32; 3]) -> Option<Extents> {
-        let reached = self
-            .reaches
-            .number(pointer.index, pointer.inside)
-            .and_then(|number| {
-                let scalar = |scalar| word(Place::of(scalar));
-                self.reaches.of(&self.reached, scalar, grid)[number]
-            });
-        extents::of(word(pointer), reached)
     }
 
     /// The words at all places; false if they cannot be had.

@@ -8,7 +8,7 @@
 //!            functional engine ─► its bits ◄───────────────── compared ──────────────────────────┘
 //! ```
 //!
-//! Image `k` holds the `k`-th legal plan of every entry of the file. [`worker`] is a process that may fault or hang; [`pool`]
+//! Image `k` holds the `k`-th legal plan of every entry of the file. [`worker`] is a process that may fault or hang; `pool`
 //! starts another one then.
 
 mod conversions;

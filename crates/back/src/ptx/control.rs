@@ -26,7 +26,7 @@
 //! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
 //! writes the result's register itself.
 //!
-//! The register of a load under a predicate has a value before it, 0 if nothing else. If it had none, ptxas 13.0 could take
+//! The register of a load under a predicate has a value before it, 0 if nothing else, where anything computes with it. If it had none, ptxas 13.0 could take
 //! the register of an earlier load from the same address for it, which ran under another predicate (seen on an H200 from -O2 on).
 
 use super::emitter::{Emitter, Guard, PtxScope};
@@ -501,7 +501,12 @@ impl<'k> Emitter<'k> {
             for (side, &direct) in direct.iter().enumerate() {
                 if direct {
                     self.share(values[side][index], register.clone());
-                    self.initialized.insert(values[side][index]);
+                }
+            }
+            for (side, v) in [(then, values[0][index]), (otherwise, values[1][index])] {
+                // Nothing computes with what is only selected.
+                if self.is_only_yielded(side, v) {
+                    self.initialized.insert(v);
                 }
             }
             if direct[1] && outer.is_some() {
@@ -563,6 +568,12 @@ impl<'k> Emitter<'k> {
             return Ok(());
         };
         ops.iter().try_for_each(|op| self.op(op))
+    }
+
+    /// Whether a value is loaded in this region, and only given back by it.
+    fn is_only_yielded(&self, region: &Region, value: Value) -> bool {
+        let is_load = |op: &Op| matches!(op.kind, OpKind::Load { .. }) && op.results.contains(&value);
+        self.uses.get(&value) == Some(&1) && region.ops.iter().any(is_load)
     }
 
     /// Whether a value is loaded in this region, by a load that writes one register, and used once.

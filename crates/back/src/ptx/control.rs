@@ -26,8 +26,9 @@
 //! run under a predicate; pure ones always run, which is allowed because every operation is total. Results are selected; a load
 //! writes the result's register itself.
 //!
-//! The register of a load under a predicate has a value before it, 0 if nothing else, where anything computes with it. If it had none, ptxas 13.0 could take
-//! the register of an earlier load from the same address for it, which ran under another predicate (seen on an H200 from -O2 on).
+//! The register of a load under a predicate has a value before it, 0 if nothing else, where anything computes with it. If it had
+//! none, ptxas 13.0 could take the register of an earlier load from the same address for it, which ran under another predicate
+//! (seen on an H200 from -O2 on).
 
 use super::emitter::{Emitter, Guard, PtxScope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};

@@ -98,7 +98,7 @@ pub(super) struct Emitter<'k> {
     pub of_loops: HashSet<String>,
     /// The guard of the `if` that is being written without a branch.
     pub guard: Option<Guard>,
-    /// Loads whose registers have a value before them.
+    /// Loads under a predicate whose registers need no value before them: they have one, or are only selected.
     pub initialized: EntitySet<Value>,
     /// A scratch word in shared memory is wanted by L1 prefetches.
     pub scratch: Option<String>,

@@ -8,7 +8,6 @@ use headstart::back::machine::{Target, lower_for_any_launch};
 use headstart::capture::texts;
 use headstart::device::{Device, Fill, Program};
 use headstart::front::ptx::{Facts, Imported, Origin, entries, import};
-use headstart::ir::OpKind;
 
 use crate::memory::zeros;
 use crate::state::{
@@ -249,7 +248,7 @@ impl Function {
         let mut has_barrier = false;
         kernel
             .body
-            .walk(&mut |op| has_barrier |= matches!(op.kind, OpKind::Barrier));
+            .walk(&mut |op| has_barrier |= op.kind.effects().meets_work_group());
         // The kernel was read with its dynamic shared memory.
         let footprint = target.footprint(items, registers, kernel.shared_bytes() as u32, has_barrier);
         Ok(model.occupancy(&footprint).groups_per_core)

@@ -348,10 +348,6 @@ impl TermObserver {
                     }
                 }
             }
-            LaneOpKind::Prefetch { .. }
-            | LaneOpKind::Fence { .. }
-            | LaneOpKind::MeetSubGroup { .. }
-            | LaneOpKind::Print { .. } => {}
             LaneOpKind::Atomic {
                 op: atomic,
                 ref to,
@@ -401,24 +397,18 @@ impl TermObserver {
                 to,
                 value,
                 by,
-                mask: party,
                 ..
             } => {
                 let terms = self.get(sub_group, value);
                 // A mask decides who takes part, not the result.
-                let size = match party {
+                let size = match op.party {
                     Some(_) => EXCHANGING_ITEMS,
                     None => mask.count(),
                 };
                 let sources = shuffle_sources(shuffle, registers.get(by), size);
                 *self.slot(sub_group, to) = sources.map(|source| terms[source]);
             }
-            LaneOpKind::Vote {
-                op: vote,
-                to,
-                value,
-                mask: party,
-            } => {
+            LaneOpKind::Vote { op: vote, to, value } => {
                 let (terms, bits) = (self.get(sub_group, value), registers.get(value));
                 let result = |of: Mask, named: Option<(Term, u64)>| {
                     let known = of.lanes().all(|lane| terms[lane].is_known());
@@ -429,7 +419,7 @@ impl TermObserver {
                     let votes = of.lanes().map(|lane| terms[lane].part(bits[lane]));
                     Term::made(VOTE + vote as u64, named.into_iter().chain(votes))
                 };
-                *self.slot(sub_group, to) = match party {
+                *self.slot(sub_group, to) = match op.party {
                     None => [result(mask, None); LANES],
                     Some(party) => {
                         let (names, masks) = (self.get(sub_group, party), registers.lanes(party));
@@ -442,10 +432,9 @@ impl TermObserver {
                 op: reduce,
                 to,
                 value,
-                mask: party,
             } => {
                 let (terms, bits) = (self.get(sub_group, value), registers.get(value));
-                let parties = match party {
+                let parties = match op.party {
                     None => [mask; LANES],
                     Some(party) => parties_of(registers.get(party), mask),
                 };
@@ -473,13 +462,13 @@ impl TermObserver {
                 };
                 *self.slot(sub_group, to) = [result; LANES];
             }
+            LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
             // Whatever it touches, its results depend on its operands, and on unknown state.
-            LaneOpKind::Opaque { ref to, .. } => {
-                for &slot in to {
+            _ => {
+                for &slot in op.results() {
                     *self.slot(sub_group, slot) = [Term::UNORDERED; LANES];
                 }
             }
-            LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
         }
     }
 }

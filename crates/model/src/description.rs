@@ -45,6 +45,8 @@ impl Description {
 /// Whether work-items of a sub-group run some of its operations together.
 fn exchanges(kernel: &Kernel) -> bool {
     let mut found = false;
-    kernel.body.walk(&mut |op| found |= op.kind.is_of_sub_group());
+    kernel
+        .body
+        .walk(&mut |op| found |= op.kind.effects().meets_sub_group());
     found
 }

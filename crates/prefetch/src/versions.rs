@@ -21,7 +21,7 @@ use crate::analysis::uniform::Divergence;
 use crate::error::{Error, Result};
 use crate::ir::copy::Copier;
 use crate::ir::{
-    BinaryOp, Builder, CompareOp, Kernel, Label, NoWrapOp, Op, OpClass, OpKind, Region, Type, Value, Wrap,
+    BinaryOp, Builder, CompareOp, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, Value, Wrap,
 };
 
 /// The greatest step of a version whose step only the run tells: far more than work-items of a launch, and so little that
@@ -61,11 +61,8 @@ fn meets(op: &Op) -> bool {
     let mut found = false;
     for region in op.kind.regions() {
         region.walk(&mut |op| {
-            found |= op.kind.class() == OpClass::Exchange
-                || matches!(
-                    op.kind,
-                    OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_) | OpKind::Opaque(..)
-                );
+            // A text may wait for others in its own way.
+            found |= op.kind.effects().meets() || matches!(op.kind, OpKind::Opaque(..));
         });
     }
     found

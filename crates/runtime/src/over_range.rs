@@ -267,9 +267,7 @@ fn check(kernel: &Kernel) -> Result<()> {
     }
     let mut together = None;
     kernel.body.walk(&mut |op| {
-        let is_together = matches!(op.kind, OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_))
-            || op.kind.is_of_sub_group();
-        if is_together {
+        if op.kind.effects().meets() {
             together.get_or_insert(op.place);
         }
     });

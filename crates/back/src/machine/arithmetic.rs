@@ -584,9 +584,7 @@ fn intel_address_cost(constant: bool, global: bool, scale: u32, offset: i64, fit
 
 /// Whether an operation uses a pointer only to access memory there.
 fn names_memory(kind: &OpKind, pointer: Value) -> bool {
-    match kind {
-        OpKind::Load { .. } | OpKind::Prefetch { .. } | OpKind::Copy { .. } => true,
-        OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => !values.contains(&pointer),
-        _ => false,
-    }
+    let mut uses = 0;
+    kind.for_each_operand(|operand| uses += u32::from(operand == pointer));
+    uses == 1 && kind.effects().pointers().any(|own| own == pointer)
 }

@@ -135,7 +135,7 @@ impl<'k> Facts<'k> {
     fn is_uniform_arithmetic(&self, value: Value) -> bool {
         match self.kind(value).map(OpKind::plain) {
             None => true,
-            Some(kind) if matches!(kind.class(), OpClass::Memory | OpClass::Exchange) => false,
+            Some(kind) if kind.class() == OpClass::Effect => false,
             Some(OpKind::Convert(convert, _)) => !matches!(
                 convert,
                 ConvertOp::FloatToSigned | ConvertOp::FloatToUnsigned | ConvertOp::Bits

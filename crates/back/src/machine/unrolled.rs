@@ -17,7 +17,8 @@
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Step, summarize};
-use crate::ir::{Kernel, Label, Op, OpKind, Region, Touches, UnrollWish, Value};
+use crate::ir::effects::Memory;
+use crate::ir::{Kernel, Label, Op, OpKind, Region, UnrollWish, Value};
 use crate::prefetch::{self, PlanTarget};
 
 /// Iterations at a time.
@@ -79,10 +80,7 @@ fn is_unrolled(kernel: &Kernel, op: &Op) -> bool {
         .iter()
         .skip(1)
         .all(|op| op.kind.is_pure() || matches!(op.kind, OpKind::Continue(..)));
-    let is_known = before.iter().all(|op| match &op.kind {
-        OpKind::Opaque(what, _) => what.touches != Touches::Anything,
-        _ => true,
-    });
+    let is_known = before.iter().all(|op| op.kind.effects().writes != Memory::Any);
     let counts = matches!(summary.steps[exit.param], Step::Constant(_));
     let is_direct = compares_counter(kernel, before, test, summary.params[exit.param]);
     exit.continues_on && is_straight && is_last && is_known && counts && is_direct

@@ -1,6 +1,7 @@
 //! Kernels that no OpenCL device runs as the IR specifies.
 
 use super::Options;
+use super::emitter::unlike_opencl;
 use crate::ir::{AtomicOp, Kernel, Meeting, Op, OpKind, Place, Region, Rounding, Space, Type};
 use crate::{Error, Result};
 
@@ -61,37 +62,21 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
         ))
         .accepted("OpenCL has barriers of sub-groups and of whole work-groups"));
     }
-    for (found, what) in [
-        (
-            has(kernel, |kind| matches!(kind, OpKind::Trap)),
-            "ends its launch with an error",
-        ),
-        (
-            has(kernel, |kind| matches!(kind, OpKind::Depend(_))),
-            "overlaps with other launches",
-        ),
-        (
-            has(kernel, |kind| matches!(kind, OpKind::Active)),
-            "asks which work-items run together",
-        ),
-        (
-            has(kernel, |kind| matches!(kind, OpKind::Opaque(..))),
-            "has instructions of NVIDIA's that are carried as text (`opaque`)",
-        ),
-        (
-            has(kernel, |kind| is_odd_atomic(kernel, kind)),
-            "has an atomic operation on halves, on several values, or that wraps at a bound",
-        ),
-        (
-            has(kernel, |kind| kind.rule().rounding != Rounding::Nearest),
-            "rounds other than to nearest",
-        ),
-    ] {
-        if found {
-            return Err(
-                Error::device(format!("`{}` {what}", kernel.name)).accepted("OpenCL has nothing like that")
-            );
-        }
+    let mut refused = None;
+    kernel.body.walk(&mut |op| {
+        let what = match &op.kind {
+            kind if is_odd_atomic(kernel, kind) => {
+                Some("has an atomic operation on halves, on several values, or that wraps at a bound")
+            }
+            kind if kind.rule().rounding != Rounding::Nearest => Some("rounds other than to nearest"),
+            kind => unlike_opencl(kind),
+        };
+        refused = refused.or(what);
+    });
+    if let Some(what) = refused {
+        return Err(
+            Error::device(format!("`{}` {what}", kernel.name)).accepted("OpenCL has nothing like that")
+        );
     }
     let mut partial = None;
     kernel.body.walk(&mut |op| {
@@ -118,7 +103,7 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
             "in OpenCL all work-items of a sub-group must take part: put the code of the others into an `if`",
         ));
     }
-    let barrier = |kind: &OpKind| matches!(kind, OpKind::Barrier | OpKind::GroupVote(..));
+    let barrier = |kind: &OpKind| kind.effects().meets_work_group();
     if let Some(place) = returns_before(&kernel.body, false, &barrier) {
         return Err(Error::device(format!(
             "a work-item of `{}` may return while others wait at a barrier",

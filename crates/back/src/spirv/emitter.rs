@@ -299,7 +299,7 @@ impl<'k> Emitter<'k> {
             OpKind::Reduce(reduce, value, _) => Some(self.reduce(*reduce, *value)),
             OpKind::GroupVote(vote, value) => Some(self.group_vote(*vote, *value)),
             OpKind::Depend(_) | OpKind::Active | OpKind::Opaque(..) => {
-                unreachable!("`check` refuses it")
+                unreachable!("`check` refuses it: see `unlike_opencl`")
             }
             OpKind::Break(..) | OpKind::Continue(..) | OpKind::Return | OpKind::Trap => {
                 unreachable!("terminators are written with their region")
@@ -361,6 +361,17 @@ impl<'k> Emitter<'k> {
 }
 
 /// The storage class of a space.
+/// What is said of a kernel with an operation that OpenCL has nothing like.
+pub(super) fn unlike_opencl(kind: &OpKind) -> Option<&'static str> {
+    match kind {
+        OpKind::Trap => Some("ends its launch with an error"),
+        OpKind::Depend(_) => Some("overlaps with other launches"),
+        OpKind::Active => Some("asks which work-items run together"),
+        OpKind::Opaque(..) => Some("has instructions of NVIDIA's that are carried as text (`opaque`)"),
+        _ => None,
+    }
+}
+
 pub(super) fn storage_class(space: Space) -> StorageClass {
     match space {
         Space::Global => StorageClass::CrossWorkgroup,

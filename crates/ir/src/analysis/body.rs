@@ -96,7 +96,7 @@ impl<'k> Reader<'k> {
                 OpKind::Continue(label, _) if !self.inner_labels.contains(label) => {
                     self.exits.push(Exit { at, place: op.place });
                 }
-                OpKind::Return | OpKind::Trap => self.exits.push(Exit { at, place: op.place }),
+                kind if kind.effects().ends => self.exits.push(Exit { at, place: op.place }),
                 OpKind::Block { label, body } => {
                     self.inner_labels.push(*label);
                     self.region(body, conditions, in_inner_loop, Some(at));

@@ -55,11 +55,8 @@ pub fn may_be_divided_otherwise(kernel: &Kernel) -> bool {
                 fits &= own.is_some() || (is_free(x) && is_free(y));
             }
             kind => {
-                fits &= !kind.is_of_sub_group()
-                    && !matches!(
-                        kind,
-                        OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(..) | OpKind::Opaque(..)
-                    );
+                // A text may ask for the work-item's numbers.
+                fits &= !kind.effects().meets() && !matches!(kind, OpKind::Opaque(..));
                 kind.for_each_operand(|value| fits &= is_free(parts.get(&value)));
             }
         }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::ir::{CacheUse, Dependency, Op, OpKind, Place, Region, Touches, Value};
+use crate::ir::effects::{Access, Awaits, Memory};
+use crate::ir::{Op, Place, Region, Value};
 
 /// Something a load may not be moved across without a reason.
 #[derive(Clone, Debug)]
@@ -35,34 +36,22 @@ pub(super) fn operands(region: &Region) -> HashSet<Value> {
 /// Adds the effects of an operation itself, without its regions. `is_used` says whether a value is used; only results of atomic
 /// operations are queried.
 pub(super) fn add(op: &Op, is_used: impl Fn(Value) -> bool, into: &mut Vec<Effect>) {
-    match &op.kind {
-        OpKind::Load {
-            cache: CacheUse::Volatile,
-            ..
-        } => into.push(Effect::Observation(op.place)),
-        OpKind::Store { ptr, .. } => into.push(Effect::Write(*ptr, op.place)),
-        OpKind::Copy { to, .. } => into.push(Effect::Write(*to, op.place)),
-        OpKind::Atomic {
-            op: atomic,
-            ptr,
-            order,
-            ..
-        } => {
-            if atomic.writes() {
-                into.push(Effect::Write(*ptr, op.place));
-            }
-            if order.acquires() {
-                into.push(Effect::Acquire(op.place));
-            } else if op.results.iter().any(|&result| is_used(result)) {
-                into.push(Effect::Observation(op.place));
-            }
-        }
-        OpKind::Fence(order, _) if order.acquires() => into.push(Effect::Acquire(op.place)),
-        OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(_) => into.push(Effect::Barrier(op.place)),
-        OpKind::Opaque(what, _) if what.orders || what.touches == Touches::Anything => {
-            into.push(Effect::Carried(op.place));
-        }
-        OpKind::Depend(Dependency::Wait) => into.push(Effect::LaunchBefore(op.place)),
-        _ => {}
+    let (effects, place) = (op.kind.effects(), op.place);
+    if effects.writes == Memory::Any || effects.awaits == Awaits::Anything {
+        return into.push(Effect::Carried(place));
+    }
+    if let Memory::At(pointer) = effects.writes {
+        into.push(Effect::Write(pointer, place));
+    }
+    let is_observed =
+        || effects.access == Access::Volatile || op.results.iter().any(|&result| is_used(result));
+    if effects.is_barrier() {
+        into.push(Effect::Barrier(place));
+    } else if effects.acquires() {
+        into.push(Effect::Acquire(place));
+    } else if effects.awaits == Awaits::Launch {
+        into.push(Effect::LaunchBefore(place));
+    } else if effects.is_strong_read() && is_observed() {
+        into.push(Effect::Observation(place));
     }
 }

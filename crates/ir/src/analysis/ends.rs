@@ -53,8 +53,8 @@ fn deciding(region: &Region, into: &mut Vec<Value>) {
             let jumps = jumps_out(region);
             jumps.iter().any(|jump| match &jump.kind {
                 OpKind::Break(to, _) => Some(*to) != op.kind.label(),
-                OpKind::Continue(..) | OpKind::Return | OpKind::Trap => true,
-                _ => false,
+                OpKind::Continue(..) => true,
+                kind => kind.effects().ends,
             })
         };
         if let OpKind::If { cond, .. } = &op.kind
@@ -145,12 +145,8 @@ impl Slice<'_> {
                 }
             }
             OpKind::Atomic { ptr, .. } => self.atomic = self.atomic.or(Some(*ptr)),
-            OpKind::Vote(..)
-            | OpKind::GroupVote(..)
-            | OpKind::Shuffle { .. }
-            | OpKind::Reduce(..)
-            | OpKind::Active => self.exchanges = true,
             OpKind::Opaque(..) => self.carried_text = true,
+            kind if kind.effects().meets() => self.exchanges = true,
             OpKind::Binary(
                 op @ (BinaryOp::ShrU | BinaryOp::ShrS | BinaryOp::DivU | BinaryOp::DivS),
                 a,

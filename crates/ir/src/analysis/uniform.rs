@@ -6,6 +6,7 @@
 
 use cranelift_entity::EntitySet;
 
+use crate::ir::effects::{Meets, Results};
 use crate::ir::{Id, Kernel, Label, Op, OpKind, Place, PrefetchScope, Region, Value};
 
 /// The values and the structures on which work-items of a sub-group part.
@@ -90,28 +91,6 @@ impl<'k> Walk<'k> {
 
     fn op(&mut self, op: &'k Op, differing: bool) {
         match &op.kind {
-            OpKind::Id(Id::SubGroup | Id::SubGroupSize) | OpKind::Vote(..) | OpKind::Reduce(..)
-                if self.among >= Among::WorkGroup =>
-            {
-                for &result in &op.results {
-                    self.mark(result);
-                }
-            }
-            OpKind::Id(Id::Group(_)) | OpKind::GroupVote(..) if self.among == Among::Launch => {
-                for &result in &op.results {
-                    self.mark(result);
-                }
-            }
-            OpKind::Id(Id::Local(_) | Id::Lane)
-            | OpKind::Load { .. }
-            | OpKind::Atomic { .. }
-            | OpKind::Active
-            | OpKind::Opaque(..)
-            | OpKind::Shuffle { .. } => {
-                for &result in &op.results {
-                    self.mark(result);
-                }
-            }
             OpKind::Block { label, body } => {
                 self.scopes.push((op, *label, differing));
                 self.region(body, differing);
@@ -178,23 +157,33 @@ impl<'k> Walk<'k> {
                     }
                 }
             }
-            // The vote of all of them; another group of voters has another result.
-            OpKind::GroupVote(..) => {}
-            OpKind::Vote(_, _, mask) | OpKind::Reduce(_, _, mask) => {
-                if mask.is_some_and(|mask| self.found.differs(mask)) {
+            kind => {
+                if self.may_differ(kind) {
                     for &result in &op.results {
                         self.mark(result);
                     }
                 }
             }
-            kind => {
+        }
+    }
+
+    /// Whether those that are compared can get different results of an operation that all of them run.
+    fn may_differ(&self, kind: &OpKind) -> bool {
+        let effects = kind.effects();
+        match (kind, effects.results, effects.meets) {
+            (OpKind::Id(Id::Local(_) | Id::Lane), ..) => true,
+            (OpKind::Id(Id::SubGroup | Id::SubGroupSize), ..) => self.among >= Among::WorkGroup,
+            (OpKind::Id(Id::Group(_)), ..) => self.among == Among::Launch,
+            // Another group has another result.
+            (_, Results::Joint, Meets::WorkGroup) => self.among == Among::Launch,
+            (_, Results::Joint, Meets::SubGroup(mask)) => {
+                self.among >= Among::WorkGroup || mask.is_some_and(|mask| self.found.differs(mask))
+            }
+            (_, Results::Joint | Results::Any, _) => true,
+            (_, Results::Own, _) => {
                 let mut differs = false;
                 kind.for_each_operand(|operand| differs |= self.found.differs(operand));
-                if differs {
-                    for &result in &op.results {
-                        self.mark(result);
-                    }
-                }
+                differs
             }
         }
     }
@@ -333,7 +322,7 @@ mod tests {
         for op in &kernel.body.ops {
             for &result in &op.results {
                 differing.push(part.differs(result));
-                let asks = op.kind.is_of_sub_group();
+                let asks = op.kind.effects().meets_sub_group();
                 assert!(
                     !asks || group.differs(result),
                     "sub-groups have their own answers"

@@ -29,9 +29,10 @@ use super::definitions::{Definition, Definitions};
 use super::effects::Effect;
 use super::jumps::jumps_out;
 use super::roots::{Root, root};
+use crate::ir::effects::Memory;
 use crate::ir::{
-    AtomicOp, BinaryOp, CacheUse, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region,
-    Space, Touches, UnaryOp, Value,
+    AtomicOp, BinaryOp, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Place, Region, Space,
+    UnaryOp, Value,
 };
 
 /// Reads that are followed one by one in a loop; of one with more, all others count as followed, too.
@@ -70,7 +71,7 @@ pub fn waits(kernel: &Kernel) -> Vec<Wait> {
     });
     let has_strong = |body: &Region| {
         let mut has = false;
-        body.walk(&mut |op| has |= may_be_strong(&op.kind));
+        body.walk(&mut |op| has |= may_be_strong(op));
         has
     };
     loops.retain(|(.., body)| has_strong(body));
@@ -115,27 +116,22 @@ struct Read<'k> {
 }
 
 /// Whether an operation reads what others may write at the same time, in some memory.
-fn may_be_strong(kind: &OpKind) -> bool {
-    match kind {
-        OpKind::Load { cache, .. } => *cache == CacheUse::Volatile,
-        OpKind::Atomic { op, .. } => op.has_result(),
-        OpKind::Opaque(what, _) => what.touches == Touches::Anything && !what.makes.is_empty(),
-        _ => false,
-    }
+fn may_be_strong(op: &Op) -> bool {
+    op.kind.effects().is_strong_read() && !op.results.is_empty()
 }
 
 /// The read, if an operation is a strong one of memory that other work-groups may write.
 fn strong_read<'k>(kernel: &Kernel, definitions: &Definitions, op: &'k Op) -> Option<Read<'k>> {
-    if !may_be_strong(&op.kind) {
+    if !may_be_strong(op) {
         return None;
     }
-    let (OpKind::Load { ptr, .. } | OpKind::Atomic { ptr, .. }) = &op.kind else {
+    let Memory::At(pointer) = op.kind.effects().reads else {
         return Some(Read { op, from: None });
     };
-    let from = root(kernel, definitions, *ptr);
+    let from = root(kernel, definitions, pointer);
     let space = from
         .and_then(|from| from.space(kernel))
-        .or(kernel.ty(*ptr).space());
+        .or(kernel.ty(pointer).space());
     (!matches!(space, Some(Space::Shared | Space::Private))).then_some(Read { op, from })
 }
 

@@ -11,7 +11,7 @@ use std::mem;
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
-use crate::ir::{CacheUse, Kernel, Label, OpKind, Region, Value};
+use crate::ir::{Kernel, Label, OpClass, OpKind, Region, Value};
 
 /// Removes unused operations in the whole kernel.
 pub(super) fn remove(kernel: &mut Kernel) {
@@ -152,9 +152,7 @@ fn pass(to: &[Value], from: &[Value], sources: &mut SecondaryMap<Value, Vec<Valu
 
 /// May go if its results are unused. A plain load may: it has no effect but its value.
 fn is_removable(kind: &OpKind) -> bool {
-    kind.is_pure()
-        || matches!(kind, OpKind::Join(_))
-        || matches!(kind, OpKind::Load { cache, .. } if *cache != CacheUse::Volatile)
+    matches!(kind.class(), OpClass::Pure | OpClass::Effect) && kind.effects().is_removable()
 }
 
 /// Which of a label's results and parameters stay.

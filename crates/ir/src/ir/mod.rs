@@ -105,6 +105,8 @@ mod compare;
 pub mod conversion;
 #[doc(hidden)]
 pub mod copy;
+#[doc(hidden)]
+pub mod effects;
 mod element;
 pub mod eval;
 mod field;

@@ -4,6 +4,7 @@
 //! [`eval`](super::eval), which is the specification in code).
 
 pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
+use super::effects::{Awaits, Effects, Meets, Memory, Results};
 use super::eval;
 use super::field::{Field, Spelled};
 use super::hint::{CacheHint, CacheUse, HintSource, PrefetchScope};
@@ -12,7 +13,7 @@ use super::opaque::{Opaque, OpaqueOperands};
 use super::parse::Parser;
 use super::print::Printer;
 use super::rule::FloatRule;
-use super::table::{OpClass, operations, text_form, words};
+use super::table::{OpClass, effects_of, operations, text_form, words};
 use super::together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 use super::types::Type;
 use crate::error::Result;
@@ -78,7 +79,7 @@ operations! {
             id: LoadId,
             /// The request to the caches.
             cache: CacheUse,
-        } = Memory [by_hand "load"];
+        } = Effect(Effects::load(*ptr, *cache)) [by_hand "load"];
         /// Writes 1, 2 or 4 consecutive values of one type, aligned to their total size. No result.
         Store {
             /// To here.
@@ -87,7 +88,7 @@ operations! {
             values: Vec<Value>,
             /// The request to the caches.
             cache: CacheUse,
-        } = Memory ["store" ptr values cache];
+        } = Effect(Effects::store(*ptr, *cache)) ["store" ptr values cache];
         /// Starts an asynchronous copy of `bytes` (4, 8 or 16) from global to shared memory, both aligned to
         /// that. Result: a `Token`. Neither end may be touched before a [`Wait`](OpKind::Wait) on the token.
         Copy {
@@ -99,11 +100,12 @@ operations! {
             bytes: u32,
             /// Which load of the source this copy replaces.
             id: LoadId,
-        } = Memory ["copy" bytes "to" to "from" from id];
+        } = Effect(Effects { reads: Memory::At(*from), writes: Memory::At(*to), ..Effects::NONE })
+            ["copy" bytes "to" to "from" from id];
         /// The latest of several tokens: waiting for it waits for all. Result: a `Token`.
-        Join(tokens: Vec<Value>) = Memory ["join" tokens];
+        Join(tokens: Vec<Value>) = Effect(Effects::NONE) ["join" tokens];
         /// Waits for a token's copy and for every earlier copy of the same work-item. No result.
-        Wait(token: Value) = Memory ["wait" token];
+        Wait(token: Value) = Effect(Effects { awaits: Awaits::Copies, ..Effects::NONE }) ["wait" token];
         /// A hint that `bytes` from `ptr` on, `count` times one after the other, will be wanted. Changes no result; one
         /// to L1 may fault out of bounds. No result.
         Prefetch {
@@ -121,13 +123,13 @@ operations! {
             scope: PrefetchScope,
             /// The load that profits, if the hint was derived from one.
             id: Option<LoadId>,
-        } = Memory [by_hand "prefetch"];
+        } = Effect(Effects { requests: Memory::At(*ptr), ..Effects::NONE }) [by_hand "prefetch"];
         /// All work-items of the group wait here for each other; shared and global memory are ordered.
         /// Asynchronous copies may remain in flight. No result.
-        Barrier = Order ["barrier"];
+        Barrier = Effect(Effects::barrier(Meets::WorkGroup)) ["barrier"];
         /// A [`Barrier`](OpKind::Barrier) at which all running work-items of the group vote on a `Bool`. Result: a `Bool` or an
         /// `I32`, the same for all.
-        GroupVote(op: GroupVoteOp, value: Value) = Order ["groupvote" op value];
+        GroupVote(op: GroupVoteOp, value: Value) = Effect(Effects::barrier(Meets::WorkGroup)) ["groupvote" op value];
 
         // Structured operations, whose results are given by `Break`; and the jumps out of them.
         /// Runs `body` once.
@@ -166,7 +168,7 @@ operations! {
         /// Starts the next iteration of an enclosing loop, whose params become `values`.
         Continue(label: Label, values: Vec<Value>) = Terminator [by_hand "continue"];
         /// Ends this work-item.
-        Return = Terminator ["return"];
+        Return = Terminator(Effects { ends: true, ..Effects::NONE }) ["return"];
 
         // Among work-items.
         /// Changes the value at `ptr` atomically. Its order and scope are the only ones it implies: a relaxed one orders
@@ -183,9 +185,10 @@ operations! {
             order: MemoryOrder,
             /// For whom.
             scope: MemoryScope,
-        } = Memory [by_hand "atomic"];
+        } = Effect(Effects::atomic(*op, *ptr, *order, *scope)) [by_hand "atomic"];
         /// Orders this work-item's accesses before and after it, as others see them. No result.
-        Fence(order: MemoryOrder, scope: MemoryScope) = Order ["fence" order scope];
+        Fence(order: MemoryOrder, scope: MemoryScope)
+            = Effect(Effects { orders: Some((*order, *scope)), ..Effects::NONE }) ["fence" order scope];
 
         // Of a party of the sub-group. A mask, an `I32`, names the party: bit 0 is the first work-item. Those that it
         // names and that have not ended do it together, each with the same mask and itself in it. They may have come to
@@ -202,33 +205,35 @@ operations! {
             by: Value,
             /// Who takes part; the whole sub-group if there is none.
             mask: Option<Value>,
-        } = Exchange ["shuffle" op value by mask];
+        } = Effect(Effects::exchange(*mask, Results::Any)) ["shuffle" op value by mask];
         /// A vote on a `Bool` among the work-items of the mask, which comes last. Result: a `Bool` or an `I32`.
-        Vote(op: VoteOp, value: Value, mask: Option<Value>) = Exchange ["vote" op value mask];
+        Vote(op: VoteOp, value: Value, mask: Option<Value>)
+            = Effect(Effects::exchange(*mask, Results::Joint)) ["vote" op value mask];
         /// A reduction of the values, `I32`, of the mask's work-items. Result: an `I32`, the same for all of them.
-        Reduce(op: ReduceOp, value: Value, mask: Option<Value>) = Exchange ["reduce" op value mask];
+        Reduce(op: ReduceOp, value: Value, mask: Option<Value>)
+            = Effect(Effects::exchange(*mask, Results::Joint)) ["reduce" op value mask];
 
         /// Some of the work-group's work-items wait here for each other: a sub-group, a part of it, or several
         /// sub-groups. Shared and global memory are ordered among them. No result.
-        Meet(meeting: Meeting) = Order [by_hand "meet"];
+        Meet(meeting: Meeting) = Effect(Effects::barrier(meeting.meets())) [by_hand "meet"];
         /// Writes a line of text for people, once for each work-item. No result.
         Print {
             /// The text, with places for the values: see [`line`](super::line).
             text: String,
             /// As many as there are places.
             values: Vec<Value>,
-        } = Output [by_hand "print"];
+        } = Effect(Effects { shows: true, ..Effects::NONE }) [by_hand "print"];
         /// Ends the launch with an error: the kernel found that something is wrong.
-        Trap = Terminator ["trap"];
+        Trap = Terminator(Effects { ends: true, shows: true, ..Effects::NONE }) ["trap"];
         /// Consecutive launches in a stream may overlap: states that the next may begin, or waits for the one before. No access
         /// to global memory moves across a [`Dependency::Wait`], whatever is known of that memory. No result.
-        Depend(dependency: Dependency) = Order ["depend" dependency];
+        Depend(dependency: Dependency) = Effect(dependency.effects()) ["depend" dependency];
         /// The mask of work-items of the sub-group that run this operation together: the one itself, and which others is
         /// left to the device. Not pure: it is neither repeated nor moved nor removed with another. Result: an `I32`.
-        Active = Exchange ["active"];
+        Active = Effect(Effects::exchange(None, Results::Any)) ["active"];
         /// An instruction that is carried as text: see [`Opaque`]. It is neither repeated nor moved nor removed. Results: those
         /// that it makes.
-        Opaque(what: Opaque, values: OpaqueOperands) = Opaque ["opaque" what values];
+        Opaque(what: Opaque, values: OpaqueOperands) = Effect(what.effects()) ["opaque" what values];
     }
 }
 
@@ -239,6 +244,21 @@ words! {
         Launch = "launch",
         /// Waits until the previous launch has ended and its writes are visible.
         Wait = "wait",
+    }
+}
+
+impl Dependency {
+    fn effects(self) -> Effects {
+        match self {
+            Dependency::Launch => Effects {
+                shows: true,
+                ..Effects::NONE
+            },
+            Dependency::Wait => Effects {
+                awaits: Awaits::Launch,
+                ..Effects::NONE
+            },
+        }
     }
 }
 
@@ -255,6 +275,15 @@ pub enum Meeting {
         /// How many sub-groups.
         sub_groups: u32,
     },
+}
+
+impl Meeting {
+    fn meets(self) -> Meets {
+        match self {
+            Meeting::SubGroup(mask) => Meets::SubGroup(mask),
+            Meeting::Named { .. } => Meets::WorkGroup,
+        }
+    }
 }
 
 /// An author's requests for a loop.
@@ -314,21 +343,10 @@ impl OpKind {
         self.class() == OpClass::Pure
     }
 
-    /// Whether work-items of a sub-group run it together: it stays where it is among the others of its kind, and goes into no
-    /// branch and out of none.
-    pub fn is_of_sub_group(&self) -> bool {
-        self.class() == OpClass::Exchange
-            || matches!(self, OpKind::Meet(Meeting::SubGroup(_)))
-            || matches!(self, OpKind::Opaque(what, _) if what.convergent)
-    }
-
     /// The mask that names who takes part, of an operation that has one.
     pub fn mask(&self) -> Option<Value> {
-        match *self {
-            OpKind::Shuffle { mask, .. }
-            | OpKind::Vote(.., mask)
-            | OpKind::Reduce(.., mask)
-            | OpKind::Meet(Meeting::SubGroup(mask)) => mask,
+        match self.effects().meets {
+            Meets::SubGroup(mask) => mask,
             _ => None,
         }
     }

@@ -6,6 +6,7 @@
 //! unstated is assumed to be the worst: it may touch all memory, orders other accesses, concerns all work-items of a sub-group
 //! together, may not be speculated, and changes its results after it has run.
 
+use super::effects::{Access, Awaits, Effects, Meets, Memory};
 use super::field::Spelled;
 use super::kernel::Value;
 use super::parse::Parser;
@@ -68,6 +69,41 @@ impl Opaque {
             convergent: true,
             speculatable: false,
             asynchronous: true,
+        }
+    }
+
+    /// The worst, but for what is stated. It ends no work-item: jumps and `exit` are not carried.
+    pub(super) fn effects(&self) -> Effects {
+        let worst = Effects {
+            ends: false,
+            ..Effects::worst()
+        };
+        let touched = |is: bool| match self.touches {
+            _ if !is => Memory::None,
+            Touches::Shared => Memory::Shared,
+            _ => Memory::Any,
+        };
+        Effects {
+            // One that orders accesses may be a barrier of the work-group.
+            meets: match (self.convergent, self.orders) {
+                (true, true) => worst.meets,
+                (true, false) => Meets::SubGroup(None),
+                (false, _) => Meets::None,
+            },
+            orders: worst.orders.filter(|_| self.orders),
+            reads: touched(self.touches != Touches::Nothing),
+            writes: touched(!matches!(self.touches, Touches::Nothing | Touches::Reads)),
+            // Only a read is one of memory that nothing writes meanwhile.
+            access: match self.touches {
+                Touches::Anything => worst.access,
+                _ => Access::Plain,
+            },
+            awaits: if self.orders {
+                worst.awaits
+            } else {
+                Awaits::Nothing
+            },
+            ..worst
         }
     }
 

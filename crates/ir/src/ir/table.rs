@@ -38,9 +38,10 @@
 //!
 //! # Operations
 //!
-//! A row has the operation's fields, its [`OpClass`], and its text form: the word that it starts with, then its fields and
-//! further words in the order in which they are written. Operands are separated by commas; [`Spelled`](super::field::Spelled) says how each
-//! field is written and read.
+//! A row has the operation's fields, its [`OpClass`], its [effects](super::effects), and its text form: the word that it starts
+//! with, then its fields and further words in the order in which they are written. Pure operations and structures have no
+//! effects; a row of the class `Effect` without them does not compile. Operands are separated by commas;
+//! [`Spelled`](super::field::Spelled) says how each field is written and read.
 //!
 //! ```text
 //! operations! {
@@ -48,9 +49,11 @@
 //!         /// `a × b + c` rounded once.
 //!         Fma(a: Value, b: Value, c: Value) = Pure ["fma" a b c];
 //!         /// Starts an asynchronous copy.
-//!         Copy { to: Value, from: Value, bytes: u32, id: LoadId } = Memory ["copy" bytes "to" to "from" from id];
+//!         Copy { to: Value, from: Value, bytes: u32, id: LoadId }
+//!             = Effect(Effects { reads: Memory::At(*from), writes: Memory::At(*to), ..Effects::NONE })
+//!             ["copy" bytes "to" to "from" from id];
 //!         /// Reads consecutive values.
-//!         Load { ptr: Value, id: LoadId, cache: CacheUse } = Memory [by_hand "load"];
+//!         Load { ptr: Value, id: LoadId, cache: CacheUse } = Effect(Effects::load(*ptr, *cache)) [by_hand "load"];
 //!     }
 //! }
 //! ```
@@ -64,6 +67,7 @@
 //!     /// The words that operations start with.
 //!     const WORDS: &[&[&str]] = &[&["fma"], &["copy"], &["load"]];
 //!     fn class(&self) -> OpClass { match self { OpKind::Fma(..) => OpClass::Pure, … } }
+//!     fn effects(&self) -> Effects { match self { OpKind::Fma(..) => Effects::NONE, … } }
 //!     fn word(&self) -> &'static str { match self { OpKind::Fma(..) => "fma", … } }
 //!     /// Calls `visit` on each field that holds operands, in the order of the fields.
 //!     fn visit_fields(&self, visit: &mut dyn FnMut(Value)) { … }
@@ -86,16 +90,8 @@ pub enum OpClass {
     /// No effect, and the result depends on the operands and the work-item's identity alone: may be repeated, moved or
     /// removed.
     Pure,
-    /// Touches memory, or knows of copies in flight.
-    Memory,
-    /// Orders accesses of work-items or launches.
-    Order,
-    /// Work-items of a sub-group run it together: stays where it is, and its result may differ among them.
-    Exchange,
-    /// Is carried as text: stays where it is.
-    Opaque,
-    /// Shows people something.
-    Output,
+    /// Has [effects](super::effects), or knows of copies in flight.
+    Effect,
     /// Has regions.
     Structure,
     /// Ends a region.
@@ -291,7 +287,7 @@ macro_rules! operations {
                 $variant:ident
                 $(( $($at:ident : $at_ty:ty),+ ))?
                 $({ $($(#[$field_doc:meta])* $field:ident : $field_ty:ty),+ $(,)? })?
-                = $class:ident [$($piece:tt)+]
+                = $class:ident $(($effects:expr))? [$($piece:tt)+]
             );+ $(;)?
         }
     ) => {
@@ -309,6 +305,16 @@ macro_rules! operations {
             /// Its properties for passes.
             pub fn class(&self) -> OpClass {
                 match self { $($name::$variant { .. } => OpClass::$class),+ }
+            }
+
+            /// What it does besides computing its results.
+            #[doc(hidden)]
+            pub fn effects(&self) -> Effects {
+                match self {
+                    $(
+                        $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => effects_of!($class $($effects)?)
+                    ),+
+                }
             }
 
             /// The word that it starts with in the text form; empty for those of the families.
@@ -367,6 +373,25 @@ macro_rules! operations {
     };
 }
 
+/// The effects that a row of [`operations!`] states. None need not be stated where the class says so.
+macro_rules! effects_of {
+    (Pure) => {
+        Effects::NONE
+    };
+    (Structure) => {
+        Effects::NONE
+    };
+    (Terminator) => {
+        Effects::NONE
+    };
+    (Terminator $effects:expr) => {
+        $effects
+    };
+    (Effect $effects:expr) => {
+        $effects
+    };
+}
+
 /// The parts of a row of [`operations!`] between the brackets: its words, how it is written, how it is read.
 macro_rules! text_form {
     (words by_hand $($word:literal)*) => { &[$($word),*] };
@@ -400,4 +425,4 @@ macro_rules! text_form {
     (read_piece $parser:ident $first:ident $field:ident) => { let $field = Spelled::read($parser, $first)?; };
 }
 
-pub(super) use {family, operations, text_form, words};
+pub(super) use {effects_of, family, operations, text_form, words};

@@ -15,9 +15,9 @@ use super::phases::{asks, is_phased};
 use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
+use crate::ir::effects::{self, Memory};
 use crate::ir::{
-    AtomicOp, CacheUse, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Touches, Type,
-    Value, eval,
+    AtomicOp, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Type, Value, eval,
 };
 
 /// An atomic operation's fields.
@@ -218,26 +218,25 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
     let mut used: Vec<Value> = Vec::new();
     let (mut found, mut writes, mut looks) = (false, false, false);
     let mut results: Vec<Value> = Vec::new();
-    let is_global = |ptr: Value| !matches!(kernel.ty(ptr).space(), Some(Space::Shared | Space::Private));
+    let is_global = |memory: Memory| match memory {
+        Memory::At(pointer) => !matches!(kernel.ty(pointer).space(), Some(Space::Shared | Space::Private)),
+        Memory::Any => true,
+        Memory::None | Memory::Shared => false,
+    };
     kernel.body.walk(&mut |op| {
         op.kind.for_each_operand(|value| used.push(value));
-        match &op.kind {
-            OpKind::Atomic { op: atomic, ptr, .. } if is_global(*ptr) => {
-                found |= !atomic.commutes();
-                writes |= atomic.writes();
+        let effects = op.kind.effects();
+        let written = is_global(effects.writes);
+        writes |= written;
+        match effects.access {
+            effects::Access::Plain => {}
+            effects::Access::Volatile if written => found = true,
+            effects::Access::Volatile => looks |= is_global(effects.reads),
+            effects::Access::Atomic if written || is_global(effects.reads) => {
+                found |= !matches!(&op.kind, OpKind::Atomic { op, .. } if op.commutes());
                 results.extend(&op.results);
             }
-            OpKind::Store { ptr, cache, .. } if is_global(*ptr) => {
-                found |= *cache == CacheUse::Volatile;
-                writes = true;
-            }
-            OpKind::Load {
-                ptr,
-                cache: CacheUse::Volatile,
-                ..
-            } => looks |= is_global(*ptr),
-            OpKind::Opaque(what, _) => found |= what.touches == Touches::Anything,
-            _ => {}
+            effects::Access::Atomic => {}
         }
     });
     used.sort_unstable();
@@ -250,10 +249,8 @@ pub(super) fn depends_on_order(kernel: &Kernel) -> bool {
 pub(super) fn may_spin(kernel: &Kernel) -> bool {
     fn is_strong_read(kind: &OpKind) -> bool {
         match kind {
-            OpKind::Atomic { op, .. } => op.has_result(),
-            OpKind::Load { cache, .. } => *cache == CacheUse::Volatile,
             OpKind::Opaque(what, _) => asks(what),
-            _ => false,
+            kind => kind.effects().is_strong_read(),
         }
     }
     let mut found = false;

@@ -67,7 +67,7 @@ impl WorkGroup<'_> {
         sub_group: &SubGroup,
         mask: Mask,
     ) -> Result<Option<[Mask; LANES]>> {
-        let Some(party) = op.party() else {
+        let Some(party) = op.party else {
             self.all_are_here(op.kind.of_sub_group(), sub_group, mask, op.place)?;
             return Ok(None);
         };

@@ -1,5 +1,7 @@
 //! Operations on registers: the IR's operations with places for their values.
 
+use std::mem;
+
 use super::lanes::Slot;
 use super::opaque::Carried;
 use crate::ir::{
@@ -14,10 +16,46 @@ use crate::ir::{
 pub struct LaneOp {
     /// Its operation and registers.
     pub kind: LaneOpKind,
+    /// The register with the mask of those who take part, of an operation that has one.
+    pub party: Option<Slot>,
     /// How it rounds and flushes, if it computes with floats.
     pub rule: FloatRule,
     /// Where it was written.
     pub place: Place,
+}
+
+/// An operation of the IR that is brought to the engine's form: what its fields are made with.
+struct Source<'s> {
+    kernel: &'s Kernel,
+    op: &'s Op,
+    slot: &'s mut dyn FnMut(Value) -> Slot,
+}
+
+impl Source<'_> {
+    fn ty(&self, value: Value) -> Type {
+        self.kernel.ty(value)
+    }
+
+    /// The type of the first of these, or else of the first result.
+    fn type_of(&self, values: &[Value]) -> Type {
+        let first = values.iter().chain(&self.op.results).next();
+        first.map_or(Type::Bool, |&value| self.ty(value))
+    }
+
+    fn space(&self, pointer: Value) -> Space {
+        self.ty(pointer).space().unwrap_or(Space::Global)
+    }
+
+    fn typed(&mut self, values: &[Value]) -> Box<[(Type, Slot)]> {
+        let typed = |&value| (self.kernel.ty(value), (self.slot)(value));
+        values.iter().map(typed).collect()
+    }
+}
+
+/// A field of an operation: made of one of the IR's, with slots in it or none.
+trait Lowered<From: ?Sized>: Sized {
+    /// From the field of the IR's operation; results are made of all of them.
+    fn lowered(from: &From, source: &mut Source<'_>) -> Self;
 }
 
 /// Slots in a field of an operation, or none.
@@ -32,9 +70,27 @@ impl Slots for Slot {
     }
 }
 
+impl Lowered<Value> for Slot {
+    fn lowered(from: &Value, source: &mut Source<'_>) -> Slot {
+        (source.slot)(*from)
+    }
+}
+
+impl Lowered<[Value]> for Slot {
+    fn lowered(from: &[Value], source: &mut Source<'_>) -> Slot {
+        from.first().map_or(Slot(0), |&value| (source.slot)(value))
+    }
+}
+
 impl Slots for Option<Slot> {
     fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
         self.iter_mut().for_each(map);
+    }
+}
+
+impl Lowered<Option<Value>> for Option<Slot> {
+    fn lowered(from: &Option<Value>, source: &mut Source<'_>) -> Option<Slot> {
+        from.map(&mut source.slot)
     }
 }
 
@@ -44,15 +100,42 @@ impl Slots for SlotList {
     }
 }
 
+impl Lowered<[Value]> for SlotList {
+    fn lowered(from: &[Value], source: &mut Source<'_>) -> SlotList {
+        let mut list = SlotList {
+            slots: [Slot(0); 4],
+            length: 0,
+        };
+        for (place, &value) in list.slots.iter_mut().zip(from) {
+            *place = (source.slot)(value);
+            list.length += 1;
+        }
+        list
+    }
+}
+
 impl Slots for Box<[Slot]> {
     fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
         self.iter_mut().for_each(map);
     }
 }
 
+impl Lowered<[Value]> for Box<[Slot]> {
+    fn lowered(from: &[Value], source: &mut Source<'_>) -> Box<[Slot]> {
+        from.iter().map(|&value| (source.slot)(value)).collect()
+    }
+}
+
 impl Slots for Box<[(Type, Slot)]> {
     fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
         self.iter_mut().for_each(|(_, slot)| map(slot));
+    }
+}
+
+/// Of several values, as of a slice of them.
+impl<T: Lowered<[Value]>> Lowered<Vec<Value>> for T {
+    fn lowered(from: &Vec<Value>, source: &mut Source<'_>) -> T {
+        T::lowered(from.as_slice(), source)
     }
 }
 
@@ -80,17 +163,28 @@ impl Written for Box<[Slot]> {
     }
 }
 
-/// Fields without slots.
+/// Fields without slots, the same in both forms.
 macro_rules! no_slots {
-    ($($ty:ty),+ $(,)?) => { $(impl Slots for $ty {})+ };
+    ($($ty:ty),+ $(,)?) => {
+        $(
+            impl Slots for $ty {}
+
+            impl Lowered<$ty> for $ty {
+                fn lowered(from: &$ty, _source: &mut Source<'_>) -> $ty {
+                    *from
+                }
+            }
+        )+
+    };
 }
+
+impl Slots for Box<Carried> {}
+impl Slots for Box<str> {}
 
 no_slots!(
     Array,
     AtomicOp,
     BinaryOp,
-    Box<Carried>,
-    Box<str>,
     CacheLevel,
     CompareOp,
     ConvertOp,
@@ -114,22 +208,25 @@ no_slots!(
     u32,
 );
 
-/// Declares the operations: a row has a name, where the result goes, if there is one, and the other fields. From
+/// Declares the operations: a row has the operation of the IR, a name, where the result goes, if there is one, and the other
+/// fields. A field is made of the IR's field of the same name, or as the row says. The first row has the IR's operations that are
+/// none on registers; one that is in no row does not compile. From
 ///
 /// ```text
-/// Fma [to: Slot] { ty: Type, a: Slot, b: Slot, c: Slot };
-/// Wait [] { token: Slot };
+/// OpKind::Fma(a, b, c) => Fma [to: Slot] { ty: Type = from.ty(*a), a: Slot, b: Slot, c: Slot };
+/// OpKind::Wait(token) => Wait [] { token: Slot };
 /// ```
 ///
-/// come the variants `Fma { to: Slot, ty: Type, … }` and `Wait { token: Slot }`, the walk over all slots, and that over
-/// the results.
+/// come the variants `Fma { to: Slot, ty: Type, … }` and `Wait { token: Slot }`, their making from the IR's operations, the walk
+/// over all slots, results first, and that over the results.
 macro_rules! lane_operations {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident {
+        pub enum $name:ident of $from:ident {
+            $other:pat => none;
             $(
-                $variant:ident [$($to:ident : $result:ty)?] {
-                    $($(#[$doc:meta])* $field:ident : $ty:ty),* $(,)?
+                $source:pat => $variant:ident [$($to:ident : $result:ty)?] {
+                    $($(#[$doc:meta])* $field:ident : $ty:ty $(= $made:expr)?),* $(,)?
                 };
             )+
         }
@@ -141,6 +238,19 @@ macro_rules! lane_operations {
         }
 
         impl $name {
+            /// What does the same as an operation of the IR; none for those that are no operations on registers.
+            fn of($from: &mut Source<'_>) -> Option<$name> {
+                Some(match $from.op.kind.plain() {
+                    $(
+                        $source => $name::$variant {
+                            $($to: Lowered::lowered($from.op.results.as_slice(), $from),)?
+                            $($field: lowered!($from, $field $(, $made)?)),*
+                        },
+                    )+
+                    $other => return None,
+                })
+            }
+
             /// Calls `map` on each slot that the operation reads or writes.
             fn map_slots(&mut self, map: &mut dyn FnMut(&mut Slot)) {
                 match self {
@@ -158,6 +268,16 @@ macro_rules! lane_operations {
     };
 }
 
+/// A field of a [`LaneOpKind`]: as the row says, or of the IR's field of this name.
+macro_rules! lowered {
+    ($from:ident, $field:ident) => {
+        Lowered::lowered($field, $from)
+    };
+    ($from:ident, $field:ident, $made:expr) => {
+        $made
+    };
+}
+
 /// The slots that a result is.
 macro_rules! written {
     () => {
@@ -171,56 +291,83 @@ macro_rules! written {
 lane_operations! {
     /// The operation of a [`LaneOp`]. `to` is the result's slot; types are those of the operands.
     #[expect(missing_docs, reason = "the fields are those of `OpKind`")]
-    pub enum LaneOpKind {
-        Id [to: Slot] { id: Id };
-        ArrayAddress [to: Slot] { array: Array };
-        Unary [to: Slot] { op: UnaryOp, ty: Type, a: Slot };
-        Binary [to: Slot] { op: BinaryOp, ty: Type, a: Slot, b: Slot };
-        NoWrap [to: Slot] { op: NoWrapOp, wrap: Wrap, ty: Type, a: Slot, b: Slot };
-        Fma [to: Slot] { ty: Type, a: Slot, b: Slot, c: Slot };
-        Compare [to: Slot] { op: CompareOp, ty: Type, a: Slot, b: Slot };
-        Select [to: Slot] { cond: Slot, a: Slot, b: Slot };
-        Convert [to: Slot] { op: ConvertOp, from: Type, into: Type, a: Slot };
-        Address [to: Slot] { base: Slot, index: Slot, scale: u32, offset: i64 };
-        Load [to: SlotList] {
-            ty: Type,
-            space: Space,
+    pub enum LaneOpKind of from {
+        OpKind::Barrier
+            | OpKind::Meet(Meeting::Named { .. })
+            | OpKind::Block { .. }
+            | OpKind::If { .. }
+            | OpKind::Loop { .. }
+            | OpKind::Break(..)
+            | OpKind::Continue(..)
+            | OpKind::Depend(_)
+            | OpKind::Ruled(..)
+            | OpKind::Return
+            | OpKind::Trap => none;
+        OpKind::Id(id) => Id [to: Slot] { id: Id };
+        OpKind::ArrayAddress(array) => ArrayAddress [to: Slot] { array: Array };
+        OpKind::Unary(op, a) => Unary [to: Slot] { op: UnaryOp, ty: Type = from.ty(*a), a: Slot };
+        OpKind::Binary(op, a, b) => Binary [to: Slot] { op: BinaryOp, ty: Type = from.ty(*a), a: Slot, b: Slot };
+        OpKind::NoWrap(op, wrap, a, b) => NoWrap [to: Slot] {
+            op: NoWrapOp, wrap: Wrap, ty: Type = from.ty(*a), a: Slot, b: Slot,
+        };
+        OpKind::Fma(a, b, c) => Fma [to: Slot] { ty: Type = from.ty(*a), a: Slot, b: Slot, c: Slot };
+        OpKind::Compare(op, a, b) => Compare [to: Slot] { op: CompareOp, ty: Type = from.ty(*a), a: Slot, b: Slot };
+        OpKind::Select(cond, a, b) => Select [to: Slot] { cond: Slot, a: Slot, b: Slot };
+        OpKind::Convert(op, a) => Convert [to: Slot] {
+            op: ConvertOp, from: Type = from.ty(*a), into: Type = from.type_of(&[]), a: Slot,
+        };
+        OpKind::Address { base, index, scale, offset } => Address [to: Slot] {
+            base: Slot, index: Slot, scale: u32, offset: i64,
+        };
+        OpKind::Load { ptr, id, cache } => Load [to: SlotList] {
+            ty: Type = from.type_of(&[]),
+            space: Space = from.space(*ptr),
             ptr: Slot,
             id: LoadId,
             /// Whether the sub-group makes it as one block.
-            block: bool,
+            block: bool = *cache == CacheUse::Block,
             /// Whether it is volatile.
-            volatile: bool,
+            volatile: bool = *cache == CacheUse::Volatile,
         };
-        Store [] {
+        OpKind::Store { ptr, values, cache } => Store [] {
             values: SlotList,
-            ty: Type,
-            space: Space,
+            ty: Type = from.type_of(values),
+            space: Space = from.space(*ptr),
             ptr: Slot,
             /// Whether the sub-group makes it as one block.
-            block: bool,
+            block: bool = *cache == CacheUse::Block,
             /// Whether it is volatile.
-            volatile: bool,
+            volatile: bool = *cache == CacheUse::Volatile,
         };
-        Copy [to: Slot] { target: Slot, source: Slot, bytes: u32, id: LoadId };
-        Join [to: Slot] { tokens: Box<[Slot]> };
-        Wait [] { token: Slot };
-        Prefetch [] {
-            ptr: Slot, bytes: u32, count: Option<Slot>, space: Space, level: CacheLevel, scope: PrefetchScope,
-            id: Option<LoadId>,
+        OpKind::Copy { to: target, from: source, bytes, id } => Copy [to: Slot] {
+            target: Slot, source: Slot, bytes: u32, id: LoadId,
         };
-        Atomic [to: SlotList] {
-            op: AtomicOp, ty: Type, space: Space, ptr: Slot, values: SlotList, order: MemoryOrder, scope: MemoryScope,
+        OpKind::Join(tokens) => Join [to: Slot] { tokens: Box<[Slot]> };
+        OpKind::Wait(token) => Wait [] { token: Slot };
+        OpKind::Prefetch { ptr, bytes, count, hint, scope, id, .. } => Prefetch [] {
+            ptr: Slot, bytes: u32, count: Option<Slot>, space: Space = from.space(*ptr), level: CacheLevel = hint.level,
+            scope: PrefetchScope, id: Option<LoadId>,
         };
-        Fence [] { order: MemoryOrder, scope: MemoryScope };
-        Shuffle [to: Slot] { op: ShuffleOp, ty: Type, value: Slot, by: Slot, mask: Option<Slot> };
-        Vote [to: Slot] { op: VoteOp, value: Slot, mask: Option<Slot> };
-        Reduce [to: Slot] { op: ReduceOp, value: Slot, mask: Option<Slot> };
-        GroupVote [to: Slot] { op: GroupVoteOp, value: Slot };
-        Active [to: Slot] {};
-        MeetSubGroup [] { mask: Option<Slot> };
-        Print [] { text: Box<str>, values: Box<[(Type, Slot)]> };
-        Opaque [to: Box<[Slot]>] { what: Box<Carried>, values: Box<[(Type, Slot)]> };
+        OpKind::Atomic { op, ptr, values, order, scope } => Atomic [to: SlotList] {
+            op: AtomicOp, ty: Type = from.type_of(values), space: Space = from.space(*ptr), ptr: Slot, values: SlotList,
+            order: MemoryOrder, scope: MemoryScope = scope.on_device(),
+        };
+        OpKind::Fence(order, scope) => Fence [] { order: MemoryOrder, scope: MemoryScope = scope.on_device() };
+        OpKind::Shuffle { op, value, by, .. } => Shuffle [to: Slot] {
+            op: ShuffleOp, ty: Type = from.ty(*value), value: Slot, by: Slot,
+        };
+        OpKind::Vote(op, value, _) => Vote [to: Slot] { op: VoteOp, value: Slot };
+        OpKind::Reduce(op, value, _) => Reduce [to: Slot] { op: ReduceOp, value: Slot };
+        OpKind::GroupVote(op, value) => GroupVote [to: Slot] { op: GroupVoteOp, value: Slot };
+        OpKind::Active => Active [to: Slot] {};
+        OpKind::Meet(Meeting::SubGroup(_)) => MeetSubGroup [] {};
+        OpKind::Print { text, values } => Print [] {
+            text: Box<str> = text.as_str().into(), values: Box<[(Type, Slot)]> = from.typed(values),
+        };
+        OpKind::Opaque(what, given) => Opaque [to: Box<[Slot]>] {
+            what: Box<Carried> = Box::new(Carried::new(from.kernel, what, &given.0)),
+            values: Box<[(Type, Slot)]> = from.typed(&given.0),
+        };
     }
 }
 
@@ -240,19 +387,6 @@ impl SlotList {
     /// Number of slots.
     pub fn length(&self) -> u32 {
         u32::from(self.length)
-    }
-
-    /// The first four of these, or all.
-    fn new(slots: impl Iterator<Item = Slot>) -> SlotList {
-        let mut list = SlotList {
-            slots: [Slot(0); 4],
-            length: 0,
-        };
-        for (place, slot) in list.slots.iter_mut().zip(slots) {
-            *place = slot;
-            list.length += 1;
-        }
-        list
     }
 }
 
@@ -329,220 +463,28 @@ impl LaneOp {
     ///
     /// The kernel must be verified.
     pub fn new(kernel: &Kernel, op: &Op, mut slot: impl FnMut(Value) -> Slot) -> Option<LaneOp> {
-        let to = op.results.first().map_or(Slot(0), |&value| slot(value));
-        let into = op.results.first().map_or(Type::Bool, |&value| kernel.ty(value));
-        let space = |ptr: Value| kernel.ty(ptr).space().unwrap_or(Space::Global);
-        let kind = match op.kind.plain() {
-            OpKind::Id(id) => LaneOpKind::Id { to, id: *id },
-            OpKind::ArrayAddress(array) => LaneOpKind::ArrayAddress { to, array: *array },
-            OpKind::Unary(unary, a) => LaneOpKind::Unary {
-                op: *unary,
-                ty: kernel.ty(*a),
-                to,
-                a: slot(*a),
-            },
-            OpKind::Binary(binary, a, b) => LaneOpKind::Binary {
-                op: *binary,
-                ty: kernel.ty(*a),
-                to,
-                a: slot(*a),
-                b: slot(*b),
-            },
-            OpKind::NoWrap(no_wrap, wrap, a, b) => LaneOpKind::NoWrap {
-                op: *no_wrap,
-                wrap: *wrap,
-                ty: kernel.ty(*a),
-                to,
-                a: slot(*a),
-                b: slot(*b),
-            },
-            OpKind::Fma(a, b, c) => LaneOpKind::Fma {
-                ty: into,
-                to,
-                a: slot(*a),
-                b: slot(*b),
-                c: slot(*c),
-            },
-            OpKind::Compare(compare, a, b) => LaneOpKind::Compare {
-                op: *compare,
-                ty: kernel.ty(*a),
-                to,
-                a: slot(*a),
-                b: slot(*b),
-            },
-            OpKind::Select(cond, a, b) => LaneOpKind::Select {
-                to,
-                cond: slot(*cond),
-                a: slot(*a),
-                b: slot(*b),
-            },
-            OpKind::Convert(convert, a) => LaneOpKind::Convert {
-                op: *convert,
-                from: kernel.ty(*a),
-                into,
-                to,
-                a: slot(*a),
-            },
-            OpKind::Address {
-                base,
-                index,
-                scale,
-                offset,
-            } => LaneOpKind::Address {
-                to,
-                base: slot(*base),
-                index: slot(*index),
-                scale: *scale,
-                offset: *offset,
-            },
-            OpKind::Load { ptr, id, cache } => LaneOpKind::Load {
-                to: SlotList::new(op.results.iter().map(|&value| slot(value))),
-                ty: into,
-                space: space(*ptr),
-                ptr: slot(*ptr),
-                id: *id,
-                block: *cache == CacheUse::Block,
-                volatile: *cache == CacheUse::Volatile,
-            },
-            OpKind::Store { ptr, values, cache } => LaneOpKind::Store {
-                values: SlotList::new(values.iter().map(|&value| slot(value))),
-                ty: values.first().map_or(Type::Bool, |&value| kernel.ty(value)),
-                space: space(*ptr),
-                ptr: slot(*ptr),
-                block: *cache == CacheUse::Block,
-                volatile: *cache == CacheUse::Volatile,
-            },
-            OpKind::Copy {
-                to: target,
-                from,
-                bytes,
-                id,
-            } => LaneOpKind::Copy {
-                to,
-                target: slot(*target),
-                source: slot(*from),
-                bytes: *bytes,
-                id: *id,
-            },
-            OpKind::Join(tokens) => LaneOpKind::Join {
-                to,
-                tokens: tokens.iter().map(|&token| slot(token)).collect(),
-            },
-            OpKind::Wait(token) => LaneOpKind::Wait { token: slot(*token) },
-            OpKind::Prefetch {
-                ptr,
-                bytes,
-                count,
-                hint,
-                scope,
-                id,
-                ..
-            } => LaneOpKind::Prefetch {
-                ptr: slot(*ptr),
-                bytes: *bytes,
-                count: count.map(&mut slot),
-                space: space(*ptr),
-                level: hint.level,
-                scope: *scope,
-                id: *id,
-            },
-            OpKind::Atomic {
-                op: atomic,
-                ptr,
-                values,
-                order,
-                scope,
-            } => LaneOpKind::Atomic {
-                op: *atomic,
-                to: SlotList::new(op.results.iter().map(|&value| slot(value))),
-                ty: values.first().map_or(into, |&value| kernel.ty(value)),
-                space: space(*ptr),
-                ptr: slot(*ptr),
-                values: SlotList::new(values.iter().map(|&value| slot(value))),
-                order: *order,
-                scope: scope.on_device(),
-            },
-            OpKind::Fence(order, scope) => LaneOpKind::Fence {
-                order: *order,
-                scope: scope.on_device(),
-            },
-            OpKind::Shuffle {
-                op: shuffle,
-                value,
-                by,
-                mask,
-            } => LaneOpKind::Shuffle {
-                op: *shuffle,
-                ty: into,
-                to,
-                value: slot(*value),
-                by: slot(*by),
-                mask: mask.map(slot),
-            },
-            OpKind::Vote(vote, value, mask) => LaneOpKind::Vote {
-                op: *vote,
-                to,
-                value: slot(*value),
-                mask: mask.map(slot),
-            },
-            OpKind::Reduce(reduce, value, mask) => LaneOpKind::Reduce {
-                op: *reduce,
-                to,
-                value: slot(*value),
-                mask: mask.map(slot),
-            },
-            OpKind::GroupVote(vote, value) => LaneOpKind::GroupVote {
-                op: *vote,
-                to,
-                value: slot(*value),
-            },
-            OpKind::Active => LaneOpKind::Active { to },
-            OpKind::Meet(Meeting::SubGroup(mask)) => LaneOpKind::MeetSubGroup { mask: mask.map(slot) },
-            OpKind::Print { text, values } => LaneOpKind::Print {
-                text: text.as_str().into(),
-                values: values
-                    .iter()
-                    .map(|&value| (kernel.ty(value), slot(value)))
-                    .collect(),
-            },
-            OpKind::Opaque(what, values) => LaneOpKind::Opaque {
-                to: op.results.iter().map(|&value| slot(value)).collect(),
-                what: Box::new(Carried::new(kernel, what, &values.0)),
-                values: values
-                    .0
-                    .iter()
-                    .map(|&value| (kernel.ty(value), slot(value)))
-                    .collect(),
-            },
-            OpKind::Barrier
-            | OpKind::Meet(Meeting::Named { .. })
-            | OpKind::Block { .. }
-            | OpKind::If { .. }
-            | OpKind::Loop { .. }
-            | OpKind::Break(..)
-            | OpKind::Continue(..)
-            | OpKind::Depend(_)
-            | OpKind::Ruled(..)
-            | OpKind::Return
-            | OpKind::Trap => return None,
-        };
+        let slot = &mut slot;
+        let mut source = Source { kernel, op, slot };
         Some(LaneOp {
+            kind: LaneOpKind::of(&mut source)?,
+            party: op.kind.mask().map(slot),
             // Whether something may be fused is for the back ends.
             rule: op.kind.rule().uncontracted(),
-            kind,
             place: op.place,
         })
     }
 
-    /// The register with the mask of those who take part, of an operation that has one.
-    pub(crate) fn party(&self) -> Option<Slot> {
-        match self.kind {
-            LaneOpKind::Shuffle { mask, .. }
-            | LaneOpKind::Vote { mask, .. }
-            | LaneOpKind::Reduce { mask, .. }
-            | LaneOpKind::MeetSubGroup { mask } => mask,
-            _ => None,
-        }
+    /// Whether lanes of one party may have come to these two: PTX asks for the same kind, on values of the same size.
+    pub(super) fn joins(&self, other: &LaneOp) -> bool {
+        let kind = |op: &LaneOp| {
+            let (mut kind, mut bytes) = (op.kind.clone(), 0);
+            kind.map_slots(&mut |slot| *slot = Slot(0));
+            if let LaneOpKind::Shuffle { ty, .. } = &mut kind {
+                bytes = mem::replace(ty, Type::Bool).bytes();
+            }
+            (kind, bytes)
+        };
+        kind(self) == kind(other)
     }
 
     /// The registers that it writes.
@@ -553,5 +495,6 @@ impl LaneOp {
     /// Calls `map` on each slot that the operation reads or writes.
     pub fn map_slots(&mut self, mut map: impl FnMut(&mut Slot)) {
         self.kind.map_slots(&mut map);
+        self.party.iter_mut().for_each(map);
     }
 }

@@ -93,7 +93,7 @@ pub(crate) use requests::{Noted, Request};
 pub use run::{CompiledKernel, Groups, Messages};
 pub use sample::Sampled;
 #[doc(hidden)]
-pub use sample::runs_apart;
+pub use sample::{runs_apart, sees_others};
 #[doc(hidden)]
 pub use shadow::FastMap;
 pub use state::LaunchState;

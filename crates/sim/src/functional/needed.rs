@@ -16,6 +16,7 @@ use cranelift_entity::SecondaryMap;
 use super::matrix::Matrix;
 use super::phases::is_phased;
 use super::quads::Quad;
+use crate::ir::effects::Access;
 use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
 
 /// How much of a step has to be done.
@@ -202,14 +203,6 @@ impl Needed {
         flow.decides.iter().for_each(|&value| search.need(value));
         for &op in &flow.ops {
             match op.kind {
-                OpKind::Load { ptr, .. }
-                | OpKind::Store { ptr, .. }
-                | OpKind::Atomic { ptr, .. }
-                | OpKind::Prefetch { ptr, .. } => search.need(ptr),
-                OpKind::Copy { to, from, .. } => {
-                    search.need(to);
-                    search.need(from);
-                }
                 OpKind::Wait(token) => search.need(token),
                 OpKind::Opaque(ref what, ref given) if is_whole(what, given) => {
                     given.0.iter().for_each(|&value| search.need(value));
@@ -226,8 +219,11 @@ impl Needed {
                 OpKind::Shuffle { by, .. } => search.need(by),
                 _ => {}
             }
-            // They fail where this does not name who runs them.
-            op.kind.mask().into_iter().for_each(|mask| search.need(mask));
+            // They fail where a pointer leads to no memory, or a mask does not name who runs them.
+            let pointers = op.kind.effects().pointers();
+            pointers
+                .chain(op.kind.mask())
+                .for_each(|value| search.need(value));
         }
         search.close();
         search.needed
@@ -245,15 +241,6 @@ impl Needed {
             OpKind::Store { ptr, .. } => self.holds(kernel.ty(ptr).space()),
             OpKind::Copy { .. } => self.holds(Some(Space::Shared)),
             OpKind::Wait(_) if !self.holds(Some(Space::Shared)) => return Need::Nothing,
-            // These may fail, whatever their values are.
-            OpKind::Atomic { .. }
-            | OpKind::Shuffle { .. }
-            | OpKind::Vote(..)
-            | OpKind::Reduce(..)
-            | OpKind::GroupVote(..)
-            | OpKind::Active => {
-                return Need::All;
-            }
             OpKind::Opaque(ref what, ref given) if is_whole(what, given) => return Need::All,
             // A matrix that is stored where others read it.
             OpKind::Opaque(ref what, ref given)
@@ -265,11 +252,13 @@ impl Needed {
             OpKind::Opaque(..) if op.results.iter().all(|&result| !self.has(result)) => return Need::Nothing,
             // Nobody reads it while time is told.
             OpKind::Print { .. } => return Need::Nothing,
-            OpKind::Wait(_) | OpKind::Prefetch { .. } | OpKind::Barrier | OpKind::Meet(_) => {
-                return Need::All;
-            }
-            _ => {
-                let all = op.results.is_empty() || op.results.iter().any(|&result| self.has(result));
+            ref kind => {
+                let effects = kind.effects();
+                // An exchange or an atomic operation may fail, whatever its values are.
+                let all = effects.meets()
+                    || effects.access == Access::Atomic
+                    || op.results.is_empty()
+                    || op.results.iter().any(|&result| self.has(result));
                 return if all { Need::All } else { Need::Nothing };
             }
         };

@@ -13,13 +13,13 @@
 //! }
 //! ```
 
-use super::lane_op::{LaneOp, LaneOpKind};
+use super::lane_op::LaneOp;
 use super::lanes::{LANES, Mask, Slot};
 use super::reports::PartyMember;
 use super::sub_group::{Observer, Runner, Stop, Waiting};
 use super::tape::{Tape, TapeStep};
 use super::work_group::WorkGroup;
-use crate::ir::{Place, ShuffleOp, VoteOp};
+use crate::ir::Place;
 use crate::{Error, Result};
 
 /// Lanes that are somewhere else than those that run.
@@ -37,34 +37,23 @@ pub(super) struct Part {
 struct Stand {
     step: usize,
     place: Place,
-    /// At an operation with a mask: which, and the mask.
-    party: Option<(Collective, u32)>,
-}
-
-/// Operations with a mask that lanes do together, though each may have come to another one of them.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Collective {
-    /// Of values of so many bytes.
-    Shuffle(ShuffleOp, u32),
-    Vote(VoteOp),
-    Meet,
-}
-
-impl Collective {
-    fn of(op: &LaneOp) -> Option<Collective> {
-        match op.kind {
-            LaneOpKind::Shuffle { op, ty, .. } => Some(Collective::Shuffle(op, ty.bytes())),
-            LaneOpKind::Vote { op, .. } => Some(Collective::Vote(op)),
-            LaneOpKind::MeetSubGroup { .. } => Some(Collective::Meet),
-            _ => None,
-        }
-    }
+    /// At an operation with a mask: the mask.
+    party: Option<u32>,
 }
 
 /// How a sub-group goes on.
 pub(super) enum Next {
     Step(usize),
     Stop(Stop),
+}
+
+/// Whether lanes at these places may do what is there together.
+fn joins(tape: &Tape, one: Stand, other: Stand) -> bool {
+    match (&tape.steps[one.step], &tape.steps[other.step]) {
+        _ if one.step == other.step => true,
+        (TapeStep::Together { op: one, .. }, TapeStep::Together { op: other, .. }) => one.joins(other),
+        _ => false,
+    }
 }
 
 impl Runner {
@@ -173,12 +162,12 @@ impl Runner {
         let mut waiting = None;
         let mut complete = Mask::NONE;
         for lane in self.alive.lanes() {
-            let Some((_, mask)) = stands[lane].and_then(|stand| stand.party) else {
+            let Some((own, mask)) = stands[lane].and_then(|own| own.party.map(|mask| (own, mask))) else {
                 continue;
             };
             let party = Mask(u64::from(mask)).and(self.alive);
             let joins = |other: usize| {
-                stands[other].and_then(|stand| stand.party) == stands[lane].and_then(|stand| stand.party)
+                stands[other].is_some_and(|other| other.party == own.party && joins(tape, own, other))
             };
             let missing = party.lanes().find(|&other| !joins(other));
             match missing {
@@ -214,7 +203,7 @@ impl Runner {
             TapeStep::Together { op, .. } => Some(Stand {
                 step,
                 place: op.place,
-                party: Collective::of(op).zip(op.party().map(|mask| self.registers.get(mask)[lane] as u32)),
+                party: op.party.map(|mask| self.registers.get(mask)[lane] as u32),
             }),
             TapeStep::Barrier { place, .. } => Some(Stand {
                 step,
@@ -234,7 +223,6 @@ impl Runner {
         group: &mut WorkGroup<'_>,
         observer: &mut impl Observer,
     ) -> Result<()> {
-        let [to, value, by, mask] = tape.between;
         let mut at: Vec<(&LaneOp, Mask)> = Vec::new();
         for part in &self.parts {
             let lanes = part.active.and(party);
@@ -248,50 +236,22 @@ impl Runner {
             return Err(Error::bug("a party of nobody"));
         };
         for (op, lanes) in &at {
-            let mut moves: Vec<(Slot, Slot)> = op.party().map(|own| (mask, own)).into_iter().collect();
-            match op.kind {
-                LaneOpKind::Shuffle {
-                    value: own,
-                    by: own_by,
-                    ..
-                } => moves.extend([(value, own), (by, own_by)]),
-                LaneOpKind::Vote { value: own, .. } | LaneOpKind::Reduce { value: own, .. } => {
-                    moves.push((value, own));
-                }
-                _ => {}
-            }
-            observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
-            self.registers.assign(&moves, *lanes);
+            let mut between = tape.between.into_iter();
+            let mut moves = Vec::new();
+            LaneOp::clone(op).map_slots(|own| moves.extend(between.next().map(|common| (common, *own))));
+            let moves = &moves[op.results().len()..];
+            observer.assign(moves, &self.registers, *lanes, &self.sub_group);
+            self.registers.assign(moves, *lanes);
         }
         let mut joint = first.clone();
-        match &mut joint.kind {
-            LaneOpKind::Shuffle {
-                to: own,
-                value: own_value,
-                by: own_by,
-                mask: own_mask,
-                ..
-            } => (*own, *own_value, *own_by, *own_mask) = (to, value, by, Some(mask)),
-            LaneOpKind::Vote {
-                to: own,
-                value: own_value,
-                mask: own_mask,
-                ..
-            }
-            | LaneOpKind::Reduce {
-                to: own,
-                value: own_value,
-                mask: own_mask,
-                ..
-            } => (*own, *own_value, *own_mask) = (to, value, Some(mask)),
-            LaneOpKind::MeetSubGroup { mask: own } => *own = Some(mask),
-            _ => return Err(Error::bug("an operation without a party waits for one")),
-        }
+        let mut between = tape.between.into_iter();
+        joint.map_slots(|own| *own = between.next().unwrap_or(*own));
         self.active = party;
         self.execute(&joint, group, observer)?;
         self.active = Mask::NONE;
         for (op, lanes) in &at {
-            let moves: Vec<(Slot, Slot)> = op.results().iter().map(|&own| (own, to)).collect();
+            let results = op.results().iter().copied();
+            let moves: Vec<(Slot, Slot)> = results.zip(joint.results().iter().copied()).collect();
             observer.assign(&moves, &self.registers, *lanes, &self.sub_group);
             self.registers.assign(&moves, *lanes);
         }
@@ -363,7 +323,7 @@ impl Runner {
             stands[lane].map(|stand| PartyMember {
                 item: self.sub_group.work_item(lane),
                 place: stand.place,
-                mask: stand.party.map(|(_, mask)| mask),
+                mask: stand.party,
             })
         };
         let what = match stands[lane].map(|stand| &tape.steps[stand.step]) {

@@ -17,6 +17,7 @@ use super::state::LaunchState;
 use super::sub_group::Unobserved;
 use super::worker::Worker;
 use crate::device::{Counters, Launch};
+use crate::ir::effects::Access;
 use crate::ir::{Kernel, OpKind, Space};
 use crate::{Error, Result};
 
@@ -35,18 +36,27 @@ pub struct Sampled {
     pub touched: u64,
 }
 
+/// Whether a work-group may observe another's results.
+#[doc(hidden)]
+pub fn sees_others(kernel: &Kernel) -> bool {
+    let mut found = false;
+    kernel.body.walk(&mut |op| {
+        found |= match &op.kind {
+            OpKind::Fence(_, scope) => scope.is_wide(),
+            kind => {
+                let effects = kind.effects();
+                let is_far = |pointer| kernel.ty(pointer).space() != Some(Space::Shared);
+                effects.access == Access::Atomic && effects.pointers().any(is_far)
+            }
+        };
+    });
+    found
+}
+
 /// Whether work-groups of a kernel can be run without the others: none can wait for another, or see its writes.
 #[doc(hidden)]
 pub fn runs_apart(kernel: &Kernel) -> bool {
-    let mut meets = false;
-    kernel.body.walk(&mut |op| {
-        meets |= match &op.kind {
-            OpKind::Atomic { ptr, .. } => kernel.ty(*ptr).space() != Some(Space::Shared),
-            OpKind::Fence(_, scope) => scope.is_wide(),
-            _ => false,
-        };
-    });
-    !meets && !atomics::depends_on_order(kernel)
+    !sees_others(kernel) && !atomics::depends_on_order(kernel)
 }
 
 impl CompiledKernel {

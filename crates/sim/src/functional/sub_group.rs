@@ -279,7 +279,7 @@ impl Runner {
                     step += 1;
                 }
                 TapeStep::Together { op, outside } => {
-                    if let Some(mask) = op.party() {
+                    if let Some(mask) = op.party {
                         let masks = self.registers.get(mask);
                         group.are_in_their_parties(op, masks, &self.sub_group, self.active)?;
                         let waiting = self.active.without(self.complete(masks));

@@ -22,6 +22,7 @@ use super::lane_op::LaneOp;
 use super::lanes::Slot;
 use super::needed::{Flow, Need, Needed};
 use super::slots;
+use crate::ir::effects::Meets;
 use crate::ir::{Kernel, Label, Meeting, Op, OpKind, Place, Region, Value};
 
 /// A compiled kernel.
@@ -289,34 +290,22 @@ impl<'k> Writer<'k> {
             OpKind::Trap => self.steps.push(TapeStep::Trap { place: op.place }),
             // Launches follow each other here: there is nothing to wait for.
             OpKind::Depend(_) => {}
-            OpKind::Barrier => {
+            kind if kind.effects().meets == Meets::WorkGroup => {
                 self.has_barriers = true;
+                let (named, asks) = match *kind {
+                    OpKind::Meet(Meeting::Named { number, sub_groups }) => (Some((number, sub_groups)), None),
+                    OpKind::GroupVote(_, value) => (None, Some(virtual_slot(value))),
+                    _ => (None, None),
+                };
                 self.waits(TapeStep::Barrier {
                     place: op.place,
-                    named: None,
-                    asks: None,
+                    named,
+                    asks,
                     outside: 0,
                 });
-            }
-            OpKind::GroupVote(_, value) => {
-                self.has_barriers = true;
-                self.waits(TapeStep::Barrier {
-                    place: op.place,
-                    named: None,
-                    asks: Some(virtual_slot(*value)),
-                    outside: 0,
-                });
+                // What they make together.
                 self.steps
                     .extend(LaneOp::new(self.kernel, op, virtual_slot).map(TapeStep::Op));
-            }
-            OpKind::Meet(Meeting::Named { number, sub_groups }) => {
-                self.has_barriers = true;
-                self.waits(TapeStep::Barrier {
-                    place: op.place,
-                    named: Some((*number, *sub_groups)),
-                    asks: None,
-                    outside: 0,
-                });
             }
             _ => {
                 let Some(lane_op) = LaneOp::new(self.kernel, op, virtual_slot) else {
@@ -324,7 +313,7 @@ impl<'k> Writer<'k> {
                 };
                 let need = |needed: &Needed| needed.of_op(self.kernel, op);
                 match self.needed.map_or(Need::All, need) {
-                    _ if lane_op.party().is_some() => self.waits(TapeStep::Together {
+                    _ if lane_op.party.is_some() => self.waits(TapeStep::Together {
                         op: lane_op,
                         outside: 0,
                     }),

@@ -15,7 +15,8 @@ use crate::analysis::waits::waits;
 use crate::device::{CacheState, Launch};
 use crate::functional::{BufferMemory, LaunchState, Options, PrefetchBounds};
 use crate::home::Home;
-use crate::ir::{AtomicOp, Kernel, Meeting, OpKind, Space};
+use crate::ir::effects::{Access, Memory};
+use crate::ir::{Kernel, Space};
 use crate::memory::{
     Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, parts,
     stays_in_l2,
@@ -292,8 +293,9 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
 pub(super) fn meets_others(kernel: &Kernel) -> bool {
     let mut meets = false;
     kernel.body.walk(&mut |op| {
-        if let OpKind::Atomic { ptr, op, .. } = &op.kind {
-            meets |= *op != AtomicOp::Load && kernel.ty(*ptr).space() != Some(Space::Shared);
+        let effects = op.kind.effects();
+        if let (Access::Atomic, Memory::At(pointer)) = (effects.access, effects.writes) {
+            meets |= kernel.ty(pointer).space() != Some(Space::Shared);
         }
     });
     meets
@@ -322,12 +324,10 @@ pub(super) fn groups_per_core(model: &DeviceModel, code: &Code, launch: &Launch)
 fn occupancy(model: &DeviceModel, code: &Code, launch: &Launch) -> Result<(Footprint, Occupancy)> {
     let program = code.program();
     let mut barrier = false;
-    program.kernel.body.walk(&mut |op| {
-        barrier |= matches!(
-            op.kind,
-            OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(Meeting::Named { .. })
-        )
-    });
+    program
+        .kernel
+        .body
+        .walk(&mut |op| barrier |= op.kind.effects().meets_work_group());
     let items = u32::try_from(launch.group_items()).unwrap_or(u32::MAX);
     let footprint = Footprint {
         registers: program.register_estimate.registers,

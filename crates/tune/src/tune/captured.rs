@@ -29,7 +29,7 @@ use crate::capture::{Allocation, Captured, Contraction};
 use crate::device::Fill;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, WORKSPACE_BYTES, import};
-use crate::ir::{Kernel, OpKind, Param, Space};
+use crate::ir::{Kernel, Param, Space};
 use crate::suggest::quoted;
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
@@ -300,16 +300,10 @@ fn follows_numbers(kernel: &Kernel) -> bool {
     let definitions = Definitions::of(kernel);
     let mut found = false;
     kernel.body.walk(&mut |op| {
-        let pointer = match &op.kind {
-            OpKind::Load { ptr, .. }
-            | OpKind::Store { ptr, .. }
-            | OpKind::Atomic { ptr, .. }
-            | OpKind::Prefetch { ptr, .. } => *ptr,
-            OpKind::Copy { from, .. } => *from,
-            _ => return,
-        };
-        let is_global = !matches!(kernel.ty(pointer).space(), Some(Space::Shared | Space::Private));
-        found |= is_global && roots::root(kernel, &definitions, pointer).is_none();
+        for pointer in op.kind.effects().pointers() {
+            let is_global = !matches!(kernel.ty(pointer).space(), Some(Space::Shared | Space::Private));
+            found |= is_global && roots::root(kernel, &definitions, pointer).is_none();
+        }
     });
     found
 }

@@ -10,10 +10,10 @@ use super::sample::{self, Sample};
 use super::subject::Subject;
 use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
 use crate::checker::Plain;
-use crate::device::sim::functional::Groups;
+use crate::device::sim::functional::{Groups, sees_others};
 use crate::device::{Command, Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
-use crate::ir::{Kernel, OpKind, Space};
+use crate::ir::{Kernel, OpKind};
 use crate::prefetch::Plan;
 use crate::report::Outputs;
 
@@ -381,7 +381,7 @@ fn compare_as(exact: Compare, workload: &Workload, right: &[Vec<u8>], found: &[V
 /// A workload's first work-groups, and how many of its launch these are. Where work-groups may wait for each other, it is a
 /// launch of no more.
 fn few_groups(mut workload: Workload) -> (Workload, RunOf) {
-    if !may_wait(&workload.kernel) {
+    if !sees_others(&workload.kernel) {
         return (zeroed(workload), RunOf::First(u64::from(FULL_SIZE_GROUPS)));
     }
     let others: u32 = workload.groups[1].saturating_mul(workload.groups[2]);
@@ -389,19 +389,6 @@ fn few_groups(mut workload: Workload) -> (Workload, RunOf) {
         workload.groups[0] = workload.groups[0].min(FULL_SIZE_GROUPS);
     }
     (zeroed(workload), RunOf::All)
-}
-
-/// Whether a work-group may observe another's results.
-fn may_wait(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.body.walk(&mut |op| {
-        found |= match &op.kind {
-            OpKind::Atomic { ptr, .. } => kernel.ty(*ptr).space() != Some(Space::Shared),
-            OpKind::Fence(_, scope) => scope.is_wide(),
-            _ => false,
-        }
-    });
-    found
 }
 
 /// The workload with outputs of zeros where they held nothing: work-groups that do not run leave them unwritten.

@@ -105,12 +105,12 @@ fn fetched_early(kernel: &Kernel, group: [u32; 3]) -> Vec<String> {
 fn writes(kernel: &Kernel, name: &str) -> bool {
     use crate::analysis::definitions::Definitions;
     use crate::analysis::roots::root;
-    use crate::ir::OpKind;
+    use crate::ir::effects::Memory;
     let definitions = Definitions::of(kernel);
     let mut found = false;
     kernel.body.walk(&mut |op| {
-        if let OpKind::Store { ptr, .. } | OpKind::Atomic { ptr, .. } = op.kind {
-            let to = root(kernel, &definitions, ptr);
+        if let Memory::At(pointer) = op.kind.effects().writes {
+            let to = root(kernel, &definitions, pointer);
             found |= to.is_none_or(|root| root.name(kernel) == name);
         }
     });

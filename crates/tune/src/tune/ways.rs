@@ -28,7 +28,8 @@ use super::workload::Workload;
 use crate::Result;
 use crate::back::spirv::uses_sub_groups;
 use crate::error::Error;
-use crate::ir::{Kernel, OpKind};
+use crate::ir::Kernel;
+use crate::ir::effects::Access;
 use crate::prefetch::Plan;
 use crate::report::{LaunchSettings, Report, SettingsTrial, THRESHOLD, Ways};
 
@@ -296,10 +297,8 @@ const LEAST_THREADS: u32 = 4;
 fn needs_one_core(kernel: &Kernel) -> bool {
     let mut needs = kernel.shared_bytes() > 0;
     kernel.body.walk(&mut |op| {
-        needs |= matches!(
-            op.kind,
-            OpKind::Barrier | OpKind::GroupVote(..) | OpKind::Meet(..) | OpKind::Atomic { .. }
-        );
+        let effects = op.kind.effects();
+        needs |= effects.is_barrier() || effects.access == Access::Atomic;
     });
     needs
 }

@@ -4,7 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, InstructionStep, Share};
 use super::super::{matrix, quads};
 use super::Selector;
-use crate::ir::{CacheUse, Meeting, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
+use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
@@ -144,12 +144,6 @@ impl Selector<'_, '_> {
                 });
             }
             OpKind::Print { values, .. } => self.print(op, values),
-            // A sub-group issues together.
-            OpKind::Fence(..) | OpKind::Meet(Meeting::SubGroup(_)) | OpKind::Depend(_) => {
-                let uses = self.read_operands(op).into_iter().flatten().collect();
-                let draft = self.access(Class::Fence, op, uses, None);
-                self.emit(Draft { fixed: true, ..draft });
-            }
             OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
             OpKind::Opaque(what, given) if quads::quad(what).is_some() => self.quad(op, what, given),
             OpKind::Opaque(what, _) => {
@@ -169,23 +163,23 @@ impl Selector<'_, '_> {
                     ..draft
                 });
             }
-            OpKind::Shuffle { .. } | OpKind::Vote(..) | OpKind::Reduce(..) | OpKind::Active => {
-                self.exchange(op)
-            }
-            OpKind::GroupVote(..) => {
+            kind => {
+                let effects = kind.effects();
+                let class = match effects.meets_work_group() {
+                    // The timer takes a named one for one of the whole work-group.
+                    true => Class::Barrier,
+                    false if effects.meets() && !effects.is_barrier() => return self.exchange(op),
+                    // A sub-group issues together.
+                    false => Class::Fence,
+                };
                 let uses = self.read_operands(op).into_iter().flatten().collect();
-                let defines = vec![self.defined(op.results[0])];
-                let draft = self.access(Class::Barrier, op, uses, None);
+                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+                let draft = self.access(class, op, uses, None);
                 self.emit(Draft {
                     defines,
                     fixed: true,
                     ..draft
                 });
-            }
-            // What is left is a barrier; the timer takes a named one for one of the whole work-group.
-            _ => {
-                let draft = self.access(Class::Barrier, op, Vec::new(), None);
-                self.emit(Draft { fixed: true, ..draft });
             }
         }
     }

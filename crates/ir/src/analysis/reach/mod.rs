@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::definitions::Definitions;
 use super::loops::{CountedExit, LoopSummary, Relation, Step, summarize};
 use super::roots::{Root, root};
-use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Region, Touches, UnaryOp, Value};
+use crate::ir::effects::Memory;
+use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Region, UnaryOp, Value};
 
 pub use term::{Interval, Term, evaluate};
 
@@ -213,7 +214,7 @@ impl Walk<'_> {
                 self.access(*ptr, size, own.writes())
             }
             OpKind::Copy { from, bytes, .. } => self.access(*from, i64::from(*bytes), false),
-            OpKind::Opaque(what, _) if matches!(what.touches, Touches::Reads | Touches::Anything) => None,
+            kind if kind.effects().reads == Memory::Any => None,
             OpKind::If {
                 label,
                 cond,

@@ -89,6 +89,20 @@ fn two_sides_of_a_branch_work_together() {
 }
 
 #[test]
+fn two_sides_of_a_branch_reduce_together() {
+    let side = |name: &str| format!("%{name} = reduce add %i32 among 255:i32\nyield %{name}");
+    let (low, high) = (side("l"), side("h"));
+    assert_eq!(
+        run(&format!("{LOW}%r = if %low -> i32 {{ {low} }} else {{ {high} }}")),
+        [28; 8]
+    );
+    // Another kind of reduction is another operation.
+    let high = high.replace("add", "or");
+    let error = error(&format!("{LOW}%r = if %low -> i32 {{ {low} }} else {{ {high} }}"));
+    assert!(error.contains("reduction"), "{error}");
+}
+
+#[test]
 fn those_who_come_again_are_waited_for() {
     // Work-item i runs i iterations and tells before each who goes on.
     let body = "%some = ne %i32, 0:i32\n%first = vote ballot %some among 255:i32\n\

@@ -13,7 +13,8 @@ use super::launch::{Part, Variant};
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::analysis::ranges::range;
 use crate::analysis::roots::{Root, root};
-use crate::ir::{BinaryOp, Kernel, NoWrapOp, Op, OpKind, Space, Value};
+use crate::ir::effects::Memory;
+use crate::ir::{BinaryOp, Kernel, NoWrapOp, OpKind, Space, Value};
 use crate::violation::Violation;
 
 /// An address this close to 0, on either side, is a null pointer's: the kernel was not meant to get there.
@@ -45,20 +46,11 @@ pub(super) fn is_ours(kernel: &Kernel, variant: &Variant, violation: &Violation)
     let mut addresses = Vec::new();
     kernel.body.walk(&mut |op| {
         if op.place.as_u32() == *at {
-            addresses.extend(accessed(op));
+            addresses.extend(op.kind.effects().pointers());
         }
     });
     // One place may have several accesses: which one went wrong is not known.
     !addresses.is_empty() && addresses.into_iter().all(|address| slices.is_given(address))
-}
-
-/// The pointers that an operation accesses memory through.
-fn accessed(op: &Op) -> Vec<Value> {
-    match &op.kind {
-        OpKind::Load { ptr, .. } | OpKind::Store { ptr, .. } | OpKind::Atomic { ptr, .. } => vec![*ptr],
-        OpKind::Copy { to, from, .. } => vec![*to, *from],
-        _ => Vec::new(),
-    }
 }
 
 impl Slices<'_> {
@@ -137,25 +129,18 @@ impl Slices<'_> {
     fn stored(&self, array: Root) -> Option<Vec<Value>> {
         let mut stored = Some(Vec::new());
         self.kernel.body.walk(&mut |op| {
-            let values = match &op.kind {
-                OpKind::Store { values, .. } => Some(values.as_slice()),
-                _ => None,
+            let to = match op.kind.effects().writes {
+                Memory::None => return,
+                Memory::At(pointer) => match root(self.kernel, &self.definitions, pointer) {
+                    Some(other) if other != array => return,
+                    None if self.is_elsewhere(pointer, array) => return,
+                    to => to,
+                },
+                Memory::Shared | Memory::Any => None,
             };
-            for pointer in accessed(op) {
-                let is_load = matches!(op.kind, OpKind::Load { .. });
-                match root(self.kernel, &self.definitions, pointer) {
-                    _ if is_load => {}
-                    Some(other) if other != array => {}
-                    Some(_) => match (values, &mut stored) {
-                        (Some(values), Some(stored)) => stored.extend(values),
-                        _ => stored = None,
-                    },
-                    None if self.is_elsewhere(pointer, array) => {}
-                    None => stored = None,
-                }
-            }
-            if matches!(op.kind, OpKind::Opaque(..)) {
-                stored = None;
+            match (to, &op.kind, &mut stored) {
+                (Some(_), OpKind::Store { values, .. }, Some(stored)) => stored.extend(values),
+                _ => stored = None,
             }
         });
         stored

@@ -1,5 +1,6 @@
 //! What each PTX instruction means: against the same in Rust.
 
+mod calls;
 mod lockstep;
 mod loops;
 mod masks;

@@ -409,6 +409,8 @@ impl<'t> Finder<'_, 't> {
                     }
                     if let ("mov", [Operand::Register(to), Operand::Register(from)]) =
                         (instruction.opcode, &instruction.operands[..])
+                        && type_of(body.registers[*to as usize].ty).map(Type::bits)
+                            == type_of(body.registers[*from as usize].ty).map(Type::bits)
                     {
                         copies.push((*to, *from));
                     }

@@ -77,10 +77,30 @@ impl<'t> Finder<'_, 't> {
             }
             work.extend(tables.may_hold(register));
         }
+        self.read_tables(&tables);
         for (roots, may_be_address) in self.roots.iter_mut().zip(&mut self.may_be_address) {
             *may_be_address = !roots.is_empty();
             // An offset that was added to a pointer is none: only pointers stay roots.
             roots.retain(|&root| self.pointers[root]);
+        }
+    }
+
+    /// What is stored in a table is loaded from it.
+    fn read_tables(&mut self, tables: &Tables<'t>) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &register in tables.loaded.keys() {
+                let before = self.roots[register as usize].len();
+                for from in tables.may_hold(register) {
+                    let found = self.roots[from as usize].clone();
+                    self.roots[register as usize].extend(found);
+                }
+                changed |= self.roots[register as usize].len() != before;
+            }
+            if changed {
+                self.find_roots();
+            }
         }
     }
 

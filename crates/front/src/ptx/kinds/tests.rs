@@ -138,3 +138,15 @@ fn what_is_loaded_from_a_table_and_followed_are_pointers() {
     let read_back = format!("{stores}\nld.local.u64 %a6, [%a4+16];\nst.global.u64 [%a0], %a6;");
     assert_eq!(pointers(&read_back), [true, false, false]);
 }
+
+#[test]
+fn what_a_table_leads_to_is_seen_as_what_is_loaded_there() {
+    let text = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 i)\n{\n\
+         .reg .b32 %r<4>;\n.reg .b64 %a<8>;\n.local .align 8 .b8 table[16];\nld.param.u64 %a0, [p];\nld.param.u32 %r0, [i];\n\
+         ld.global.nc.u32 %r2, [%a0];\nmov.u64 %a1, table;\nst.local.u64 [%a1], %a0;\nmul.wide.u32 %a2, %r0, 8;\nadd.s64 %a3, %a1, %a2;\n\
+         ld.local.u64 %a4, [%a3];\nst.u32 [%a4], %r2;\nret;\n}\n";
+    let kernel = read(text, "k.ptx", None, &Facts::default()).expect("a kernel");
+    let facts = kernel.params[0].facts.expect("a pointer");
+    assert_eq!(facts.element, crate::ir::Type::I32);
+    assert!(!facts.read_only, "it is written through the table");
+}

@@ -134,6 +134,12 @@ fn what_is_loaded_from_a_table_and_followed_are_pointers() {
     let shared = "st.shared.u64 [sm], %a0;\nst.shared.u64 [sm+8], %a1;\nmov.u32 %r2, sm;\nshl.b32 %r3, %r0, 3;\n\
                   add.s32 %r2, %r2, %r3;\nld.shared.u64 %a6, [%r2];\nld.u32 %r1, [%a6];";
     assert_eq!(pointers(shared), [true, true, false]);
+    // An index that is kept in memory, too, is no other candidate.
+    let index = format!(
+        "{stores}\nst.local.u32 [%a4+24], %r0;\nld.local.u32 %r4, [%a4+24];\ncvt.u64.u32 %a8, %r4;\nld.local.u64 %a6, [%a4];\n\
+         add.s64 %a9, %a6, %a8;\nld.global.u32 %r1, [%a9];"
+    );
+    assert_eq!(pointers(&index), [true, false, false]);
     // A number that is only read back is none.
     let read_back = format!("{stores}\nld.local.u64 %a6, [%a4+16];\nst.global.u64 [%a0], %a6;");
     assert_eq!(pointers(&read_back), [true, false, false]);

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Buffer, Description};
+use crate::analysis::definitions::Definitions;
+use crate::analysis::effects::Effect;
+use crate::analysis::roots::{Root, root};
 use crate::ir::line::PrintLimits;
-use crate::ir::{Kernel, Param, Type};
+use crate::ir::{Kernel, Param, Space, Type};
 use crate::{Error, Result};
 
 /// How a program is run.
@@ -303,7 +306,8 @@ impl Launch {
         let accessed = || pointers().filter(|(param, ..)| kernel.ty(param.value).is_pointer());
         for (index, (param, buffer, _)) in accessed().enumerate().filter(|(_, (_, own, _))| !is_placed(own)) {
             let mut rest = accessed().skip(index + 1);
-            let clash = rest.find(|(other, memory, _)| buffer.is_same(memory) && !may_share(param, other));
+            let clash =
+                rest.find(|(other, memory, _)| buffer.is_same(memory) && !may_share(kernel, param, other));
             if let Some((other, ..)) = clash {
                 return Err(Error::usage(format!(
                     "parameters `{}` and `{}` were given the same buffer",
@@ -327,18 +331,35 @@ impl Launch {
 }
 
 /// Whether two pointer parameters may be given the same memory.
-fn may_share(one: &Param, other: &Param) -> bool {
-    let facts = |param: &Param| {
-        let facts = param.facts;
-        (
-            facts.is_some_and(|facts| facts.read_only),
-            facts.is_some_and(|facts| facts.unaliased),
-        )
+fn may_share(kernel: &Kernel, one: &Param, other: &Param) -> bool {
+    let read_only = |param: &Param| param.facts.is_some_and(|facts| facts.read_only);
+    let unaliased = |param: &Param| param.facts.is_some_and(|facts| facts.unaliased);
+    match (read_only(one), read_only(other)) {
+        (true, true) => true,
+        _ if unaliased(one) || unaliased(other) => false,
+        (false, false) => true,
+        // What is read by asynchronous copies is never declared as only read.
+        (true, false) => !may_write(kernel, other),
+        (false, true) => !may_write(kernel, one),
+    }
+}
+
+/// Whether a kernel may write the memory behind a parameter.
+fn may_write(kernel: &Kernel, param: &Param) -> bool {
+    let definitions = Definitions::of(kernel);
+    let is_elsewhere = |pointer| {
+        let space = kernel.ty(pointer).space();
+        matches!(space, Some(Space::Shared | Space::Private))
     };
-    let ((one_read_only, one_unaliased), (other_read_only, other_unaliased)) = (facts(one), facts(other));
-    let both_read = one_read_only && other_read_only;
-    let promised = one_read_only || other_read_only || one_unaliased || other_unaliased;
-    both_read || !promised
+    definitions.effects().iter().any(|effect| match effect {
+        Effect::Write(pointer, _) => match root(kernel, &definitions, *pointer) {
+            Some(Root::Param(to)) => kernel.params[to].value == param.value,
+            Some(Root::Array(_)) => false,
+            None => !is_elsewhere(*pointer),
+        },
+        Effect::Carried(_) => true,
+        Effect::Barrier(_) | Effect::Acquire(_) | Effect::Observation(_) | Effect::LaunchBefore(_) => false,
+    })
 }
 
 fn product(sizes: [u32; 3]) -> u64 {

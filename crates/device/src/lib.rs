@@ -44,7 +44,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use headstart_ir::{Error, Result, files, ir, random, suggest};
+use headstart_ir::{Error, Result, analysis, files, ir, random, suggest};
 
 use crate::ir::{Kernel, Type};
 

@@ -68,6 +68,8 @@ pub enum Command {
     /// Compare two plans, two reports or two versions of a kernel: time, counters, code
     Compare(Compare),
     /// Print a kernel, plain or transformed by a plan, in one of four languages
+    ///
+    /// With a plan the launch runs on the functional engine, and what goes wrong in it is reported. Without one nothing runs.
     Emit(Emit),
     /// List the devices, real and simulated, and the effect of a prefetch on each
     Devices(Devices),

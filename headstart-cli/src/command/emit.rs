@@ -6,6 +6,7 @@ use headstart::back::{ptx, spirv};
 use headstart::capture::Contraction;
 use headstart::device::CacheState;
 use headstart::prefetch::Plan;
+use headstart::tune::check::{AtFullSize, Checks};
 use headstart::tune::{self, perturb::Engine};
 use headstart::{Error, Result, ir};
 
@@ -61,8 +62,13 @@ pub fn run(options: &Emit) -> Result<()> {
     let settings = options.check.settings();
     let engine = Engine::of(bench, &workload);
     tune::perturb::check_wishes(subject.as_ref(), &plain, engine.clone(), settings)?;
-    if !plan.is_none() && module.is_none() {
-        tune::perturb::check(subject.as_ref(), &plain, engine, &plan, &kernel, settings)?;
+    if !plan.is_none() {
+        let at_full_size = AtFullSize::Sample { seed: settings.seed };
+        let checks = Checks::with(subject.as_ref(), &plain, bench.device(), [&plan], at_full_size)?;
+        checks.check(&plan, &kernel)?;
+        if module.is_none() {
+            tune::perturb::check(subject.as_ref(), &plain, engine, &plan, &kernel, settings)?;
+        }
     }
     let text = match options.target {
         EmitTarget::Ir => ir::print(&kernel),

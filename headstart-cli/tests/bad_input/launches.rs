@@ -1,6 +1,6 @@
 //! The launch is wrong: its parameters, its trace, its launch file or its geometry.
 
-use crate::{PREFIX_SUM, folder, limited, refused, write};
+use crate::{PREFIX_SUM, folder, headstart, limited, refused, write};
 
 #[test]
 fn an_unknown_parameter() {
@@ -35,14 +35,14 @@ fn an_index_out_of_bounds_in_the_users_data() {
         r#"[{"kernel":"Gather","pattern":[0,5,77],"delta":0,"count":9}]"#,
     );
     let set = ["--set", "groups=1", "--set", "items=2", "--set", "table=77"];
-    for command in [["run", "gather"], ["tune", "gather"]] {
-        let arguments: Vec<&str> = command
-            .into_iter()
-            .chain(["--trace", &trace])
-            .chain(set)
-            .collect();
+    let planned = ["emit", "gather", "--plan", "unroll:2"];
+    for command in [&["run", "gather"][..], &["tune", "gather"], &planned] {
+        let arguments = [command, &["--trace", &trace], &set].concat();
         refused(&arguments, 1, &["gather.rs:", "values", "thread"]);
     }
+    // Without a plan nothing is checked, and nothing runs.
+    let emitted = headstart(&[&planned[..2], &["--trace", &trace], &set].concat());
+    assert!(emitted.status.success(), "{emitted:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What each PTX instruction means: against the same in Rust.
 
+mod calls;
+mod copies;
 mod lockstep;
 mod loops;
 mod masks;

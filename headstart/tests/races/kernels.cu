@@ -1103,6 +1103,56 @@ K b_flag_that_nobody_sets(volatile int *f, int *o) {
   o[TID] = 1;
 }
 
+//@ good 2x64 zero:1 zero:128
+K g_all_poll_and_meet(volatile int *f, int *o) {
+  if (BID == 1) {
+    if (TID == 0) f[0] = 1;
+  } else {
+    int there;
+    do {
+      there = f[0];
+      __syncthreads();
+    } while (!there);
+  }
+  o[BID * 64 + TID] = 1;
+}
+
+//@ good 2x64 zero:1 zero:128
+K g_one_polls_and_all_meet(volatile int *f, int *o) {
+  __shared__ int there;
+  if (BID == 1) {
+    if (TID == 0) f[0] = 1;
+  } else {
+    do {
+      __syncthreads();
+      if (TID == 0) there = f[0];
+      __syncthreads();
+    } while (!there);
+  }
+  o[BID * 64 + TID] = 1;
+}
+
+//@ good 1x64 zero:1 zero:64
+K g_one_counts_its_turns(volatile int *f, int *o) {
+  int there, turns = 0;
+  do {
+    there = f[0];
+    __syncthreads();
+    if (++turns == 2000 && TID == 40) f[0] = 1;
+  } while (!there);
+  o[TID] = 1;
+}
+
+//@ bad 2x64 zero:1 zero:128 | waits in a loop for ever
+K b_all_poll_and_meet_and_nobody_sets(volatile int *f, int *o) {
+  int there;
+  do {
+    there = f[0]; // HERE
+    __syncthreads();
+  } while (!there);
+  o[BID * 64 + TID] = 1;
+}
+
 //@ good 3x32 zero:4 zero:3
 K g_groups_in_turn(int *turn, int *o) {
   if (TID == 0) {

@@ -238,7 +238,7 @@ impl<'m, 't> Expander<'m, 't> {
         Ok(())
     }
 
-    /// `ld.param` and `st.param` of a call as moves; operand `at` is the parameter.
+    /// `ld.param` and `st.param` of a call as moves of as many low bits; operand `at` is the parameter.
     fn moved(
         &mut self,
         frame: &mut Frame<'t>,
@@ -261,28 +261,10 @@ impl<'m, 't> Expander<'m, 't> {
         };
         for (position, part) in parts.iter().enumerate() {
             let offset = offset.wrapping_add(bytes * position as i64);
-            let bits = type_of(ty).map_or(0, |ty| ty.bits());
-            if at == 1 && !frame.parameters.contains_key(&(name, offset, bits)) {
-                // Small numbers are passed in wider parameters, of which the low part is read.
-                let wider = [32, 64].into_iter().filter(|&wider| wider > bits);
-                let mut wider = wider.filter_map(|wider| frame.parameters.get(&(name, offset, wider)));
-                if let Some(&register) = wider.next() {
-                    let wide = self.result.registers[register as usize].ty;
-                    self.result.statements.push(Statement::Instruction(Instruction {
-                        opcode: "cvt",
-                        modifiers: vec![ty, wide],
-                        operands: vec![part.clone(), Operand::Register(register)],
-                        ..instruction.clone()
-                    }));
-                    continue;
-                }
-                return Err(Error::input(format!(
-                    "`{}` reads another part of {} than was written",
-                    instruction.spelling(),
-                    quoted(name)
-                )));
-            }
-            let register = Operand::Register(self.parameter(frame, name, offset, ty)?);
+            let register = Operand::Register(match at {
+                1 => self.written(frame, instruction, (name, offset), ty)?,
+                _ => self.parameter(frame, name, offset, ty)?,
+            });
             let operands = match at {
                 1 => vec![part.clone(), register],
                 _ => vec![register, part.clone()],
@@ -295,6 +277,27 @@ impl<'m, 't> Expander<'m, 't> {
             }));
         }
         Ok(())
+    }
+
+    /// The register that a part of a parameter was written to. Small numbers are passed in wider parameters, of which the low
+    /// part is read.
+    fn written(
+        &self,
+        frame: &Frame<'t>,
+        instruction: &Instruction<'t>,
+        (name, offset): (&'t str, i64),
+        ty: &'t str,
+    ) -> Result<Register> {
+        let bits = type_of(ty).map_or(0, |ty| ty.bits());
+        let widths = [8, 16, 32, 64].into_iter().filter(|&width| width >= bits);
+        let mut registers = widths.filter_map(|width| frame.parameters.get(&(name, offset, width)));
+        registers.next().copied().ok_or_else(|| {
+            Error::input(format!(
+                "`{}` reads another part of {} than was written",
+                instruction.spelling(),
+                quoted(name)
+            ))
+        })
     }
 
     /// The register in place of a parameter, or of a member of it.

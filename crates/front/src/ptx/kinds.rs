@@ -3,12 +3,14 @@
 //!
 //! Floats and integers follow from the instructions that touch a register; a `mov` or a load of plain bits follows its
 //! neighbours. Addresses start at parameters, variables and `cvta`, and go through additions; a register is a pointer only if
-//! all of its definitions agree on the form of the address ([`Held`]). A 64-bit parameter is a pointer if it says so, or if an
-//! address or a `cvta` is made of it and of no other candidate. It leads to global memory: an address of shared or local
-//! memory means nothing in another launch.
+//! all of its definitions agree on the form of the address ([`Held`]). A 64-bit parameter is a pointer if it says so, or if
+//! addresses are made of it ([`pointers`]). It leads to global memory: an address of shared or local memory means nothing in
+//! another launch.
 //!
 //! A choice limits what the passes see. It changes no result: where a value is needed as another kind its bits are
 //! reinterpreted, and only `cvta` gives an address another form.
+
+mod pointers;
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -252,40 +254,6 @@ impl<'t> Finder<'_, 't> {
         }
     }
 
-    /// Registers that must hold addresses.
-    fn addresses(&self) -> Vec<Register> {
-        let mut found = Vec::new();
-        for instruction in &self.instructions {
-            if instruction.opcode == "cvta"
-                && let Some(Operand::Register(from)) = instruction.operands.get(1)
-            {
-                found.push(*from);
-            }
-            for operand in &instruction.operands {
-                if let Operand::Address(base, _) = operand
-                    && let Operand::Register(base) = **base
-                {
-                    found.push(base);
-                }
-            }
-        }
-        found
-    }
-
-    fn find_pointers(&mut self) {
-        for register in self.addresses() {
-            let roots = &self.roots[register as usize];
-            if roots.len() == 1 {
-                roots.iter().for_each(|&root| self.pointers[root] = true);
-            }
-        }
-        for (roots, may_be_address) in self.roots.iter_mut().zip(&mut self.may_be_address) {
-            *may_be_address = !roots.is_empty();
-            // An offset that was added to a pointer is none: only pointers stay roots.
-            roots.retain(|&root| self.pointers[root]);
-        }
-    }
-
     fn spread_addresses(&mut self) {
         let mut changed = true;
         while changed {
@@ -409,6 +377,8 @@ impl<'t> Finder<'_, 't> {
                     }
                     if let ("mov", [Operand::Register(to), Operand::Register(from)]) =
                         (instruction.opcode, &instruction.operands[..])
+                        && type_of(body.registers[*to as usize].ty).map(Type::bits)
+                            == type_of(body.registers[*from as usize].ty).map(Type::bits)
                     {
                         copies.push((*to, *from));
                     }

@@ -283,7 +283,7 @@ impl<'t> Translator<'_, 't> {
     ) -> Result<()> {
         only(instruction, &[])?;
         let [to, from] = operands::<2>(instruction)?;
-        let ty = last_type(instruction)?.ty;
+        let super::values::Numeric { ty, signed } = last_type(instruction)?;
         match (to, from) {
             (Operand::Vector(parts), from) => {
                 let whole = self.value(b, values, from, ty)?;
@@ -315,7 +315,12 @@ impl<'t> Translator<'_, 't> {
             }
             (to, Operand::Register(register)) => {
                 let value = self.get(b, values, *register)?;
-                self.set(b, values, to, value, false)
+                // What was `st.param` or `ld.param` moves the low bits of a wider register or parameter.
+                let value = match self.width(*register)? > ty.bits() {
+                    true => self.retyped(b, value, ty)?,
+                    false => value,
+                };
+                self.set(b, values, to, value, signed)
             }
             (to, from) => {
                 let wanted = register_kind(self.source.kinds, to).filter(|kind| kind.bits() == ty.bits());

@@ -23,7 +23,7 @@ pub(super) struct Worker<'l> {
     runners: Vec<Runner>,
     /// Where each stands; none can run.
     stops: Vec<Option<Stop>>,
-    /// The previous states of waiting work-items, if progress is checked.
+    /// The previous states of sub-groups, if progress is checked.
     positions: Vec<Option<Position>>,
     limit: u64,
 }
@@ -115,8 +115,8 @@ impl<'l> Worker<'l> {
         Ok(())
     }
 
-    /// Runs every runnable sub-group, repeatedly, until all have ended or wait. If `asks`, it says whether the waiting ones are
-    /// in the same state as the last time.
+    /// Runs every runnable sub-group, repeatedly, until all have ended or wait. If `asks`, it says whether all are in the same
+    /// state as the last time.
     pub fn advance(&mut self, observer: &mut impl Observer, asks: bool) -> Result<Progress> {
         self.state.check_stop()?;
         if !self.tape.has_barriers && !self.state.may_spin {
@@ -140,9 +140,10 @@ impl<'l> Worker<'l> {
                 .stops
                 .iter()
                 .any(|stop| matches!(stop, Some(Stop::Waits { .. })));
-            // Changes by waiting work-items may help the others, but not for ever.
+            // Only what changed memory helps the waiting ones: who came to a barrier may wait there for them. Changes by
+            // waiting work-items may help the others, but not for ever.
             rounds = if has_moved { 0 } else { rounds + 1 };
-            if waits && (has_moved || rounds < ROUNDS && changes != self.group.changes) {
+            if waits && rounds < ROUNDS && changes != self.group.changes {
                 continue;
             }
             if waits {
@@ -206,11 +207,12 @@ impl<'l> Worker<'l> {
         Ok(Progress::Ended)
     }
 
-    /// Whether the waiting ones are in the same state as the last time; then only others can help them.
+    /// Whether those that have not ended are in the same state as the last time; then only others can help them. One at a
+    /// barrier in the loop in which others wait may have counted a turn.
     fn is_stuck(&mut self) -> bool {
         let mut is_stuck = true;
         for ((runner, stop), known) in self.runners.iter().zip(&self.stops).zip(&mut self.positions) {
-            if matches!(stop, Some(Stop::Waits { .. })) {
+            if !matches!(stop, Some(Stop::Ended)) {
                 let position = Some(runner.position());
                 is_stuck &= *known == position;
                 *known = position;

@@ -296,7 +296,7 @@ fn too_few(captured: &Captured, wanted: u64) -> Error {
 }
 
 /// Whether a kernel follows numbers as addresses: those that it loads, or is given among others.
-fn follows_numbers(kernel: &Kernel) -> bool {
+pub(super) fn follows_numbers(kernel: &Kernel) -> bool {
     let definitions = Definitions::of(kernel);
     let mut found = false;
     kernel.body.walk(&mut |op| {

@@ -23,7 +23,7 @@ use crate::back::ptx::Handed;
 use crate::back::ptx::{Block, HintReached, Options, PtxTarget, Within, emit_within};
 use crate::error::{Error, Result};
 use crate::front::ptx::{Origin, Original};
-use crate::ir::{Kernel, Value};
+use crate::ir::{Kernel, Space, Value};
 use crate::prefetch::{Plan, is_unseen};
 use crate::report::Perturbed;
 
@@ -350,17 +350,22 @@ fn block(
         .iter()
         .filter(|array| array.is_global || beside_the_plain && array.is_visible);
     let arrays: Vec<String> = around.clone().map(|array| array.name.clone()).collect();
-    // What the launch asks for is not declared.
-    let declared = kernel.arrays.values().filter(|data| {
-        let own = original.arrays.iter().find(|array| array.name == data.name);
-        arrays.contains(&data.name)
-            && own.is_some_and(|own| !own.is_dynamic)
-            && data.space == crate::ir::Space::Shared
-    });
+    // The entry's own shared variables: those that the block declares instead, and those that it finds declared.
+    let (mut instead, mut declared) = (0, 0);
+    let own = |name: &str| original.arrays.iter().find(|array| array.name == name);
+    let shared = kernel.arrays.values().filter(|data| data.space == Space::Shared);
+    for (data, own) in shared.filter_map(|data| Some((data, own(&data.name)?))) {
+        match arrays.contains(&data.name) {
+            false => instead += data.bytes(),
+            // What the launch asks for is not declared.
+            true if own.is_dynamic => {}
+            true => declared += data.bytes(),
+        }
+    }
     let body = &original.text[original.body.clone()];
     let within = Within {
         parameters: parameters.collect(),
-        static_shared_bytes: declared.map(|data| data.bytes()).sum(),
+        static_shared_bytes: declared,
         dynamic_shared_bytes: u64::from(original.dynamic_shared_bytes),
         arrays,
         files: original.files.clone(),
@@ -371,14 +376,7 @@ fn block(
         _ => PtxTarget::Sm80,
     };
     let mut block = emit_within(kernel, &Options::new(target), &within)?;
-    // The entry's own variables that the block declares instead.
-    let own = kernel.arrays.values().filter(|data| {
-        data.space == crate::ir::Space::Shared
-            && !within.arrays.contains(&data.name)
-            && original.arrays.iter().any(|own| own.name == data.name)
-    });
-    let own: u64 = own.map(|data| data.bytes()).sum();
-    block.static_shared_bytes = block.static_shared_bytes.saturating_sub(own);
+    block.static_shared_bytes = block.static_shared_bytes.saturating_sub(instead);
     // Hints for L1 take some, too.
     if block.static_shared_bytes > 0 {
         is_unseen(kernel)?;

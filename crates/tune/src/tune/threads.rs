@@ -142,10 +142,13 @@ pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
         }
     };
     thread::scope(|scope| {
-        for _ in 1..threads_for(items.len()) {
-            scope.spawn(run);
-        }
+        let others: Vec<_> = (1..threads_for(items.len())).map(|_| scope.spawn(run)).collect();
         run();
+        // A panic of another thread is told as it was.
+        others
+            .into_iter()
+            .try_for_each(|other| other.join())
+            .unwrap_or_else(|payload| resume_unwind(payload));
     });
     let turns = turns.into_inner().unwrap_or_else(PoisonError::into_inner);
     turns.results.into_iter().flatten().collect()

@@ -77,3 +77,82 @@ fn addresses_of_two_spaces_in_one_register_are_bits() {
     assert!(text.contains("bits") && text.contains("to ptr.shared"), "{text}");
     assert!(!text.contains("generic"), "{text}");
 }
+
+/// Which of the parameters `p`, `q` and `n` are pointers.
+fn pointers(instructions: &str) -> [bool; 3] {
+    let text = format!(
+        ".version 7.8\n.target sm_80\n.address_size 64\n\
+         .visible .entry k(.param .u64 p, .param .u64 q, .param .u64 n, .param .u32 i)\n{{\n\
+         .reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %a<16>;\n.shared .align 8 .b8 sm[64];\n.local .align 16 .b8 table[64];\n\
+         ld.param.u64 %a0, [p];\nld.param.u64 %a1, [q];\nld.param.u64 %a2, [n];\nld.param.u32 %r0, [i];\n\
+         setp.ne.s64 %p0, %a2, 0;\nmul.wide.u32 %a3, %r0, 8;\nmov.u64 %a4, table;\nadd.s64 %a5, %a4, %a3;\n{instructions}\nret;\n}}\n"
+    );
+    let kernel = read(&text, "k.ptx", None, &Facts::default());
+    let kernel = kernel.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    [0, 1, 2].map(|number: usize| kernel.params[number].facts.is_some())
+}
+
+#[test]
+fn all_alternatives_of_an_address_are_pointers() {
+    for choice in [
+        "selp.b64 %a6, %a0, %a1, %p0;",
+        "mov.u64 %a6, %a0;\n@%p0 mov.u64 %a6, %a1;",
+        "selp.b64 %a7, %a1, 0, %p0;\n@%p0 mov.u64 %a7, %a0;\nadd.s64 %a6, %a7, %a3;",
+        "add.s64 %a7, %a1, 16;\nselp.b64 %a8, %a0, %a7, %p0;\nmad.lo.s64 %a6, %a2, 4, %a8;",
+    ] {
+        let found = pointers(&format!("{choice}\nld.global.u32 %r1, [%a6];"));
+        assert_eq!(found, [true, true, false], "{choice}");
+        assert_eq!(pointers(choice), [false; 3], "{choice}");
+    }
+    // Either may be the offset.
+    let sum = pointers("selp.b64 %a6, %a0, %a1, %p0;\nadd.s64 %a7, %a6, %a2;\nld.global.u32 %r1, [%a7];");
+    assert_eq!(sum, [false; 3]);
+}
+
+#[test]
+fn what_is_loaded_from_a_table_and_followed_are_pointers() {
+    let stores = "st.local.v2.u64 [%a4], {%a0, %a1};\nst.local.u64 [%a4+16], %a2;";
+    for (loads, expected) in [
+        (
+            "ld.local.u64 %a6, [%a4+8];\nadd.s64 %a6, %a6, %a3;",
+            [false, true, false],
+        ),
+        ("ld.local.v2.u64 {%a7, %a6}, [table];", [false, true, false]),
+        ("ld.local.v2.u64 {%a6, %a7}, [table];", [true, false, false]),
+        (
+            "cvta.local.u64 %a8, %a4;\nadd.s64 %a9, %a8, 8;\nld.u64 %a6, [%a9+-8];",
+            [true, false, false],
+        ),
+    ] {
+        let text = format!("{stores}\n{loads}\nld.global.u32 %r1, [%a6];");
+        assert_eq!(pointers(&text), expected, "{loads}");
+    }
+    // At a place that only the run tells, all that is there.
+    let followed = "ld.local.u64 %a6, [%a5];\nld.u32 %r1, [%a6];";
+    let both = format!("st.local.v2.u64 [%a4], {{%a0, %a1}};\n{followed}");
+    assert_eq!(pointers(&both), [true, true, false]);
+    let shared = "st.shared.u64 [sm], %a0;\nst.shared.u64 [sm+8], %a1;\nmov.u32 %r2, sm;\nshl.b32 %r3, %r0, 3;\n\
+                  add.s32 %r2, %r2, %r3;\nld.shared.u64 %a6, [%r2];\nld.u32 %r1, [%a6];";
+    assert_eq!(pointers(shared), [true, true, false]);
+    // An index that is kept in memory, too, is no other candidate.
+    let index = format!(
+        "{stores}\nst.local.u32 [%a4+24], %r0;\nld.local.u32 %r4, [%a4+24];\ncvt.u64.u32 %a8, %r4;\nld.local.u64 %a6, [%a4];\n\
+         add.s64 %a9, %a6, %a8;\nld.global.u32 %r1, [%a9];"
+    );
+    assert_eq!(pointers(&index), [true, false, false]);
+    // A number that is only read back is none.
+    let read_back = format!("{stores}\nld.local.u64 %a6, [%a4+16];\nst.global.u64 [%a0], %a6;");
+    assert_eq!(pointers(&read_back), [true, false, false]);
+}
+
+#[test]
+fn what_a_table_leads_to_is_seen_as_what_is_loaded_there() {
+    let text = ".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p, .param .u32 i)\n{\n\
+         .reg .b32 %r<4>;\n.reg .b64 %a<8>;\n.local .align 8 .b8 table[16];\nld.param.u64 %a0, [p];\nld.param.u32 %r0, [i];\n\
+         ld.global.nc.u32 %r2, [%a0];\nmov.u64 %a1, table;\nst.local.u64 [%a1], %a0;\nmul.wide.u32 %a2, %r0, 8;\nadd.s64 %a3, %a1, %a2;\n\
+         ld.local.u64 %a4, [%a3];\nst.u32 [%a4], %r2;\nret;\n}\n";
+    let kernel = read(text, "k.ptx", None, &Facts::default()).expect("a kernel");
+    let facts = kernel.params[0].facts.expect("a pointer");
+    assert_eq!(facts.element, crate::ir::Type::I32);
+    assert!(!facts.read_only, "it is written through the table");
+}

@@ -54,7 +54,7 @@ impl Engine {
                 continue;
             };
             if let Err(error) = same(kernel, &kept.variant, position, right, found) {
-                let name = &kernel.params[position].name;
+                let name = &kept.variant.names(kernel)[position];
                 return Ok(Agreement::Different(error.at(format!("output `{name}`"))));
             }
         }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::pointers::Pointers;
 use crate::device::{Fill, Pattern};
 use crate::ir::Type;
 use crate::random::{Random, splitmix64};
@@ -22,6 +23,8 @@ pub(super) struct Own {
     is_ascending: bool,
     /// Numbers that the kernel compares with.
     words: Arc<[u64]>,
+    /// The words among the contents that are pointers, and stay.
+    pointers: Option<Arc<Pointers>>,
 }
 
 /// How a buffer's contents are changed.
@@ -66,11 +69,17 @@ const SAMPLES: u64 = 256;
 
 impl Own {
     pub fn new(element: Type, length: u64, fill: Fill) -> Own {
-        Own::with_words(element, length, fill, Arc::from([]))
+        Own::with(element, length, fill, Arc::from([]), None)
     }
 
-    /// The same, for a kernel that compares with these numbers.
-    pub fn with_words(element: Type, length: u64, fill: Fill, words: Arc<[u64]>) -> Own {
+    /// The same, for a kernel that compares with these numbers, with words that are pointers.
+    pub fn with(
+        element: Type,
+        length: u64,
+        fill: Fill,
+        words: Arc<[u64]>,
+        pointers: Option<Arc<Pointers>>,
+    ) -> Own {
         let mut own = Own {
             element,
             length: length.max(1),
@@ -78,19 +87,17 @@ impl Own {
             range: None,
             is_ascending: false,
             words,
+            pointers,
         };
         if element.is_integer() {
             let step = own.length.div_ceil(SAMPLES).max(1);
             let looked_at = (0..own.length).step_by(step as usize).chain([own.length - 1]);
-            let values = looked_at.clone().map(|index| own.signed(own.bits(index)));
-            own.is_ascending = values.is_sorted();
-            own.range = looked_at.fold(None, |range, index| {
-                let value = own.signed(own.bits(index));
-                Some(range.map_or((value, value), |(least, most): (i64, i64)| {
-                    (least.min(value), most.max(value))
-                }))
-            });
-            own.is_ascending &= own.range.is_some_and(|(least, most)| least < most);
+            let values: Vec<i64> = looked_at
+                .filter(|&index| !own.is_pointer(index))
+                .map(|index| own.signed(own.bits(index)))
+                .collect();
+            own.is_ascending = values.is_sorted() && values.first() < values.last();
+            own.range = values.iter().min().copied().zip(values.iter().max().copied());
         }
         own
     }
@@ -113,13 +120,59 @@ impl Own {
         }
     }
 
+    /// The word of eight bytes that an element lies in.
+    fn word(&self, index: u64) -> u64 {
+        let bits = u64::from(self.element.bits());
+        let first = index - index % self.of_word();
+        (0..self.of_word()).fold(0, |word, part| word | self.bits(first + part) << (bits * part))
+    }
+
+    /// How many elements a word of eight bytes has.
+    fn of_word(&self) -> u64 {
+        8 / u64::from(self.element.bytes().clamp(1, 8))
+    }
+
+    /// Whether an element is a pointer, or a part of one.
+    fn is_pointer(&self, index: u64) -> bool {
+        let pointers = self.pointers.as_ref().filter(|_| index < self.length);
+        pointers.is_some_and(|pointers| pointers.has(self.word(index)))
+    }
+
+    /// The contents with each pointer in its new place.
+    pub fn moved(self, pointers: Arc<Pointers>) -> Fill {
+        Fill::Pattern(Pattern::Function(Arc::new(move |index| {
+            let part = index % self.of_word() * u64::from(self.element.bits());
+            match pointers.moved(self.word(index)).filter(|_| index < self.length) {
+                Some(place) => place >> part & self.element.mask(),
+                None => self.bits(index),
+            }
+        })))
+    }
+
     fn signed(&self, bits: u64) -> i64 {
         let unused = 64 - self.element.bits().clamp(1, 64);
         ((bits << unused) as i64) >> unused
     }
 
-    /// The contents after a change, as long as anybody wants.
+    /// The contents after a change, as long as anybody wants. Pointers stay.
     pub fn changed(&self, change: &Change) -> Fill {
+        let drawn = self.drawn(change);
+        let Fill::Pattern(pattern) = &drawn else {
+            return drawn;
+        };
+        if self.pointers.is_none() {
+            return drawn;
+        }
+        let (own, pattern) = (self.clone(), pattern.clone());
+        Fill::Pattern(Pattern::Function(Arc::new(move |index| {
+            match own.is_pointer(index) {
+                true => own.bits(index),
+                false => pattern.bits(own.element, index),
+            }
+        })))
+    }
+
+    fn drawn(&self, change: &Change) -> Fill {
         let (element, length) = (self.element, self.length);
         let mask = element.mask();
         let own = self.clone();

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::data::{Change, Own, specials};
-use super::launch::{Part, Promise, Role, Variant, roles};
+use super::launch::{Part, Promise, Role, Variant};
 use super::overlap::{Pair, pairs};
 use crate::device::Description;
 use crate::ir::{Kernel, OpKind, Type};
@@ -65,17 +65,18 @@ impl Deriving {
     ) -> Deriving {
         let words: Arc<[u64]> = words(kernel).into();
         let own = |part: &Part| match part {
-            Part::Scalar(..) => None,
-            Part::Buffer(contents) => Some(Own::with_words(
+            Part::Scalar(..) | Part::Given(_) => None,
+            Part::Buffer(contents) => Some(Own::with(
                 contents.element,
                 contents.length,
                 contents.fill.clone(),
                 Arc::clone(&words),
+                contents.pointers.clone(),
             )),
         };
         Deriving {
-            names: kernel.params.iter().map(|param| param.name.clone()).collect(),
-            roles: roles(kernel),
+            names: base.names(kernel),
+            roles: base.roles(kernel),
             own: base.parts.iter().map(own).collect(),
             pairs: pairs(kernel, base),
             distances: distances.to_vec(),
@@ -111,6 +112,7 @@ impl Deriving {
                 Role::Scalar => self.scalars(base, position, random),
                 Role::Length => self.lengths(base, position),
                 Role::Buffer(_) => self.contents(base, position, random),
+                Role::Given => Vec::new(),
             });
         }
         kinds.push(self.geometries(base));
@@ -345,6 +347,7 @@ impl Deriving {
             Role::Scalar => Touched::Scalar(position),
             Role::Length => Touched::Length(position),
             Role::Buffer(_) => Touched::Buffer(position),
+            Role::Given => return None,
         })
     }
 

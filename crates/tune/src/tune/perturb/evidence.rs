@@ -67,7 +67,7 @@ impl Slices<'_> {
             }
             if let Some(position) = self.kernel.params.iter().position(|param| param.value == value) {
                 match self.variant.parts.get(position) {
-                    Some(Part::Buffer(_)) => continue,
+                    Some(Part::Buffer(_) | Part::Given(_)) => continue,
                     _ => return false,
                 }
             }

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use super::data::{Change, Own};
+use super::pointers::Pointers;
 use crate::device::sim::functional::BufferMemory;
 use crate::device::{Argument, Buffer, Fill, Launch};
 use crate::error::Result;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Type};
+use crate::tune::captured::follows_numbers;
 use crate::tune::compare::Compare;
-use crate::tune::workload::{ArgumentSpec, Workload};
+use crate::tune::workload::{ArgumentSpec, PlacedMemory, Workload};
 
 /// A launch of a kernel.
 #[derive(Clone, Debug)]
@@ -20,15 +22,17 @@ pub(super) struct Variant {
     pub group: [u32; 3],
     /// Bytes of dynamic shared memory, where they are not those that the kernel was read with.
     pub shared_bytes: Option<u32>,
-    /// One for each parameter.
+    /// One for each parameter, then the memory at addresses of a program's choosing.
     pub parts: Vec<Part>,
 }
 
-/// A parameter's argument.
+/// A parameter's argument, or memory that parameters lead to.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Scalar(Type, u64),
     Buffer(Contents),
+    /// Never another one: a pointer into the memory of a captured launch.
+    Given(Argument),
 }
 
 /// A buffer of a launch.
@@ -44,11 +48,25 @@ pub(super) struct Contents {
     pub same_as: Option<usize>,
     /// How many elements after the first of its memory the parameter points to.
     pub start: u64,
+    /// Where it lies, if it is no parameter's. It is as long as it is.
+    pub place: Option<Place>,
+    /// The words in it that are pointers.
+    pub pointers: Option<Arc<Pointers>>,
+}
+
+/// The place of memory that pointers in memory lead to.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub address: u64,
+    /// Its name for people.
+    pub name: Arc<str>,
 }
 
 /// The role of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
+    /// One that stays as it is.
+    Given,
     Scalar,
     /// The length of a buffer, the last that names it.
     Length,
@@ -101,59 +119,81 @@ pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
 impl Variant {
     /// A workload's launch, in at most so many work-groups along each dimension.
     pub fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
-        let part = |given: &ArgumentSpec| match given {
-            ArgumentSpec::Scalar(ty, bits) => Part::Scalar(*ty, *bits),
-            ArgumentSpec::Part { of, start } => {
-                let of_buffer = workload.given.get(*of);
-                let (element, length, fill, compare) = match of_buffer {
-                    Some(ArgumentSpec::Input {
-                        element,
-                        length,
-                        fill,
-                    }) => (*element, *length, fill.clone(), None),
-                    Some(ArgumentSpec::Output {
-                        element,
-                        length,
-                        fill,
-                        compare,
-                    }) => (*element, *length, fill.clone(), Some(*compare)),
-                    _ => (Type::I8, 0, Fill::Uninitialized, None),
-                };
-                Part::Buffer(Contents {
-                    element,
-                    length,
-                    fill: Own::new(element, length, fill).changed(&Change::Nothing),
-                    compare,
-                    same_as: Some(*of),
-                    start: *start,
-                })
+        // A kernel that follows no pointers in memory needs none of the program's addresses.
+        let placed = workload
+            .placed
+            .as_ref()
+            .filter(|_| follows_numbers(&workload.kernel));
+        let pointers = placed.map(|placed| Arc::new(Pointers::new(placed)));
+        let contents = |element: Type, length: u64, fill: &Fill, compare: Option<Compare>| {
+            let own = Own::new(element, length, fill.clone());
+            Contents {
+                element,
+                length,
+                fill: match (fill, &pointers) {
+                    (Fill::Bytes(_), Some(pointers)) => own.moved(Arc::clone(pointers)),
+                    _ => own.changed(&Change::Nothing),
+                },
+                compare,
+                same_as: None,
+                start: 0,
+                place: None,
+                pointers: pointers.clone(),
             }
-            ArgumentSpec::Input {
+        };
+        let buffer = |given: Option<&ArgumentSpec>| match given {
+            Some(ArgumentSpec::Input {
                 element,
                 length,
                 fill,
-            } => Part::Buffer(Contents {
-                element: *element,
-                length: *length,
-                fill: Own::new(*element, *length, fill.clone()).changed(&Change::Nothing),
-                compare: None,
-                same_as: None,
-                start: 0,
-            }),
-            ArgumentSpec::Output {
+            }) => contents(*element, *length, fill, None),
+            Some(ArgumentSpec::Output {
                 element,
                 length,
                 fill,
                 compare,
-            } => Part::Buffer(Contents {
-                element: *element,
-                length: *length,
-                fill: Own::new(*element, *length, fill.clone()).changed(&Change::Nothing),
-                compare: Some(*compare),
-                same_as: None,
-                start: 0,
-            }),
+            }) => contents(*element, *length, fill, Some(*compare)),
+            _ => contents(Type::I8, 0, &Fill::Uninitialized, None),
         };
+        let moved = |address: Option<u64>| pointers.as_ref()?.moved(address?);
+        let part = |(position, given): (usize, &ArgumentSpec)| match given {
+            ArgumentSpec::Scalar(Type::I64, bits) if let Some(address) = moved(Some(*bits)) => {
+                Part::Given(Argument::Scalar(Type::I64, address))
+            }
+            ArgumentSpec::Scalar(ty, bits) => Part::Scalar(*ty, *bits),
+            _ if let Some(address) = moved(workload.pointer(position)) => {
+                Part::Given(Argument::Address(address))
+            }
+            ArgumentSpec::Part { of, start } => Part::Buffer(Contents {
+                same_as: Some(*of),
+                start: *start,
+                ..buffer(workload.given.get(*of))
+            }),
+            own => Part::Buffer(buffer(Some(own))),
+        };
+        let memory = placed.iter().flat_map(|placed| &placed.memory);
+        let placed =
+            memory
+                .filter(|own| !own.bytes.is_empty())
+                .map(|PlacedMemory { name, address, bytes }| {
+                    let element = match bytes.len().is_multiple_of(4) {
+                        true => Type::I32,
+                        false => Type::I8,
+                    };
+                    let length = bytes.len() as u64 / u64::from(element.bytes());
+                    Part::Buffer(Contents {
+                        place: moved(Some(*address)).map(|address| Place {
+                            address,
+                            name: name.as_str().into(),
+                        }),
+                        ..contents(
+                            element,
+                            length,
+                            &Fill::Bytes(Arc::clone(bytes)),
+                            Some(Compare::Bits),
+                        )
+                    })
+                });
         // Of several dimensions only the first keeps more than one.
         let [x, y, z] = workload.groups;
         Variant {
@@ -161,8 +201,36 @@ impl Variant {
             groups: [x.min(groups), y.min(1), z.min(1)],
             group: workload.group,
             shared_bytes: None,
-            parts: workload.given.iter().map(part).collect(),
+            parts: workload
+                .given
+                .iter()
+                .enumerate()
+                .map(part)
+                .chain(placed)
+                .collect(),
         }
+    }
+
+    /// The role of each part.
+    pub fn roles(&self, kernel: &Kernel) -> Vec<Role> {
+        let mut roles = roles(kernel);
+        roles.resize(self.parts.len(), Role::Buffer(Promise::Nothing));
+        for (role, part) in roles.iter_mut().zip(&self.parts) {
+            if matches!(part, Part::Given(_)) {
+                *role = Role::Given;
+            }
+        }
+        roles
+    }
+
+    /// The names of the parts.
+    pub fn names(&self, kernel: &Kernel) -> Vec<String> {
+        let placed = self.parts.iter().filter_map(|part| match part {
+            Part::Buffer(contents) => contents.place.as_ref(),
+            _ => None,
+        });
+        let params = kernel.params.iter().map(|param| param.name.clone());
+        params.chain(placed.map(|place| place.name.to_string())).collect()
     }
 
     /// The same, made in a further step.
@@ -269,24 +337,32 @@ impl Variant {
             buffers[position] = Some(Buffer::new(*element, *length, implementation));
             memories[position] = Some(memory);
         }
-        let argument = |(position, part): (usize, &Part)| match part {
-            Part::Scalar(ty, bits) => Some(Argument::Scalar(*ty, *bits)),
-            Part::Buffer(contents) => {
-                let buffer = buffers[self.memory_of(position)].clone();
-                buffer.map(|buffer| match contents.start {
-                    0 => Argument::Buffer(buffer),
-                    start => Argument::Part(buffer, start),
-                })
+        let mut placed = Vec::new();
+        let mut arguments = Vec::new();
+        for (position, part) in self.parts.iter().enumerate() {
+            match part {
+                Part::Scalar(ty, bits) => arguments.push(Argument::Scalar(*ty, *bits)),
+                Part::Given(argument) => arguments.push(argument.clone()),
+                Part::Buffer(contents) => {
+                    let Some(buffer) = buffers[self.memory_of(position)].clone() else {
+                        continue;
+                    };
+                    match (&contents.place, contents.start) {
+                        (Some(place), _) => placed.push((place.address, buffer)),
+                        (None, 0) => arguments.push(Argument::Buffer(buffer)),
+                        (None, start) => arguments.push(Argument::Part(buffer, start)),
+                    }
+                }
             }
-        };
+        }
         let launch = Launch {
             groups: self.groups,
             group: self.group,
-            arguments: self.parts.iter().enumerate().filter_map(argument).collect(),
+            arguments,
             sub_group_size: None,
             operation_limit: Some(steps),
             first_groups: None,
-            memory: Vec::new(),
+            memory: placed,
             print_limits: PrintLimits::default(),
         };
         Ok((launch, memories))

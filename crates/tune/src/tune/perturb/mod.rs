@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `launch` | a launch, and its buffers on the engine |
 //! | `data` | what buffers hold, changed |
+//! | `pointers` | words of a captured launch that are pointers, and are not changed |
 //! | `derive` | launches derived from one |
 //! | `overlap` | of them those in which buffers share their memory |
 //! | `plain` | the plain kernel on a launch: kept or dropped, buffers as long as needed |
@@ -37,6 +38,7 @@ mod goals;
 mod launch;
 mod overlap;
 mod plain;
+mod pointers;
 pub mod reproducer;
 mod search;
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::evidence;
-use super::launch::{Contents, Part, Promise, Role, Variant, roles};
+use super::launch::{Contents, Part, Promise, Role, Variant};
 use crate::device::Description;
 use crate::device::sim::functional::{
     BufferMemory, CompiledKernel, Covered, Groups, Options, Sites, has_not_ended,
@@ -110,9 +110,11 @@ impl Engine {
     pub(super) fn run_plain(&self, plain: &Compiled, mut variant: Variant) -> (Result<Kept, Unfit>, u64) {
         let mut cost = 0;
         let kernel = plain.kernel.kernel();
-        let roles = roles(kernel);
+        let roles = variant.roles(kernel);
         for (part, role) in variant.parts.iter_mut().zip(&roles) {
-            if let (Part::Buffer(contents), Role::Buffer(Promise::Nothing)) = (part, role) {
+            if let (Part::Buffer(contents), Role::Buffer(Promise::Nothing)) = (part, role)
+                && contents.place.is_none()
+            {
                 let least = AT_LEAST_BYTES / u64::from(contents.element.bytes().max(1));
                 contents.length = contents.length.max(least);
             }
@@ -204,7 +206,7 @@ fn lengthened(variant: &mut Variant, covered: &Covered, roles: &[Role]) -> bool 
         if extent.end <= bytes(contents) {
             continue;
         }
-        if extent.end > MOST_BYTES {
+        if extent.end > MOST_BYTES || contents.place.is_some() {
             return false;
         }
         let size = u64::from(contents.element.bytes().max(1));
@@ -256,6 +258,9 @@ impl Kept {
             let Some(contents) = variant.buffer_mut(memory) else {
                 continue;
             };
+            if contents.place.is_some() {
+                continue;
+            }
             let touched = extent.end.div_ceil(u64::from(contents.element.bytes().max(1)));
             beyond |= told.is_some_and(|told| touched > told);
             contents.length = touched.max(told.unwrap_or(0)).max(1).max(start);

@@ -9,8 +9,8 @@
 //!     0.raw …         what the buffers hold
 //! ```
 //!
-//! [`repeat`] runs both again. A launch file has no words for buffers that share memory or begin in another, so such launches are
-//! repeated by it alone.
+//! [`repeat`] runs both again. A launch file has no words for buffers that share memory or begin in another, nor for memory that
+//! pointers in memory lead to, so such launches are repeated by it alone.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::agree::Agreement;
-use super::launch::{Part, Variant};
+use super::launch::{Contents, Part, Place, Variant};
 use super::plain::{Compiled, Engine, Unfit};
-use crate::device::Fill;
 use crate::device::sim::functional::CompiledKernel;
+use crate::device::{Argument, Fill};
 use crate::error::{Error, Result};
 use crate::ir::eval::signed;
 use crate::ir::{self, Kernel, Type};
@@ -64,6 +64,12 @@ struct About {
     /// Parameters that point into their memory, with the elements before.
     #[serde(default)]
     starts: Vec<(String, u64)>,
+    /// Parameters that lead into the memory below: their bits.
+    #[serde(default)]
+    given: Vec<(String, u64)>,
+    /// Memory that pointers lead to: its address, its name, and the file with its contents.
+    #[serde(default)]
+    memory: Vec<(u64, String, String)>,
     headstart: String,
 }
 
@@ -94,7 +100,21 @@ impl Difference<'_> {
         let starts = (0..self.variant.parts.len())
             .filter(|&position| self.variant.start(position) > 0)
             .map(|position| (name(position), self.variant.start(position)));
+        let parts = self.variant.parts.iter().enumerate();
+        let given = parts.clone().filter_map(|(position, part)| match part {
+            Part::Given(Argument::Scalar(_, bits) | Argument::Address(bits)) => Some((name(position), *bits)),
+            _ => None,
+        });
+        let memory = parts.filter_map(|(position, part)| match part {
+            Part::Buffer(contents) => {
+                let place = contents.place.as_ref()?;
+                Some((place.address, place.name.to_string(), file_of(position)))
+            }
+            _ => None,
+        });
         About {
+            given: given.collect(),
+            memory: memory.collect(),
             plan: self.plan.clone(),
             seed: self.seed,
             launch: self.number as u64,
@@ -126,29 +146,30 @@ impl Difference<'_> {
             self.variant.groups, self.variant.group
         );
         for (position, part) in self.variant.parts.iter().enumerate() {
-            let param = &self.plain.params[position];
+            let contents = match part {
+                Part::Buffer(contents) => Some(contents).filter(|contents| contents.same_as.is_none()),
+                _ => None,
+            };
+            let file = match contents {
+                Some(contents) => write_contents(contents, &folder.join(file_of(position)))?,
+                None => false,
+            };
+            let Some(param) = self.plain.params.get(position) else {
+                continue;
+            };
             let _ = writeln!(launch, "\n[parameters.{:?}]", param.name);
             match part {
-                Part::Scalar(ty, bits) => {
+                Part::Scalar(ty, bits) | Part::Given(Argument::Scalar(ty, bits)) => {
                     let _ = writeln!(launch, "value = {}", number(*ty, *bits));
                 }
+                Part::Given(_) => launch.push_str("null = true\n"),
                 Part::Buffer(contents) => {
                     let _ = writeln!(launch, "length = {}", contents.length);
                     if let Some(compare) = contents.compare {
                         let _ = writeln!(launch, "output = {}", output(compare));
                     }
-                    let bytes = contents
-                        .length
-                        .saturating_mul(u64::from(contents.element.bytes()));
-                    if contents.same_as.is_none() && bytes <= MOST_BYTES {
-                        let file = format!("{position}.raw");
-                        let bytes = match &contents.fill {
-                            Fill::Pattern(pattern) => pattern.bytes(contents.element, 0, contents.length),
-                            Fill::Bytes(bytes) => bytes.to_vec(),
-                            Fill::Uninitialized => vec![0; bytes as usize],
-                        };
-                        fs::write(folder.join(&file), bytes)?;
-                        let _ = writeln!(launch, "file = {file:?}");
+                    if file {
+                        let _ = writeln!(launch, "file = {:?}", file_of(position));
                     }
                 }
             }
@@ -158,6 +179,28 @@ impl Difference<'_> {
         fs::write(folder.join("about.json"), about + "\n")?;
         Ok(folder)
     }
+}
+
+/// The name of the file with the contents of a part.
+fn file_of(position: usize) -> String {
+    format!("{position}.raw")
+}
+
+/// Writes a buffer's contents; false if they are too long.
+fn write_contents(contents: &Contents, file: &Path) -> std::io::Result<bool> {
+    let bytes = contents
+        .length
+        .saturating_mul(u64::from(contents.element.bytes()));
+    if bytes > MOST_BYTES {
+        return Ok(false);
+    }
+    let bytes = match &contents.fill {
+        Fill::Pattern(pattern) => pattern.bytes(contents.element, 0, contents.length),
+        Fill::Bytes(bytes) => bytes.to_vec(),
+        Fill::Uninitialized => vec![0; bytes as usize],
+    };
+    fs::write(file, bytes)?;
+    Ok(true)
 }
 
 /// A scalar as a launch file has it.
@@ -220,6 +263,29 @@ pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
         let contents = position(name).and_then(|position| variant.buffer_mut(position));
         let contents = contents.ok_or_else(|| unreadable(&"it names parameters that its kernel has not"))?;
         contents.start = *start;
+    }
+    for (name, bits) in about.given {
+        let own =
+            position(&name).ok_or_else(|| unreadable(&"it names parameters that its kernel has not"))?;
+        let argument = match plain.ty(plain.params[own].value) {
+            ty if ty.is_pointer() => Argument::Address(bits),
+            ty => Argument::Scalar(ty, bits),
+        };
+        variant.parts[own] = Part::Given(argument);
+    }
+    for (address, name, file) in about.memory {
+        let bytes = fs::read(folder.join(file)).map_err(|error| unreadable(&error))?;
+        let name = name.into();
+        variant.parts.push(Part::Buffer(Contents {
+            element: Type::I8,
+            length: bytes.len() as u64,
+            fill: Fill::Bytes(bytes.into()),
+            compare: Some(Compare::Bits),
+            same_as: None,
+            start: 0,
+            place: Some(Place { address, name }),
+            pointers: None,
+        }));
     }
     let compiled = Compiled::new(&plain);
     let kept = engine.run_plain(&compiled, variant).0;

@@ -2,6 +2,7 @@
 
 mod evidence;
 mod overlaps;
+mod pointers;
 mod steps;
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Jobs for a GPU: entries as they were and as they are rewritten, with their launch data and the functional engine's results.
+//! Jobs for a GPU: entries as they were and with a plan, with their launch data and the functional engine's results.
 //!
 //! ```text
 //! HEADSTART_CASES_IN=FOLDER HEADSTART_CASES_OUT=FOLDER cargo test -p headstart --test for_a_gpu -- --ignored
@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 use headstart::device::sim::functional::{CompiledKernel, Groups, Options};
 use headstart::front::ptx::{Module, Origin};
-use headstart::tune::drop_in::drop_in;
+use headstart::prefetch::{PlanTarget, apply};
+use headstart::tune::drop_in::placed;
 use headstart::tune::{ArgumentSpec, FileSubject, LaunchFile, Subject};
 use headstart_testing::bind;
 use serde_json::{Value, json};
@@ -55,10 +56,14 @@ fn cases_are_written() {
                 }
             };
             let original = imported.original.clone();
-            // Into what was written so far: all entries of one module are written again.
+            // Into what was written so far: all entries of one module are edited.
             let written = Module::new(&again, &file)
                 .and_then(|module| module.import_alone(&name, &launch.facts()))
-                .and_then(|imported| drop_in(&imported.original, &imported.kernel));
+                .and_then(|imported| {
+                    let plan = "unroll:2".parse()?;
+                    let applied = apply(&imported.kernel, &plan, &PlanTarget::default())?;
+                    placed(&imported.original, &imported.kernel, &applied.kernel)
+                });
             let is_written = match written {
                 Ok(written) => {
                     again = written.text;

@@ -8,10 +8,7 @@ mod common;
 
 use common::corpus::{compare, kernels};
 use headstart::back::ptx::{self, Options, PtxTarget};
-use headstart::front::ptx::{Facts, import};
-use headstart::ir::{OpKind, UnaryOp};
 use headstart::prefetch;
-use headstart::tune::drop_in::drop_in;
 use headstart_testing::ptxas::{Assembled, Ptxas};
 use headstart_testing::{self as testing, Size};
 
@@ -126,29 +123,4 @@ fn random_kernels_are_assembled() {
             .unwrap_or_else(|said| panic!("seed {seed}: {said}\n{}", emitted.text));
     }
     assert!(with_plans > 5, "{with_plans} kernels took a plan");
-}
-
-/// Functions that are written out for an A100 read rows of tables: a module that somebody else wrote gets them, too, if a
-/// kernel with such a function is put into it.
-#[test]
-fn a_rewritten_entry_brings_its_tables() {
-    for (target, has_rows) in [("sm_80", true), ("sm_90", false)] {
-        let text = format!(
-            ".version 8.0\n.target {target}\n.address_size 64\n\n.const .align 8 .b64 __table_rows[1] = {{0}};\n\n\
-             .visible .entry k(.param .u64 k_param_0)\n{{\n.reg .b64 %a;\n.reg .f32 %f;\nld.param.u64 %a, [k_param_0];\n\
-             cvta.to.global.u64 %a, %a;\nld.global.f32 %f, [%a];\nex2.approx.f32 %f, %f;\nst.global.f32 [%a], %f;\nret;\n}}\n"
-        );
-        let mut imported = import(&text, "k.ptx", Some("k"), &Facts::default()).expect("an entry");
-        imported.kernel.body.walk_mut(&mut |op| {
-            if let OpKind::Unary(function @ UnaryOp::ApproximateExp2, _) = &mut op.kind {
-                *function = UnaryOp::TableExp2;
-            }
-        });
-        let written = drop_in(&imported.original, &imported.kernel).expect("it is written");
-        assert_eq!(written.text.matches(".b64 __table_rows").count() == 2, has_rows);
-        let Some(ptxas) = Ptxas::find() else { return };
-        ptxas
-            .assemble_module(&written.text)
-            .unwrap_or_else(|said| panic!("{said}\n{}", written.text));
-    }
 }

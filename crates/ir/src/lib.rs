@@ -17,6 +17,7 @@
 pub mod analysis;
 #[doc(hidden)]
 pub mod cleanup;
+pub mod cut;
 pub mod error;
 pub mod files;
 pub mod ir;

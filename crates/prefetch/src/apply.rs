@@ -26,7 +26,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
+use crate::ir::{Derivation, Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
 
 /// The launch properties for which a plan is applied.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +56,9 @@ pub struct Applied {
     pub plan: Plan,
 }
 
+/// A loop and the strategies of its loads.
+type Planning = (Label, HashMap<LoadId, Strategy>);
+
 /// Carries out a plan. A loop that can be planned only if its counter does not wrap gets a test in front, and stays beside
 /// its planned version.
 ///
@@ -63,6 +66,16 @@ pub struct Applied {
 /// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
 /// refuses it, and where.
 pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
+    let mut applied = apply_with_versions(kernel, plan, target)?;
+    applied.kernel.derivation = Some(Derivation {
+        plan: plan.to_string(),
+        group_size: target.group_size,
+        line: target.line,
+    });
+    Ok(applied)
+}
+
+fn apply_with_versions(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
     // Iterations are unrolled together only where they are counted.
     let (first, second) = match plan.unroll() {
         Some(_) => (Versions::IfItWraps, Versions::One),
@@ -112,24 +125,7 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         kernel.group_size = target.group_size;
     }
     let all = candidates(&kernel);
-    let mut by_loop: Vec<(Label, HashMap<LoadId, Strategy>)> = Vec::new();
-    for (name, strategy) in plan.loads() {
-        for candidate in resolve(&kernel, &all, name)? {
-            let position = by_loop.iter().position(|(label, _)| *label == candidate.looped);
-            let position = position.unwrap_or_else(|| {
-                by_loop.push((candidate.looped, HashMap::new()));
-                by_loop.len() - 1
-            });
-            by_loop[position].1.insert(candidate.id, *strategy);
-        }
-    }
-    if by_loop.is_empty() {
-        by_loop.extend(
-            loops_to_unroll(&kernel, &all)?
-                .into_iter()
-                .map(|label| (label, HashMap::new())),
-        );
-    }
+    let mut by_loop = strategies_by_loop(&kernel, plan, &all)?;
     // What the plan names has the name that it has there.
     let named: HashSet<(Label, LoadId)> = by_loop
         .iter()
@@ -195,6 +191,43 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         kernel,
         plan: completed,
     })
+}
+
+/// The loops that a plan is for, each with the strategies of its loads.
+fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result<Vec<Planning>> {
+    let mut by_loop: Vec<Planning> = Vec::new();
+    for (name, strategy) in plan.loads() {
+        for candidate in resolve(kernel, all, name)? {
+            let position = by_loop.iter().position(|(label, _)| *label == candidate.looped);
+            let position = position.unwrap_or_else(|| {
+                by_loop.push((candidate.looped, HashMap::new()));
+                by_loop.len() - 1
+            });
+            by_loop[position].1.insert(candidate.id, *strategy);
+        }
+    }
+    if by_loop.is_empty() {
+        let loops = loops_to_unroll(kernel, all)?.into_iter();
+        by_loop.extend(loops.map(|label| (label, HashMap::new())));
+    }
+    Ok(by_loop)
+}
+
+/// The outermost of the loops that a plan changes, remainders included.
+///
+/// # Errors
+/// The plan names a load that is not there.
+pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
+    let all = candidates(kernel);
+    let by_loop = strategies_by_loop(kernel, plan, &all)?;
+    let rests = planned_rests(&all, &by_loop)?;
+    let loops: Vec<Label> = by_loop.iter().chain(&rests).map(|(label, _)| *label).collect();
+    let is_inside = |label: Label, other: Label| {
+        let op = find_loop(&kernel.body, other).filter(|_| other != label);
+        op.is_some_and(|op| op.kind.regions().any(|inner| find_loop(inner, label).is_some()))
+    };
+    let outermost = |label: &Label| !loops.iter().any(|&other| is_inside(*label, other));
+    Ok(loops.iter().copied().filter(outermost).collect())
 }
 
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.

@@ -227,6 +227,7 @@ fn by_index(
 ) -> Option<Bounds> {
     let kind = match summary.inside.get(&site.pointer) {
         Some(inside) => &inside.kind,
+        None if definitions.comes_over_edge(site.pointer) => return None,
         None => definitions.op(site.pointer)?,
     };
     let OpKind::Address {
@@ -238,6 +239,7 @@ fn by_index(
     else {
         return None;
     };
+    let base = definitions.in_front_of_edges(base);
     let facts = kernel.param_of(base)?.facts?;
     let (size, length) = (i64::from(facts.element.bytes()), facts.length?);
     (i64::from(scale) == size && offset % size == 0 && loaded % size == 0).then_some(Bounds::Length {

@@ -76,7 +76,7 @@ mod word;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, PlanTarget, apply};
+pub use apply::{Applied, PlanTarget, apply, planned_loops};
 #[doc(hidden)]
 pub use apply::{Versions, apply_to};
 #[doc(hidden)]

@@ -4,7 +4,8 @@
 //! tested once                        tests kept
 //! (N whole iterations, or break)     (test, or break)
 //! (each strategy moves on)           (each strategy moves on)
-//! (N copies of the arithmetic)       (copy, test, copy, test … copy)
+//! (N copies of the arithmetic, the   (copy, test, copy, test … copy)
+//!  last with a test at its end)
 //! continue                           continue
 //! ```
 
@@ -45,9 +46,13 @@ impl StepWriter<'_> {
         let Ok(exit) = &summary.exit else {
             return Err(Error::bug("a group of uncounted iterations"));
         };
+        // A test at the end of an iteration stays in the last copy: the group runs while it is whole, not only while another
+        // iteration follows.
+        let is_last = !exit.leading && summary.loads.iter().all(|site| !site.after_exit);
+        let known = plan.group - u32::from(is_last);
         let mut b = Builder::new(kernel, place);
         let mut early = Early::new(summary, definitions, self.params, 0);
-        let whole = early.test(&mut b, limits, plan.group - 1)?;
+        let whole = early.test(&mut b, limits, known - 1)?;
         let whole = whole.ok_or_else(|| Error::bug("a group without a test"))?;
         let pending = in_flight(plan, &self.frame.widths, self.state);
         let (main, params) = (self.main, self.params.to_vec());
@@ -62,8 +67,8 @@ impl StepWriter<'_> {
             },
         );
 
-        // All tests of the group pass from here on.
-        let mut early = Early::new(summary, definitions, self.params, plan.group);
+        // The tests that are known pass from here on.
+        let mut early = Early::new(summary, definitions, self.params, known);
         let next_state = self.advance(&mut b, limits, plan, &mut early)?;
         if plan.gather_loads {
             gather(&mut b, limits, &mut early, summary, plan.group)?;
@@ -73,7 +78,9 @@ impl StepWriter<'_> {
         for iteration in 0..plan.group {
             let mut copier = self.copier(&current);
             self.replace_loads(plan, &early, &mut copier, iteration);
-            if let Some(cond) = self.test_condition(exit.position) {
+            if let Some(cond) = self.test_condition(exit.position)
+                && iteration < known
+            {
                 let passes = b.bool(exit.continues_on);
                 copier.map(cond, passes);
                 copier.leave_out(cond);

@@ -43,7 +43,9 @@ pub mod tune;
 use headstart_back as back;
 use headstart_checker as checker;
 use headstart_front as front;
-use headstart_ir::{Error, Result, analysis, error, files, ir, names, random, suggest, violation};
+use headstart_ir::{
+    Error, Result, analysis, cleanup, cut, error, files, ir, names, random, suggest, violation,
+};
 use headstart_model as model;
 use headstart_prefetch as prefetch;
 use headstart_report::{evidence, report};

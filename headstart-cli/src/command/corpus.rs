@@ -1,5 +1,4 @@
-//! `headstart corpus`: a folder of PTX modules on a GPU. Each entry is measured in its original and its rewritten form, and
-//! tuned; the results are stored as JSON.
+//! `headstart corpus`: a folder of PTX modules on a GPU. Each entry is measured as it is and tuned; the results are stored as JSON.
 //!
 //! The folder holds modules, and a launch file for each entry, `launch/ENTRY.toml`. Where that names several geometries,
 //! an entry is measured where the original is fastest.
@@ -7,14 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use headstart::back::ptx::Ptx;
 use headstart::device::cuda::device::describe;
 use headstart::device::cuda::timing::TimingOptions;
 use headstart::files;
 use headstart::front::ptx;
 use headstart::ir::limits;
 use headstart::report::Outputs;
-use headstart::tune::drop_in::drop_in;
 use headstart::tune::gpu::{GpuBench, Wanted, as_it_was, in_its_module};
 use headstart::tune::{
     self, Bench, FileSubject, LaunchFile, MeasuredBench, SearchSettings, Subject, Workload, check,
@@ -97,11 +94,8 @@ fn line(found: &Value) -> String {
     }
     let milliseconds = |value: &Value| value.as_f64().unwrap_or(f64::NAN) * 1e-6;
     let mut line = format!(
-        "{:.4} ms, written again {:.4} ms ({:.3}), bits {}, simulator {}",
+        "{:.4} ms, simulator {}",
         milliseconds(&found["original_ns"]),
-        milliseconds(&found["again_ns"]),
-        found["again_to_original"].as_f64().unwrap_or(f64::NAN),
-        found["bits"].as_str().unwrap_or("?"),
         found["simulator"].as_str().unwrap_or("?"),
     );
     let tuned = &found["tuned"];
@@ -179,7 +173,7 @@ impl Case<'_> {
         let import_time = start.elapsed();
         let (subject, most) = fastest(gpu, FileSubject::of_module(imported, launch))?;
         let workload = subject.workload()?;
-        let mut found = self.round_trip(gpu, &workload)?;
+        let mut found = self.measured(gpu, &workload)?;
         found["import_ms"] = json!(import_time.as_secs_f64() * 1e3);
         // What the entry could have in another of its geometries.
         let most = most.or_else(|| found["occupancy"].as_f64());
@@ -193,32 +187,18 @@ impl Case<'_> {
         Ok(found)
     }
 
-    /// The entry as it was against the entry as it is written again.
-    fn round_trip(&self, gpu: &mut GpuBench, workload: &Workload) -> Result<Value> {
+    /// The entry as it was, and whether the simulator leaves the same bits.
+    fn measured(&self, gpu: &mut GpuBench, workload: &Workload) -> Result<Value> {
         let original = in_its_module(workload)
             .ok_or_else(|| Error::device("the module's variables cannot be filled on a GPU"))?;
-        let start = Instant::now();
-        let placed = drop_in(original, &workload.kernel)?;
-        let emit_time = start.elapsed();
-        let again = Ptx {
-            text: placed.text,
-            ..as_it_was(original)
-        };
-        let names = ["original".to_owned(), "again".to_owned()];
-        let emitted = vec![Ok((as_it_was(original), Duration::ZERO)), Ok((again, emit_time))];
+        let names = ["original".to_owned()];
+        let emitted = vec![Ok((as_it_was(original), Duration::ZERO))];
         let timing = TimingOptions::default();
-        let mut measured = gpu
-            .measure_modules(workload, &names, emitted, &mut || Ok(Wanted::Found), timing)?
-            .into_iter();
-        let mut next = || {
-            measured
-                .next()
-                .unwrap_or_else(|| Err(Error::bug("a module was not measured")))
-        };
-        let (original, again) = (next()?, next()?);
+        let measured = gpu.measure_modules(workload, &names, emitted, &mut || Ok(Wanted::Found), timing)?;
+        let original = measured.into_iter().next();
+        let original = original.ok_or_else(|| Error::bug("a module was not measured"))??;
         let occupancy = gpu.occupancy(workload, &original);
-        let outputs = |found: &Option<Vec<Vec<u8>>>| found.clone().unwrap_or_default();
-        let (right, found) = (outputs(&original.found), outputs(&again.found));
+        let right = original.found.clone().unwrap_or_default();
         let simulator = workload.computed(&workload.kernel, describe(gpu.facts()));
         let agrees = match &simulator {
             Ok(simulated) => said(check::compare_across(workload, simulated, &right)),
@@ -226,14 +206,10 @@ impl Case<'_> {
         };
         Ok(json!({
             "original_ns": original.timing.median_ns,
-            "again_ns": again.timing.median_ns,
-            "again_to_original": again.timing.median_ns / original.timing.median_ns,
             "occupancy": occupancy,
             "spread": original.timing.spread(),
-            "bits": if right == found { "identical".to_owned() } else { said(check::compare(workload, &right, &found)) },
             "simulator": agrees,
-            "registers": {"original": original.loaded.compiled.registers, "again": again.loaded.compiled.registers},
-            "emit_ms": emit_time.as_secs_f64() * 1e3,
+            "registers": original.loaded.compiled.registers,
         }))
     }
 }

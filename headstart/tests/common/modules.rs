@@ -1,10 +1,11 @@
-//! Any text as a PTX module: it is read or refused, with the party at fault, and accepted modules can be written again.
+//! Any text as a PTX module: it is read or refused, with the party at fault, and entries of accepted modules can be edited.
 
 use headstart::Fault;
 use headstart::back::machine;
 use headstart::back::ptx::{Options, PtxTarget, emit};
 use headstart::front::ptx::{Facts, entries, import};
-use headstart::tune::drop_in::drop_in;
+use headstart::prefetch::{PlanTarget, apply};
+use headstart::tune::drop_in::placed;
 
 /// Most entries of a module that are read.
 const MOST_ENTRIES: usize = 8;
@@ -35,9 +36,15 @@ pub fn check(text: &str) -> (u32, u32) {
         match import(text, "fuzzed.ptx", Some(name), &facts) {
             Ok(imported) => {
                 machine::lower(&imported.kernel, &machine::Target::nvidia());
+                let edited = |plan: &str| {
+                    let plan = plan.parse()?;
+                    let applied = apply(&imported.kernel, &plan, &PlanTarget::default())?;
+                    placed(&imported.original, &imported.kernel, &applied.kernel)
+                };
                 for error in [
                     emit(&imported.kernel, &Options::new(PtxTarget::Sm90)).err(),
-                    drop_in(&imported.original, &imported.kernel).err(),
+                    edited("none").err(),
+                    edited("unroll:2").err(),
                 ]
                 .into_iter()
                 .flatten()

@@ -42,16 +42,13 @@ fn row(entry: &Value) -> String {
         _ => "**other**".to_owned(),
     };
     format!(
-        "| {}:{} | {} × {} | {} | {} | {} | {:.2} | {} | {} | {gain} | {plan} |",
+        "| {}:{} | {} × {} | {} | {} | {} | {gain} | {plan} |",
         entry["module"].as_str().unwrap_or_default(),
         entry["entry"].as_str().unwrap_or_default(),
         product(&found["groups"]),
         product(&found["group"]),
         number(found, "occupancy").map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0)),
         micros("original_ns"),
-        micros("again_ns"),
-        number(found, "again_to_original").unwrap_or(f64::NAN),
-        word("bits"),
         word("simulator"),
     )
 }
@@ -59,11 +56,6 @@ fn row(entry: &Value) -> String {
 fn page(results: &Value) -> String {
     let text = |name: &str| results[name].as_str().unwrap_or("?");
     let entries = results["entries"].as_array().expect("entries");
-    let of = |name: &str| -> Vec<f64> {
-        let found = entries.iter().filter_map(|entry| number(&entry["found"], name));
-        found.collect()
-    };
-    let again = of("again_to_original");
     let gain = |entry: &Value| number(&entry["found"]["tuned"], "speedup");
     let gains: Vec<f64> = entries.iter().filter_map(gain).collect();
     // In every geometry that its launch file names: the size of the problem holds it, or what a work-group takes.
@@ -73,21 +65,18 @@ fn page(results: &Value) -> String {
     let is_held = |entry: &&Value| most(entry).is_some_and(|share| share <= 0.25);
     let held: Vec<f64> = entries.iter().filter(is_held).filter_map(gain).collect();
     let least = |numbers: &[f64]| numbers.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = |numbers: &[f64]| numbers.iter().copied().fold(0.0, f64::max);
     let mean = (gains.iter().map(|gain| gain.ln()).sum::<f64>() / gains.len() as f64).exp();
     let mut page = format!(
         "# Kernels of other compilers on an H200\n\n\
          `{}` on an {}, driver {}, {}. This page is generated from `results/corpus-h200.json`.\n\n\
-         Each entry of [`corpus/`](../corpus) is run unmodified and re-emitted, compared with \
-         the simulator, and tuned with the plans that most often win, in the geometry of its launch file in which the original \
+         Each entry of [`corpus/`](../corpus) is run unmodified, compared with the simulator, and tuned with the plans that most often win, in the geometry of its launch file in which the original \
          is fastest.\n\n\
-         - {} entries. Re-emitted, {} have the bits of the original; their time is {:.3} of the original's in the \
-         median, {:.3} to {:.3}. Times below 10 µs vary by several per cent.\n\
+         - {} entries. Times below 10 µs vary by several per cent.\n\
          - {} have a loop that loads from global memory and were tuned: {:.2}× in the median, {:.2}× in the geometric \
          mean, never below {:.2}×. The {} whose occupancy is limited to 25 % by registers, shared memory \
          or the problem size, in every geometry of its launch file: {:.2}× in the median.\n\n\
-         | entry | work-groups × work-items | occupancy | original, µs | re-emitted, µs | ratio | bits | simulator | gain | plan |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+         | entry | work-groups × work-items | occupancy | time, µs | simulator | gain | plan |\n\
+         |---|---|---|---|---|---|---|\n",
         text("command"),
         results["device"]["name"]
             .as_str()
@@ -95,13 +84,6 @@ fn page(results: &Value) -> String {
         text("driver"),
         text("date"),
         entries.len(),
-        entries
-            .iter()
-            .filter(|entry| entry["found"]["bits"] == "identical")
-            .count(),
-        median(again.clone()),
-        least(&again),
-        most(&again),
         gains.len(),
         median(gains.clone()),
         mean,

@@ -4,7 +4,6 @@
 use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
 use headstart::device::sim::functional::Options;
 use headstart::front::ptx::import;
-use headstart::tune::drop_in::drop_in;
 use headstart::tune::{FileSubject, LaunchFile, Subject};
 use headstart_testing::ptxas::Ptxas;
 use headstart_testing::run;
@@ -23,17 +22,14 @@ fn launch(inputs: u32, outputs: u32, more: &str) -> String {
 fn ran(entry: &str, launch: &str) -> headstart::Result<Vec<f32>> {
     let launch = LaunchFile::parse(launch, "launch.toml")?;
     let imported = import(MODULE, "lockstep.ptx", Some(entry), &launch.facts())?;
-    let written = drop_in(&imported.original, &imported.kernel)?.text;
     let alone = emit(&imported.kernel, &Emit::new(Gpu::Sm90))?.text;
     if launch.facts().warp_synchronous {
         assert!(alone.contains("bar.warp.sync"), "{alone}");
     }
     if let Some(ptxas) = Ptxas::find() {
-        for written in [written, alone] {
-            ptxas
-                .assemble_module(&written)
-                .unwrap_or_else(|error| panic!("{error}\n{written}"));
-        }
+        ptxas
+            .assemble_module(&alone)
+            .unwrap_or_else(|error| panic!("{error}\n{alone}"));
     }
     let workload = FileSubject::of_module(imported, launch).workload()?;
     let outputs = run(&workload, &workload.kernel, Options::CHECKING)?;

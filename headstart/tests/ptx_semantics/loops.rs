@@ -4,9 +4,8 @@
 use headstart::analysis::definitions::Definitions;
 use headstart::analysis::loops::summarize;
 use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
-use headstart::front::ptx::{Facts, import, read};
+use headstart::front::ptx::{Facts, read};
 use headstart::ir::{Kernel, OpKind};
-use headstart::tune::drop_in::drop_in;
 use headstart_testing::Random;
 use headstart_testing::ptxas::Ptxas;
 
@@ -53,15 +52,9 @@ fn check(body: &str, most: (u32, u64), expected: impl Fn(u32, u32, u64) -> u32) 
     assert_eq!(uncounted(&kernel), 0, "{}", headstart::ir::print(&kernel));
     if let Some(ptxas) = Ptxas::find() {
         let alone = emit(&kernel, &Emit::new(Gpu::Sm90)).expect("it is emitted").text;
-        let imported = import(&text, "k.ptx", Some("k"), &facts).expect("an entry");
-        let placed = drop_in(&imported.original, &imported.kernel)
-            .expect("it is written back")
-            .text;
-        for written in [alone, placed] {
-            ptxas
-                .assemble_module(&written)
-                .unwrap_or_else(|error| panic!("{error}\n{written}"));
-        }
+        ptxas
+            .assemble_module(&alone)
+            .unwrap_or_else(|error| panic!("{error}\n{alone}"));
     }
     let mut random = Random::new(headstart_testing::base_seed());
     let mut scalars = vec![(0, 0), (1, 1), (most.0, most.1)];

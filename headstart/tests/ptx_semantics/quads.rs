@@ -1,9 +1,8 @@
 //! Registers of 128 bits, and the operations on 16 bytes at once.
 
 use headstart::back::ptx::{Options as Emit, PtxTarget as Gpu, emit};
-use headstart::front::ptx::{Facts, import, read};
+use headstart::front::ptx::{Facts, read};
 use headstart::ir::print;
-use headstart::tune::drop_in::drop_in;
 use headstart_testing::ptxas::Ptxas;
 
 use super::output;
@@ -35,15 +34,9 @@ fn ran(body: &str) -> Vec<u32> {
     assert_eq!(print(&again), printed);
     if let Some(ptxas) = Ptxas::find() {
         let alone = emit(&kernel, &Emit::new(Gpu::Sm90)).expect("it is emitted").text;
-        let imported = import(&text, "k.ptx", Some("k"), &facts).expect("an entry");
-        let placed = drop_in(&imported.original, &imported.kernel)
-            .expect("it is written back")
-            .text;
-        for written in [alone, placed] {
-            ptxas
-                .assemble_module(&written)
-                .unwrap_or_else(|error| panic!("{error}\n{written}"));
-        }
+        ptxas
+            .assemble_module(&alone)
+            .unwrap_or_else(|error| panic!("{error}\n{alone}"));
     }
     output(&text, LAUNCH)
 }

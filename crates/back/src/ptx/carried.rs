@@ -163,7 +163,7 @@ impl Emitter<'_> {
     }
 
     /// A value in a register, of any kind.
-    fn in_register(&mut self, value: Value) -> String {
+    pub(super) fn in_register(&mut self, value: Value) -> String {
         let operand = self.operand(value);
         match (operand.starts_with('%'), Class::of(self.ty(value))) {
             (false, Some(class)) => {

@@ -34,7 +34,9 @@ use super::emitter::{Emitter, Guard, PtxScope};
 use super::loop_exits::{LeadingTest, ends_with_continue, leading_test, trailing_test};
 use super::registers::Class;
 use crate::Result;
-use crate::ir::{BinaryOp, Kernel, Label, LoopWishes, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value};
+use crate::ir::{
+    BinaryOp, CutEdge, Kernel, Label, LoopWishes, Op, OpKind, Region, Type, UnaryOp, UnrollWish, Value,
+};
 
 /// Where control goes when the text that is being written ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +74,14 @@ impl<'k> Emitter<'k> {
         for op in ops {
             self.op(op)?;
         }
-        self.terminator(terminator, next);
+        // Behind a way out of a loop in another module comes what that module has there.
+        let leaves = |op: &Op| {
+            let edge = op.kind.label().and_then(|label| self.kernel.labels[label].edge);
+            matches!(edge, Some(CutEdge::Leave(..)))
+        };
+        if !(self.within.is_some() && ops.last().is_some_and(leaves)) {
+            self.terminator(terminator, next);
+        }
         Ok(())
     }
 
@@ -97,12 +106,16 @@ impl<'k> Emitter<'k> {
                 self.ins("ret");
             }
             _ => {
-                if self.scratch.is_some() {
-                    // Copies into the scratch words must not outlive the work-group.
-                    self.ins("cp.async.wait_all");
-                }
+                self.wait_for_scratch();
                 self.ins("ret");
             }
+        }
+    }
+
+    /// Copies into the scratch words must not outlive the work-group.
+    pub(super) fn wait_for_scratch(&mut self) {
+        if self.scratch.is_some() {
+            self.ins("cp.async.wait_all");
         }
     }
 
@@ -186,6 +199,9 @@ impl<'k> Emitter<'k> {
     pub(super) fn construct(&mut self, op: &'k Op) -> Result<()> {
         match &op.kind {
             OpKind::Block { label, body } => {
+                if let (Some(edge), Some(within)) = (self.kernel.labels[*label].edge, self.within) {
+                    return self.edge(op, edge, body, &within.edges);
+                }
                 self.open(*label, op, &[], "end");
                 self.join_results(op);
                 self.region(body, Next::Exit(*label))?;

@@ -42,7 +42,7 @@ use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
 
-pub use within::{Block, Handed, Within, emit_within};
+pub use within::{Around, Block, Edges, Handed, Within, emit_within};
 
 /// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
 /// launch (CUDA C Programming Guide, "Shared Memory").

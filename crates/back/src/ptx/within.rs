@@ -18,12 +18,13 @@
 use std::fmt::Write;
 
 use super::emitter::Emitter;
+use super::registers::Class;
 use super::{MOST_STATIC_SHARED, Options, PtxTarget, check, control, declare_arrays, prefetch};
 use crate::banked::BankedConstants;
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::hints::{Form, HintReached, expand};
-use crate::ir::{Array, Kernel, OpKind, Space, Value};
+use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Region, Space, Value};
 use crate::{library, tables};
 
 /// The enclosure of a block.
@@ -41,6 +42,26 @@ pub struct Within {
     pub files: Vec<(u64, String)>,
     /// The code around makes addresses by `mad.wide`, as Triton does, rather than by `mul.wide` and a sum.
     pub fuses_addresses: bool,
+    /// The registers around the block at the edges of the loop that it is.
+    pub edges: Edges,
+}
+
+/// The registers at the edges of a loop, in the order of the edges' values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Edges {
+    /// What goes in.
+    pub enter: Vec<Around>,
+    /// For each way out, the label that it leads to, and what comes out.
+    pub leave: Vec<(String, Vec<Around>)>,
+}
+
+/// A register around a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Its name.
+    pub name: String,
+    /// Its width in bits; none for a predicate.
+    pub bits: Option<u32>,
 }
 
 /// How a block comes by a parameter.
@@ -113,6 +134,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
     emitter.keep_extensions_apart();
+    emitter.forget_origins();
     emitter.banked = BankedConstants::default();
     emitter.only_loads_of_constants(within)?;
     for (param, handed) in kernel.params.iter().zip(&within.parameters) {
@@ -172,7 +194,78 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     })
 }
 
-impl Emitter<'_> {
+/// The bits of a register of this class; none of a predicate.
+fn own_bits(class: Option<Class>) -> Option<u32> {
+    match class? {
+        Class::Predicate => None,
+        Class::B16 => Some(16),
+        Class::B32 | Class::F32 => Some(32),
+        Class::B64 | Class::F64 => Some(64),
+    }
+}
+
+impl<'k> Emitter<'k> {
+    /// What is passed over the front edge of a loop says where pointers come from, and is not used.
+    fn forget_origins(&mut self) {
+        self.kernel.body.walk(&mut |op| {
+            if let OpKind::Block { label, body } = &op.kind
+                && matches!(self.kernel.labels[*label].edge, Some(CutEdge::Enter(_)))
+                && let Some(end) = body.ops.last()
+            {
+                end.kind.for_each_operand(|value| {
+                    let left = self.uses.remove(&value).unwrap_or(0).saturating_sub(1);
+                    if left > 0 {
+                        self.uses.insert(value, left);
+                    }
+                });
+            }
+        });
+    }
+
+    /// Brings registers into the block, or out of it, and leaves.
+    pub(super) fn edge(
+        &mut self,
+        op: &'k Op,
+        edge: CutEdge,
+        body: &'k Region,
+        edges: &'k Edges,
+    ) -> Result<()> {
+        let CutEdge::Leave(_, exit) = edge else {
+            for (&result, around) in op.results.iter().zip(&edges.enter) {
+                if self.uses.contains_key(&result) {
+                    let own = self.register(result);
+                    let class = Class::of(self.ty(result));
+                    self.carry_over(&own, own_bits(class), &around.name, around.bits);
+                }
+            }
+            return Ok(());
+        };
+        let way = edges.leave.get(exit as usize).zip(body.ops.last());
+        let ((label, outputs), end) =
+            way.ok_or_else(|| Error::bug("a loop has more ways out than its text"))?;
+        let mut values = Vec::new();
+        end.kind.for_each_operand(|value| values.push(value));
+        for (&value, around) in values.iter().zip(outputs) {
+            let own = self.in_register(value);
+            let class = Class::of(self.ty(value));
+            self.carry_over(&around.name, around.bits, &own, own_bits(class));
+        }
+        self.wait_for_scratch();
+        self.ins(format!("bra {label}"));
+        Ok(())
+    }
+
+    /// Moves a register into another one of perhaps another width; the upper bits of the wider one are zero.
+    fn carry_over(&mut self, to: &str, to_bits: Option<u32>, from: &str, from_bits: Option<u32>) {
+        self.ins(match (to_bits, from_bits) {
+            (Some(to_bits), Some(from_bits)) if to_bits != from_bits => {
+                format!("cvt.u{to_bits}.u{from_bits} {to}, {from}")
+            }
+            (Some(bits), _) => format!("mov.b{bits} {to}, {from}"),
+            (None, _) => format!("mov.pred {to}, {from}"),
+        });
+    }
+
     /// Brings a parameter into its register.
     fn handed(&mut self, value: Value, handed: &Handed) {
         match handed {

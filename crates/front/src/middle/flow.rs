@@ -43,6 +43,10 @@ pub(crate) struct Block<'t, I> {
     pub end: End,
     /// The label that it starts with.
     pub label: Option<Cow<'t, str>>,
+    /// The number of the program's statement that it starts with, if a jump can lead there.
+    pub start: Option<u32>,
+    /// The number of the program's statement that it ends with, where that is known.
+    pub last: Option<u32>,
     /// Where it ends: a line of the module's text, or a byte of the module.
     pub line: u32,
     /// A loop that starts here stays as it is: the program says so.
@@ -394,6 +398,8 @@ mod tests {
                 instructions: Vec::new(),
                 end,
                 label: None,
+                start: None,
+                last: None,
                 line: own as u32,
                 keeps_loop: false,
             });

@@ -310,6 +310,8 @@ mod tests {
                 instructions: vec![Uses(some(), some())],
                 end,
                 label: None,
+                start: None,
+                last: None,
                 line: own as u32,
                 keeps_loop: false,
             });

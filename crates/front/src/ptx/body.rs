@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 use super::lexer::Token;
 use super::parse::Parser;
-use super::tree::{Body, Function, Instruction, Location, Operand, Register, RegisterData, Statement};
+use super::tree::{
+    Body, Function, Instruction, LabelData, Location, Operand, Register, RegisterData, Scope, Span, Statement,
+};
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
@@ -28,7 +30,7 @@ pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t
     let mut reader = Reader {
         parser: Parser::new(text, at, line),
         body: Body::default(),
-        scopes: vec![NameScope::default()],
+        scopes: Vec::new(),
         label_of: Vec::new(),
         location: None,
     };
@@ -39,6 +41,7 @@ pub(super) fn body<'t>(text: &'t str, function: &Function<'t>) -> Result<Body<'t
 
 #[derive(Default)]
 struct NameScope<'t> {
+    number: u32,
     registers: HashMap<&'t str, Register>,
     /// `%r<36>`: by prefix, how many, and their type.
     ranges: HashMap<&'t str, (u64, &'t str)>,
@@ -65,6 +68,7 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     fn read(&mut self, function: &Function<'t>) -> Result<()> {
         self.parser.advance()?;
+        self.open_scope();
         for param in function.params.iter().chain(&function.results) {
             if param.name.starts_with('%') {
                 self.declare(param.name, param.ty)?;
@@ -83,14 +87,22 @@ impl<'t> Reader<'t> {
                     if self.scopes.len() >= MOST_NESTED_BLOCKS {
                         return Err(Error::input("blocks are nested too deeply"));
                     }
-                    self.scopes.push(NameScope::default());
+                    self.open_scope();
                     self.parser.advance()?;
                 }
                 Token::Mark(';') => {
                     self.parser.advance()?;
                 }
-                Token::Dot(_) => self.directive()?,
-                Token::Mark('@') | Token::Word(_) => self.statement()?,
+                Token::Dot(_) => {
+                    let start = self.parser.start();
+                    self.directive()?;
+                    self.end_statement(start);
+                }
+                Token::Mark('@') | Token::Word(_) => {
+                    let start = self.parser.start();
+                    self.statement()?;
+                    self.end_statement(start);
+                }
                 _ => return Err(self.parser.unexpected("an instruction")),
             }
             if self.body.statements.len() > limits::OPERATIONS {
@@ -99,6 +111,16 @@ impl<'t> Reader<'t> {
             }
         }
         self.resolve_labels()
+    }
+
+    /// Keeps where a statement stands, if one was read.
+    fn end_statement(&mut self, start: usize) {
+        let span = Span {
+            start,
+            end: self.parser.behind,
+            scope: self.scopes.last().map_or(0, |scope| scope.number),
+        };
+        self.body.spans.resize(self.body.statements.len(), span);
     }
 
     fn directive(&mut self) -> Result<()> {
@@ -242,7 +264,7 @@ impl<'t> Reader<'t> {
     }
 
     fn new_label(&mut self, name: &'t str, is_defined: bool) -> u32 {
-        self.body.labels.push(name);
+        self.body.labels.push(LabelData { name, number: None });
         let number = self.label_of.len() as u32;
         self.label_of.push(number);
         let label = ScopedLabel { number, is_defined };
@@ -261,8 +283,21 @@ impl<'t> Reader<'t> {
             }
             None => self.new_label(name, true),
         };
+        self.body.labels[number as usize].number = Some(self.body.statements.len() as u32);
         self.body.statements.push(Statement::Label(number));
         Ok(())
+    }
+
+    fn open_scope(&mut self) {
+        let number = self.body.scopes.len() as u32;
+        self.body.scopes.push(Scope {
+            around: self.scopes.last().map(|scope| scope.number),
+            ..Scope::default()
+        });
+        self.scopes.push(NameScope {
+            number,
+            ..NameScope::default()
+        });
     }
 
     /// Hands what was only referred to on to the scope around.
@@ -270,6 +305,10 @@ impl<'t> Reader<'t> {
         let Some(scope) = self.scopes.pop() else {
             return Ok(());
         };
+        let kept = &mut self.body.scopes[scope.number as usize];
+        (kept.registers, kept.ranges) = (scope.registers, scope.ranges);
+        let defined = scope.labels.iter().filter(|(_, label)| label.is_defined);
+        kept.labels = defined.map(|(name, label)| (*name, label.number)).collect();
         let mentioned = scope.labels.into_iter().filter(|(_, label)| !label.is_defined);
         match self.scopes.last_mut() {
             Some(outer) => {
@@ -365,6 +404,7 @@ impl<'t> Reader<'t> {
             guard,
             operands,
             line,
+            number: self.body.statements.len() as u32,
             location,
         }));
         Ok(())

@@ -32,8 +32,9 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use super::quotient::Quotient;
+use crate::analysis::definitions::{Definition, Definitions};
 use crate::error::Error;
-use crate::ir::{BinaryOp, FloatRule, Fused, Kernel, Op, OpKind, Place, Region, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, CutEdge, FloatRule, Fused, Kernel, Op, OpKind, Region, Type, UnaryOp, Value};
 
 /// Products and sums of halves, single or in pairs, that were written without `.rn`. It is not known which of them ptxas
 /// fuses.
@@ -47,8 +48,8 @@ pub(super) struct OpenHalves {
 pub(super) struct Contracted {
     /// The possible choices for each sum that is left to the assembler, in program order.
     pub open_sums: Vec<Vec<Fused>>,
-    /// Why the entry cannot be written back, if the assembler's choice may be another one in other code.
-    pub undecided: Option<Error>,
+    /// Products and sums for which the assembler may choose otherwise in other code.
+    pub left: HashSet<Value>,
 }
 
 /// Fuses what was written without `.rn`: the products and sums in `open`. Halves stay undecided.
@@ -102,13 +103,7 @@ pub(super) fn contract(
     if !halves.products.is_empty() && !halves.sums.is_empty() {
         open_halves.extend(halves.products.iter().chain(&halves.sums));
     }
-    let mut place = None;
-    let is_left = |result: &Value| left.contains(result) || open_halves.contains(result);
-    body.walk(&mut |op| {
-        if op.results.first().is_some_and(is_left) {
-            place.get_or_insert(op.place);
-        }
-    });
+    let undecided = left.union(&open_halves).copied().collect();
     left.extend(alike);
     body.walk_mut(&mut |op| {
         // A quotient has no permission of its own, nor has a change of sign.
@@ -127,19 +122,76 @@ pub(super) fn contract(
     kernel.body = body;
     Contracted {
         open_sums,
-        undecided: place.map(|place| undecided(kernel, place)),
+        left: undecided,
     }
 }
 
-/// The error for an entry with an open product or sum: it cannot be written back.
-fn undecided(kernel: &Kernel, place: Place) -> Error {
-    let error = Error::input(
-        "the entry cannot be written back: whether a product and a sum are fused here is left to the assembler, which may \
-         decide otherwise in other code",
-    );
-    error
-        .at(kernel.describe_place(place))
-        .accepted("`.rn` on both, as `-fmad=false` gives")
+/// Why code cannot be written again that has one of these products and sums, if it has.
+pub(super) fn undecided(kernel: &Kernel, left: &HashSet<Value>) -> Option<Error> {
+    let mut place = None;
+    kernel.body.walk(&mut |op| {
+        if op.results.first().is_some_and(|result| left.contains(result)) {
+            place.get_or_insert(op.place);
+        }
+    });
+    place.map(|place| left_open().at(kernel.describe_place(place)))
+}
+
+fn left_open() -> Error {
+    Error::input(
+        "the loop cannot be edited: whether a product and a sum are fused here is left to the assembler, which may decide \
+         otherwise in other code",
+    )
+    .accepted("`.rn` on both, as `-fmad=false` gives")
+}
+
+/// Why loops cannot be written again that make a product which a sum behind them takes, by their numbers: the assembler may move
+/// the product there and fuse both, and does not where the loop stands twice.
+pub(super) fn crossing(kernel: &Kernel, open: &HashSet<Value>) -> HashMap<u32, Error> {
+    let definitions = Definitions::of(kernel);
+    let mut left: HashMap<Value, u32> = HashMap::new();
+    kernel.body.walk(&mut |op| {
+        let edge = op.kind.label().and_then(|label| kernel.labels[label].edge);
+        if let Some(CutEdge::Leave(number, _)) = edge {
+            left.extend(op.results.iter().map(|&result| (result, number)));
+        }
+    });
+    let mut found = HashMap::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, a, b) = *op.kind.plain() else {
+            return;
+        };
+        for value in [a, b].into_iter().filter(|_| open.contains(&op.results[0])) {
+            if let Some(&number) = left.get(&value)
+                && is_made_of_product(&definitions, open, value)
+            {
+                let place = kernel.describe_place(op.place);
+                found.entry(number).or_insert_with(|| left_open().at(place));
+            }
+        }
+    });
+    found
+}
+
+/// Whether a value may be an open product, itself or with another sign.
+fn is_made_of_product(definitions: &Definitions, open: &HashSet<Value>, value: Value) -> bool {
+    let (mut seen, mut work) = (HashSet::new(), vec![value]);
+    while let Some(value) = work.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        match definitions.get(value) {
+            Some(Definition::Result { kind, passed, .. }) => match kind.plain() {
+                OpKind::Binary(BinaryOp::FMul, ..) if open.contains(&value) => return true,
+                OpKind::Unary(UnaryOp::FNeg | UnaryOp::FAbs, of) => work.push(*of),
+                OpKind::Select(_, a, b) => work.extend([*a, *b]),
+                _ => work.extend(passed),
+            },
+            // What an iteration passes to the next one is made there.
+            Some(Definition::LoopParam { .. }) | None => {}
+        }
+    }
+    false
 }
 
 struct Fuser<'k> {

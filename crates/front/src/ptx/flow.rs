@@ -52,9 +52,10 @@ fn split<'b, 't>(body: &'b Body<'t>) -> Result<Vec<Block<'b, 't>>> {
         blocks: Vec::new(),
         current: Vec::new(),
         label: None,
+        start: None,
         keep: false,
         block_of_label: vec![None; body.labels.len()],
-        open: true,
+        before: None,
     };
     for (position, statement) in body.statements.iter().enumerate() {
         match statement {
@@ -80,10 +81,12 @@ struct Splitter<'b, 't> {
     blocks: Vec<Block<'b, 't>>,
     current: Vec<&'b Instruction<'t>>,
     label: Option<&'t str>,
+    /// The statement of the entry that the current block starts with, if a jump can lead there.
+    start: Option<u32>,
     keep: bool,
     block_of_label: Vec<Option<BlockId>>,
-    /// Whether something may still follow in the current block.
-    open: bool,
+    /// The statement of the entry that the last instruction was a part of.
+    before: Option<u32>,
 }
 
 impl<'b, 't> Splitter<'b, 't> {
@@ -92,10 +95,11 @@ impl<'b, 't> Splitter<'b, 't> {
             instructions: std::mem::take(&mut self.current),
             end,
             label: self.label.take().map(Cow::Borrowed),
+            start: self.start.take(),
+            last: self.before,
             line,
             keeps_loop: std::mem::take(&mut self.keep),
         });
-        self.open = true;
     }
 
     /// The block after the current one.
@@ -109,13 +113,19 @@ impl<'b, 't> Splitter<'b, 't> {
             self.end(End::Jump(self.next()), line);
         }
         let label = label as usize;
-        self.label = Some(self.body.labels[label]);
+        self.label = Some(self.body.labels[label].name);
+        self.start = self.body.labels[label].number;
         self.block_of_label[label] = Some(self.blocks.len());
     }
 
     fn instruction(&mut self, instruction: &'b Instruction<'t>, position: usize) -> Result<()> {
         let line = instruction.line;
         let at = |error: Error| error.at(format!("line {line}"));
+        // What a statement becomes is jumped to at its beginning only.
+        let before = self.before.replace(instruction.number);
+        if self.current.is_empty() && self.label.is_none() && before != self.before {
+            self.start = self.before;
+        }
         // Its target if its guard holds; none for an instruction that only computes.
         let target = match instruction.opcode {
             "bra" => match &instruction.operands[..] {
@@ -188,6 +198,7 @@ impl<'b, 't> Splitter<'b, 't> {
         {
             last.instructions.push(instruction);
             last.line = line;
+            self.start = None;
             return;
         }
         let (inside, after) = (self.next(), self.next() + 1);

@@ -16,7 +16,9 @@ use std::collections::HashMap;
 
 use super::body;
 use super::kinds::type_of;
-use super::tree::{Body, Function, Instruction, Module, Operand, Param, Register, RegisterData, Statement};
+use super::tree::{
+    Body, Function, Instruction, LabelData, Module, Operand, Param, Register, RegisterData, Statement,
+};
 use crate::error::{Error, Result};
 use crate::ir::limits;
 use crate::suggest::quoted;
@@ -80,7 +82,7 @@ fn call<'s, 't>(statement: &'s Statement<'t>) -> Option<&'s Instruction<'t>> {
 }
 
 /// The function that is called, unless it is called through a pointer.
-fn callee<'t>(call: &Instruction<'t>) -> Option<&'t str> {
+pub(super) fn callee<'t>(call: &Instruction<'t>) -> Option<&'t str> {
     match &call.operands[..] {
         [Operand::List(_), Operand::Symbol(callee), ..] | [Operand::Symbol(callee), ..] => Some(callee),
         _ => None,
@@ -101,6 +103,8 @@ struct Frame<'t> {
     parameters: HashMap<(&'t str, i64, u32), Register>,
     /// Where its `ret` leads to, for a function that was called.
     end: Option<u32>,
+    /// The number of the entry's statement that calls it, at any depth.
+    number: Option<u32>,
 }
 
 impl<'m, 't> Expander<'m, 't> {
@@ -171,7 +175,11 @@ impl<'m, 't> Expander<'m, 't> {
         let registers = self.result.registers.len() as Register;
         let labels = self.result.labels.len() as u32;
         self.result.registers.extend(own.registers);
-        self.result.labels.extend(own.labels);
+        let own_labels = own.labels.into_iter().map(|label| LabelData {
+            number: label.number.filter(|_| frame.number.is_none()),
+            ..label
+        });
+        self.result.labels.extend(own_labels);
         for mut variable in own.variables {
             variable.is_inner |= depth > 0;
             let known = self
@@ -200,6 +208,7 @@ impl<'m, 't> Expander<'m, 't> {
                     if let Some((predicate, _)) = &mut instruction.guard {
                         *predicate += registers;
                     }
+                    instruction.number = frame.number.unwrap_or(instruction.number);
                     let line = instruction.line;
                     self.instruction(function, instruction, frame, depth)
                         .map_err(|error| error.at(format!("line {line}")))?;
@@ -356,9 +365,13 @@ impl<'m, 't> Expander<'m, 't> {
             )));
         }
         let end = self.result.labels.len() as u32;
-        self.result.labels.push(function.name);
+        self.result.labels.push(LabelData {
+            name: function.name,
+            number: None,
+        });
         let mut inner = Frame {
             end: Some(end),
+            number: Some(call.number),
             ..Frame::default()
         };
         let mut passed = Vec::new();
@@ -505,6 +518,7 @@ impl<'m, 't> Expander<'m, 't> {
             guard: None,
             operands: vec![Operand::Register(to), from],
             line: call.line,
+            number: call.number,
             location: call.location,
         }));
     }

@@ -32,12 +32,25 @@ pub(super) struct Lexer<'t> {
     text: &'t str,
     at: usize,
     line: u32,
+    /// Where the last token starts.
+    start: usize,
 }
 
 impl<'t> Lexer<'t> {
     /// Starts at a byte of the text, which is in this line (from 1).
     pub fn new(text: &'t str, at: usize, line: u32) -> Lexer<'t> {
-        Lexer { text, at, line }
+        let start = at;
+        Lexer {
+            text,
+            at,
+            line,
+            start,
+        }
+    }
+
+    /// The byte that the last token starts with.
+    pub fn start(&self) -> usize {
+        self.start
     }
 
     /// The byte that comes next.
@@ -130,6 +143,7 @@ impl<'t> Lexer<'t> {
     pub fn next(&mut self) -> Result<Token<'t>> {
         self.skip();
         let start = self.at;
+        self.start = start;
         if start >= self.text.len() {
             return Ok(Token::End);
         }

@@ -29,6 +29,7 @@ mod carry;
 mod compare;
 mod contract;
 mod convert;
+mod cuts;
 mod data;
 mod fields;
 mod float;
@@ -39,6 +40,7 @@ mod inline;
 mod kinds;
 mod lexer;
 mod library;
+mod live;
 mod memory;
 mod opaque;
 mod original;
@@ -46,6 +48,7 @@ mod parameters;
 mod parse;
 mod quads;
 mod quotient;
+mod references;
 mod scratch;
 mod slots;
 mod structure;
@@ -56,7 +59,9 @@ mod values;
 mod workspace;
 
 pub use super::middle::facts::{Facts, ParameterFacts};
+pub use cuts::{CutExit, CutLoop, CutRegister, Target};
 pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
+pub use references::{Reference, References, VariableUse};
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -265,6 +270,16 @@ fn entries_of<'m, 't>(module: &'m tree::Module<'t>) -> impl Iterator<Item = &'m 
 
 /// Turns one entry into a verified kernel.
 fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
+    translate_cut(of, name, facts, &[]).map(|(imported, _)| imported)
+}
+
+/// Turns one entry into a verified kernel in which the loops with these headers have edges; with it what the text has there.
+fn translate_cut(
+    of: &Module<'_>,
+    name: &str,
+    facts: &Facts,
+    headers: &[String],
+) -> Result<(Imported, Vec<CutLoop>)> {
     let Module {
         text,
         shared,
@@ -288,7 +303,16 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
     taken::name_places(&mut body, function);
     workspace::name(&mut body);
     let variables = used_variables(module, &body);
-    let flow = flow::flow(&body).map_err(about)?;
+    let mut flow = flow::flow(&body).map_err(about)?;
+    let own = match headers {
+        [] => tree::Body::default(),
+        _ => body::body(text, function)?,
+    };
+    let cuts = cuts::find(&own, &flow, headers).map_err(about)?;
+    let edges = cuts::edges(&cuts);
+    if !cuts.is_empty() {
+        flow = cuts::with_edges(flow, &cuts, &edges).map_err(about)?;
+    }
     let mut slots = slots::slots(function, &body, &variables).map_err(about)?;
     let fields = fields::in_source(text, function, &mut slots);
     let facts = &fields::facts_of_slots(function.name, facts, &slots, &fields)?;
@@ -298,6 +322,8 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         undecided,
         open_sums,
         spaces_inferred,
+        cuts_undecided,
+        entered,
     } = structure::kernel(structure::Source {
         text,
         file,
@@ -307,6 +333,7 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         variables: &variables,
         slots: &slots,
         flow: &flow,
+        cuts: cuts.len(),
         kinds: &kinds,
         declared: &module.declared,
         facts,
@@ -328,9 +355,11 @@ fn translate(of: &Module<'_>, name: &str, facts: &Facts) -> Result<Imported> {
         as_opaque: facts.as_opaque,
         reads_dynamic_shared_size: reads_special(&body, "dynamic_smem_size"),
         fields,
+        facts,
     })
     .map_err(about)?;
-    Ok(Imported { kernel, original })
+    let loops = cuts::in_text(text, &own, &cuts, &entered, cuts_undecided).map_err(about)?;
+    Ok((Imported { kernel, original }, loops))
 }
 
 /// Whether a body reads a special register.

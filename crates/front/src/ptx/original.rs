@@ -1,13 +1,13 @@
 //! The module that a kernel was read from, as far as it is needed to put a rewritten kernel in the old one's place.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
-use super::{Facts, Imported};
+use super::{CutLoop, Facts, Imported, References};
 use crate::error::{Error, Result};
 use crate::ir::Fused;
 
@@ -55,9 +55,28 @@ pub struct Original {
     pub spaces_inferred: bool,
     /// Instructions that are not understood are carried as text.
     pub as_opaque: bool,
+    /// What it was read with.
+    pub facts: Facts,
 }
 
 impl Original {
+    /// The statements of the entry, and of what it calls, that name one of these variables.
+    ///
+    /// # Errors
+    /// A body cannot be read.
+    pub fn references(&self, variables: &HashSet<&str>) -> Result<References> {
+        super::references::references(&self.text, &self.entry, variables)
+    }
+
+    /// Reads the entry again, with edges at the loops that have these labels (without `$`).
+    ///
+    /// # Errors
+    /// A loop is not there, or something but registers goes over its edges.
+    pub fn cut(&self, headers: &[String]) -> Result<(Imported, Vec<CutLoop>)> {
+        let module = super::Module::shared(&self.text, &self.file)?;
+        super::translate_cut(&module, &self.entry, &self.facts, headers)
+    }
+
     /// Reads the entry again, with other facts.
     ///
     /// # Errors
@@ -142,6 +161,8 @@ pub(super) struct Pieces<'p, 't> {
     pub as_opaque: bool,
     /// The names in the source of the kernel's parameters.
     pub fields: Vec<Option<String>>,
+    /// What the caller knows.
+    pub facts: &'p Facts,
 }
 
 /// Keeps what is needed of a module.
@@ -238,6 +259,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         open_sums: pieces.open_sums.clone(),
         spaces_inferred: pieces.spaces_inferred,
         as_opaque: pieces.as_opaque,
+        facts: pieces.facts.clone(),
     })
 }
 

@@ -28,6 +28,8 @@ pub(super) struct Parser<'t> {
     pub token: Token<'t>,
     /// The line that it is in.
     pub line: u32,
+    /// Where the token before it ends.
+    pub behind: usize,
     started: bool,
 }
 
@@ -38,6 +40,7 @@ impl<'t> Parser<'t> {
             lexer: Lexer::new(text, at, line),
             token: Token::End,
             line,
+            behind: at,
             started: false,
         }
     }
@@ -45,10 +48,16 @@ impl<'t> Parser<'t> {
     /// Takes the token in hand and reads the next.
     pub fn advance(&mut self) -> Result<Token<'t>> {
         let token = self.token;
+        self.behind = self.lexer.position();
         self.token = self.lexer.next()?;
         self.line = self.lexer.line();
         self.started = true;
         Ok(token)
+    }
+
+    /// Where the token in hand starts.
+    pub fn start(&self) -> usize {
+        self.lexer.start()
     }
 
     /// Takes a mark if it is in hand.

@@ -10,10 +10,11 @@ use super::opaque::is_carried;
 use super::slots::Slots;
 use super::together::is_atomic_access;
 use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
-use super::{kinds, library, parameters as given};
+use super::{cuts, kinds, library, parameters as given};
 use crate::cleanup;
+use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::ir::{Array, Builder, FloatMode, Fused, Kernel, Place, PlaceData, Type, Value};
+use crate::ir::{Array, Builder, CutEdge, FloatMode, Fused, Kernel, OpKind, Place, PlaceData, Type, Value};
 use crate::middle::address::Shapes;
 use crate::middle::facts::Facts;
 use crate::middle::flow::Block;
@@ -39,6 +40,8 @@ pub(super) struct Source<'a, 't> {
     pub slots: &'a Slots<'t>,
     /// Its flow graph.
     pub flow: &'a Flow<'a, 't>,
+    /// How many loops of the graph have edges.
+    pub cuts: usize,
     /// What its registers hold.
     pub kinds: &'a Kinds,
     /// Functions that the module declares and others have.
@@ -64,6 +67,8 @@ pub(super) struct Translator<'a, 't> {
     pub open_halves: OpenHalves,
     /// Why results that come later keep the entry from being written back.
     pub in_flight: Option<Error>,
+    /// For each loop that is cut out, the registers that go in, in the order of the edge's values.
+    pub entered: Vec<Vec<Register>>,
 }
 
 /// An entry as a kernel.
@@ -75,6 +80,10 @@ pub(super) struct Structured {
     pub open_sums: Vec<Vec<Fused>>,
     /// Generic addresses became those of the space that they begin in.
     pub spaces_inferred: bool,
+    /// Why each loop that is cut out cannot be written again, if it cannot.
+    pub cuts_undecided: Vec<Option<Error>>,
+    /// The registers that go into each of them, in the order of the edge's values.
+    pub entered: Vec<Vec<Register>>,
 }
 
 /// Turns an entry into a kernel, not yet verified; with it why it cannot be written back, if it cannot.
@@ -96,6 +105,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         open: HashSet::new(),
         open_halves: OpenHalves::default(),
         in_flight: None,
+        entered: vec![Vec::new(); source.cuts],
         source: &source,
     };
     given::declare(&mut translator, &mut kernel)?;
@@ -112,7 +122,14 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     kernel.body = body;
     let in_flight = translator.in_flight.take();
     let decided = source.facts.fused.as_deref();
-    let Contracted { open_sums, undecided } = contract::contract(&mut kernel, &open, &open_halves, decided);
+    let Contracted { open_sums, left } = contract::contract(&mut kernel, &open, &open_halves, decided);
+    let undecided = contract::undecided(&kernel, &left);
+    let mut crossing = contract::crossing(&kernel, &open);
+    let pieces = (0..source.cuts as u32).map(|number| {
+        let piece = cut(&kernel, number)?;
+        Ok(contract::undecided(&piece, &left).or_else(|| crossing.remove(&number)))
+    });
+    let cuts_undecided = pieces.collect::<Result<_>>()?;
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     let spaces_inferred = cleanup::find_spaces(&mut kernel);
@@ -123,6 +140,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         undecided: undecided.or(in_flight),
         open_sums,
         spaces_inferred,
+        cuts_undecided,
+        entered: translator.entered,
     })
 }
 
@@ -215,6 +234,56 @@ impl<'t> Translator<'_, 't> {
         place
     }
 
+    /// The edge of a loop that is cut out: a block that passes the registers on. What is a constant in front is one inside.
+    fn edge(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        instruction: &Instruction<'t>,
+    ) -> Result<()> {
+        let [
+            Operand::List(registers),
+            _,
+            Operand::Integer(cut),
+            Operand::Integer(exit),
+        ] = &instruction.operands[..]
+        else {
+            return Err(Error::bug("the edge of a loop has other operands"));
+        };
+        let (cut, is_front) = (*cut as u32, instruction.opcode == cuts::ENTER);
+        let (mut over, mut types) = (Vec::new(), Vec::new());
+        let mut passed = Vec::new();
+        for operand in registers {
+            let &Operand::Register(register) = operand else {
+                continue;
+            };
+            let ty = self.kind(register)?;
+            let value = self.get(b, values, register)?;
+            let value = self.retyped(b, value, ty)?;
+            if !(is_front && b.kernel.as_constant(value).is_some()) {
+                over.push(register);
+                types.push(ty);
+                passed.push(value);
+            }
+        }
+        let label = b.kernel.label(None, types.clone());
+        b.kernel.labels[label].edge = Some(match is_front {
+            true => CutEdge::Enter(cut),
+            false => CutEdge::Leave(cut, *exit as u32),
+        });
+        let before = b.begin_region();
+        b.break_(label, passed);
+        let body = b.end_region(before);
+        let results = b.push(OpKind::Block { label, body }, &types);
+        for (&register, result) in over.iter().zip(results) {
+            values[register as usize] = Some(result);
+        }
+        if is_front {
+            self.entered[cut as usize] = over;
+        }
+        Ok(())
+    }
+
     /// Writes one instruction.
     fn instruction(
         &mut self,
@@ -254,6 +323,7 @@ impl<'t> Translator<'_, 't> {
             | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
                 self.bit_operation(b, values, instruction)
             }
+            cuts::ENTER | cuts::LEAVE => self.edge(b, values, instruction),
             // The block ends with it.
             "trap" => Ok(()),
             _ => self.arithmetic(b, values, instruction),

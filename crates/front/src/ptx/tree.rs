@@ -94,11 +94,82 @@ pub(super) struct Body<'t> {
     pub variables: Vec<Variable<'t>>,
     /// Instructions and labels, in order.
     pub statements: Vec<Statement<'t>>,
-    /// The names of the labels.
-    pub labels: Vec<&'t str>,
+    /// The labels, by number.
+    pub labels: Vec<LabelData<'t>>,
+    /// Where each statement stands, as the body was read.
+    pub spans: Vec<Span>,
+    /// The blocks in braces, the function's own first.
+    pub scopes: Vec<Scope<'t>>,
+}
+
+/// A block in braces: what names mean inside it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope<'t> {
+    /// The block around it; none around the function's own.
+    pub around: Option<u32>,
+    /// The registers that it declares, and that are used.
+    pub registers: HashMap<&'t str, Register>,
+    /// `%r<36>`: by prefix, how many, and their type.
+    pub ranges: HashMap<&'t str, (u64, &'t str)>,
+    /// The labels that stand in it.
+    pub labels: HashMap<&'t str, u32>,
+}
+
+/// The place of a statement in the module's text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    /// Its first byte.
+    pub start: usize,
+    /// The byte behind its last.
+    pub end: usize,
+    /// The number of the block in braces that it stands in.
+    pub scope: u32,
 }
 
 impl<'t> Body<'t> {
+    /// A block and those around it, from the inside out.
+    fn scopes_around(&self, scope: u32) -> impl Iterator<Item = (u32, &Scope<'t>)> {
+        let mut next = Some(scope);
+        std::iter::from_fn(move || {
+            let number = next?;
+            let scope = self.scopes.get(number as usize)?;
+            next = scope.around;
+            Some((number, scope))
+        })
+    }
+
+    /// Whether a block is another one or around it.
+    pub fn is_around(&self, outer: u32, inner: u32) -> bool {
+        self.scopes_around(inner).any(|(number, _)| number == outer)
+    }
+
+    /// Whether a register has its name in a block.
+    pub fn names_register(&self, scope: u32, register: Register) -> bool {
+        let name = self.registers[register as usize].name;
+        let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = name[prefix.len()..].parse::<u64>();
+        for (_, scope) in self.scopes_around(scope) {
+            if let Some(&own) = scope.registers.get(name) {
+                return own == register;
+            }
+            if let (Some((count, _)), Ok(number)) = (scope.ranges.get(prefix), &number)
+                && number < count
+            {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether a label has its name in a block.
+    pub fn names_label(&self, scope: u32, label: u32) -> bool {
+        let name = self.labels[label as usize].name;
+        let mut found = self
+            .scopes_around(scope)
+            .filter_map(|(_, scope)| scope.labels.get(name));
+        found.next() == Some(&label)
+    }
+
     /// The instructions, in their order.
     pub fn instructions(&self) -> impl Iterator<Item = &Instruction<'t>> {
         self.statements.iter().filter_map(|statement| match statement {
@@ -141,6 +212,15 @@ impl<'t> Body<'t> {
             });
         }
     }
+}
+
+/// A label.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LabelData<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// The number of the entry's statement that it is; none in a function that is called.
+    pub number: Option<u32>,
 }
 
 /// A register.
@@ -191,9 +271,118 @@ pub(super) struct Instruction<'t> {
     pub operands: Vec<Operand<'t>>,
     /// The line of the module's text.
     pub line: u32,
+    /// The number of the entry's statement that it is, or is a part of: what a call becomes has the call's.
+    pub number: u32,
     /// The line of the source.
     pub location: Option<Location<'t>>,
 }
+
+/// Instructions that write their first operand, whatever its old value, and no other; in order.
+const RESULT_FIRST: [&str; 103] = [
+    "abs",
+    "activemask",
+    "add",
+    "addc",
+    "alloca",
+    "and",
+    "atom",
+    "bfe",
+    "bfi",
+    "bfind",
+    "bmsk",
+    "brev",
+    "clz",
+    "cnot",
+    "copysign",
+    "cos",
+    "createpolicy",
+    "cvt",
+    "cvta",
+    "div",
+    "dp2a",
+    "dp4a",
+    "elect",
+    "ex2",
+    "fma",
+    "fns",
+    "getctarank",
+    "isspacep",
+    "istypep",
+    "ld",
+    "ldmatrix",
+    "ldu",
+    "lg2",
+    "lop3",
+    "mad",
+    "mad24",
+    "madc",
+    "mapa",
+    "match",
+    "max",
+    "min",
+    "mma",
+    "mov",
+    "movmatrix",
+    "mul",
+    "mul24",
+    "neg",
+    "not",
+    "or",
+    "popc",
+    "prmt",
+    "rcp",
+    "redux",
+    "rem",
+    "rsqrt",
+    "sad",
+    "selp",
+    "set",
+    "setp",
+    "shf",
+    "shfl",
+    "shl",
+    "shr",
+    "sin",
+    "slct",
+    "sqrt",
+    "stacksave",
+    "sub",
+    "subc",
+    "suld",
+    "suq",
+    "szext",
+    "tanh",
+    "testp",
+    "tex",
+    "tld4",
+    "token",
+    "txq",
+    "vabsdiff",
+    "vabsdiff2",
+    "vabsdiff4",
+    "vadd",
+    "vadd2",
+    "vadd4",
+    "vavrg2",
+    "vavrg4",
+    "vmad",
+    "vmax",
+    "vmax2",
+    "vmax4",
+    "vmin",
+    "vmin2",
+    "vmin4",
+    "vote",
+    "vset",
+    "vset2",
+    "vset4",
+    "vshl",
+    "vshr",
+    "vsub",
+    "vsub2",
+    "vsub4",
+    "xor",
+];
 
 /// An operand.
 #[derive(Clone, Debug, PartialEq)]
@@ -275,7 +464,12 @@ impl Operand<'_> {
 }
 
 impl<'t> Instruction<'t> {
-    /// The operands that are written: the first, for instructions that have a result.
+    /// Whether it writes its first operand and no other.
+    pub fn has_result_first(&self) -> bool {
+        RESULT_FIRST.binary_search(&self.opcode).is_ok()
+    }
+
+    /// The operands that are written: the first, for instructions that have a result; all of an instruction that is not known.
     pub fn written(&self) -> &[Operand<'t>] {
         let count = match self.opcode {
             // Copies that were given the register of their token have it first.
@@ -314,7 +508,9 @@ impl<'t> Instruction<'t> {
             "tcgen05" => usize::from(self.modifiers.first() == Some(&"ld")),
             "bar" | "barrier" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
-            _ => 1,
+            super::cuts::ENTER | super::cuts::LEAVE | "bar" | "barrier" => 1,
+            _ if self.has_result_first() => 1,
+            _ => self.operands.len(),
         };
         &self.operands[..count.min(self.operands.len())]
     }

@@ -203,6 +203,8 @@ impl<'w> Expander<'_, 'w> {
             instructions: vec![step],
             end: End::Return,
             label: None,
+            start: None,
+            last: None,
             line: 0,
             keeps_loop: false,
         });

@@ -41,6 +41,8 @@ pub struct Definitions {
     all: Vec<Definition>,
     /// By value: the number of its definition, from 1; 0 where there is none.
     numbers: SecondaryMap<Value, u32>,
+    /// What comes over the edge of a loop that is to be cut out, with what it is in front of the edge.
+    over_edges: HashMap<Value, Value>,
     bit_casts: bool,
     effects: Vec<Effect>,
 }
@@ -69,6 +71,7 @@ impl Definitions {
             // A kernel's values are numbered in 32 bits, and so are their definitions.
             numbers[value] = all.len() as u32;
         };
+        let mut same = Vec::new();
         let mut bit_casts = false;
         // Most kernels have no atomic operation, and need no list of it.
         let used = LazyCell::new(|| effects::operands(region));
@@ -77,9 +80,13 @@ impl Definitions {
             effects::add(op, |value| used.contains(&value), &mut effects);
             bit_casts |= matches!(op.kind, OpKind::Convert(ConvertOp::Bits, _));
             let passed = op.kind.label().and_then(|label| breaks.get(&label));
+            let is_edge = op.kind.label().is_some_and(|label| kernel.is_edge(label));
             for (index, &result) in op.results.iter().enumerate() {
                 let kind = op.kind.without_regions();
                 let passed = of_index(passed, index);
+                if is_edge && let [value] = passed[..] {
+                    same.push((result, value));
+                }
                 define(
                     result,
                     Definition::Result {
@@ -110,9 +117,19 @@ impl Definitions {
                 }
             }
         });
+        // What comes over the edge of a loop is what it was in front of it.
+        let mut over_edges = HashMap::new();
+        for (result, value) in same {
+            let value = over_edges.get(&value).copied().unwrap_or(value);
+            over_edges.insert(result, value);
+            if numbers[value] != 0 {
+                numbers[result] = numbers[value];
+            }
+        }
         Definitions {
             all,
             numbers,
+            over_edges,
             bit_casts,
             effects,
         }
@@ -135,6 +152,17 @@ impl Definitions {
             Some(Definition::Result { kind, .. }) => Some(kind),
             _ => None,
         }
+    }
+
+    /// Whether a value comes over the edge of a loop that is to be cut out: the operands of its definition are not to be had
+    /// inside.
+    pub fn comes_over_edge(&self, value: Value) -> bool {
+        self.over_edges.contains_key(&value)
+    }
+
+    /// A value as it is in front of all edges that it has come over.
+    pub fn in_front_of_edges(&self, value: Value) -> Value {
+        self.over_edges.get(&value).copied().unwrap_or(value)
     }
 
     /// Whether the value is defined in here.

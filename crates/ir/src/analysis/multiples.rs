@@ -26,7 +26,8 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
     let of = |value: Value| bounded(kernel, definitions, value, visits);
     let zeros = match *kind {
         OpKind::Binary(BinaryOp::Sub, a, b) | OpKind::NoWrap(NoWrapOp::Sub, _, a, b) => {
-            of(a).min(of(b)).max(rest_removed(kernel, definitions, a, b))
+            let removed = |a, b| rest_removed(kernel, definitions, a, b);
+            of(a).min(of(b)).max(removed(a, b)).max(removed(b, a))
         }
         OpKind::Binary(BinaryOp::Add | BinaryOp::Or | BinaryOp::Xor, a, b)
         | OpKind::NoWrap(NoWrapOp::Add, _, a, b) => of(a).min(of(b)),
@@ -43,7 +44,7 @@ fn bounded(kernel: &Kernel, definitions: &Definitions, value: Value, visits: &Ce
     zeros.min(width)
 }
 
-/// `a - (a & 2ᵏ-1)`: compilers' code for the part of a trip count that fills whole groups.
+/// `a - (a & 2ᵏ-1)`, or its negation: compilers' code for the part of a trip count that fills whole groups.
 fn rest_removed(kernel: &Kernel, definitions: &Definitions, a: Value, b: Value) -> u32 {
     let Some(OpKind::Binary(BinaryOp::And, x, y)) = definitions.op(b) else {
         return 0;

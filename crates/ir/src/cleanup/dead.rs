@@ -19,7 +19,7 @@ pub(super) fn remove(kernel: &mut Kernel) {
     forward_invariants(&mut body);
     let mut effects = EntitySet::new();
     find_effects(&body, None, &mut effects);
-    let used = used(&body, &effects);
+    let used = used(&body, &effects, |label| kernel.is_edge(label));
     let mut kept = SecondaryMap::new();
     collect(&body, &used, &mut kept);
     sweep(&mut body, &used, &effects, &kept);
@@ -98,7 +98,7 @@ fn find_effects(region: &Region, own: Option<Label>, effects: &mut EntitySet<Lab
 }
 
 /// The values that something with an effect needs, directly or not.
-fn used(body: &Region, effects: &EntitySet<Label>) -> EntitySet<Value> {
+fn used(body: &Region, effects: &EntitySet<Label>, is_edge: impl Fn(Label) -> bool) -> EntitySet<Value> {
     // The definition of each value: operands, or the values passed to it.
     let mut sources: SecondaryMap<Value, Vec<Value>> = SecondaryMap::new();
     let mut params: SecondaryMap<Label, Vec<Value>> = SecondaryMap::new();
@@ -107,6 +107,9 @@ fn used(body: &Region, effects: &EntitySet<Label>) -> EntitySet<Value> {
     body.walk(&mut |op| {
         if let Some(label) = op.kind.label() {
             results[label] = op.results.clone();
+            if is_edge(label) {
+                work.extend(&op.results);
+            }
         }
         match &op.kind {
             OpKind::Loop {

@@ -141,7 +141,7 @@ impl Folder {
             }
             found
         });
-        if leaves_early {
+        if leaves_early || kernel.is_edge(label) {
             let body = self.region(kernel, body);
             out.push(Op {
                 kind: OpKind::Block { label, body },

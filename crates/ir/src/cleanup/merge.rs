@@ -168,7 +168,7 @@ impl Merger<'_> {
         body.walk(&mut |op| breaks += usize::from(matches!(&op.kind, OpKind::Break(to, _) if *to == label)));
         let ends_it =
             matches!(body.terminator(), Some(Op { kind: OpKind::Break(to, _), .. }) if *to == label);
-        if !(ends_it && breaks == 1) {
+        if !(ends_it && breaks == 1) || self.kernel.is_edge(label) {
             let body = self.region(body);
             ops.push(Op {
                 kind: OpKind::Block { label, body },

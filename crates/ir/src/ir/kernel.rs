@@ -50,6 +50,8 @@ pub struct Kernel {
     /// The most 32-bit registers that the compiler may give a work-item, where that is not left to the compiler. It changes
     /// no result.
     pub max_registers: Option<u32>,
+    /// The plan that it was derived with, if it was.
+    pub derivation: Option<Derivation>,
     /// Permissions of imported code; Rust kernels have none.
     pub float_mode: FloatMode,
     /// Every value, with its type.
@@ -62,6 +64,17 @@ pub struct Kernel {
     pub loads: PrimaryMap<LoadId, LoadData>,
     /// The code of each work-item. Its terminator is `Return`.
     pub body: Region,
+}
+
+/// How a kernel was derived from a plain one: the same can be done where the plain one came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derivation {
+    /// The plan's spelling.
+    pub plan: String,
+    /// The work-group size that it was carried out for, if that was known.
+    pub group_size: Option<[u32; 3]>,
+    /// Bytes of a cache line.
+    pub line: u32,
 }
 
 /// A list of operations that ends with a terminator.
@@ -161,6 +174,25 @@ pub struct LabelData {
     pub name: Option<String>,
     /// The types of a `Break`'s values.
     pub results: Vec<Type>,
+    /// The edge of a loop that is to be cut out, for a block that does nothing but pass values over it.
+    pub edge: Option<CutEdge>,
+}
+
+/// An edge of a loop that is to be [cut out](crate::cut).
+///
+/// ```text
+/// %1, %2 = block 'enter { break 'enter (%r, %p) }        in front of the loop: all that it reads of the code around
+/// %5 = loop 'l (%i = %1, …) { … }
+/// %6 = block 'leave { break 'leave (%5) }                behind it: all that the code around reads of it
+/// ```
+///
+/// Such a block and its results stay, whatever is known of the values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CutEdge {
+    /// In front of the loop of this number.
+    Enter(u32),
+    /// Behind the loop of this number, on the way out of this number.
+    Leave(u32, u32),
 }
 
 /// A place in the source.
@@ -232,6 +264,7 @@ impl Kernel {
             group_size: None,
             sub_group_size: None,
             max_registers: None,
+            derivation: None,
             float_mode: FloatMode::default(),
             values: PrimaryMap::new(),
             labels: PrimaryMap::new(),
@@ -281,7 +314,13 @@ impl Kernel {
 
     /// A new label whose `Break` passes values of these types.
     pub fn label(&mut self, name: Option<String>, results: Vec<Type>) -> Label {
-        self.labels.push(LabelData { name, results })
+        let edge = None;
+        self.labels.push(LabelData { name, results, edge })
+    }
+
+    /// Whether the block of this label is an [edge](CutEdge).
+    pub fn is_edge(&self, label: Label) -> bool {
+        self.labels[label].edge.is_some()
     }
 
     /// The parameter whose value this is.

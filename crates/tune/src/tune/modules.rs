@@ -222,7 +222,10 @@ fn place(
         granted: &granted,
     };
     Ok(PlannedModule {
-        text: placed.with_note(original, &note),
+        text: match plan.is_none() {
+            true => placed.text.clone(),
+            false => placed.with_note(original, &note),
+        },
         plan: applied.plan,
         drop_in: placed,
         granted,

@@ -1,6 +1,6 @@
 //! Tests of a rewritten entry's requirements and assumptions.
 
-use super::drop_in::{DropIn, drop_in};
+use super::drop_in::{DropIn, placed};
 use super::granted::granted;
 use super::modules::placed_module;
 use super::{Granted, LaunchFile, PlannedModule};
@@ -250,14 +250,14 @@ fn sizes_of_dynamic_shared_memory_are_taken_for_granted_or_looked_at() {
     let rewritten = asking.done(&launch, SHARED);
     assert_eq!(rewritten.drop_in.needs.dynamic_shared_bytes, Some(1024));
     assert_eq!(rewritten.granted, []);
-    // All that is needed is looked at, and one miss leads to the old body.
+    // All that is needed is looked at, and one miss leads to the loop as it was.
     assert_eq!(rewritten.drop_in.needs.group, Some([64, 1, 1]));
     let text = &rewritten.text;
     for expected in [
-        "mov.u32 %headstart_r1, %ntid.x;\n\t\tsetp.eq.u32 %headstart_p1, %headstart_r1, 64;",
-        "mov.u32 %headstart_r3, %ntid.z;\n\t\tsetp.eq.and.u32 %headstart_p3, %headstart_r3, 1, %headstart_p2;",
-        "mov.u32 %headstart_r4, %dynamic_smem_size;\n\t\tsetp.eq.and.u32 %headstart_p4, %headstart_r4, 1024, %headstart_p3;",
-        "@%headstart_p4 bra $headstart_planned;",
+        "mov.u32 %hs_r1, %ntid.x;\n\tsetp.eq.u32 %hs_p1, %hs_r1, 64;",
+        "mov.u32 %hs_r3, %ntid.z;\n\tsetp.eq.and.u32 %hs_p3, %hs_r3, 1, %hs_p2;",
+        "mov.u32 %hs_r4, %dynamic_smem_size;\n\tsetp.eq.and.u32 %hs_p4, %hs_r4, 1024, %hs_p3;",
+        "@!%hs_p4 bra L;",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
@@ -272,40 +272,44 @@ fn a_size_of_work_groups_that_the_entry_requires_is_not_looked_at() {
 
 #[test]
 fn a_rewritten_entry_is_rewritten_again() {
-    let once = PLAIN.done(LAUNCH, SHARED).text;
+    let once = PLAIN.done(LAUNCH, REGISTERS).text;
     let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
-    let plan: Plan = SHARED.parse().expect("a plan");
-    let twice = placed_module(&once, &launch, &plan);
-    // The loop now exists twice; the rewritten one needs another label.
-    let text = match twice {
-        Ok(module) => module.text,
-        Err(_) => {
-            let imported = import(&once, "k.ptx", None, &Facts::default()).expect("it is read again");
-            let mut kernel = imported.kernel;
-            kernel.group_size = Some([64, 1, 1]);
-            drop_in(&imported.original, &kernel).expect("it is written").text
-        }
-    };
-    assert_eq!(text.matches("\n$headstart_planned:").count(), 1);
-    assert_eq!(text.matches("\n$headstart_planned2:").count(), 1);
+    let plan: Plan = "unroll:2".parse().expect("a plan");
+    let twice = placed_module(&once, &launch, &plan)
+        .expect("its loops are there")
+        .text;
+    // The planned loop of the first time is one of the text's; the second one needs another label.
+    assert_eq!(twice.matches("\n$headstart_0_:").count(), 1);
+    assert_eq!(twice.matches("\n$headstart_0_2:").count(), 1, "{twice}");
 }
 
 #[test]
 fn what_is_undecided_or_too_old_is_not_written() {
+    const SUM: &str = "mov.f32 %f1, 0f3F800001;\nmov.b32 %f0, %r1;\nmul.f32 %f2, %f0, %f1;\nadd.f32 %f3, %f2, %f0;\n\
+                       add.f32 %f3, %f3, %f2;\nst.global.f32 [%rd2], %f3;\n";
     let fused = Entry {
-        start: ".reg .f32 %f<4>;\nmov.f32 %f1, 0f3F800001;\nld.global.f32 %f0, [%rd2];\nmul.f32 %f2, %f0, %f1;\n\
-                add.f32 %f3, %f2, %f0;\nadd.f32 %f3, %f3, %f2;\nst.global.f32 [%rd2], %f3;\n",
+        directives: "",
+        start: ".reg .f32 %f<4>;\n",
+        inside: SUM,
+        load: "ld.global.nc.u32",
         ..PLAIN
     };
     let error = fused
         .rewritten(LAUNCH, REGISTERS)
         .expect_err("the assembler may fuse it");
     assert!(error.to_string().contains("left to the assembler"), "{error}");
+    // In front of the loop it stands in the text as it was.
+    let start = format!(".reg .f32 %f<4>;\n{SUM}");
+    let start = Entry {
+        start: &start,
+        ..PLAIN
+    };
+    assert!(start.done(LAUNCH, REGISTERS).text.contains(SUM));
     let old = PLAIN.text().replace("sm_80", "sm_75");
     let imported = import(&old, "k.ptx", None, &Facts::default()).expect("it is read");
     let plan: Plan = REGISTERS.parse().expect("a plan");
     let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::PlanTarget::default()).expect("legal");
-    let error = drop_in(&imported.original, &applied.kernel).expect_err("too old a GPU");
+    let error = placed(&imported.original, &imported.kernel, &applied.kernel).expect_err("too old a GPU");
     assert!(error.to_string().contains("sm_75"), "{error}");
     // The version is raised to the oldest one with the features of plans.
     assert!(PLAIN.done(LAUNCH, REGISTERS).text.contains("\n.version 8.0\n"));
@@ -347,7 +351,7 @@ fn an_alignment_is_taken_for_granted_where_words_are_copied() {
             ..prefetch::PlanTarget::default()
         };
         let applied = prefetch::apply(&imported.kernel, &plan, &target)?;
-        let placed = drop_in(&imported.original, &applied.kernel)?;
+        let placed = placed(&imported.original, &imported.kernel, &applied.kernel)?;
         Ok((imported.original, placed))
     };
     let mut facts = Facts::default();

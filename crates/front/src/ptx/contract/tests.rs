@@ -343,3 +343,27 @@ fn only_what_may_be_fused_is_open() {
         "{kernel}"
     );
 }
+
+/// Only what stands in a loop, or crosses its edge outwards, keeps it from being edited.
+#[test]
+fn a_loop_is_undecided_for_what_it_computes_itself() {
+    const OPEN: &str = "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f1;\nadd.f32 %f6, %f5, %f4;";
+    let undecided = |text: &str| {
+        let original = imported(text).original;
+        let (_, loops) = original.cut(&["L".to_owned()]).expect("a loop");
+        loops[0].undecided.clone()
+    };
+    assert!(undecided(&looped("", OPEN, "")).is_some());
+    assert!(undecided(&looped(OPEN, "", "")).is_none());
+    assert!(undecided(&looped("", "", OPEN)).is_none());
+    let product = |product: &str| looped("", &format!("{product} %f5, %f1, %f2;"), "add.f32 %f6, %f5, %f3;");
+    assert!(undecided(&product("mul.f32")).is_some());
+    assert!(undecided(&product("mul.rn.f32")).is_none());
+    // The product of the iteration before.
+    let before = looped(
+        "mov.f32 %f5, %f1;",
+        "mov.f32 %f4, %f5;\nmul.f32 %f5, %f1, %f2;",
+        "add.f32 %f6, %f4, %f3;",
+    );
+    assert!(undecided(&before).is_none());
+}

@@ -108,6 +108,8 @@ impl<'w> Expander<'_, 'w> {
             instructions: open.steps,
             end,
             label: first.map(|label| Cow::Owned(self.label(label))),
+            start: None,
+            last: None,
             line: u32::try_from(instruction.byte()).unwrap_or(u32::MAX),
             keeps_loop: open.keeps_loop,
         });

@@ -61,7 +61,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         false => {
             let target = target_for(captured.group);
             let applied = prefetch::apply(kernel, &module.plan, &target)?;
-            let beside = drop_in::beside(original, &applied.kernel, is_message)?;
+            let beside = drop_in::beside(original, kernel, &applied.kernel, is_message)?;
             let note = Note {
                 plan: &applied.plan,
                 measured: None,

@@ -295,7 +295,11 @@ impl Perturbed {
             // Stated lengths may be built into a kernel.
             if kept.beyond
                 && (thoroughness == Thoroughness::Quick
-                    || *relies.get_or_insert_with(|| self.relies(plan, derived)))
+                    || *relies.get_or_insert_with(|| {
+                        let is_built_in =
+                            |own: &Written<'_>| own.relies_on_lengths(plan, &self.engine.target);
+                        self.relies(plan, derived) || written.is_some_and(is_built_in)
+                    }))
             {
                 agreed.not_for += 1;
                 continue;

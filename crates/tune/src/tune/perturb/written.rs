@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use super::Subject;
 use crate::error::{Error, Result};
+use crate::front::ptx::Original;
 use crate::ir::{Kernel, Param};
+use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::tune::drop_in::placed;
+use crate::tune::granted::without_names;
 use crate::tune::workload::Workload;
 
 /// An entry of a rewritten module.
 pub(super) struct Written<'a> {
     subject: &'a dyn Subject,
+    original: Arc<Original>,
     text: String,
     /// As the launch at hand has it.
     pub kernel: Arc<Kernel>,
@@ -46,12 +50,27 @@ pub(super) fn written<'a>(
     let kernel = arranged(&kernel, &workload.kernel).ok_or_else(|| unread(&"it has other parameters"))?;
     Ok(Some(Written {
         subject,
+        original: Arc::clone(original),
         text,
         kernel,
     }))
 }
 
 impl Written<'_> {
+    /// Whether the text would be another one if no lengths were known: then they are built into it.
+    pub fn relies_on_lengths(&self, plan: &Plan, target: &PlanTarget) -> bool {
+        let mut facts = self.original.facts.clone();
+        facts.parameters.values_mut().for_each(|own| own.length = None);
+        facts.unbounded_variables = true;
+        let without = self.original.again(&facts).and_then(|imported| {
+            let applied = apply(&imported.kernel, plan, target)?;
+            placed(&imported.original, &imported.kernel, &applied.kernel)
+        });
+        without.map_or(true, |without| {
+            without_names(&without.text) != without_names(&self.text)
+        })
+    }
+
     /// The entry as launches have it that ask for another amount of dynamic shared memory.
     pub fn with_shared_bytes(&self, bytes: u32) -> Option<Arc<Kernel>> {
         let kernel = self.subject.read_again(&self.text, Some(bytes)).ok()??;

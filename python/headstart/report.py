@@ -57,7 +57,7 @@ class Report:
     """The entry's name."""
     device: str
     verdict: str
-    """`prefetch`, `unroll`, `leave it`, …"""
+    """`prefetch`, `unroll`, `leave it`, `undecided`, …"""
     conclusion: str
     """The verdict in a sentence with its numbers."""
     speedup: float
@@ -231,7 +231,10 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
         name=raw["kernel"],
         device=raw["device"],
         verdict=raw["verdict"],
-        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if plan else "No plan is worth it.",
+        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if plan
+        else "Too few plans were tried to tell."
+        if raw["verdict"] == "undecided"
+        else "No plan is worth it.",
         speedup=speedup,
         plan=plan,
         time_ns=raw["baseline_ns"],

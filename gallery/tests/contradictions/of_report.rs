@@ -23,7 +23,7 @@ fn choice(report: &Report) -> Vec<String> {
     let (verdict, best) = (report.verdict, &report.best);
     let plan = &best.plan;
     let fits = match verdict {
-        Verdict::LeaveIt => plan.is_none() && best.speedup == 1.0,
+        Verdict::LeaveIt | Verdict::Undecided => plan.is_none() && best.speedup == 1.0,
         Verdict::MoreWorkGroups => plan.is_none() && report.plain_best_geometry.is_some(),
         Verdict::MoreRegisters => plan.leaves_code() && plan.registers().is_some(),
         Verdict::Unroll => plan.loads().is_empty() && plan.unroll().is_some(),

@@ -9,7 +9,7 @@ use headstart::device::cuda::ptxas::assembled_for;
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Report, page, table};
+use headstart::report::{Outcome, Report, Verdict, page, table};
 use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Log, MEASURED, SearchSettings, Shard};
 use headstart::{Error, Result};
@@ -359,6 +359,9 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(error)),
             _ => {}
         }
+    }
+    if report.verdict == Verdict::Undecided {
+        return Ok("Undecided: `headstart exec` keeps the original kernel.\n".to_owned());
     }
     if report.best.plan.is_none() {
         return Ok("No plan is faster: `headstart exec` keeps the original kernel.\n".to_owned());

@@ -111,12 +111,18 @@ pub struct Report {
 }
 
 /// A search that was stopped: plans that were not tried may be faster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     /// Plans that were tried.
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
+    /// Those of the plans left that are likely to help.
+    #[serde(default)]
+    pub likely_left: usize,
+    /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_a_plan: Option<f64>,
     /// The device's message when it was lost, if nobody stopped the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
@@ -133,6 +139,27 @@ impl fmt::Display for Partial {
             Some(error) => write!(f, " The device was lost: {error}."),
             None => Ok(()),
         }
+    }
+}
+
+impl Partial {
+    /// What it would take to try the plans that are left; none where that is not known.
+    fn cost(&self) -> Option<String> {
+        let seconds = self.seconds_a_plan?;
+        let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
+        let left = self.of - self.tried;
+        let likely = match self.likely_left {
+            0 => String::new(),
+            likely if likely == left => String::new(),
+            likely => format!(
+                " about {} for those of them that are likely to help,",
+                time(likely)
+            ),
+        };
+        Some(format!(
+            "The other {left} plans take{likely} about {} in all: see `--budget`.",
+            time(left)
+        ))
     }
 }
 
@@ -239,6 +266,9 @@ pub enum Verdict {
     /// Leave the kernel as it is.
     #[serde(rename = "leave it")]
     LeaveIt,
+    /// None: too little was run to tell.
+    #[serde(rename = "undecided")]
+    Undecided,
 }
 
 /// A dearer answer must be this much faster than a cheaper one: 3 %.
@@ -392,6 +422,7 @@ impl Verdict {
             Verdict::Unroll => "unroll",
             Verdict::Prefetch => "prefetch",
             Verdict::LeaveIt => "leave it",
+            Verdict::Undecided => "undecided",
         }
     }
 }
@@ -524,6 +555,60 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
+    /// The plans that were timed: how many, without the plain kernel, and how fast they are at most.
+    fn timed(&self) -> (usize, f64) {
+        let plans = self.trials.iter().filter(|trial| !trial.plan.is_none());
+        let factors = plans.filter_map(|trial| Some(trial.measured().or(trial.dropped())?.1));
+        factors.fold((0, 0.0), |(count, most), factor| {
+            (count + 1, f64::max(most, factor))
+        })
+    }
+
+    /// What supports that no plan is worth it.
+    fn against_all(&self) -> String {
+        let roof = self.bounds.as_ref().and_then(|bounds| bounds.roofs.first());
+        match (self.timed(), roof) {
+            ((0, _), _) if self.partial.is_none() => "none applies".to_owned(),
+            ((0, _), Some(roof)) => format!("{} alone takes {}", roof.name, number::duration(roof.least_ns)),
+            ((count, most), _) => {
+                format!(
+                    "of {count} that were timed none is over {}",
+                    number::speedup(most)
+                )
+            }
+        }
+    }
+
+    /// What is known where nothing is decided, and what it would take.
+    fn unknown(&self) -> String {
+        let of = self
+            .partial
+            .as_ref()
+            .map_or(self.trials.len() - 1, |partial| partial.of);
+        let mut text = match self.timed() {
+            (0, _) => format!("None of {of} plans was timed, so nothing is known of what they gain."),
+            (count, most) => format!(
+                "{count} of {of} plans were timed, none of them over {}: too few to tell what the others gain.",
+                number::speedup(most)
+            ),
+        };
+        if let Some((roof, bounds)) = self
+            .bounds
+            .as_ref()
+            .and_then(|bounds| Some((bounds.roofs.first()?, bounds)))
+        {
+            text.push_str(&format!(
+                " The first limit, {}, would allow {}.",
+                roof.name,
+                number::speedup(bounds.best_speedup)
+            ));
+        }
+        if let Some(cost) = self.partial.as_ref().and_then(Partial::cost) {
+            text.push_str(&format!(" {cost}"));
+        }
+        text
+    }
+
     /// The meaning of the verdict here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
         let plain = number::duration(self.baseline_ns);
@@ -562,8 +647,15 @@ impl Report {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
             (Verdict::LeaveIt, ..) => {
-                format!("The kernel takes {plain} without a plan, and no plan is worth it.{split}")
+                format!(
+                    "The kernel takes {plain} without a plan, and no plan is worth it: {}.{split}",
+                    self.against_all()
+                )
             }
+            (Verdict::Undecided, ..) => format!(
+                "The kernel takes {plain} without a plan. {}{split}",
+                self.unknown()
+            ),
             _ => gain(self.best.speedup, self.best.time_ns) + &split,
         }
     }
@@ -645,6 +737,32 @@ mod tests {
             report.plain_best_geometry.as_mut().expect("another one").speedup = speedup;
             assert_eq!(report.conclusion().contains("can be split"), is_named);
         }
+    }
+
+    #[test]
+    fn a_search_that_tried_nothing_decides_nothing() {
+        let mut report = sample();
+        report.trials.truncate(1);
+        report.plain_best_geometry = None;
+        report.verdict = Verdict::Undecided;
+        report.partial = Some(Partial {
+            tried: 0,
+            of: 131,
+            likely_left: 24,
+            seconds_a_plan: Some(2.0),
+            lost: None,
+        });
+        let conclusion = report.conclusion();
+        for expected in [
+            "The kernel takes 1.27 ms without a plan. None of 131 plans was timed",
+            "The other 131 plans take about 48 s for those of them that are likely to help, about 262 s in all",
+        ] {
+            assert!(conclusion.contains(expected), "{conclusion}");
+        }
+        assert!(!conclusion.contains("worth it"), "{conclusion}");
+        let json = serde_json::to_value(&report).expect("serializable");
+        assert_eq!(json["verdict"], "undecided");
+        assert_eq!(json["partial"]["likely_left"], 24);
     }
 
     #[test]

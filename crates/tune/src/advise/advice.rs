@@ -305,7 +305,7 @@ fn by_procedure(steps: &[ChecklistStep], evidence: &Evidence) -> (Verdict, Strin
     }
     if let Some(unknown) = required.iter().find(|step| step.answer == Answer::Unknown) {
         return (
-            Verdict::LeaveIt,
+            Verdict::Undecided,
             format!(
                 "Too little is known to change anything. {} {}",
                 unknown.question, unknown.finding

@@ -62,6 +62,40 @@ pub fn choose(
     (verdict, best)
 }
 
+/// How much of the space of plans a search has seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Plans that were to be tried, and those of them that were not.
+    pub plans: usize,
+    /// Plans that were not tried.
+    pub left: usize,
+    /// Those of the plans that are likely to help.
+    pub likely: usize,
+    /// Those of the likely ones that were not tried.
+    pub likely_left: usize,
+    /// The speedup that no plan passes, by the plain kernel's run.
+    pub at_most: Option<f64>,
+}
+
+impl Seen {
+    /// The verdict, if what was run supports it. Where no plan wins, that takes all plans, or all those that are likely to help,
+    /// or a limit of the device that leaves nothing to gain.
+    pub fn supported(&self, verdict: Verdict, trials: &[Trial]) -> Verdict {
+        let plans = trials.iter().filter(|trial| !trial.plan.is_none());
+        let was_timed = plans
+            .into_iter()
+            .any(|trial| trial.measured().is_some() || trial.dropped().is_some());
+        let is_tried = self.left == 0 || self.likely > 0 && self.likely_left == 0;
+        let holds = self.plans == 0
+            || was_timed && is_tried
+            || self.at_most.is_some_and(|at_most| at_most < THRESHOLD);
+        match verdict {
+            Verdict::LeaveIt if !holds => Verdict::Undecided,
+            _ => verdict,
+        }
+    }
+}
+
 /// The same plan without a number of registers, where that is as fast: a module that says the number may not be launched with
 /// work-groups as large as before.
 fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
@@ -85,14 +119,18 @@ mod tests {
     use super::*;
     use crate::report::{Geometry, Outcome, Outputs};
 
+    fn timed(speedup: f64) -> Outcome {
+        Outcome::Ok {
+            time_ns: 1000.0 / speedup,
+            speedup,
+            outputs: Outputs::Identical,
+        }
+    }
+
     fn chosen(speedups: &[(&str, f64)], more_groups: f64, may_be_split: bool) -> (Verdict, String) {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
             plan: plan.parse().expect("a plan"),
-            outcome: Outcome::Ok {
-                time_ns: 1000.0 / speedup,
-                speedup,
-                outputs: Outputs::Identical,
-            },
+            outcome: timed(speedup),
         };
         let trials: Vec<Trial> = speedups.iter().map(trial).collect();
         let plain_best = PlainBest {
@@ -137,14 +175,49 @@ mod tests {
     }
 
     #[test]
+    fn no_plan_is_worth_it_only_where_something_says_so() {
+        let none = [Trial {
+            plan: Plan::none(),
+            outcome: timed(1.0),
+        }];
+        let slow = [Trial {
+            plan: "unroll:4".parse().expect("a plan"),
+            outcome: timed(0.9),
+        }];
+        let seen = Seen {
+            plans: 131,
+            left: 131,
+            likely: 24,
+            likely_left: 24,
+            at_most: Some(5.03),
+        };
+        let says = |seen: Seen, trials: &[Trial]| seen.supported(Verdict::LeaveIt, trials);
+        assert_eq!(says(seen, &none), Verdict::Undecided);
+        assert_eq!(seen.supported(Verdict::Unroll, &none), Verdict::Unroll);
+        // One of many says nothing of the others; the likely ones do.
+        assert_eq!(says(Seen { left: 130, ..seen }, &slow), Verdict::Undecided);
+        let likely = Seen {
+            left: 107,
+            likely_left: 0,
+            ..seen
+        };
+        assert_eq!(says(likely, &slow), Verdict::LeaveIt);
+        assert_eq!(says(likely, &none), Verdict::Undecided);
+        assert_eq!(says(Seen { likely: 0, ..likely }, &slow), Verdict::Undecided);
+        let full = Seen {
+            at_most: Some(1.02),
+            ..seen
+        };
+        assert_eq!(says(full, &none), Verdict::LeaveIt);
+        let no_plans = Seen { plans: 0, ..seen };
+        assert_eq!(says(no_plans, &none), Verdict::LeaveIt);
+    }
+
+    #[test]
     fn a_plan_in_another_geometry_counts_where_the_work_can_be_split() {
         let trials = [Trial {
             plan: "v=rolling-registers:4".parse().expect("a plan"),
-            outcome: Outcome::Ok {
-                time_ns: 500.0,
-                speedup: 2.0,
-                outputs: Outputs::Identical,
-            },
+            outcome: timed(2.0),
         }];
         let elsewhere = |speedup: f64| Elsewhere {
             geometry: Geometry { groups: 2, group: 64 },

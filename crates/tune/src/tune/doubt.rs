@@ -37,7 +37,8 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
                 speedup(reached),
             ))
         }
-        Verdict::MoreWorkGroups => None,
+        // What is not decided is no answer to doubt.
+        Verdict::MoreWorkGroups | Verdict::Undecided => None,
         Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch => (best.speedup < OVERRATED).then(|| {
             format!(
                 "The simulator cannot settle this: it predicts a gain of {}, and 10 % of plans fall short of the prediction by \

@@ -147,7 +147,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             }
             None => "In this geometry no plan was timed.".to_owned(),
         }),
-        Verdict::LeaveIt => {
+        Verdict::LeaveIt | Verdict::Undecided => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));
             // What rounds to the threshold is below it all the same.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::bench::{Bench, Timed};
-use super::choose::choose;
+use super::choose::{Seen, choose};
 use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
@@ -263,6 +263,7 @@ pub fn search(
             plans
         }
     };
+    let likely = with_registers(likely, registers);
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     let plans = settings.shard.map_or(plans.clone(), |shard| shard.of(plans));
     let memory = Memory::new(settings.log, bench, &workload, &kernel);
@@ -293,7 +294,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         sampled: sampled_for(bench, settings.check_whole, settings.perturbed),
         progress,
-        race: (!settings.every_plan).then(|| Race::new(&kernel, with_registers(likely, registers))),
+        race: (!settings.every_plan).then(|| Race::new(&kernel, likely.clone())),
     };
     let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
     let (tried, beside) = match bench.times_at_once() {
@@ -310,6 +311,7 @@ pub fn search(
         note,
         lost,
         checked,
+        a_plan,
     } = tried;
     let baseline_ns = baseline.time_ns;
     if let Some(refusal) = everything_refused(&tried, &derived) {
@@ -327,9 +329,12 @@ pub fn search(
     let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
     let bounds = Bounds::of(&baseline.evidence, profile, &loads)
         .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
+    let seen = seen(&pairs, &likely, &trials, bounds.as_ref());
     let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
+        likely_left: seen.likely_left,
+        seconds_a_plan: Some(a_plan.as_secs_f64()),
         lost: lost.map(|error| error.to_string()),
     });
     let plain_best = match &partial {
@@ -361,13 +366,14 @@ pub fn search(
     let plain_best = plain_best.map(|(there, _)| there);
     // The chosen kernel has to agree with the plain one on every launch, not only on the most informative ones.
     let (verdict, best, agreed) = loop {
-        let (verdict, best) = choose(
+        let (chosen, best) = choose(
             baseline_ns,
             &trials,
             plain_best.as_ref(),
             best_elsewhere.as_ref(),
             subject.may_be_split(),
         );
+        let verdict = seen.supported(chosen, &trials);
         let of_best = derived.iter().flatten().find(|derived| derived.plan == best.plan);
         let (Some(perturbed), Some(of_best)) = (&perturbed, of_best) else {
             break (verdict, best, None);
@@ -441,6 +447,22 @@ pub fn search(
         taken_for_granted,
     };
     Ok(SearchOutcome { report, baseline })
+}
+
+/// How much of the plans was tried, and of those that are likely to help.
+fn seen(pairs: &[Pair<'_>], likely: &[Plan], trials: &[Trial], bounds: Option<&Bounds>) -> Seen {
+    let is_left = |(asked, derived): &Pair<'_>| {
+        let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
+        !trials.iter().any(|trial| trial.plan == *plan)
+    };
+    let of_likely = || pairs.iter().filter(|(asked, _)| likely.contains(asked));
+    Seen {
+        plans: pairs.len(),
+        left: pairs.iter().filter(|pair| is_left(pair)).count(),
+        likely: of_likely().count(),
+        likely_left: of_likely().filter(|pair| is_left(pair)).count(),
+        at_most: bounds.map(|bounds| bounds.best_speedup),
+    }
 }
 
 /// A plan that was tried is not accepted after all.

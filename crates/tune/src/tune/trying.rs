@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::bench::{Bench, Raced, Right, Timed};
 use super::check::{AtFullSize, Checks, compare};
@@ -62,6 +63,17 @@ pub struct Trials {
     pub lost: Option<Error>,
     /// How they were checked.
     pub checked: Option<Checked>,
+    /// How long a plan took on average; without any, how long the plain kernel took.
+    pub a_plan: Duration,
+}
+
+/// The time that each of the trials took on average since then; none if none of them ran.
+fn each(since: Instant, trials: &[(Trial, Option<Timed>)]) -> Option<Duration> {
+    let has_run = |(trial, run): &&(Trial, Option<Timed>)| run.is_some() || trial.dropped().is_some();
+    let ran = trials.iter().filter(has_run).count();
+    u32::try_from(ran)
+        .ok()
+        .and_then(|ran| since.elapsed().checked_div(ran))
 }
 
 impl Trying<'_> {
@@ -142,12 +154,14 @@ impl Trying<'_> {
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
         let checks = self.checks(pairs)?;
+        let began = Instant::now();
         let plain = self
             .bench
             .race(self.bound, self.kernel, race.pace(&Plan::none()))?;
         let Raced::Ended(baseline, course) = plain else {
             return Err(Error::bug("the plain kernel was given up"));
         };
+        let plain_took = began.elapsed();
         race.start(course.as_ref());
         let none = self.plain_trial(&baseline);
         // None where that is not wanted any more.
@@ -221,15 +235,18 @@ impl Trying<'_> {
         };
         let baseline_ns = baseline.time_ns;
         self.progress.trying(true);
+        let began = Instant::now();
         let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
         self.progress.trying(false);
         for (index, trial, timed, _) in ended.into_iter().flatten() {
             tried[index] = Some((trial, timed));
         }
+        let trials: Vec<_> = tried.into_iter().flatten().collect();
         let tried = Trials {
             baseline: *baseline,
             none,
-            trials: tried.into_iter().flatten().collect(),
+            a_plan: each(began, &trials).unwrap_or(plain_took),
+            trials,
             note: None,
             lost: None,
             checked: Some(self.checked(&checks)),
@@ -249,6 +266,7 @@ impl Trying<'_> {
         self.progress.begin(pairs.len() - legal.len() + budget + 1);
         let checks = self.checks(pairs)?;
 
+        let began = Instant::now();
         let mut first: Option<(Timed, Trial)> = None;
         let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
         let mut measured = 0;
@@ -295,10 +313,12 @@ impl Trying<'_> {
             }
         };
         let note = proposals.map(|_| format!("{measured} of {} plans were measured: {chosen}.", legal.len()));
+        let trials: Vec<_> = tried.into_iter().flatten().collect();
         Ok(Trials {
             baseline,
             none,
-            trials: tried.into_iter().flatten().collect(),
+            a_plan: each(began, &trials).unwrap_or_else(|| began.elapsed()),
+            trials,
             note,
             lost,
             checked: Some(self.checked(&checks)),

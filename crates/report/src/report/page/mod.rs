@@ -129,7 +129,7 @@ fn header(page: &mut String, report: &Report) {
         Verdict::Prefetch => ("prefetch", Some(report.best.speedup)),
         Verdict::Unroll | Verdict::MoreRegisters => ("unroll", Some(report.best.speedup)),
         Verdict::MoreWorkGroups => ("more", Some(report.advised_speedup())),
-        Verdict::LeaveIt => ("leave", None),
+        Verdict::LeaveIt | Verdict::Undecided => ("leave", None),
     };
     let factor = factor.map_or(String::new(), |factor| {
         format!("<p class=\"factor\">{}</p>\n", number::speedup(factor))

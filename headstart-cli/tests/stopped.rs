@@ -31,7 +31,7 @@ fn a_budget_ends_the_search() {
     assert!(of > 50, "{of}");
     assert!(report["baseline_ns"].as_f64().expect("a time") > 0.0);
     assert_eq!(report["verdict"], "undecided");
-    assert!(report["partial"]["likely_left"].as_u64() > Some(3), "{report}");
+    assert!(report["partial"]["telling_left"].as_u64() > Some(3), "{report}");
     assert!(
         report["partial"]["seconds_a_plan"].as_f64() > Some(0.0),
         "{report}"

@@ -136,7 +136,7 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
     @functools.cache
     def page() -> str:
         assert kept is not None
-        plan = found.plan or "none"
+        plan = found.plan or "likely"
         words = ["tune", str(folder), "--device", device, "--plans", plan, "--html", "-"]
         return _command.run(words)
 

@@ -117,9 +117,9 @@ pub struct Partial {
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
-    /// Those of the plans left that are likely to help.
+    /// Those of the plans left that tell what the others may gain: the likely ones, and one of each other kind.
     #[serde(default)]
-    pub likely_left: usize,
+    pub telling_left: usize,
     /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_a_plan: Option<f64>,
@@ -148,16 +148,13 @@ impl Partial {
         let seconds = self.seconds_a_plan?;
         let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
         let left = self.of - self.tried;
-        let likely = match self.likely_left {
+        let telling = match self.telling_left {
             0 => String::new(),
-            likely if likely == left => String::new(),
-            likely => format!(
-                " about {} for those of them that are likely to help,",
-                time(likely)
-            ),
+            telling if telling == left => String::new(),
+            telling => format!(" about {} for the {telling} likely ones,", time(telling)),
         };
         Some(format!(
-            "The other {left} plans take{likely} about {} in all: see `--budget`.",
+            "The other {left} plans take{telling} about {} in all: see `--budget`.",
             time(left)
         ))
     }
@@ -586,6 +583,7 @@ impl Report {
             .as_ref()
             .map_or(self.trials.len() - 1, |partial| partial.of);
         let mut text = match self.timed() {
+            (0, _) if of == 0 => "No plan was tried.".to_owned(),
             (0, _) => format!("None of {of} plans was timed, so nothing is known of what they gain."),
             (count, most) => format!(
                 "{count} of {of} plans were timed, none of them over {}: too few to tell what the others gain.",
@@ -748,21 +746,21 @@ mod tests {
         report.partial = Some(Partial {
             tried: 0,
             of: 131,
-            likely_left: 24,
+            telling_left: 24,
             seconds_a_plan: Some(2.0),
             lost: None,
         });
         let conclusion = report.conclusion();
         for expected in [
             "The kernel takes 1.27 ms without a plan. None of 131 plans was timed",
-            "The other 131 plans take about 48 s for those of them that are likely to help, about 262 s in all",
+            "The other 131 plans take about 48 s for the 24 likely ones, about 262 s in all",
         ] {
             assert!(conclusion.contains(expected), "{conclusion}");
         }
         assert!(!conclusion.contains("worth it"), "{conclusion}");
         let json = serde_json::to_value(&report).expect("serializable");
         assert_eq!(json["verdict"], "undecided");
-        assert_eq!(json["partial"]["likely_left"], 24);
+        assert_eq!(json["partial"]["telling_left"], 24);
     }
 
     #[test]

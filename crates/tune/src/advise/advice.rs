@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Geometry, Report, Verdict};
-use crate::tune::search::likely_for;
 use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
 
 /// The recommendation for a kernel, with reasons.
@@ -89,7 +88,7 @@ pub struct Program {
     pub at_most: f64,
 }
 
-/// Runs the plain kernel, follows the procedure, and tries the likely plans.
+/// Searches as [`tune::search`] does, and follows the procedure with the plain kernel's run.
 ///
 /// # Errors
 /// As for [`tune::tune`].
@@ -106,23 +105,11 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
-    // If the simulator proposes the plans to measure, it can be asked about all of them. A kernel without a load in a loop has
-    // no plans, but the report still names its limits.
-    let likely = match bench.predictor() {
-        _ if loads.is_empty() => Some(Vec::new()),
-        Some(_) => None,
-        None => Some(likely_for(&workload, &kernel, bench)?),
+    let settings = SearchSettings {
+        measure: Some(MEASURED),
+        ..SearchSettings::default()
     };
-    let found = tune::search(
-        subject,
-        bench,
-        &SearchSettings {
-            plans: likely.as_deref(),
-            measure: Some(MEASURED),
-            ..SearchSettings::default()
-        },
-        progress,
-    )?;
+    let found = tune::search(subject, bench, &settings, progress)?;
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {

@@ -65,30 +65,29 @@ pub fn choose(
 /// How much of the space of plans a search has seen.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Plans that were to be tried, and those of them that were not.
-    pub plans: usize,
+    /// Whether there is no plan for the kernel.
+    pub is_empty: bool,
     /// Plans that were not tried.
     pub left: usize,
-    /// Those of the plans that are likely to help.
-    pub likely: usize,
-    /// Those of the likely ones that were not tried.
-    pub likely_left: usize,
+    /// Whether some plans tell what the others may gain: those that are likely to help, and one of each other kind.
+    pub has_telling: bool,
+    /// Those of them that were not tried.
+    pub telling_left: usize,
     /// The speedup that no plan passes, by the plain kernel's run.
     pub at_most: Option<f64>,
 }
 
 impl Seen {
-    /// The verdict, if what was run supports it. Where no plan wins, that takes all plans, or all those that are likely to help,
+    /// The verdict, if what was run supports it. Where no plan wins, that takes all plans, or all those that tell of the others,
     /// or a limit of the device that leaves nothing to gain.
     pub fn supported(&self, verdict: Verdict, trials: &[Trial]) -> Verdict {
         let plans = trials.iter().filter(|trial| !trial.plan.is_none());
         let was_timed = plans
             .into_iter()
             .any(|trial| trial.measured().is_some() || trial.dropped().is_some());
-        let is_tried = self.left == 0 || self.likely > 0 && self.likely_left == 0;
-        let holds = self.plans == 0
-            || was_timed && is_tried
-            || self.at_most.is_some_and(|at_most| at_most < THRESHOLD);
+        let is_tried = self.left == 0 || self.has_telling && self.telling_left == 0;
+        let holds =
+            self.is_empty || was_timed && is_tried || self.at_most.is_some_and(|at_most| at_most < THRESHOLD);
         match verdict {
             Verdict::LeaveIt if !holds => Verdict::Undecided,
             _ => verdict,
@@ -185,10 +184,10 @@ mod tests {
             outcome: timed(0.9),
         }];
         let seen = Seen {
-            plans: 131,
+            is_empty: false,
             left: 131,
-            likely: 24,
-            likely_left: 24,
+            has_telling: true,
+            telling_left: 24,
             at_most: Some(5.03),
         };
         let says = |seen: Seen, trials: &[Trial]| seen.supported(Verdict::LeaveIt, trials);
@@ -198,18 +197,25 @@ mod tests {
         assert_eq!(says(Seen { left: 130, ..seen }, &slow), Verdict::Undecided);
         let likely = Seen {
             left: 107,
-            likely_left: 0,
+            telling_left: 0,
             ..seen
         };
         assert_eq!(says(likely, &slow), Verdict::LeaveIt);
         assert_eq!(says(likely, &none), Verdict::Undecided);
-        assert_eq!(says(Seen { likely: 0, ..likely }, &slow), Verdict::Undecided);
+        let others = Seen {
+            has_telling: false,
+            ..likely
+        };
+        assert_eq!(says(others, &slow), Verdict::Undecided);
         let full = Seen {
             at_most: Some(1.02),
             ..seen
         };
         assert_eq!(says(full, &none), Verdict::LeaveIt);
-        let no_plans = Seen { plans: 0, ..seen };
+        let no_plans = Seen {
+            is_empty: true,
+            ..seen
+        };
         assert_eq!(says(no_plans, &none), Verdict::LeaveIt);
     }
 

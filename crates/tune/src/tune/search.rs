@@ -10,7 +10,7 @@ use super::elsewhere::{self, Here};
 use super::idle;
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings};
-use super::race::Race;
+use super::race::{self, Race};
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
 use super::residency;
@@ -129,7 +129,7 @@ pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
 }
 
 /// The same for a plain kernel and its launch.
-pub(crate) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
+pub(super) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
     let alone = remainder::alone(workload, plain, bench.device().description());
     let loads = main_loads_beside(plain, &alone);
     let plans = likely_plans_for(plain, &loads, &bench.levels())?;
@@ -329,11 +329,15 @@ pub fn search(
     let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
     let bounds = Bounds::of(&baseline.evidence, profile, &loads)
         .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
-    let seen = seen(&pairs, &likely, &trials, bounds.as_ref());
+    let seen = Seen {
+        // Where none was asked for, nothing is known of any.
+        is_empty: plans.is_empty() && settings.plans.is_none(),
+        ..seen(&pairs, &likely, &trials, bounds.as_ref())
+    };
     let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
-        likely_left: seen.likely_left,
+        telling_left: seen.telling_left,
         seconds_a_plan: Some(a_plan.as_secs_f64()),
         lost: lost.map(|error| error.to_string()),
     });
@@ -449,18 +453,20 @@ pub fn search(
     Ok(SearchOutcome { report, baseline })
 }
 
-/// How much of the plans was tried, and of those that are likely to help.
+/// How much of the plans was tried.
 fn seen(pairs: &[Pair<'_>], likely: &[Plan], trials: &[Trial], bounds: Option<&Bounds>) -> Seen {
     let is_left = |(asked, derived): &Pair<'_>| {
         let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
         !trials.iter().any(|trial| trial.plan == *plan)
     };
-    let of_likely = || pairs.iter().filter(|(asked, _)| likely.contains(asked));
+    let asked: Vec<&Plan> = pairs.iter().map(|(asked, _)| *asked).collect();
+    let has_likely = asked.iter().any(|plan| likely.contains(plan));
+    let telling = race::telling(&asked, likely);
     Seen {
-        plans: pairs.len(),
+        is_empty: false,
         left: pairs.iter().filter(|pair| is_left(pair)).count(),
-        likely: of_likely().count(),
-        likely_left: of_likely().filter(|pair| is_left(pair)).count(),
+        has_telling: has_likely,
+        telling_left: telling.iter().filter(|&&index| is_left(&pairs[index])).count(),
         at_most: bounds.map(|bounds| bounds.best_speedup),
     }
 }

@@ -77,6 +77,7 @@ pub fn sample() -> Report {
         .expect("above");
     let best = Best {
         plan: best.plan.clone(),
+        way: LaunchSettings::default(),
         time_ns: 430e3,
         speedup: 1_273_000.0 / 430e3,
     };

@@ -180,11 +180,12 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
     clock.over("search");
-    if report.partial.is_none()
-        && shard.is_none()
-        && let Some(ways) = tune::ways(subject.as_ref(), bench.as_ref(), &report, asked.perturbed)?
-    {
-        report = report.with_ways(ways);
+    // An answer that is shipped is a plan: the settings beside it are not the program's to choose.
+    if let (Some(path), None) = (&options.ship, &report.partial) {
+        Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
+    }
+    if shard.is_none() {
+        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, asked.perturbed)?;
         clock.over("launch settings tried");
     }
 
@@ -198,9 +199,6 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
-    }
-    if let (Some(path), None) = (&options.ship, &report.partial) {
-        Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     // The results within the time limit are checked like all others.
     let is_lost = report

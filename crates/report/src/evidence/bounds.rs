@@ -11,6 +11,9 @@ use super::{Evidence, LoopLoad, Profile};
 /// Lines of one access from which on device memory sees scattered pieces instead of a stream.
 const SCATTERED_LINES: f64 = 8.0;
 
+/// A bound that is this many times what any plan reached says nothing of plans.
+const FAR: f64 = 3.0;
+
 /// The lower bounds of a kernel's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -129,6 +132,25 @@ impl Bounds {
                 .and_then(Profile::main_loop)
                 .map(|main| main.iterations),
         })
+    }
+
+    /// What limits the kernel most, in words, and the speedup that it allows: a limit of the device, unless it is so far above the
+    /// `reached` speedup that the waiting is the nearer one.
+    #[doc(hidden)]
+    pub fn nearest(&self, reached: f64) -> Option<(&str, f64)> {
+        let roof = self.roofs.first()?;
+        let nearer = self
+            .without_waiting
+            .filter(|factor| self.is_far(reached) && *factor < self.best_speedup);
+        Some(match nearer {
+            Some(factor) => ("no waiting for loads at all", factor),
+            None => (&roof.name, self.best_speedup),
+        })
+    }
+
+    /// Whether the device's limits are too far above the `reached` speedup to say anything of plans.
+    pub(crate) fn is_far(&self, reached: f64) -> bool {
+        self.best_speedup > FAR * reached
     }
 
     /// The bounds that a plan leaves standing that took `fastest_ns`. It moves or computes less than the plain kernel

@@ -239,6 +239,9 @@ impl Outputs {
 pub struct Best {
     /// The plan; `none` where none wins by enough.
     pub plan: Plan,
+    /// How it is compiled and launched, where that is a part of the answer.
+    #[serde(flatten)]
+    pub way: LaunchSettings,
     /// Its time, in nanoseconds.
     pub time_ns: f64,
     /// The plain kernel's time divided by its time.
@@ -260,6 +263,9 @@ pub enum Verdict {
     /// Prefetch.
     #[serde(rename = "prefetch")]
     Prefetch,
+    /// Compile and launch the kernel as it is with other settings.
+    #[serde(rename = "launch settings")]
+    LaunchSettings,
     /// Leave the kernel as it is.
     #[serde(rename = "leave it")]
     LeaveIt,
@@ -418,6 +424,7 @@ impl Verdict {
             Verdict::MoreRegisters => "more registers",
             Verdict::Unroll => "unroll",
             Verdict::Prefetch => "prefetch",
+            Verdict::LaunchSettings => "launch settings",
             Verdict::LeaveIt => "leave it",
             Verdict::Undecided => "undecided",
         }
@@ -506,19 +513,57 @@ impl Report {
         ran
     }
 
-    /// The speedup of the verdict's recommendation.
-    pub(crate) fn advised_speedup(&self) -> f64 {
+    /// The speedup of the fastest plan, here or in another geometry; at least the plain kernel's.
+    pub(crate) fn fastest(&self) -> f64 {
+        let here = self
+            .trials
+            .iter()
+            .filter_map(Trial::measured)
+            .map(|(_, factor)| factor);
+        let plain = self.plain_best_geometry.iter().map(|there| there.speedup);
+        let elsewhere = self.best_elsewhere.iter().map(|there| there.speedup);
+        here.chain(plain).chain(elsewhere).fold(1.0, f64::max)
+    }
+
+    /// The speedup of the verdict's recommendation; none where there is none.
+    pub(crate) fn advised_speedup(&self) -> Option<f64> {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
-            (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
-            (Verdict::MoreWorkGroups, Some(other), None) => other.speedup,
-            _ => self.best.speedup,
+            (Verdict::LeaveIt | Verdict::Undecided, ..) => None,
+            (Verdict::MoreWorkGroups, _, Some(other)) => Some(other.speedup),
+            (Verdict::MoreWorkGroups, Some(other), None) => Some(other.speedup),
+            _ => Some(self.best.speedup),
         }
     }
 
-    /// The same with the settings tried beside the plans, which are one of the reasons.
+    /// The possible gain, in sentences.
+    pub(crate) fn gains(&self) -> Vec<String> {
+        let bounds = self.bounds.iter();
+        bounds
+            .flat_map(|bounds| gains::sentences(bounds, self.fastest(), self.advised_speedup()))
+            .collect()
+    }
+
+    /// The same with the settings tried beside the plans. Where they are better than the plan alone, they are the answer, which was
+    /// checked on the launches `perturbed`.
     #[must_use]
-    pub fn with_ways(mut self, ways: Ways) -> Report {
+    pub fn with_ways(mut self, ways: Ways, perturbed: Option<Perturbed>) -> Report {
         self.reasons.extend(ways.reason(&self.best.plan));
+        let advised = self.advised_speedup().unwrap_or(1.0);
+        if let Some(best) = ways.best.as_ref().filter(|best| best.speedup > advised) {
+            self.verdict = match best.plan.is_none() {
+                true => Verdict::LaunchSettings,
+                false => Verdict::of(&best.plan),
+            };
+            self.best = Best {
+                plan: best.plan.clone(),
+                way: best.way,
+                time_ns: best.time_ns,
+                speedup: best.speedup,
+            };
+            let bounds = self.bounds.take();
+            self.bounds = bounds.map(|bounds| bounds.beside_a_plan(self.baseline_ns, best.time_ns));
+            self.perturbed = perturbed;
+        }
         self.ways = Some(ways);
         self
     }
@@ -590,15 +635,11 @@ impl Report {
                 number::speedup(most)
             ),
         };
-        if let Some((roof, bounds)) = self
-            .bounds
-            .as_ref()
-            .and_then(|bounds| Some((bounds.roofs.first()?, bounds)))
-        {
+        let fastest = self.fastest();
+        if let Some((limit, factor)) = self.bounds.as_ref().and_then(|bounds| bounds.nearest(fastest)) {
             text.push_str(&format!(
-                " The first limit, {}, would allow {}.",
-                roof.name,
-                number::speedup(bounds.best_speedup)
+                " The first limit, {limit}, would allow {}.",
+                number::speedup(factor)
             ));
         }
         if let Some(cost) = self.partial.as_ref().and_then(Partial::cost) {
@@ -629,7 +670,8 @@ impl Report {
                     number::duration(other.time_ns)
                 )
             });
-        let ways = self.ways.as_ref().and_then(Ways::conclusion);
+        let ways = self.ways.as_ref().filter(|_| self.best.way.is_usual());
+        let ways = ways.and_then(Ways::conclusion);
         let ways = ways.map_or(String::new(), |ways| format!(" {ways}"));
         let split = split + &ways;
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
@@ -654,7 +696,11 @@ impl Report {
                 "The kernel takes {plain} without a plan. {}{split}",
                 self.unknown()
             ),
-            _ => gain(self.best.speedup, self.best.time_ns) + &split,
+            _ if self.best.way.is_usual() => gain(self.best.speedup, self.best.time_ns) + &split,
+            _ => {
+                let gain = gain(self.best.speedup, self.best.time_ns);
+                format!("With {}: {gain}{split}", self.best.way)
+            }
         }
     }
 }

@@ -6,6 +6,17 @@ use crate::evidence::Evidence;
 /// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
 const HARDLY: f64 = 0.1;
 
+fn hardly_waits(evidence: &Evidence) -> bool {
+    evidence.waiting_for_loads.is_some_and(|share| share < HARDLY)
+}
+
+/// Whether there are too few sub-groups to hide the latency, as [`filling`] says it.
+#[doc(hidden)]
+pub fn lacks_sub_groups(evidence: &Evidence) -> Option<bool> {
+    let occupancy = evidence.occupancy()?;
+    Some((evidence.is_starved() || occupancy < 0.5) && !hardly_waits(evidence))
+}
+
 /// How full the device is, and why not fuller.
 #[doc(hidden)]
 pub fn filling(evidence: &Evidence) -> Option<String> {
@@ -16,8 +27,7 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
         evidence.places,
         percent(occupancy)
     );
-    let hardly_waits = evidence.waiting_for_loads.is_some_and(|share| share < HARDLY);
-    Some(if evidence.is_starved() && hardly_waits {
+    Some(if evidence.is_starved() && hardly_waits(evidence) {
         format!(
             "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
             grouped(evidence.groups),

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use super::columns::{Columns, broken, on_one_line};
 use super::series::{self, Series};
 use super::short::Short;
-use super::{Outcome, Report, Trial, explain, gains, number};
+use super::{Outcome, Report, Trial, explain, number};
 use crate::names;
 use crate::prefetch::Plan;
 
@@ -64,9 +64,9 @@ pub fn text(report: &Report, columns: Columns) -> String {
     for reason in &report.reasons {
         text.push_str(&wrapped(reason, "  - ", "    "));
     }
-    if let Some(bounds) = &report.bounds {
+    if report.bounds.is_some() {
         let _ = writeln!(text, "\nHow much there is to gain");
-        for sentence in gains::sentences(bounds, Some(report.advised_speedup())) {
+        for sentence in report.gains() {
             text.push_str(&wrapped(&sentence, "  - ", "    "));
         }
     }

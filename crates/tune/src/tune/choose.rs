@@ -1,7 +1,7 @@
 //! The choice between the plans that ran, the cheapest answer first.
 
 use crate::prefetch::Plan;
-use crate::report::{Best, Elsewhere, PlainBest, THRESHOLD, Trial, Verdict};
+use crate::report::{Best, Elsewhere, LaunchSettings, PlainBest, THRESHOLD, Trial, Verdict};
 
 /// What differs by less is as fast: GPUs repeat themselves to about 1 %.
 const AS_FAST: f64 = 1.01;
@@ -26,6 +26,7 @@ pub fn choose(
     let mut verdict = Verdict::LeaveIt;
     let as_it_is = Best {
         plan: Plan::none(),
+        way: LaunchSettings::default(),
         time_ns: baseline_ns,
         speedup: 1.0,
     };
@@ -44,6 +45,7 @@ pub fn choose(
             if fastest.as_ref().is_none_or(|fastest| speedup > fastest.speedup) {
                 fastest = Some(Best {
                     plan: trial.plan.clone(),
+                    way: LaunchSettings::default(),
                     time_ns,
                     speedup,
                 });
@@ -108,6 +110,7 @@ fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
             plan,
             time_ns,
             speedup,
+            ..best
         },
         _ => best,
     }

@@ -534,6 +534,17 @@ fn the_examples_ask_for_what_the_page_asks() {
     }
 }
 
+/// What else would help follows from the plain kernel's run: no plan is tried.
+struct Stopped;
+
+impl Progress for Stopped {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+    fn is_stopped(&self) -> bool {
+        true
+    }
+}
+
 /// What `advise` says of a kernel besides prefetching.
 fn remedies(name: &str, settings: &[&str], device: &str) -> Vec<String> {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
@@ -541,7 +552,7 @@ fn remedies(name: &str, settings: &[&str], device: &str) -> Vec<String> {
         .and_then(|kernel| kernel.with(&settings, None))
         .expect("there");
     let bench = SimulatedBench::new(model::find(device, &[]).expect("a model"));
-    let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+    let advice = advise(&chosen, &bench, &Stopped).expect("advice");
     let told = advice.instead.iter().map(|remedy| {
         let place = remedy.place.as_deref().unwrap_or_default();
         format!("{place}: {}", remedy.finding)

@@ -22,6 +22,8 @@ pub fn starved() -> Evidence {
             shared_per_group: 0,
         }),
         time_ns: 1_273_000.0,
+        launch_ns: None,
+        cache: None,
         memory_bytes: Some(132.0 * 128.0 * 1024.0 * 36.0),
         bandwidth: Some(4540.0),
         scattered_bandwidth: Some(2690.0),
@@ -90,6 +92,7 @@ pub fn sample() -> Report {
         warnings: Vec::new(),
         verdict: Verdict::Prefetch,
         doubt: None,
+        launch_ns: None,
         reasons: vec!["4 warps a core are too few.".to_owned()],
         geometry: Some(Geometry {
             groups: 132,

@@ -63,6 +63,9 @@ pub struct Report {
     pub doubt: Option<String>,
     /// Why, with numbers: the most important first.
     pub reasons: Vec<String>,
+    /// The part of each time that is the launch, in nanoseconds, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_ns: Option<f64>,
     /// Work-groups and work-items in each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<Geometry>,
@@ -109,6 +112,9 @@ pub struct Report {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
 }
+
+/// From this share of the time on the launch is named.
+const SIZEABLE: f64 = 0.05;
 
 /// A search that was stopped: plans that were not tried may be faster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -650,7 +656,13 @@ impl Report {
 
     /// The meaning of the verdict here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
-        let plain = number::duration(self.baseline_ns);
+        let launch = self
+            .launch_ns
+            .filter(|launch| *launch >= SIZEABLE * self.baseline_ns);
+        let launch = launch.map_or(String::new(), |launch| {
+            format!(" ({} of it the launch)", number::duration(launch))
+        });
+        let plain = number::duration(self.baseline_ns) + &launch;
         let gain = |speedup: f64, time_ns: f64| {
             let speedup = number::speedup(speedup);
             format!(
@@ -781,6 +793,19 @@ mod tests {
             report.plain_best_geometry.as_mut().expect("another one").speedup = speedup;
             assert_eq!(report.conclusion().contains("can be split"), is_named);
         }
+    }
+
+    #[test]
+    fn a_launch_that_is_much_of_the_time_is_named() {
+        let mut report = sample();
+        report.launch_ns = Some(2_800.0);
+        assert!(!report.conclusion().contains("launch"));
+        report.baseline_ns = 7_400.0;
+        let conclusion = report.conclusion();
+        assert!(
+            conclusion.contains("7.40 µs (2.80 µs of it the launch)"),
+            "{conclusion}"
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A run in sentences: occupancy, achieved memory bandwidth, data in flight.
 
 use super::number::{bytes, figures, grouped, percent};
+use crate::device::CacheState;
 use crate::evidence::Evidence;
 
 /// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
@@ -52,11 +53,18 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
 #[doc(hidden)]
 pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     let delivered = evidence.delivered()?;
+    let used = evidence.bandwidth_used()?;
+    let why = match evidence.cache {
+        Some(CacheState::Kept) if used < NOTHING => {
+            ": what the launch before left in L2 comes from there (`--l2 flushed` times a launch that finds nothing in it)"
+        }
+        _ => "",
+    };
     Some(format!(
-        "device memory delivers {} of {} GB/s ({}){}",
+        "device memory delivers {} of {} GB/s ({}){}{why}",
         figures(delivered),
         figures(evidence.bandwidth?),
-        percent(evidence.bandwidth_used()?),
+        percent(used),
         scattered_limit(evidence, delivered)
     ))
 }

@@ -429,6 +429,7 @@ pub fn search(
         verdict,
         doubt,
         reasons,
+        launch_ns: baseline.evidence.launch_ns,
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,

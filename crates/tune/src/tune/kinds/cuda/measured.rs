@@ -357,6 +357,9 @@ impl MeasuredBench {
             group: geometry.group,
             fits,
             time_ns: measured.timing.median_ns,
+            // A part of the time: how much of it, no counter says.
+            launch_ns: None,
+            cache: Some(measured.timing.cache),
             memory_bytes: simulated.and_then(|simulated| simulated.memory_bytes),
             bandwidth: model.map(|model| *model.dram.bandwidth),
             scattered_bandwidth: simulated.and_then(|simulated| simulated.scattered_bandwidth),
@@ -378,7 +381,7 @@ impl MeasuredBench {
             (None, _) => "",
         };
         format!(
-            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}.{counted}",
+            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}. Each time contains the launch.{counted}",
             driver / 1000,
             driver % 1000 / 10,
             measured.timing.launches,

@@ -220,7 +220,7 @@ impl SimulatedBench {
             // As a GPU's trials are timed.
             time_ns: time.between_events_ns,
             interval_ns: time.sample.within().map(|part| {
-                let off = part * time.between_events_ns;
+                let off = part * time.nanoseconds;
                 (time.between_events_ns - off, time.between_events_ns + off)
             }),
             evidence: self.evidence(bound, time),
@@ -241,6 +241,8 @@ impl SimulatedBench {
             group: geometry.group,
             fits: Some(time.occupancy.clone()),
             time_ns: time.nanoseconds,
+            launch_ns: Some(time.between_events_ns - time.nanoseconds),
+            cache: Some(self.cache),
             memory_bytes: Some(time.dram_bytes()),
             bandwidth: Some(bandwidth),
             scattered_bandwidth: Some(
@@ -497,9 +499,9 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
             number::figures(100.0 * part)
         ),
     };
-    let found = match cache {
-        CacheState::Kept => String::new(),
-        CacheState::Flushed => format!(" The launch finds {cache}."),
-    };
-    format!("Simulated on a model of the {}: {what}.{found}", model.modelled())
+    format!(
+        "Simulated on a model of the {}: {what}. Each time contains the launch, {}. The launch finds {cache}.",
+        model.modelled(),
+        number::duration(time.between_events_ns - time.nanoseconds)
+    )
 }

@@ -57,7 +57,7 @@ pub fn lower_for_groups(
     group: u32,
 ) -> MachineProgram {
     if let Some(registers) = said_registers(kernel, target) {
-        return lower(kernel, &target.for_registers(registers));
+        return lower(kernel, &target.held_to(registers));
     }
     let mut groups = groups;
     loop {
@@ -84,7 +84,7 @@ pub fn lower_for_any_launch(
     group: u32,
 ) -> MachineProgram {
     if let Some(registers) = said_registers(kernel, target) {
-        return lower(kernel, &target.for_registers(registers));
+        return lower(kernel, &target.held_to(registers));
     }
     let full = target.for_any_launch(model, group);
     let program = lower(kernel, &full);

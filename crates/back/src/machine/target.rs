@@ -161,8 +161,8 @@ impl Target {
         self
     }
 
-    /// The same for a compiler that may use this many registers of a work-item: it is told the number (`.maxnreg`), or how many
-    /// work-groups a core is to hold. (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
+    /// The same for a compiler that may use this many registers of a work-item: it is told how many work-groups a core is to hold,
+    /// or the number ([`Target::held_to`]). (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
     #[must_use]
     pub(crate) fn for_registers(mut self, registers: u32) -> Target {
         // A model may have fewer than the least.
@@ -174,6 +174,16 @@ impl Target {
             false => self.kept_registers + OVERHEAD,
         };
         self
+    }
+
+    /// The same for a compiler that is told this number (`.maxnreg`): what does not fit is spilled, however much that costs.
+    #[must_use]
+    pub(crate) fn held_to(self, registers: u32) -> Target {
+        let target = self.for_registers(registers);
+        Target {
+            max_registers: registers.min(self.max_registers),
+            ..target
+        }
     }
 
     /// The same for a module that does not say how many work-groups a core is to hold. The compiler leaves room for as many

@@ -37,6 +37,7 @@ pub fn starved() -> Evidence {
 /// A report with every kind of trial, in the shape of the `gather` kernel's.
 pub fn sample() -> Report {
     let ok = |plan: &str, time_ns: f64| Trial {
+        takes: None,
         plan: plan.parse().expect("a plan"),
         outcome: Outcome::Ok {
             time_ns,
@@ -68,6 +69,7 @@ pub fn sample() -> Report {
     trials.push(ok("unroll:4", 1_005_000.0));
     trials.push(ok("unroll:8", 958_000.0));
     trials.push(Trial {
+        takes: None,
         plan: "unroll:64".parse().expect("a plan"),
         outcome: Outcome::Rejected {
             reason: "needs 300 registers <at most 255>".to_owned(),

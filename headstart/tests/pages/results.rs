@@ -234,7 +234,11 @@ fn figure(results: &Results, wanted: impl Fn(&Plan) -> bool, title: &str) -> Str
                 speedup: baseline_ns / time_ns,
                 outputs: Outputs::Identical,
             };
-            (!grouped && wanted(&plan)).then_some(Trial { plan, outcome })
+            (!grouped && wanted(&plan)).then_some(Trial {
+                plan,
+                outcome,
+                takes: None,
+            })
         })
         .collect();
     let best = trials.first().expect("trials");

@@ -21,6 +21,7 @@ pub(crate) mod short;
 pub mod sweep;
 #[cfg(feature = "page")]
 pub mod table;
+mod taken;
 pub mod terms;
 mod violation;
 pub mod waiting;
@@ -31,6 +32,7 @@ use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
+pub use taken::{Taken, TakenBy};
 pub use violation::Violation;
 #[doc(hidden)]
 pub use violation::{NO_LAUNCH, broken_rule};
@@ -174,6 +176,9 @@ pub struct Trial {
     /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What it takes of a core, where it was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Taken>,
 }
 
 /// The outcome of a trial.

@@ -131,6 +131,7 @@ mod tests {
 
     fn chosen(speedups: &[(&str, f64)], more_groups: f64, may_be_split: bool) -> (Verdict, String) {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
+            takes: None,
             plan: plan.parse().expect("a plan"),
             outcome: timed(speedup),
         };
@@ -179,10 +180,12 @@ mod tests {
     #[test]
     fn no_plan_is_worth_it_only_where_something_says_so() {
         let none = [Trial {
+            takes: None,
             plan: Plan::none(),
             outcome: timed(1.0),
         }];
         let slow = [Trial {
+            takes: None,
             plan: "unroll:4".parse().expect("a plan"),
             outcome: timed(0.9),
         }];
@@ -225,6 +228,7 @@ mod tests {
     #[test]
     fn a_plan_in_another_geometry_counts_where_the_work_can_be_split() {
         let trials = [Trial {
+            takes: None,
             plan: "v=rolling-registers:4".parse().expect("a plan"),
             outcome: timed(2.0),
         }];

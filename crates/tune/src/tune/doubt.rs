@@ -59,6 +59,7 @@ mod tests {
     fn doubted(verdict: Verdict, reached: f64, room: f64) -> Option<String> {
         let plan: Plan = "unroll:2".parse().expect("a plan");
         let trials = [Trial {
+            takes: None,
             plan: plan.clone(),
             outcome: Outcome::Ok {
                 time_ns: 1000.0 / reached,

@@ -242,6 +242,7 @@ mod tests {
             outputs: Outputs::Identical,
         };
         Trial {
+            takes: None,
             plan: plan.parse().expect("a plan"),
             outcome,
         }

@@ -532,7 +532,14 @@ mod tests {
         let refused = [Err(Error::usage("16 copies are too large"))];
         let tried = |outcome: Outcome| {
             let plan = "unroll:8".parse().expect("a plan");
-            [(Trial { plan, outcome }, None)]
+            [(
+                Trial {
+                    plan,
+                    outcome,
+                    takes: None,
+                },
+                None,
+            )]
         };
         let rejected = tried(Outcome::Rejected {
             reason: "it is too large".to_owned(),

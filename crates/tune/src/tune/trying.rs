@@ -201,6 +201,7 @@ impl Trying<'_> {
                 Ok((Raced::Ended(timed, course), outputs)) => (Ok((*timed, outputs)), course),
                 Ok((Raced::Behind(behind), _)) => {
                     let trial = Trial {
+                        takes: None,
                         plan: pair.1.as_ref().map_or(pair.0, |derived| &derived.plan).clone(),
                         outcome: race::dropped(behind),
                     };
@@ -553,6 +554,7 @@ impl<'a> Memory<'a> {
         kept.add(Entry {
             key: log::predictions(key),
             trial: Trial {
+                takes: None,
                 plan: plan.clone(),
                 outcome: Outcome::Ok {
                     time_ns,
@@ -592,6 +594,7 @@ impl<'a> Memory<'a> {
             false => *time_ns = baseline.time_ns / *speedup,
         }
         let mut timed = baseline.clone();
+        timed.takes = trial.takes;
         timed.time_ns = *time_ns;
         timed.interval_ns = None;
         timed.evidence.memory_bytes = entry.memory_bytes;
@@ -645,11 +648,13 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
                 speedup: baseline_ns / time_ns,
                 outputs,
             };
-            (Trial { plan, outcome }, Some(timed))
+            let takes = timed.takes;
+            (Trial { plan, outcome, takes }, Some(timed))
         }
         Err(error) => {
             let outcome = went_wrong(&error);
-            (Trial { plan, outcome }, None)
+            let takes = None;
+            (Trial { plan, outcome, takes }, None)
         }
     }
 }
@@ -688,6 +693,7 @@ mod tests {
         // On its way to the report the error becomes a bug of ours.
         let error = wrong_output(Error::violation(broken).at("k.rs:3:5"));
         let trial = Trial {
+            takes: None,
             plan: Plan::none(),
             outcome: went_wrong(&error),
         };

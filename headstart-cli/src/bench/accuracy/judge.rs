@@ -233,6 +233,7 @@ fn trials(side: &Side) -> Result<Vec<Trial>> {
 
 fn trial(entry: &Entry) -> Result<Trial> {
     Ok(Trial {
+        takes: None,
         plan: entry.plan.parse::<Plan>()?,
         outcome: Outcome::Ok {
             time_ns: entry.ns,

@@ -28,7 +28,7 @@ use crate::model::hint::HintReached;
 use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
-use crate::report::{AtFullSize, Outputs};
+use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
 use crate::tune::bench::{Bench, Last, Right, Timed};
 use crate::tune::check::approximately;
 use crate::tune::kinds::simulated::bench::SimulatedBench;
@@ -330,6 +330,12 @@ impl MeasuredBench {
         Timed {
             time_ns: measured.timing.median_ns,
             interval_ns: Some(measured.timing.quartiles_ns()),
+            takes: Some(Taken {
+                registers: compiled.registers,
+                spilled_bytes: compiled.local_bytes,
+                groups_per_core: Some(measured.loaded.groups_per_core),
+                by: TakenBy::Compiler,
+            }),
             evidence,
             profile: simulated.and_then(|simulated| simulated.profile.clone()),
             counted,

@@ -213,6 +213,7 @@ impl OpenClBench {
         Ok(Timed {
             time_ns: timing.median_ns,
             interval_ns: Some(timing.quartiles_ns()),
+            takes: None,
             evidence: Evidence {
                 cores: facts.cores,
                 places: 1,

@@ -176,6 +176,15 @@ impl Bar {
     /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan, and ends
     /// those that it has begun.
     pub fn new(budget: Option<Duration>) -> Bar {
+        Bar::until(budget, budget)
+    }
+
+    /// The same without a word of a budget by the user: after `time` no plan begins, and the plain kernel may take longer.
+    pub fn about(time: Duration) -> Bar {
+        Bar::until(None, Some(time))
+    }
+
+    fn until(budget: Option<Duration>, plans: Option<Duration>) -> Bar {
         // A second bar of one command finds the handler in place, which is what it wants.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -185,7 +194,7 @@ impl Bar {
         });
         let limits = Arc::new(Limits {
             budget,
-            until: budget.and_then(|budget| Instant::now().checked_add(budget)),
+            until: plans.and_then(|plans| Instant::now().checked_add(plans)),
             is_trying: Mutex::new(false),
         });
         let watched = Arc::downgrade(&limits);

@@ -63,6 +63,19 @@ fn a_launch_that_finds_nothing_takes_longer_and_the_answer_says_so() {
             .contains("an L2 cache that holds nothing of it")
     };
     assert!(!says(&one) && says(&other), "{other}");
+    let warm = one.to_string();
+    for said in [
+        "the L2 cache as the launch before left it",
+        "`--l2 flushed` times",
+    ] {
+        assert!(warm.contains(said), "{said}: {warm}");
+    }
+    // Every time is with the launch, and the bounds are of such times.
+    let launch = one["launch_ns"].as_f64().expect("the model's");
+    assert!(warm.contains("Each time contains the launch"), "{warm}");
+    for roof in one["bounds"]["roofs"].as_array().expect("bounds") {
+        assert!(roof["least_ns"].as_f64() > Some(launch), "{roof}");
+    }
 
     let swept = with(
         "sweep",

@@ -42,6 +42,57 @@ const LAUNCH: &str = "groups = 2\ngroup = 64\nreadonly = [\"param_0\", \"param_1
                       [parameters.param_1]\nlength = 4096\n[parameters.param_2]\nlength = 128\n\
                       [parameters.param_3]\nvalue = 8\n";
 
+/// Where NVIDIA's assembler is named, times are those of its registers and spills.
+#[test]
+fn what_the_assembler_says_is_timed() {
+    let Some(ptxas) = headstart_testing::tools::program("ptxas") else {
+        println!("skipped: no ptxas");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = folder.path().join("launch.toml");
+    // More work-groups than fit into the cores.
+    let filled = LAUNCH
+        .replace("groups = 2\n", "groups = 4224\n")
+        .replace("length = 1024", "length = 2162688")
+        .replace("length = 128\n", "length = 270336\n");
+    fs::write(&launch, filled).expect("written");
+    let (kernel, launch) = (
+        format!("{}:gather", corpus("first.ptx")),
+        launch.to_string_lossy(),
+    );
+    let plans = "unroll:8;registers:40,param_1=rolling-registers:8";
+    let tuned = |assembler: Option<&Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["tune", &kernel, "--launch", &launch, "--device", "sim:h200"]);
+        command.args(["--plans", plans, "--json", "-"]);
+        let output = match assembler {
+            Some(assembler) => command.env("HEADSTART_PTXAS", assembler).output(),
+            None => command.env_remove("HEADSTART_PTXAS").output(),
+        };
+        let output = output.expect("it starts");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let trials = report["trials"].clone();
+        let limited = &trials[2]["takes"];
+        assert_eq!(limited["registers"], 40, "{trials}");
+        assert!(limited["spilled_bytes"].as_u64() > Some(0), "{trials}");
+        trials
+    };
+    let (by_model, by_assembler) = (tuned(None), tuned(Some(&ptxas)));
+    for number in 0..3 {
+        assert_eq!(by_model[number]["takes"]["by"], "model", "{by_model}");
+        assert_eq!(by_assembler[number]["takes"]["by"], "compiler", "{by_assembler}");
+    }
+    // ptxas keeps the unrolled loop to 32 registers, so that a core is full; the model does not.
+    let resident = |trials: &serde_json::Value| trials[1]["takes"]["groups_per_core"].as_u64();
+    assert!(
+        resident(&by_assembler) > resident(&by_model),
+        "{by_model} {by_assembler}"
+    );
+    assert_ne!(by_model[1]["time_ns"], by_assembler[1]["time_ns"]);
+}
+
 #[test]
 fn a_module_is_tuned_and_written() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -55,6 +106,17 @@ fn a_module_is_tuned_and_written() {
         "--json", &report,
     ]);
     let report = fs::read_to_string(report).expect("a report");
+    let json: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    for trial in json["trials"].as_array().expect("trials") {
+        let takes = &trial["takes"];
+        assert!(takes["registers"].as_u64() >= Some(8), "{trial}");
+        assert!(takes["groups_per_core"].as_u64() >= Some(1), "{trial}");
+        assert_eq!(
+            (&takes["spilled_bytes"], &takes["by"]),
+            (&0.into(), &"model".into()),
+            "{trial}"
+        );
+    }
     assert!(
         report.contains("\"baseline_ns\"") && report.contains("rolling-registers:4"),
         "{report}"

@@ -30,7 +30,12 @@ fn a_budget_ends_the_search() {
     assert_eq!(report["partial"]["tried"], 0);
     assert!(of > 50, "{of}");
     assert!(report["baseline_ns"].as_f64().expect("a time") > 0.0);
-    assert_eq!(report["verdict"], "leave it");
+    assert_eq!(report["verdict"], "undecided");
+    assert!(report["partial"]["telling_left"].as_u64() > Some(3), "{report}");
+    assert!(
+        report["partial"]["seconds_a_plan"].as_f64() > Some(0.0),
+        "{report}"
+    );
     let notes = report["notes"].to_string();
     assert!(
         notes.contains(&format!("Stopped after 0 of {of} plans")),

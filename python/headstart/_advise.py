@@ -28,6 +28,7 @@ def advise(
     block: int | Sequence[int] | None = None,
     device: str = "sim:h200",
     budget: float | None = 60.0,
+    l2: str = "kept",
     name: str | None = None,
     shared_bytes: int = 0,
     arch: int | None = None,
@@ -47,6 +48,8 @@ def advise(
         block: work-items of a work-group; not for Triton kernels, which define it.
         device: a simulated device, as `headstart devices` lists them.
         budget: seconds after which no further plan is begun; `None` for no limit.
+        l2: what each timed launch finds in L2: `kept`, what the launch before left, as in a loop; `flushed`, none of its data,
+            as after other kernels.
         name: the kernel's name, if a module has several.
         shared_bytes: dynamic shared memory of a work-group; not for Triton kernels, which define it.
         arch: the compute capability to compile for, 90 for `sm_90`; by default that of the device.
@@ -104,7 +107,7 @@ def advise(
         shared_bytes=shared_bytes,
         capability=arch,
     )
-    return report_of(launch, kernel, device, budget)
+    return report_of(launch, kernel, device, budget, l2)
 
 
 def extents(what: str, given: Any) -> tuple[int, int, int]:
@@ -120,12 +123,13 @@ def extents(what: str, given: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) -> Report:
+def report_of(launch: Launch, kernel: Any, device: str, budget: float | None, l2: str) -> Report:
     """Writes a launch, runs the command on it, and reads the answer."""
     kept = tempfile.TemporaryDirectory(prefix="headstart-")
     folder = Path(kept.name) / "launch"
     launch.write(folder)
-    words = ["advise", str(folder), "--device", device, "--json", "-"]
+    timed = [str(folder), "--device", device, "--l2", l2]
+    words = ["advise", *timed, "--json", "-"]
     if budget is not None:
         words += ["--budget", str(budget)]
     found = of_advice(kernel, json.loads(_command.run(words)))
@@ -136,8 +140,8 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
     @functools.cache
     def page() -> str:
         assert kept is not None
-        plan = found.plan or "none"
-        words = ["tune", str(folder), "--device", device, "--plans", plan, "--html", "-"]
+        plan = found.plan or "likely"
+        words = ["tune", *timed, "--plans", plan, "--html", "-"]
         return _command.run(words)
 
     @functools.cache
@@ -146,7 +150,7 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None) ->
         if found.plan is None:
             return launch.ptx
         output = folder / "planned.ptx"
-        _command.run(["tune", str(folder), "--device", device, "--plans", found.plan, "--output", str(output)])
+        _command.run(["tune", *timed, "--plans", found.plan, "--output", str(output)])
         return output.read_text()
 
     return replace(found, make_page=page, make_module=module)

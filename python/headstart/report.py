@@ -57,7 +57,7 @@ class Report:
     """The entry's name."""
     device: str
     verdict: str
-    """`prefetch`, `unroll`, `leave it`, …"""
+    """`prefetch`, `unroll`, `launch settings`, `leave it`, `undecided`, …"""
     conclusion: str
     """The verdict in a sentence with its numbers."""
     speedup: float
@@ -225,13 +225,16 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
         if own["status"] == "ok"
     ]
     plan = None if best["plan"] == "none" else best["plan"]
-    speedup = best["speedup"] if plan else 1.0
+    speedup = best["speedup"]
     return Report(
         kernel=kernel,
         name=raw["kernel"],
         device=raw["device"],
         verdict=raw["verdict"],
-        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if plan else "No plan is worth it.",
+        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if speedup > 1
+        else "Too few plans were tried to tell."
+        if raw["verdict"] == "undecided"
+        else "No plan is worth it.",
         speedup=speedup,
         plan=plan,
         time_ns=raw["baseline_ns"],

@@ -158,11 +158,16 @@ def test_ptx_and_its_module_with_the_plan() -> None:
     assert report.name == "sums" and report.time_ns > 0
     assert ".entry sums" in report.ptx()
     assert report.page().lower().startswith("<!doctype html>")
+    cold = headstart.advise(PTX, grid=1, block=32, args=args, budget=5, l2="flushed")
+    assert cold.time_ns > report.time_ns
+    assert any("as the launch before left it" in note for note in report.raw["notes"])
+    assert any("holds nothing of it" in note for note in cold.raw["notes"])
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"l2": "cold"}, "flushed"),
         ({"block": None}, "`block` is missing"),
         ({"args": (1, 2)}, "3 parameters, but 2 arguments"),
         ({"args": (np.zeros(4), np.zeros(4), np.zeros(4))}, "expected a number"),

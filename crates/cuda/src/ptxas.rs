@@ -50,6 +50,20 @@ pub fn assembled_for(generation: &str, ptx: &str) -> Result<Option<Vec<u8>>, Fai
     assembled_by(&program, &options, generation, limit(), ptx).map(Some)
 }
 
+/// The named assembler with its options, after a space; empty where none is named.
+pub fn named() -> String {
+    let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+    let parts = [of("HEADSTART_PTXAS"), of("HEADSTART_PTXAS_OPTIONS")];
+    let [Some(_), _] = parts else {
+        return String::new();
+    };
+    parts
+        .iter()
+        .flatten()
+        .map(|part| format!(" {}", part.to_string_lossy()))
+        .collect()
+}
+
 /// The machine code that this program makes of a text within a time.
 ///
 /// # Errors

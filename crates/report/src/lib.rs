@@ -39,7 +39,8 @@ use headstart_ir::{error, names};
 use headstart_model as model;
 use headstart_prefetch as prefetch;
 
-/// The simulated device.
+/// The devices.
 mod device {
+    pub use headstart_device::*;
     pub use headstart_sim as sim;
 }

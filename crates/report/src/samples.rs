@@ -22,6 +22,8 @@ pub fn starved() -> Evidence {
             shared_per_group: 0,
         }),
         time_ns: 1_273_000.0,
+        launch_ns: None,
+        cache: None,
         memory_bytes: Some(132.0 * 128.0 * 1024.0 * 36.0),
         bandwidth: Some(4540.0),
         scattered_bandwidth: Some(2690.0),
@@ -35,6 +37,7 @@ pub fn starved() -> Evidence {
 /// A report with every kind of trial, in the shape of the `gather` kernel's.
 pub fn sample() -> Report {
     let ok = |plan: &str, time_ns: f64| Trial {
+        takes: None,
         plan: plan.parse().expect("a plan"),
         outcome: Outcome::Ok {
             time_ns,
@@ -66,6 +69,7 @@ pub fn sample() -> Report {
     trials.push(ok("unroll:4", 1_005_000.0));
     trials.push(ok("unroll:8", 958_000.0));
     trials.push(Trial {
+        takes: None,
         plan: "unroll:64".parse().expect("a plan"),
         outcome: Outcome::Rejected {
             reason: "needs 300 registers <at most 255>".to_owned(),
@@ -77,6 +81,7 @@ pub fn sample() -> Report {
         .expect("above");
     let best = Best {
         plan: best.plan.clone(),
+        way: LaunchSettings::default(),
         time_ns: 430e3,
         speedup: 1_273_000.0 / 430e3,
     };
@@ -89,6 +94,7 @@ pub fn sample() -> Report {
         warnings: Vec::new(),
         verdict: Verdict::Prefetch,
         doubt: None,
+        launch_ns: None,
         reasons: vec!["4 warps a core are too few.".to_owned()],
         geometry: Some(Geometry {
             groups: 132,

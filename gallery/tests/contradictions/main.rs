@@ -132,6 +132,20 @@ fn no_report_contradicts_itself() {
     });
 }
 
+/// `advise` shows the search that `tune` makes.
+#[test]
+fn an_advice_is_the_search_s() {
+    let gather = kernels::find("gather").expect("in the gallery");
+    let gather = gather.with(&["items=64".to_owned()], None).expect("they fit");
+    let bench = SimulatedBench::new(model::built_in("h200", &[]).expect("a model"));
+    let advice = advise(&gather, &bench, &Silent).expect("advice");
+    let found = tune::tune(&gather, &bench, None, &Silent).expect("a report");
+    assert_eq!(advice.verdict, found.verdict);
+    assert_eq!(advice.plan.as_ref(), Some(&found.best.plan));
+    assert_eq!(advice.conclusion, found.conclusion());
+    assert_eq!(advice.doubt, found.doubt);
+}
+
 /// What is looked for is found: each statement is changed in turn.
 #[test]
 fn a_contradiction_is_found() {

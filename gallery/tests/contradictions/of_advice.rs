@@ -89,6 +89,16 @@ pub fn contradictions(advice: &Advice) -> Vec<String> {
             .find(|measure| measure.name == name)
             .map(|measure| measure.value)
     };
+    let hits = measure("miss in the cache", "hit rate");
+    let (misses, lacks) = (answer("miss in the cache"), answer("too few sub-groups"));
+    check(
+        misses.answer != Answer::Yes || hits.is_none_or(|hits| hits < 90.0),
+        format!("its loads miss, and {hits:?} % of them hit"),
+    );
+    check(
+        lacks.answer != Answer::No || !lacks.finding.contains("starved"),
+        format!("there are enough sub-groups, and {}", lacks.finding),
+    );
     let delivered = measure("bandwidth", "delivered by device memory");
     let most = measure("bandwidth", "bandwidth of device memory");
     if let (Some(delivered), Some(most)) = (delivered, most) {

@@ -3,10 +3,13 @@
 use headstart::device::sim::timer::WORTH;
 use headstart::evidence::Evidence;
 use headstart::prefetch::Plan;
-use headstart::report::{Report, Trial, Verdict, number};
+use headstart::report::columns::Columns;
+use headstart::report::{Report, Trial, Verdict, number, table};
 
 /// A dearer answer must be this much faster than a cheaper one, as the documentation says.
 const WORTH_IT: f64 = 1.03;
+/// A bound this many times above what was reached bounds nothing.
+const FAR: f64 = 3.0;
 
 /// What contradicts something else in a report. `evidence` is that of the plain kernel's run.
 pub fn contradictions(report: &Report, evidence: &Evidence) -> Vec<String> {
@@ -23,7 +26,8 @@ fn choice(report: &Report) -> Vec<String> {
     let (verdict, best) = (report.verdict, &report.best);
     let plan = &best.plan;
     let fits = match verdict {
-        Verdict::LeaveIt => plan.is_none() && best.speedup == 1.0,
+        Verdict::LaunchSettings => plan.is_none() && !best.way.is_usual(),
+        Verdict::LeaveIt | Verdict::Undecided => plan.is_none() && best.speedup == 1.0,
         Verdict::MoreWorkGroups => plan.is_none() && report.plain_best_geometry.is_some(),
         Verdict::MoreRegisters => plan.leaves_code() && plan.registers().is_some(),
         Verdict::Unroll => plan.loads().is_empty() && plan.unroll().is_some(),
@@ -71,6 +75,11 @@ fn limits(report: &Report) -> Vec<String> {
         check(
             fastest <= bounds.best_speedup * 1.001,
             format!("at most {}, and a plan with {fastest}", bounds.best_speedup),
+        );
+        let said = table::text(report, Columns::UNLIMITED);
+        check(
+            bounds.best_speedup <= FAR * anywhere(report, fastest) || !said.contains("At most about"),
+            format!("at most {}, and no plan passes {fastest}", bounds.best_speedup),
         );
         for roof in &bounds.roofs {
             check(
@@ -160,6 +169,13 @@ fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
         );
     }
     found
+}
+
+/// The fastest here or in another geometry.
+fn anywhere(report: &Report, fastest: f64) -> f64 {
+    let plain = report.plain_best_geometry.as_ref().map(|there| there.speedup);
+    let planned = report.best_elsewhere.as_ref().map(|there| there.speedup);
+    plain.into_iter().chain(planned).fold(fastest, f64::max)
 }
 
 /// How fast the fastest plan is, the plain kernel included.

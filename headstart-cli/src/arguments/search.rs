@@ -104,7 +104,7 @@ pub struct Advise {
     /// The kernel's share of the program's time, above 0 and at most 1; the report then gives the program's speed-up
     #[arg(long, value_name = "SHARE")]
     pub share: Option<f64>,
-    /// Stop trying plans after this time; report on those tried so far
+    /// Stop trying plans after this time; report on those tried so far [default: 60]
     #[arg(long, value_name = "SECONDS")]
     pub budget: Option<f64>,
     /// Write the advice as JSON to FILE, `-` for standard output

@@ -1,6 +1,7 @@
 //! `headstart advise`: should this kernel be prefetched, and why?
 
 use std::path::Path;
+use std::time::Duration;
 
 use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
@@ -14,6 +15,9 @@ use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::{Bar, Clock};
 use crate::terminal;
+
+/// How long plans are tried without a `--budget`: an answer is wanted soon, and `tune` has all the time it takes.
+const ENOUGH: Duration = Duration::from_secs(60);
 
 /// Runs the command.
 pub fn run(options: &Advise) -> Result<()> {
@@ -46,7 +50,7 @@ fn check_share(share: Option<f64>) -> Result<()> {
     }
 }
 
-/// The advice from a run of the kernel and the plans that are likely to help, or from a profile, or from both.
+/// The advice from a search that soon ends, or from a profile, or from both.
 fn advice(options: &Advise) -> Result<Advice> {
     let overrides = &options.model;
     let budget = super::tune::budget(options.budget)?;
@@ -93,7 +97,10 @@ fn advice(options: &Advise) -> Result<Advice> {
         },
     };
     let bench = device::open(&*device, cache, max_steps)?;
-    let bar = Bar::new(budget);
+    let bar = match budget {
+        Some(budget) => Bar::new(Some(budget)),
+        None => Bar::about(ENOUGH),
+    };
     match profiled {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),
         None => advise::advise(subject.as_ref(), bench.as_ref(), &bar),

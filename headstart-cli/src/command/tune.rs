@@ -9,7 +9,7 @@ use headstart::device::cuda::ptxas::assembled_for;
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Report, page, table};
+use headstart::report::{Outcome, Report, Verdict, page, table};
 use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Log, MEASURED, SearchSettings, Shard};
 use headstart::{Error, Result};
@@ -180,11 +180,12 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
     drop(bar);
     clock.over("search");
-    if report.partial.is_none()
-        && shard.is_none()
-        && let Some(ways) = tune::ways(subject.as_ref(), bench.as_ref(), &report, asked.perturbed)?
-    {
-        report = report.with_ways(ways);
+    // An answer that is shipped is a plan: the settings beside it are not the program's to choose.
+    if let (Some(path), None) = (&options.ship, &report.partial) {
+        Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
+    }
+    if shard.is_none() {
+        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, asked.perturbed)?;
         clock.over("launch settings tried");
     }
 
@@ -198,9 +199,6 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
-    }
-    if let (Some(path), None) = (&options.ship, &report.partial) {
-        Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     // The results within the time limit are checked like all others.
     let is_lost = report
@@ -359,6 +357,9 @@ fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(error)),
             _ => {}
         }
+    }
+    if report.verdict == Verdict::Undecided {
+        return Ok("Undecided: `headstart exec` keeps the original kernel.\n".to_owned());
     }
     if report.best.plan.is_none() {
         return Ok("No plan is faster: `headstart exec` keeps the original kernel.\n".to_owned());

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use headstart::prefetch::Plan;
-use headstart::report::{Best, Outcome, Outputs, Report, Trial, Verdict, page};
+use headstart::report::{Best, LaunchSettings, Outcome, Outputs, Report, Trial, Verdict, page};
 use serde_json::Value;
 
 use crate::{compare, results_of};
@@ -234,13 +234,18 @@ fn figure(results: &Results, wanted: impl Fn(&Plan) -> bool, title: &str) -> Str
                 speedup: baseline_ns / time_ns,
                 outputs: Outputs::Identical,
             };
-            (!grouped && wanted(&plan)).then_some(Trial { plan, outcome })
+            (!grouped && wanted(&plan)).then_some(Trial {
+                plan,
+                outcome,
+                takes: None,
+            })
         })
         .collect();
     let best = trials.first().expect("trials");
     let (time_ns, speedup) = best.measured().expect("it ran");
     let best = Best {
         plan: best.plan.clone(),
+        way: LaunchSettings::default(),
         time_ns,
         speedup,
     };

@@ -44,11 +44,12 @@ fn report(subject: &FileSubject, plan: &str, way: LaunchSettings) -> Report {
         time_ns: report.baseline_ns / 2.0,
         speedup: 2.0,
     };
-    report.with_ways(Ways {
+    let ways = Ways {
         trials: vec![best.clone()],
         best: Some(best),
         left_out: Vec::new(),
-    })
+    };
+    report.with_ways(ways, None)
 }
 
 /// The sizes that a module requires for the entry, with the capability for it.

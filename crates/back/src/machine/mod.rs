@@ -40,7 +40,7 @@ pub use program::{
     Class, Control, Guard, Instruction, InstructionStep, MachineProgram, MatrixUnit, Operands, Register,
     RegisterEstimate, RegisterList, Share, Slot,
 };
-pub use target::{Family, Target};
+pub use target::{Assembled, Family, Target};
 
 use target::{LEAST_PROMISED, OVERHEAD};
 
@@ -56,8 +56,8 @@ pub fn lower_for_groups(
     groups: u32,
     group: u32,
 ) -> MachineProgram {
-    if let Some(registers) = said_registers(kernel, target) {
-        return lower(kernel, &target.for_registers(registers));
+    if let Some(target) = told(kernel, target) {
+        return lower(kernel, &target);
     }
     let mut groups = groups;
     loop {
@@ -83,8 +83,8 @@ pub fn lower_for_any_launch(
     model: &DeviceModel,
     group: u32,
 ) -> MachineProgram {
-    if let Some(registers) = said_registers(kernel, target) {
-        return lower(kernel, &target.for_registers(registers));
+    if let Some(target) = told(kernel, target) {
+        return lower(kernel, &target);
     }
     let full = target.for_any_launch(model, group);
     let program = lower(kernel, &full);
@@ -94,9 +94,12 @@ pub fn lower_for_any_launch(
     }
 }
 
-/// The registers that the compiler is told to keep to. Intel's compiler cannot be told.
-fn said_registers(kernel: &Kernel, target: &Target) -> Option<u32> {
-    kernel.max_registers.filter(|_| target.family == Family::Nvidia)
+/// The target where the number of registers is known: of the code that the vendor's compiler made, or as it is told. Intel's
+/// compiler cannot be told.
+fn told(kernel: &Kernel, target: &Target) -> Option<Target> {
+    let assembled = target.assembled.map(|assembled| target.as_assembled(assembled));
+    let said = kernel.max_registers.filter(|_| target.family == Family::Nvidia);
+    assembled.or_else(|| said.map(|registers| target.held_to(registers)))
 }
 
 /// Lowers a verified kernel.

@@ -89,6 +89,8 @@ pub struct RegisterEstimate {
     pub across_jumps: u32,
     /// Bytes of the values that do not fit and live in private memory.
     pub spilled_bytes: u32,
+    /// Whether these are the registers and spills of the vendor's compiler.
+    pub is_assembled: bool,
 }
 
 /// One instruction.

@@ -34,6 +34,14 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
             most_across_jumps = most_across_jumps.max(wanted);
         }
     });
+    if let Some(assembled) = target.assembled {
+        return RegisterEstimate {
+            registers: assembled.registers,
+            across_jumps: most_across_jumps,
+            spilled_bytes: assembled.spilled_bytes,
+            is_assembled: true,
+        };
+    }
     let needed = match target.family {
         Family::Nvidia => (most + OVERHEAD).max(LEAST),
         Family::Intel => most + isa::intel::OVERHEAD,
@@ -50,6 +58,7 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
         registers: needed.min(target.max_registers),
         across_jumps: most_across_jumps,
         spilled_bytes: needed.saturating_sub(target.max_registers) * 4,
+        is_assembled: false,
     }
 }
 

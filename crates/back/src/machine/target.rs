@@ -44,6 +44,17 @@ pub struct Target {
     pub copies_to_scratch: bool,
     /// Whether functions by tables are instructions; if not, they are written out.
     pub has_tables: bool,
+    /// What the vendor's compiler made of the kernel, where that is known.
+    pub assembled: Option<Assembled>,
+}
+
+/// What the vendor's compiler made of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Assembled {
+    /// 32-bit registers of a work-item.
+    pub registers: u32,
+    /// Bytes of a work-item that did not fit.
+    pub spilled_bytes: u32,
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
@@ -145,6 +156,7 @@ impl Target {
             has_prefetches: true,
             copies_to_scratch: false,
             has_tables: family == Family::Nvidia,
+            assembled: None,
         }
     }
 
@@ -161,8 +173,8 @@ impl Target {
         self
     }
 
-    /// The same for a compiler that may use this many registers of a work-item: it is told the number (`.maxnreg`), or how many
-    /// work-groups a core is to hold. (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
+    /// The same for a compiler that may use this many registers of a work-item: it is told how many work-groups a core is to hold,
+    /// or the number ([`Target::held_to`]). (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
     #[must_use]
     pub(crate) fn for_registers(mut self, registers: u32) -> Target {
         // A model may have fewer than the least.
@@ -174,6 +186,25 @@ impl Target {
             false => self.kept_registers + OVERHEAD,
         };
         self
+    }
+
+    /// The same for a compiler that is told this number (`.maxnreg`): what does not fit is spilled, however much that costs.
+    #[must_use]
+    pub(crate) fn held_to(self, registers: u32) -> Target {
+        let target = self.for_registers(registers);
+        Target {
+            max_registers: registers.min(self.max_registers),
+            ..target
+        }
+    }
+
+    /// The same for a compiler whose code is known: its numbers stand in the place of the estimate.
+    #[must_use]
+    pub(crate) fn as_assembled(self, assembled: Assembled) -> Target {
+        match assembled.spilled_bytes {
+            0 => self.for_registers(assembled.registers),
+            _ => self.held_to(assembled.registers),
+        }
     }
 
     /// The same for a module that does not say how many work-groups a core is to hold. The compiler leaves room for as many

@@ -11,6 +11,9 @@ use super::{Evidence, LoopLoad, Profile};
 /// Lines of one access from which on device memory sees scattered pieces instead of a stream.
 const SCATTERED_LINES: f64 = 8.0;
 
+/// A bound that is this many times what any plan reached says nothing of plans.
+const FAR: f64 = 3.0;
+
 /// The lower bounds of a kernel's time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -34,7 +37,7 @@ pub struct Bounds {
 pub struct Roof {
     /// The limited resource.
     pub name: String,
-    /// The least time that the kernel takes because of it, in nanoseconds.
+    /// The least time that the kernel takes because of it, in nanoseconds, with its launch.
     pub least_ns: f64,
 }
 
@@ -111,16 +114,19 @@ impl Bounds {
             });
         }
         roofs.retain(|roof| roof.least_ns.is_finite() && roof.least_ns > 0.0);
+        let launch_ns = evidence.launching_ns();
+        roofs.iter_mut().for_each(|roof| roof.least_ns += launch_ns);
         roofs.sort_by(|one, other| other.least_ns.total_cmp(&one.least_ns));
         let longest = roofs.first()?.least_ns;
+        let whole_ns = evidence.time_ns + launch_ns;
         Some(Bounds {
-            best_speedup: (evidence.time_ns / longest).max(1.0),
+            best_speedup: (whole_ns / longest).max(1.0),
             roofs,
             // Where no load may start earlier, the waiting stays.
             without_waiting: evidence
                 .waiting_for_loads
                 .filter(|&waiting| waiting < 1.0 && serial.is_none())
-                .map(|waiting| 1.0 / (1.0 - waiting)),
+                .map(|waiting| whole_ns / (whole_ns - evidence.time_ns * waiting)),
             distance: profile
                 .filter(|_| serial.is_none())
                 .and_then(|profile| distance(evidence, profile)),
@@ -129,6 +135,25 @@ impl Bounds {
                 .and_then(Profile::main_loop)
                 .map(|main| main.iterations),
         })
+    }
+
+    /// What limits the kernel most, in words, and the speedup that it allows: a limit of the device, unless it is so far above the
+    /// `reached` speedup that the waiting is the nearer one.
+    #[doc(hidden)]
+    pub fn nearest(&self, reached: f64) -> Option<(&str, f64)> {
+        let roof = self.roofs.first()?;
+        let nearer = self
+            .without_waiting
+            .filter(|factor| self.is_far(reached) && *factor < self.best_speedup);
+        Some(match nearer {
+            Some(factor) => ("no waiting for loads at all", factor),
+            None => (&roof.name, self.best_speedup),
+        })
+    }
+
+    /// Whether the device's limits are too far above the `reached` speedup to say anything of plans.
+    pub(crate) fn is_far(&self, reached: f64) -> bool {
+        self.best_speedup > FAR * reached
     }
 
     /// The bounds that a plan leaves standing that took `fastest_ns`. It moves or computes less than the plain kernel
@@ -284,6 +309,25 @@ mod tests {
         );
         assert!((bounds.best_speedup - 1.0 / 0.83).abs() < 1e-9);
         assert_eq!((bounds.without_waiting, bounds.distance), (None, None));
+    }
+
+    #[test]
+    fn the_launch_is_a_part_of_every_time() {
+        // 400 µs of a launch beside 1,273 µs of the kernel, of which the memory takes 137.
+        let evidence = Evidence {
+            launch_ns: Some(400e3),
+            ..starved()
+        };
+        let without = Bounds::of(&starved(), None, &[]).expect("all is known");
+        let with = Bounds::of(&evidence, None, &[]).expect("all is known");
+        let bound = 1673e3 / (without.roofs[0].least_ns + 400e3);
+        assert!((with.best_speedup - bound).abs() < 1e-9, "{with:?}");
+        let waiting = with.without_waiting.expect("it waits");
+        assert!(
+            (waiting - 1673e3 / (1673e3 - 0.83 * 1273e3)).abs() < 1e-9,
+            "{with:?}"
+        );
+        assert!(waiting < without.without_waiting.expect("it waits"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Measurements of one run of a kernel, and quantities derived from them.
 
+use crate::device::CacheState;
 use crate::model::occupancy::Occupancy;
 
 /// The facts about one run of the plain kernel. Numbers that a device does not report are `None`.
@@ -15,8 +16,12 @@ pub struct Evidence {
     pub group: u32,
     /// How many work-groups fit into a core, and the limit.
     pub fits: Option<Occupancy>,
-    /// Time of the run, in nanoseconds.
+    /// Time of the run, in nanoseconds, from the start of its first work-group to the end of its last where `launch_ns` is known.
     pub time_ns: f64,
+    /// What a launch takes beside it, in nanoseconds: a part of the times that are reported.
+    pub launch_ns: Option<f64>,
+    /// What it found in L2.
+    pub cache: Option<CacheState>,
     /// Bytes moved between device memory and the caches.
     pub memory_bytes: Option<f64>,
     /// Device memory's best rate, in bytes per nanosecond (GB/s).
@@ -58,6 +63,11 @@ impl Evidence {
             _ => false,
         };
         more_would_fit && self.occupancy().is_some_and(|occupancy| occupancy <= 0.5)
+    }
+
+    /// The launch's part of the times that are reported, in nanoseconds.
+    pub fn launching_ns(&self) -> f64 {
+        self.launch_ns.unwrap_or(0.0)
     }
 
     /// Device memory's rate in this run, in bytes per nanosecond (GB/s).

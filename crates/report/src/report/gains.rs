@@ -7,20 +7,35 @@ use crate::evidence::Bounds;
 /// Limits that are listed.
 const ROOFS: usize = 4;
 
-/// The bounds in sentences. `reached` is the speedup of the advised plan.
-pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
+/// The bounds in sentences, the useful ones first. `fastest` is the speedup of the fastest plan, and `advised` that of the advice.
+pub fn sentences(bounds: &Bounds, fastest: f64, advised: Option<f64>) -> Vec<String> {
+    let is_far = bounds.is_far(fastest.max(advised.unwrap_or(1.0)));
+    let roofs = roofs(bounds, advised, is_far);
+    let others = others(bounds, advised);
+    match is_far {
+        true => others.into_iter().chain(roofs).collect(),
+        false => roofs.into_iter().chain(others).collect(),
+    }
+}
+
+/// The device's limits.
+fn roofs(bounds: &Bounds, advised: Option<f64>, is_far: bool) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(roof) = bounds.roofs.first() {
-        let reached = reached.map_or(String::new(), |reached| {
-            let share = (reached / bounds.best_speedup).min(1.0);
-            format!("; the advice reaches {} of it", percent(share))
+        let time = duration(roof.least_ns);
+        let factor = speedup(bounds.best_speedup);
+        sentences.push(match (is_far, advised) {
+            (true, _) => format!(
+                "The device's limits are far away, so they bound no plan: {} alone takes {time}, {factor}.",
+                roof.name
+            ),
+            (false, None) => format!("At most about {factor}: {} alone takes {time}.", roof.name),
+            (false, Some(advised)) => format!(
+                "At most about {factor}: {} alone takes {time}; the advice reaches {} of it.",
+                roof.name,
+                percent((advised / bounds.best_speedup).min(1.0))
+            ),
         });
-        sentences.push(format!(
-            "At most about {}: {} alone takes {}{reached}.",
-            speedup(bounds.best_speedup),
-            roof.name,
-            duration(roof.least_ns)
-        ));
     }
     let others: Vec<String> = bounds
         .roofs
@@ -32,11 +47,17 @@ pub fn sentences(bounds: &Bounds, reached: Option<f64>) -> Vec<String> {
     if !others.is_empty() {
         sentences.push(format!("The next limits: {}.", others.join(", ")));
     }
+    sentences
+}
+
+/// What waiting leaves, and how far ahead a load has to start.
+fn others(bounds: &Bounds, advised: Option<f64>) -> Vec<String> {
+    let mut sentences = Vec::new();
     sentences.extend(bounds.without_waiting.map(|factor| {
         format!(
             "If no sub-group waited for a load and nothing else changed: {} (Amdahl){}.",
             speedup(factor),
-            match reached.is_some_and(|reached| reached > factor) {
+            match advised.is_some_and(|advised| advised > factor) {
                 true => "; the advised change goes beyond that",
                 false => "",
             }
@@ -78,7 +99,7 @@ mod tests {
             iterations: Some(1024.0),
         };
         assert_eq!(
-            sentences(&bounds, Some(2.78)),
+            sentences(&bounds, 2.78, Some(2.78)),
             [
                 "At most about 2.78×: bandwidth of device memory alone takes 441 µs; the advice reaches 100 % of it.",
                 "The next limits: issue of instructions 55 µs.",
@@ -86,5 +107,28 @@ mod tests {
                 "To arrive in time, a load has to start at least 1 iteration ahead.",
             ]
         );
+    }
+
+    #[test]
+    fn a_bound_that_no_plan_comes_near_is_not_said_first() {
+        let bounds = Bounds {
+            roofs: vec![Roof {
+                name: "bandwidth of device memory".to_owned(),
+                least_ns: 1e3,
+            }],
+            best_speedup: 940.0,
+            without_waiting: Some(1.9),
+            distance: None,
+            iterations: None,
+        };
+        let said = sentences(&bounds, 1.2, None);
+        assert!(said[0].contains("1.90× (Amdahl)"), "{said:?}");
+        let last = "The device's limits are far away, so they bound no plan: bandwidth of device memory alone takes 1 µs, 940×.";
+        assert_eq!(said[1], last);
+        assert_eq!(bounds.nearest(1.2), Some(("no waiting for loads at all", 1.9)));
+        // A plan that comes near makes it a bound.
+        let said = sentences(&bounds, 400.0, None);
+        assert!(said[0].starts_with("At most about 940×"), "{said:?}");
+        assert_eq!(bounds.nearest(400.0), Some(("bandwidth of device memory", 940.0)));
     }
 }

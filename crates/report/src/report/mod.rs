@@ -21,6 +21,7 @@ pub(crate) mod short;
 pub mod sweep;
 #[cfg(feature = "page")]
 pub mod table;
+mod taken;
 pub mod terms;
 mod violation;
 pub mod waiting;
@@ -31,6 +32,7 @@ use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
 use serde::{Deserialize, Serialize};
+pub use taken::{Taken, TakenBy};
 pub use violation::Violation;
 #[doc(hidden)]
 pub use violation::{NO_LAUNCH, broken_rule};
@@ -63,6 +65,9 @@ pub struct Report {
     pub doubt: Option<String>,
     /// Why, with numbers: the most important first.
     pub reasons: Vec<String>,
+    /// The part of each time that is the launch, in nanoseconds, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_ns: Option<f64>,
     /// Work-groups and work-items in each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub geometry: Option<Geometry>,
@@ -110,13 +115,22 @@ pub struct Report {
     pub partial: Option<Partial>,
 }
 
+/// From this share of the time on the launch is named.
+const SIZEABLE: f64 = 0.05;
+
 /// A search that was stopped: plans that were not tried may be faster.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Partial {
     /// Plans that were tried.
     pub tried: usize,
     /// Plans that were to be tried.
     pub of: usize,
+    /// Those of the plans left that tell what the others may gain: the likely ones, and one of each other kind.
+    #[serde(default)]
+    pub telling_left: usize,
+    /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds_a_plan: Option<f64>,
     /// The device's message when it was lost, if nobody stopped the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
@@ -136,6 +150,24 @@ impl fmt::Display for Partial {
     }
 }
 
+impl Partial {
+    /// What it would take to try the plans that are left; none where that is not known.
+    fn cost(&self) -> Option<String> {
+        let seconds = self.seconds_a_plan?;
+        let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
+        let left = self.of - self.tried;
+        let telling = match self.telling_left {
+            0 => String::new(),
+            telling if telling == left => String::new(),
+            telling => format!(" about {} for the {telling} likely ones,", time(telling)),
+        };
+        Some(format!(
+            "The other {left} plans take{telling} about {} in all: see `--budget`.",
+            time(left)
+        ))
+    }
+}
+
 /// One plan that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -144,6 +176,9 @@ pub struct Trial {
     /// Its outcome.
     #[serde(flatten)]
     pub outcome: Outcome,
+    /// What it takes of a core, where it was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Taken>,
 }
 
 /// The outcome of a trial.
@@ -215,6 +250,9 @@ impl Outputs {
 pub struct Best {
     /// The plan; `none` where none wins by enough.
     pub plan: Plan,
+    /// How it is compiled and launched, where that is a part of the answer.
+    #[serde(flatten)]
+    pub way: LaunchSettings,
     /// Its time, in nanoseconds.
     pub time_ns: f64,
     /// The plain kernel's time divided by its time.
@@ -236,9 +274,15 @@ pub enum Verdict {
     /// Prefetch.
     #[serde(rename = "prefetch")]
     Prefetch,
+    /// Compile and launch the kernel as it is with other settings.
+    #[serde(rename = "launch settings")]
+    LaunchSettings,
     /// Leave the kernel as it is.
     #[serde(rename = "leave it")]
     LeaveIt,
+    /// None: too little was run to tell.
+    #[serde(rename = "undecided")]
+    Undecided,
 }
 
 /// A dearer answer must be this much faster than a cheaper one: 3 %.
@@ -391,7 +435,9 @@ impl Verdict {
             Verdict::MoreRegisters => "more registers",
             Verdict::Unroll => "unroll",
             Verdict::Prefetch => "prefetch",
+            Verdict::LaunchSettings => "launch settings",
             Verdict::LeaveIt => "leave it",
+            Verdict::Undecided => "undecided",
         }
     }
 }
@@ -478,19 +524,57 @@ impl Report {
         ran
     }
 
-    /// The speedup of the verdict's recommendation.
-    pub(crate) fn advised_speedup(&self) -> f64 {
+    /// The speedup of the fastest plan, here or in another geometry; at least the plain kernel's.
+    pub(crate) fn fastest(&self) -> f64 {
+        let here = self
+            .trials
+            .iter()
+            .filter_map(Trial::measured)
+            .map(|(_, factor)| factor);
+        let plain = self.plain_best_geometry.iter().map(|there| there.speedup);
+        let elsewhere = self.best_elsewhere.iter().map(|there| there.speedup);
+        here.chain(plain).chain(elsewhere).fold(1.0, f64::max)
+    }
+
+    /// The speedup of the verdict's recommendation; none where there is none.
+    pub(crate) fn advised_speedup(&self) -> Option<f64> {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
-            (Verdict::MoreWorkGroups, _, Some(other)) => other.speedup,
-            (Verdict::MoreWorkGroups, Some(other), None) => other.speedup,
-            _ => self.best.speedup,
+            (Verdict::LeaveIt | Verdict::Undecided, ..) => None,
+            (Verdict::MoreWorkGroups, _, Some(other)) => Some(other.speedup),
+            (Verdict::MoreWorkGroups, Some(other), None) => Some(other.speedup),
+            _ => Some(self.best.speedup),
         }
     }
 
-    /// The same with the settings tried beside the plans, which are one of the reasons.
+    /// The possible gain, in sentences.
+    pub(crate) fn gains(&self) -> Vec<String> {
+        let bounds = self.bounds.iter();
+        bounds
+            .flat_map(|bounds| gains::sentences(bounds, self.fastest(), self.advised_speedup()))
+            .collect()
+    }
+
+    /// The same with the settings tried beside the plans. Where they are better than the plan alone, they are the answer, which was
+    /// checked on the launches `perturbed`.
     #[must_use]
-    pub fn with_ways(mut self, ways: Ways) -> Report {
+    pub fn with_ways(mut self, ways: Ways, perturbed: Option<Perturbed>) -> Report {
         self.reasons.extend(ways.reason(&self.best.plan));
+        let advised = self.advised_speedup().unwrap_or(1.0);
+        if let Some(best) = ways.best.as_ref().filter(|best| best.speedup > advised) {
+            self.verdict = match best.plan.is_none() {
+                true => Verdict::LaunchSettings,
+                false => Verdict::of(&best.plan),
+            };
+            self.best = Best {
+                plan: best.plan.clone(),
+                way: best.way,
+                time_ns: best.time_ns,
+                speedup: best.speedup,
+            };
+            let bounds = self.bounds.take();
+            self.bounds = bounds.map(|bounds| bounds.beside_a_plan(self.baseline_ns, best.time_ns));
+            self.perturbed = perturbed;
+        }
         self.ways = Some(ways);
         self
     }
@@ -524,9 +608,66 @@ impl Report {
             .filter_map(|trial| trial.reason().map(|reason| (&trial.plan, reason)))
     }
 
+    /// The plans that were timed: how many, without the plain kernel, and how fast they are at most.
+    fn timed(&self) -> (usize, f64) {
+        let plans = self.trials.iter().filter(|trial| !trial.plan.is_none());
+        let factors = plans.filter_map(|trial| Some(trial.measured().or(trial.dropped())?.1));
+        factors.fold((0, 0.0), |(count, most), factor| {
+            (count + 1, f64::max(most, factor))
+        })
+    }
+
+    /// What supports that no plan is worth it.
+    fn against_all(&self) -> String {
+        let roof = self.bounds.as_ref().and_then(|bounds| bounds.roofs.first());
+        match (self.timed(), roof) {
+            ((0, _), _) if self.partial.is_none() => "none applies".to_owned(),
+            ((0, _), Some(roof)) => format!("{} alone takes {}", roof.name, number::duration(roof.least_ns)),
+            ((count, most), _) => {
+                format!(
+                    "of {count} that were timed none is over {}",
+                    number::speedup(most)
+                )
+            }
+        }
+    }
+
+    /// What is known where nothing is decided, and what it would take.
+    fn unknown(&self) -> String {
+        let of = self
+            .partial
+            .as_ref()
+            .map_or(self.trials.len() - 1, |partial| partial.of);
+        let mut text = match self.timed() {
+            (0, _) if of == 0 => "No plan was tried.".to_owned(),
+            (0, _) => format!("None of {of} plans was timed, so nothing is known of what they gain."),
+            (count, most) => format!(
+                "{count} of {of} plans were timed, none of them over {}: too few to tell what the others gain.",
+                number::speedup(most)
+            ),
+        };
+        let fastest = self.fastest();
+        if let Some((limit, factor)) = self.bounds.as_ref().and_then(|bounds| bounds.nearest(fastest)) {
+            text.push_str(&format!(
+                " The first limit, {limit}, would allow {}.",
+                number::speedup(factor)
+            ));
+        }
+        if let Some(cost) = self.partial.as_ref().and_then(Partial::cost) {
+            text.push_str(&format!(" {cost}"));
+        }
+        text
+    }
+
     /// The meaning of the verdict here, in one sentence with its numbers.
     pub fn conclusion(&self) -> String {
-        let plain = number::duration(self.baseline_ns);
+        let launch = self
+            .launch_ns
+            .filter(|launch| *launch >= SIZEABLE * self.baseline_ns);
+        let launch = launch.map_or(String::new(), |launch| {
+            format!(" ({} of it the launch)", number::duration(launch))
+        });
+        let plain = number::duration(self.baseline_ns) + &launch;
         let gain = |speedup: f64, time_ns: f64| {
             let speedup = number::speedup(speedup);
             format!(
@@ -546,7 +687,8 @@ impl Report {
                     number::duration(other.time_ns)
                 )
             });
-        let ways = self.ways.as_ref().and_then(Ways::conclusion);
+        let ways = self.ways.as_ref().filter(|_| self.best.way.is_usual());
+        let ways = ways.and_then(Ways::conclusion);
         let ways = ways.map_or(String::new(), |ways| format!(" {ways}"));
         let split = split + &ways;
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
@@ -562,9 +704,20 @@ impl Report {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
             (Verdict::LeaveIt, ..) => {
-                format!("The kernel takes {plain} without a plan, and no plan is worth it.{split}")
+                format!(
+                    "The kernel takes {plain} without a plan, and no plan is worth it: {}.{split}",
+                    self.against_all()
+                )
             }
-            _ => gain(self.best.speedup, self.best.time_ns) + &split,
+            (Verdict::Undecided, ..) => format!(
+                "The kernel takes {plain} without a plan. {}{split}",
+                self.unknown()
+            ),
+            _ if self.best.way.is_usual() => gain(self.best.speedup, self.best.time_ns) + &split,
+            _ => {
+                let gain = gain(self.best.speedup, self.best.time_ns);
+                format!("With {}: {gain}{split}", self.best.way)
+            }
         }
     }
 }
@@ -645,6 +798,45 @@ mod tests {
             report.plain_best_geometry.as_mut().expect("another one").speedup = speedup;
             assert_eq!(report.conclusion().contains("can be split"), is_named);
         }
+    }
+
+    #[test]
+    fn a_launch_that_is_much_of_the_time_is_named() {
+        let mut report = sample();
+        report.launch_ns = Some(2_800.0);
+        assert!(!report.conclusion().contains("launch"));
+        report.baseline_ns = 7_400.0;
+        let conclusion = report.conclusion();
+        assert!(
+            conclusion.contains("7.40 µs (2.80 µs of it the launch)"),
+            "{conclusion}"
+        );
+    }
+
+    #[test]
+    fn a_search_that_tried_nothing_decides_nothing() {
+        let mut report = sample();
+        report.trials.truncate(1);
+        report.plain_best_geometry = None;
+        report.verdict = Verdict::Undecided;
+        report.partial = Some(Partial {
+            tried: 0,
+            of: 131,
+            telling_left: 24,
+            seconds_a_plan: Some(2.0),
+            lost: None,
+        });
+        let conclusion = report.conclusion();
+        for expected in [
+            "The kernel takes 1.27 ms without a plan. None of 131 plans was timed",
+            "The other 131 plans take about 48 s for the 24 likely ones, about 262 s in all",
+        ] {
+            assert!(conclusion.contains(expected), "{conclusion}");
+        }
+        assert!(!conclusion.contains("worth it"), "{conclusion}");
+        let json = serde_json::to_value(&report).expect("serializable");
+        assert_eq!(json["verdict"], "undecided");
+        assert_eq!(json["partial"]["telling_left"], 24);
     }
 
     #[test]

@@ -1,10 +1,22 @@
 //! A run in sentences: occupancy, achieved memory bandwidth, data in flight.
 
 use super::number::{bytes, figures, grouped, percent};
+use crate::device::CacheState;
 use crate::evidence::Evidence;
 
 /// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
 const HARDLY: f64 = 0.1;
+
+fn hardly_waits(evidence: &Evidence) -> bool {
+    evidence.waiting_for_loads.is_some_and(|share| share < HARDLY)
+}
+
+/// Whether there are too few sub-groups to hide the latency, as [`filling`] says it.
+#[doc(hidden)]
+pub fn lacks_sub_groups(evidence: &Evidence) -> Option<bool> {
+    let occupancy = evidence.occupancy()?;
+    Some((evidence.is_starved() || occupancy < 0.5) && !hardly_waits(evidence))
+}
 
 /// How full the device is, and why not fuller.
 #[doc(hidden)]
@@ -16,8 +28,7 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
         evidence.places,
         percent(occupancy)
     );
-    let hardly_waits = evidence.waiting_for_loads.is_some_and(|share| share < HARDLY);
-    Some(if evidence.is_starved() && hardly_waits {
+    Some(if evidence.is_starved() && hardly_waits(evidence) {
         format!(
             "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
             grouped(evidence.groups),
@@ -42,11 +53,18 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
 #[doc(hidden)]
 pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     let delivered = evidence.delivered()?;
+    let used = evidence.bandwidth_used()?;
+    let why = match evidence.cache {
+        Some(CacheState::Kept) if used < NOTHING => {
+            ": what the launch before left in L2 comes from there (`--l2 flushed` times a launch that finds nothing in it)"
+        }
+        _ => "",
+    };
     Some(format!(
-        "device memory delivers {} of {} GB/s ({}){}",
+        "device memory delivers {} of {} GB/s ({}){}{why}",
         figures(delivered),
         figures(evidence.bandwidth?),
-        percent(evidence.bandwidth_used()?),
+        percent(used),
         scattered_limit(evidence, delivered)
     ))
 }

@@ -8,7 +8,7 @@ use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 use super::columns::{Columns, broken, on_one_line};
 use super::series::{self, Series};
 use super::short::Short;
-use super::{Outcome, Report, Trial, explain, gains, number};
+use super::{Outcome, Report, Trial, explain, number, taken};
 use crate::names;
 use crate::prefetch::Plan;
 
@@ -64,9 +64,9 @@ pub fn text(report: &Report, columns: Columns) -> String {
     for reason in &report.reasons {
         text.push_str(&wrapped(reason, "  - ", "    "));
     }
-    if let Some(bounds) = &report.bounds {
+    if report.bounds.is_some() {
         let _ = writeln!(text, "\nHow much there is to gain");
-        for sentence in gains::sentences(bounds, Some(report.advised_speedup())) {
+        for sentence in report.gains() {
             text.push_str(&wrapped(&sentence, "  - ", "    "));
         }
     }
@@ -187,7 +187,9 @@ fn fastest(report: &Report, columns: Columns) -> String {
     let shown: Vec<&Trial> = shown.map(|(_, trial)| *trial).collect();
     // Time, speedup and whether outputs are identical stand beside the plan.
     const OTHERS: usize = LEFT + 3 * BETWEEN + "1,000 µs".len() + "speedup".len() + "within bounds".len();
-    let width = columns.width().saturating_sub(OTHERS);
+    let more = taken::columns(shown.iter().copied());
+    let others = OTHERS + more.iter().map(|name| BETWEEN + name.len()).sum::<usize>();
+    let width = columns.width().saturating_sub(others);
     let elsewhere = report.best_elsewhere.as_ref();
     let plans: Vec<&Plan> = shown
         .iter()
@@ -196,8 +198,9 @@ fn fastest(report: &Report, columns: Columns) -> String {
         .collect();
     let short = Short::of(plans, width);
     let mut table = plain_table();
-    table.set_header(["plan", "time", "speedup", "outputs"]);
-    for trial in shown {
+    let names = ["plan", "time", "speedup", "outputs"];
+    table.set_header(names.iter().chain(&more).map(|name| columns.said(name)));
+    for trial in &shown {
         let Outcome::Ok {
             time_ns,
             speedup,
@@ -207,12 +210,16 @@ fn fastest(report: &Report, columns: Columns) -> String {
             continue;
         };
         let outputs = outputs.word();
-        table.add_row([
+        let row = [
             short.plan(&trial.plan, width),
             number::duration(time_ns),
             number::speedup(speedup),
             outputs.to_owned(),
-        ]);
+        ];
+        table.add_row(
+            row.into_iter()
+                .chain(more.iter().map(|name| taken::entry(trial, name))),
+        );
     }
     let mut other = |plan: &Plan, geometry, time_ns, speedup| {
         let named = columns.said(&format!("{}, as {geometry}", short.plan(plan, width)));
@@ -232,9 +239,19 @@ fn fastest(report: &Report, columns: Columns) -> String {
     if let Some(column) = table.column_mut(3) {
         column.set_cell_alignment(CellAlignment::Left);
     }
+    let table = table.trim_fmt();
+    let source = match more.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\n{}",
+            columns
+                .wrapped(taken::source(shown.iter().copied()), "  ", "  ")
+                .trim_end()
+        ),
+    };
     match short.legend() {
-        Some(legend) => format!("{}{}", columns.wrapped(&legend, "  ", "  "), table.trim_fmt()),
-        None => table.trim_fmt(),
+        Some(legend) => format!("{}{table}{source}", columns.wrapped(&legend, "  ", "  ")),
+        None => table + &source,
     }
 }
 
@@ -305,7 +322,7 @@ pub fn align_numbers(table: &mut Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Trial;
+    use crate::report::{Taken, TakenBy, Trial};
     use crate::samples::sample;
 
     #[test]
@@ -326,9 +343,52 @@ mod tests {
     }
 
     #[test]
+    fn what_a_plan_takes_stands_beside_its_time() {
+        let mut report = sample();
+        assert!(!text(&report, Columns::UNLIMITED).contains("resident"));
+        let takes = |registers, spilled_bytes, by| Taken {
+            registers,
+            spilled_bytes,
+            groups_per_core: Some(7),
+            by,
+        };
+        let line = |report: &Report, plan: &str| {
+            let text = text(report, Columns::UNLIMITED);
+            let table = text.split("The fastest").nth(1).map(str::to_owned);
+            let table = table.expect("a table");
+            let line = table
+                .lines()
+                .find(|line| line.trim_start().starts_with(plan))
+                .map(str::to_owned);
+            let line = line.expect("the plan's line");
+            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            (words, table)
+        };
+        let none = report.trials[0].plan.to_string();
+        report.trials[0].takes = Some(takes(40, 0, TakenBy::Compiler));
+        let (own, table) = line(&report, &none);
+        assert!(
+            own.ends_with(&["identical", "40", "7"].map(str::to_owned)),
+            "{own:?}"
+        );
+        assert!(
+            !table.contains("spilled  ") && table.contains("compiled"),
+            "{table}"
+        );
+        report.trials[0].takes = Some(takes(64, 772, TakenBy::Model));
+        let (own, table) = line(&report, &none);
+        assert!(
+            own.ends_with(&["64", "772", "B", "7"].map(str::to_owned)),
+            "{own:?}"
+        );
+        assert!(table.contains("The model estimates registers"), "{table}");
+    }
+
+    #[test]
     fn a_dropped_plan_is_shown_with_its_bound() {
         let mut report = sample();
         report.trials.push(Trial {
+            takes: None,
             plan: "values=batched-shared:4/plain".parse().expect("a plan"),
             outcome: Outcome::Dropped {
                 after: 0.1,

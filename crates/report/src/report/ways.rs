@@ -178,12 +178,12 @@ impl Ways {
         match &self.best {
             None => reason.push_str(" None of them is worth it."),
             Some(best) if best.plan.is_none() => reason.push_str(&format!(
-                " The answer is the plain kernel with {}: {}.",
+                " The best of these is the plain kernel with {}: {}.",
                 best.way,
                 speedup(best.speedup)
             )),
             Some(best) => reason.push_str(&format!(
-                " The answer is {} with `{}`: {}.",
+                " The best of these is {} with `{}`: {}.",
                 best.way,
                 best.plan,
                 speedup(best.speedup)
@@ -305,7 +305,7 @@ mod tests {
             Some(
                 "Beside the plan: sub-groups of 16 alone 1.12×; the large register file alone 1.05×; with `unroll:16` 4.00× \
                  as launched, sub-groups of 16 5.00×, the large register file 4.50×, sub-groups of 16 and the large register \
-                 file 6.00×. The answer is sub-groups of 16 and the large register file with `unroll:16`: 6.00×."
+                 file 6.00×. The best of these is sub-groups of 16 and the large register file with `unroll:16`: 6.00×."
             )
         );
         assert_eq!(Ways::default().reason(&plan), None);

@@ -46,7 +46,7 @@ pub use report::{LaunchTime, PlaceProfile, Sample};
 pub use stalls::{Issue, StallReason, Watch};
 pub use survey::Survey;
 
-use crate::back::machine::{Rules, Target, lower_for_any_launch, lower_for_groups};
+use crate::back::machine::{Assembled, Rules, Target, lower_for_any_launch, lower_for_groups};
 use crate::device::{CacheState, Launch};
 use crate::functional::Options;
 use crate::ir::Kernel;
@@ -91,6 +91,8 @@ pub struct Timer {
     /// Whether nothing tells the compiler how many work-groups a launch leaves on a core.
     serves_any_launch: bool,
     watch: Option<Watch>,
+    /// What the vendor's compiler made of the kernel, where that is known.
+    assembled: Option<Assembled>,
     /// A compiler's habits that are not the vendor's.
     rules: Option<Rules>,
     /// Operations of a sub-group after which a kernel counts as endless, unless the launch has a limit.
@@ -112,6 +114,7 @@ impl Timer {
             large_registers: false,
             serves_any_launch: false,
             watch: None,
+            assembled: None,
             rules: None,
             operation_limit: Options::CHECKING.operation_limit,
             stop: None,
@@ -192,6 +195,13 @@ impl Timer {
         self
     }
 
+    /// The same for a kernel of which the vendor's compiler made this: code that it compiles has these registers, and spills.
+    #[must_use]
+    pub fn of_assembled(mut self, assembled: Option<Assembled>) -> Timer {
+        self.assembled = assembled;
+        self
+    }
+
     /// Counts the work of each work-group of a checked launch, and writes the data that it depends on to its buffers; none if
     /// it takes too long. What they find in L2 is that of another launch of the same work, if its survey is `known`.
     pub fn survey(&self, kernel: &Arc<Kernel>, launch: &Launch, known: Option<&Survey>) -> Option<Survey> {
@@ -222,6 +232,7 @@ impl Timer {
         };
         let target = Target {
             rules: self.rules.unwrap_or(target.rules),
+            assembled: self.assembled,
             ..target
         };
         let (groups, group) = (key.groups_per_core, key.group);

@@ -8,8 +8,7 @@ use super::steps::{Answer, Case, ChecklistStep, procedure};
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Evidence, loop_loads};
 use crate::prefetch::Plan;
-use crate::report::{Geometry, Report, Verdict};
-use crate::tune::search::likely_for;
+use crate::report::{Geometry, LaunchSettings, Report, Verdict};
 use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
 
 /// The recommendation for a kernel, with reasons.
@@ -64,6 +63,9 @@ pub struct Choice {
     /// With which plan, where it takes one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
+    /// How it is compiled and launched, where that is a part of it.
+    #[serde(flatten)]
+    pub way: LaunchSettings,
     /// In which geometry, where it takes another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub geometry: Option<Geometry>,
@@ -89,7 +91,7 @@ pub struct Program {
     pub at_most: f64,
 }
 
-/// Runs the plain kernel, follows the procedure, and tries the likely plans.
+/// Searches as [`tune::search`] does, and follows the procedure with the plain kernel's run.
 ///
 /// # Errors
 /// As for [`tune::tune`].
@@ -106,23 +108,12 @@ fn advise_with(
     let workload = subject.workload()?;
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
-    // If the simulator proposes the plans to measure, it can be asked about all of them. A kernel without a load in a loop has
-    // no plans, but the report still names its limits.
-    let likely = match bench.predictor() {
-        _ if loads.is_empty() => Some(Vec::new()),
-        Some(_) => None,
-        None => Some(likely_for(&workload, &kernel, bench)?),
+    let settings = SearchSettings {
+        measure: Some(MEASURED),
+        ..SearchSettings::default()
     };
-    let found = tune::search(
-        subject,
-        bench,
-        &SearchSettings {
-            plans: likely.as_deref(),
-            measure: Some(MEASURED),
-            ..SearchSettings::default()
-        },
-        progress,
-    )?;
+    let mut found = tune::search(subject, bench, &settings, progress)?;
+    found.report = tune::beside_the_plan(subject, bench, found.report, settings.perturbed)?;
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {
@@ -245,9 +236,11 @@ impl Advice {
 
 /// The possible remedies, the cheapest first.
 fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
+    let (best, usual) = (&report.best, LaunchSettings::default());
     let mut choices = vec![Choice {
         what: Verdict::LeaveIt,
         plan: None,
+        way: usual,
         geometry: report.geometry,
         time_ns: report.baseline_ns,
         speedup: 1.0,
@@ -257,6 +250,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices.extend(report.plain_best_geometry.as_ref().map(|other| Choice {
         what: Verdict::MoreWorkGroups,
         plan: None,
+        way: usual,
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
@@ -266,6 +260,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices.extend(report.best_elsewhere.as_ref().map(|other| Choice {
         what: Verdict::MoreWorkGroups,
         plan: Some(other.plan.clone()),
+        way: usual,
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
@@ -282,14 +277,25 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
             Some(Choice {
                 what,
                 plan: Some(trial.plan.clone()),
+                way: usual,
                 geometry: None,
                 time_ns,
                 speedup,
                 condition: None,
-                chosen: report.verdict == what,
+                chosen: report.verdict == what && best.way.is_usual(),
             })
         }));
     }
+    choices.extend((!best.way.is_usual()).then(|| Choice {
+        what: report.verdict,
+        plan: (!best.plan.is_none()).then(|| best.plan.clone()),
+        way: best.way,
+        geometry: None,
+        time_ns: best.time_ns,
+        speedup: best.speedup,
+        condition: None,
+        chosen: true,
+    }));
     choices
 }
 
@@ -305,7 +311,7 @@ fn by_procedure(steps: &[ChecklistStep], evidence: &Evidence) -> (Verdict, Strin
     }
     if let Some(unknown) = required.iter().find(|step| step.answer == Answer::Unknown) {
         return (
-            Verdict::LeaveIt,
+            Verdict::Undecided,
             format!(
                 "Too little is known to change anything. {} {}",
                 unknown.question, unknown.finding

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::device::sim::timer::StallReason;
 use crate::evidence::{Evidence, LoopLoad, Profile};
 use crate::report::number::{bytes, capacity, figures, percent};
-use crate::report::run::{bandwidth, filling, flying, sentence};
+use crate::report::run::{bandwidth, filling, flying, lacks_sub_groups, sentence};
 
 /// One question and its answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +70,8 @@ const USED_UP: f64 = 0.8;
 const WAITS: f64 = 0.3;
 /// Iterations from which on a loop is sizeable: prefetching needs some for its start and some for its end.
 const SIZEABLE: f64 = 8.0;
+/// Loads that hit from this share on do not miss, however large the data are.
+const MOSTLY: f64 = 0.9;
 /// Registers to spare that are worth mentioning: the article's eight, for four values of 8 bytes.
 const REGISTERS: u32 = 8;
 
@@ -378,7 +380,7 @@ fn larger_than_the_cache(case: &Case<'_>) -> ChecklistStep {
         match case.footprint {
             Some(footprint) => (
                 // Data that is read once is not there however small it is.
-                footprint > cache.bytes || cache.hits < 0.5,
+                cache.hits < if footprint > cache.bytes { MOSTLY } else { 0.5 },
                 format!(
                     "Its buffers have {}, {} has {}; {found}.",
                     bytes(footprint as f64),
@@ -413,10 +415,7 @@ fn too_little_in_flight(case: &Case<'_>) -> ChecklistStep {
 
 fn too_few_sub_groups(case: &Case<'_>) -> ChecklistStep {
     let evidence = case.evidence;
-    let found = evidence
-        .occupancy()
-        .zip(filling(evidence))
-        .map(|(occupancy, text)| (occupancy < 0.5, text));
+    let found = lacks_sub_groups(evidence).zip(filling(evidence));
     step(
         "Are there too few sub-groups to hide the latency?",
         found,

@@ -105,8 +105,12 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
                 let plan = plan.as_ref().map_or(String::new(), |plan| format!("{plan}, "));
                 format!("{plan}as {geometry}{condition}")
             }
-            (Some(plan), _) => plan.to_string(),
-            (None, _) => String::new(),
+            (plan, _) => {
+                let way = (!choice.way.is_usual()).then(|| choice.way.to_string());
+                let plan = plan.as_ref().map(ToString::to_string);
+                let parts: Vec<String> = plan.into_iter().chain(way).collect();
+                parts.join(", ")
+            }
         };
         table.add_row([
             columns.said(&format!("{mark}{}", choice.what)),
@@ -125,7 +129,15 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
 /// The largest possible gain, and the limit behind it.
 fn gains(bounds: &Bounds, advice: &Advice, columns: Columns) -> String {
     let chosen = advice.choices.iter().find(|choice| choice.chosen);
-    let mut sentences = crate::report::gains::sentences(bounds, chosen.map(|choice| choice.speedup));
+    let advised = chosen
+        .filter(|choice| choice.what != Verdict::LeaveIt)
+        .map(|choice| choice.speedup);
+    let fastest = advice
+        .choices
+        .iter()
+        .map(|choice| choice.speedup)
+        .fold(1.0, f64::max);
+    let mut sentences = crate::report::gains::sentences(bounds, fastest, advised);
     sentences.extend(advice.program.map(|program| {
         format!(
             "A program that spends {} of its time in this kernel becomes {} as fast with the advice, and at most {} \

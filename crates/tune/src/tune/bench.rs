@@ -19,7 +19,7 @@ use crate::ir::{CacheLevel, Kernel};
 use crate::model::DeviceModel;
 use crate::model::hint::HintReached;
 use crate::prefetch;
-use crate::report::{AtFullSize, Outputs};
+use crate::report::{AtFullSize, Outputs, Taken};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -207,6 +207,8 @@ pub struct Timed {
     /// The quartiles of a measured time, in nanoseconds; of a simulated sample of work-groups, how far the time of all may lie
     /// from this. None where the model leaves nothing to chance.
     pub interval_ns: Option<(f64, f64)>,
+    /// What it takes of a core.
+    pub takes: Option<Taken>,
     /// Its information about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.

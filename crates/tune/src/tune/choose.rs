@@ -1,7 +1,7 @@
 //! The choice between the plans that ran, the cheapest answer first.
 
 use crate::prefetch::Plan;
-use crate::report::{Best, Elsewhere, PlainBest, THRESHOLD, Trial, Verdict};
+use crate::report::{Best, Elsewhere, LaunchSettings, PlainBest, THRESHOLD, Trial, Verdict};
 
 /// What differs by less is as fast: GPUs repeat themselves to about 1 %.
 const AS_FAST: f64 = 1.01;
@@ -26,6 +26,7 @@ pub fn choose(
     let mut verdict = Verdict::LeaveIt;
     let as_it_is = Best {
         plan: Plan::none(),
+        way: LaunchSettings::default(),
         time_ns: baseline_ns,
         speedup: 1.0,
     };
@@ -44,6 +45,7 @@ pub fn choose(
             if fastest.as_ref().is_none_or(|fastest| speedup > fastest.speedup) {
                 fastest = Some(Best {
                     plan: trial.plan.clone(),
+                    way: LaunchSettings::default(),
                     time_ns,
                     speedup,
                 });
@@ -62,6 +64,39 @@ pub fn choose(
     (verdict, best)
 }
 
+/// How much of the space of plans a search has seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Whether there is no plan for the kernel.
+    pub is_empty: bool,
+    /// Plans that were not tried.
+    pub left: usize,
+    /// Whether some plans tell what the others may gain: those that are likely to help, and one of each other kind.
+    pub has_telling: bool,
+    /// Those of them that were not tried.
+    pub telling_left: usize,
+    /// The speedup that no plan passes, by the plain kernel's run.
+    pub at_most: Option<f64>,
+}
+
+impl Seen {
+    /// The verdict, if what was run supports it. Where no plan wins, that takes all plans, or all those that tell of the others,
+    /// or a limit of the device that leaves nothing to gain.
+    pub fn supported(&self, verdict: Verdict, trials: &[Trial]) -> Verdict {
+        let plans = trials.iter().filter(|trial| !trial.plan.is_none());
+        let was_timed = plans
+            .into_iter()
+            .any(|trial| trial.measured().is_some() || trial.dropped().is_some());
+        let is_tried = self.left == 0 || self.has_telling && self.telling_left == 0;
+        let holds =
+            self.is_empty || was_timed && is_tried || self.at_most.is_some_and(|at_most| at_most < THRESHOLD);
+        match verdict {
+            Verdict::LeaveIt if !holds => Verdict::Undecided,
+            _ => verdict,
+        }
+    }
+}
+
 /// The same plan without a number of registers, where that is as fast: a module that says the number may not be launched with
 /// work-groups as large as before.
 fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
@@ -75,6 +110,7 @@ fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
             plan,
             time_ns,
             speedup,
+            ..best
         },
         _ => best,
     }
@@ -85,14 +121,19 @@ mod tests {
     use super::*;
     use crate::report::{Geometry, Outcome, Outputs};
 
+    fn timed(speedup: f64) -> Outcome {
+        Outcome::Ok {
+            time_ns: 1000.0 / speedup,
+            speedup,
+            outputs: Outputs::Identical,
+        }
+    }
+
     fn chosen(speedups: &[(&str, f64)], more_groups: f64, may_be_split: bool) -> (Verdict, String) {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
+            takes: None,
             plan: plan.parse().expect("a plan"),
-            outcome: Outcome::Ok {
-                time_ns: 1000.0 / speedup,
-                speedup,
-                outputs: Outputs::Identical,
-            },
+            outcome: timed(speedup),
         };
         let trials: Vec<Trial> = speedups.iter().map(trial).collect();
         let plain_best = PlainBest {
@@ -137,14 +178,59 @@ mod tests {
     }
 
     #[test]
+    fn no_plan_is_worth_it_only_where_something_says_so() {
+        let none = [Trial {
+            takes: None,
+            plan: Plan::none(),
+            outcome: timed(1.0),
+        }];
+        let slow = [Trial {
+            takes: None,
+            plan: "unroll:4".parse().expect("a plan"),
+            outcome: timed(0.9),
+        }];
+        let seen = Seen {
+            is_empty: false,
+            left: 131,
+            has_telling: true,
+            telling_left: 24,
+            at_most: Some(5.03),
+        };
+        let says = |seen: Seen, trials: &[Trial]| seen.supported(Verdict::LeaveIt, trials);
+        assert_eq!(says(seen, &none), Verdict::Undecided);
+        assert_eq!(seen.supported(Verdict::Unroll, &none), Verdict::Unroll);
+        // One of many says nothing of the others; the likely ones do.
+        assert_eq!(says(Seen { left: 130, ..seen }, &slow), Verdict::Undecided);
+        let likely = Seen {
+            left: 107,
+            telling_left: 0,
+            ..seen
+        };
+        assert_eq!(says(likely, &slow), Verdict::LeaveIt);
+        assert_eq!(says(likely, &none), Verdict::Undecided);
+        let others = Seen {
+            has_telling: false,
+            ..likely
+        };
+        assert_eq!(says(others, &slow), Verdict::Undecided);
+        let full = Seen {
+            at_most: Some(1.02),
+            ..seen
+        };
+        assert_eq!(says(full, &none), Verdict::LeaveIt);
+        let no_plans = Seen {
+            is_empty: true,
+            ..seen
+        };
+        assert_eq!(says(no_plans, &none), Verdict::LeaveIt);
+    }
+
+    #[test]
     fn a_plan_in_another_geometry_counts_where_the_work_can_be_split() {
         let trials = [Trial {
+            takes: None,
             plan: "v=rolling-registers:4".parse().expect("a plan"),
-            outcome: Outcome::Ok {
-                time_ns: 500.0,
-                speedup: 2.0,
-                outputs: Outputs::Identical,
-            },
+            outcome: timed(2.0),
         }];
         let elsewhere = |speedup: f64| Elsewhere {
             geometry: Geometry { groups: 2, group: 64 },

@@ -22,22 +22,22 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
     match verdict {
         Verdict::LeaveIt => {
             let bounds = bounds.filter(|bounds| bounds.best_speedup >= TO_BE_HAD)?;
-            let roof = bounds.roofs.first()?;
             let (plan, reached) = trials
                 .iter()
                 .filter(|trial| !trial.plan.is_none())
                 .filter_map(|trial| Some((&trial.plan, trial.measured()?.1)))
                 .max_by(|(_, one), (_, other)| one.total_cmp(other))
                 .filter(|(_, reached)| reached * UNDERRATED >= TO_BE_HAD)?;
+            let (limit, factor) = bounds.nearest(reached)?;
             Some(format!(
-                "The simulator cannot settle this: {} would allow {}, `{plan}` is predicted to reach {}, and 5 % of plans beat \
+                "The simulator cannot settle this: {limit} would allow {}, `{plan}` is predicted to reach {}, and 5 % of plans beat \
                  the prediction by over {UNDERRATED}×. Measure it on the device.",
-                roof.name,
-                speedup(bounds.best_speedup),
+                speedup(factor),
                 speedup(reached),
             ))
         }
-        Verdict::MoreWorkGroups => None,
+        // What is not decided is no answer to doubt.
+        Verdict::MoreWorkGroups | Verdict::LaunchSettings | Verdict::Undecided => None,
         Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch => (best.speedup < OVERRATED).then(|| {
             format!(
                 "The simulator cannot settle this: it predicts a gain of {}, and 10 % of plans fall short of the prediction by \
@@ -54,11 +54,12 @@ mod tests {
     use super::*;
     use crate::evidence::Roof;
     use crate::prefetch::Plan;
-    use crate::report::{Outcome, Outputs};
+    use crate::report::{LaunchSettings, Outcome, Outputs};
 
     fn doubted(verdict: Verdict, reached: f64, room: f64) -> Option<String> {
         let plan: Plan = "unroll:2".parse().expect("a plan");
         let trials = [Trial {
+            takes: None,
             plan: plan.clone(),
             outcome: Outcome::Ok {
                 time_ns: 1000.0 / reached,
@@ -68,6 +69,7 @@ mod tests {
         }];
         let best = Best {
             plan,
+            way: LaunchSettings::default(),
             time_ns: 1000.0 / reached,
             speedup: reached,
         };

@@ -235,6 +235,7 @@ mod tests {
     #[test]
     fn two_unrollings_and_the_fastest_of_two_kinds_are_worth_trying() {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
+            takes: None,
             plan: plan.parse().expect("a plan"),
             outcome: match speedup > 0.0 {
                 true => Outcome::Ok {

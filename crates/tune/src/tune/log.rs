@@ -369,6 +369,7 @@ mod tests {
         Entry {
             key: key.to_owned(),
             trial: Trial {
+                takes: None,
                 plan: plan.parse().expect("a plan"),
                 outcome: Outcome::Ok {
                     time_ns,

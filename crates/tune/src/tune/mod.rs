@@ -114,5 +114,5 @@ pub use several::SeveralBench;
 pub use spirv_modules::{PlannedSpirv, best_spirv, planned_spirv};
 pub use subject::{Reshaped, Subject};
 pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
-pub use ways::{Choices, Pressure, ways};
+pub use ways::{Choices, Pressure, beside_the_plan};
 pub use workload::{ArgumentSpec, Bound, Placed, PlacedMemory, Workload};

@@ -305,7 +305,7 @@ mod tests {
     use super::super::Subject;
     use super::*;
     use crate::error::Fault;
-    use crate::report::{Best, Verdict};
+    use crate::report::{Best, LaunchSettings, Verdict};
 
     const MODULE: &str = include_str!("../../../../corpus/first.ptx");
     const LAUNCH: &str = "groups = 2\ngroup = 64\nunaliased = [\"param_2\"]\nno_overflow = true\n[parameters.param_0]\n\
@@ -410,6 +410,7 @@ mod tests {
             let report = Report {
                 best: Best {
                     plan: plan.clone(),
+                    way: LaunchSettings::default(),
                     time_ns: 1.0,
                     speedup: 2.0,
                 },

@@ -6,6 +6,7 @@
 //! loads, which only unroll, race each other: the gain of unrolling alone is part of every answer.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use crate::device::sim::timer::{Behind, Course, Pace};
 use crate::ir::Kernel;
@@ -83,10 +84,13 @@ impl Race {
 
     /// The order in which plans run, by their positions: the likely ones first, and of them those with the most iterations on
     /// their way. But the half of them with the larger kernels comes later, the smallest first: large code takes several times
-    /// as long to simulate, and less so if there is somebody fast to hold it against.
+    /// as long to simulate, and less so if there is somebody fast to hold it against. Of the others one of each kind comes
+    /// first: a search that is stopped then knows something of all.
     pub fn order(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Order {
-        let (mut likely, rest): (Vec<usize>, Vec<usize>) =
+        let (mut likely, mut rest): (Vec<usize>, Vec<usize>) =
             (0..plans.len()).partition(|&index| self.likely.contains(plans[index]));
+        let telling = telling(plans, &self.likely);
+        rest.sort_by_key(|index| !telling.contains(index));
         likely.sort_by_key(|&index| operations(index));
         let middle = likely.get(likely.len() / 2).map_or(0, |&index| operations(index));
         let (mut small, large): (Vec<usize>, Vec<usize>) =
@@ -130,6 +134,39 @@ impl Race {
     }
 }
 
+/// The plans, by their positions, that tell what the others may gain: the likely ones, and one of each kind that none of those
+/// is of.
+pub fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
+    let kind = |plan: &Plan| {
+        let loads = plan.loads().iter();
+        let loads: Vec<_> = loads
+            .map(|(name, strategy)| (name.clone(), strategy.kind()))
+            .collect();
+        (plan.unroll().is_some(), loads)
+    };
+    let (mut telling, rest): (Vec<usize>, Vec<usize>) =
+        (0..plans.len()).partition(|&index| likely.contains(plans[index]));
+    let known: Vec<_> = telling.iter().map(|&index| kind(plans[index])).collect();
+    let mut others: HashMap<_, usize> = HashMap::new();
+    for index in rest {
+        let kind = kind(plans[index]);
+        if known.contains(&kind) {
+            continue;
+        }
+        let distance = |index: usize| ahead(plans[index]).abs_diff(USUAL);
+        let first = others.entry(kind).or_insert(index);
+        if distance(index) < distance(*first) {
+            *first = index;
+        }
+    }
+    telling.extend(others.into_values());
+    telling.sort_unstable();
+    telling
+}
+
+/// Iterations ahead that hide the latency in most loops.
+const USUAL: u32 = 8;
+
 /// Iterations whose loads are on their way with a plan.
 fn ahead(plan: &Plan) -> u32 {
     let distances = plan.loads().iter().map(|(_, strategy)| strategy.distance().get());
@@ -168,6 +205,14 @@ mod tests {
         let mut tried = order.plans;
         tried.sort_unstable();
         assert_eq!(tried, (0..100).collect::<Vec<_>>());
+        // Of the others one of each kind is first, about eight ahead.
+        let hints: Vec<Plan> = [2, 8]
+            .map(|distance| format!("v=cache:L2:{distance}").parse().expect("a plan"))
+            .into();
+        let all: Vec<&Plan> = plans.iter().chain(&hints).collect();
+        assert_eq!(race(&[70]).order(&all, |_| 10).plans[..3], [70, 101, 0]);
+        assert_eq!(telling(&all, &[]), [6, 101]);
+        let all: Vec<&Plan> = plans.iter().collect();
         // Larger kernels come later, the smallest first.
         let order = race(&[70, 60, 50, 40, 30, 20, 10]).order(&all, |index| index);
         assert_eq!(order.plans[..8], [40, 30, 20, 10, 50, 60, 70, 0]);

@@ -147,7 +147,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             }
             None => "In this geometry no plan was timed.".to_owned(),
         }),
-        Verdict::LeaveIt => {
+        Verdict::LeaveIt | Verdict::LaunchSettings | Verdict::Undecided => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));
             // What rounds to the threshold is below it all the same.
@@ -173,7 +173,7 @@ fn over_cheaper(findings: &Findings<'_>) -> String {
             percent(findings.threshold - 1.0)
         ),
         (None, true) => "no prefetching plan that was tried could be timed".to_owned(),
-        (None, false) => "no prefetching plan was tried".to_owned(),
+        (None, false) => "no prefetching plan was tried here".to_owned(),
     }
 }
 
@@ -242,6 +242,7 @@ mod tests {
             outputs: Outputs::Identical,
         };
         Trial {
+            takes: None,
             plan: plan.parse().expect("a plan"),
             outcome,
         }
@@ -366,7 +367,7 @@ mod tests {
         let reasons = reasons(&evidence, &findings);
         assert_eq!(
             reasons,
-            ["Here unrolling is the answer: 1.50× with `unroll:8`; no prefetching plan was tried."]
+            ["Here unrolling is the answer: 1.50× with `unroll:8`; no prefetching plan was tried here."]
         );
     }
 }

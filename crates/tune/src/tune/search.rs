@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::bench::{Bench, Timed};
-use super::choose::choose;
+use super::choose::{Seen, choose};
 use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings};
-use super::race::Race;
+use super::race::{self, Race};
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
 use super::residency;
@@ -129,7 +129,7 @@ pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
 }
 
 /// The same for a plain kernel and its launch.
-pub(crate) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
+pub(super) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
     let alone = remainder::alone(workload, plain, bench.device().description());
     let loads = main_loads_beside(plain, &alone);
     let plans = likely_plans_for(plain, &loads, &bench.levels())?;
@@ -263,6 +263,7 @@ pub fn search(
             plans
         }
     };
+    let likely = with_registers(likely, registers);
     let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
     let plans = settings.shard.map_or(plans.clone(), |shard| shard.of(plans));
     let memory = Memory::new(settings.log, bench, &workload, &kernel);
@@ -293,7 +294,7 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         sampled: sampled_for(bench, settings.check_whole, settings.perturbed),
         progress,
-        race: (!settings.every_plan).then(|| Race::new(&kernel, with_registers(likely, registers))),
+        race: (!settings.every_plan).then(|| Race::new(&kernel, likely.clone())),
     };
     let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
     let (tried, beside) = match bench.times_at_once() {
@@ -310,6 +311,7 @@ pub fn search(
         note,
         lost,
         checked,
+        a_plan,
     } = tried;
     let baseline_ns = baseline.time_ns;
     if let Some(refusal) = everything_refused(&tried, &derived) {
@@ -327,9 +329,16 @@ pub fn search(
     let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
     let bounds = Bounds::of(&baseline.evidence, profile, &loads)
         .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
+    let seen = Seen {
+        // Where none was asked for, nothing is known of any.
+        is_empty: plans.is_empty() && settings.plans.is_none(),
+        ..seen(&pairs, &likely, &trials, bounds.as_ref())
+    };
     let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
+        telling_left: seen.telling_left,
+        seconds_a_plan: Some(a_plan.as_secs_f64()),
         lost: lost.map(|error| error.to_string()),
     });
     let plain_best = match &partial {
@@ -361,13 +370,14 @@ pub fn search(
     let plain_best = plain_best.map(|(there, _)| there);
     // The chosen kernel has to agree with the plain one on every launch, not only on the most informative ones.
     let (verdict, best, agreed) = loop {
-        let (verdict, best) = choose(
+        let (chosen, best) = choose(
             baseline_ns,
             &trials,
             plain_best.as_ref(),
             best_elsewhere.as_ref(),
             subject.may_be_split(),
         );
+        let verdict = seen.supported(chosen, &trials);
         let of_best = derived.iter().flatten().find(|derived| derived.plan == best.plan);
         let (Some(perturbed), Some(of_best)) = (&perturbed, of_best) else {
             break (verdict, best, None);
@@ -419,6 +429,7 @@ pub fn search(
         verdict,
         doubt,
         reasons,
+        launch_ns: baseline.evidence.launch_ns,
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,
@@ -441,6 +452,24 @@ pub fn search(
         taken_for_granted,
     };
     Ok(SearchOutcome { report, baseline })
+}
+
+/// How much of the plans was tried.
+fn seen(pairs: &[Pair<'_>], likely: &[Plan], trials: &[Trial], bounds: Option<&Bounds>) -> Seen {
+    let is_left = |(asked, derived): &Pair<'_>| {
+        let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
+        !trials.iter().any(|trial| trial.plan == *plan)
+    };
+    let asked: Vec<&Plan> = pairs.iter().map(|(asked, _)| *asked).collect();
+    let has_likely = asked.iter().any(|plan| likely.contains(plan));
+    let telling = race::telling(&asked, likely);
+    Seen {
+        is_empty: false,
+        left: pairs.iter().filter(|pair| is_left(pair)).count(),
+        has_telling: has_likely,
+        telling_left: telling.iter().filter(|&&index| is_left(&pairs[index])).count(),
+        at_most: bounds.map(|bounds| bounds.best_speedup),
+    }
 }
 
 /// A plan that was tried is not accepted after all.
@@ -503,7 +532,14 @@ mod tests {
         let refused = [Err(Error::usage("16 copies are too large"))];
         let tried = |outcome: Outcome| {
             let plan = "unroll:8".parse().expect("a plan");
-            [(Trial { plan, outcome }, None)]
+            [(
+                Trial {
+                    plan,
+                    outcome,
+                    takes: None,
+                },
+                None,
+            )]
         };
         let rejected = tried(Outcome::Rejected {
             reason: "it is too large".to_owned(),

@@ -65,11 +65,7 @@ pub fn planned_spirv(
 /// # Errors
 /// As for [`planned_spirv`].
 pub fn best_spirv(subject: &FileSubject, report: &Report, target: SpirvTarget) -> Result<PlannedSpirv> {
-    let best = report.ways.as_ref().and_then(|ways| ways.best.as_ref());
-    let (plan, way) = match best {
-        Some(best) => (&best.plan, best.way),
-        None => (&report.best.plan, LaunchSettings::default()),
-    };
+    let (plan, way) = (&report.best.plan, report.best.way);
     if plan.is_none() {
         let original = original(subject)?;
         return Ok(PlannedSpirv {

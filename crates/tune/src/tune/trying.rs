@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::bench::{Bench, Raced, Right, Timed};
 use super::check::{AtFullSize, Checks, compare};
@@ -62,6 +63,17 @@ pub struct Trials {
     pub lost: Option<Error>,
     /// How they were checked.
     pub checked: Option<Checked>,
+    /// How long a plan took on average; without any, how long the plain kernel took.
+    pub a_plan: Duration,
+}
+
+/// The time that each of the trials took on average since then; none if none of them ran.
+fn each(since: Instant, trials: &[(Trial, Option<Timed>)]) -> Option<Duration> {
+    let has_run = |(trial, run): &&(Trial, Option<Timed>)| run.is_some() || trial.dropped().is_some();
+    let ran = trials.iter().filter(has_run).count();
+    u32::try_from(ran)
+        .ok()
+        .and_then(|ran| since.elapsed().checked_div(ran))
 }
 
 impl Trying<'_> {
@@ -142,12 +154,14 @@ impl Trying<'_> {
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
         let checks = self.checks(pairs)?;
+        let began = Instant::now();
         let plain = self
             .bench
             .race(self.bound, self.kernel, race.pace(&Plan::none()))?;
         let Raced::Ended(baseline, course) = plain else {
             return Err(Error::bug("the plain kernel was given up"));
         };
+        let plain_took = began.elapsed();
         race.start(course.as_ref());
         let none = self.plain_trial(&baseline);
         // None where that is not wanted any more.
@@ -187,6 +201,7 @@ impl Trying<'_> {
                 Ok((Raced::Ended(timed, course), outputs)) => (Ok((*timed, outputs)), course),
                 Ok((Raced::Behind(behind), _)) => {
                     let trial = Trial {
+                        takes: None,
                         plan: pair.1.as_ref().map_or(pair.0, |derived| &derived.plan).clone(),
                         outcome: race::dropped(behind),
                     };
@@ -221,15 +236,18 @@ impl Trying<'_> {
         };
         let baseline_ns = baseline.time_ns;
         self.progress.trying(true);
+        let began = Instant::now();
         let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
         self.progress.trying(false);
         for (index, trial, timed, _) in ended.into_iter().flatten() {
             tried[index] = Some((trial, timed));
         }
+        let trials: Vec<_> = tried.into_iter().flatten().collect();
         let tried = Trials {
             baseline: *baseline,
             none,
-            trials: tried.into_iter().flatten().collect(),
+            a_plan: each(began, &trials).unwrap_or(plain_took),
+            trials,
             note: None,
             lost: None,
             checked: Some(self.checked(&checks)),
@@ -249,6 +267,7 @@ impl Trying<'_> {
         self.progress.begin(pairs.len() - legal.len() + budget + 1);
         let checks = self.checks(pairs)?;
 
+        let began = Instant::now();
         let mut first: Option<(Timed, Trial)> = None;
         let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
         let mut measured = 0;
@@ -295,10 +314,12 @@ impl Trying<'_> {
             }
         };
         let note = proposals.map(|_| format!("{measured} of {} plans were measured: {chosen}.", legal.len()));
+        let trials: Vec<_> = tried.into_iter().flatten().collect();
         Ok(Trials {
             baseline,
             none,
-            trials: tried.into_iter().flatten().collect(),
+            a_plan: each(began, &trials).unwrap_or_else(|| began.elapsed()),
+            trials,
             note,
             lost,
             checked: Some(self.checked(&checks)),
@@ -533,6 +554,7 @@ impl<'a> Memory<'a> {
         kept.add(Entry {
             key: log::predictions(key),
             trial: Trial {
+                takes: None,
                 plan: plan.clone(),
                 outcome: Outcome::Ok {
                     time_ns,
@@ -572,6 +594,7 @@ impl<'a> Memory<'a> {
             false => *time_ns = baseline.time_ns / *speedup,
         }
         let mut timed = baseline.clone();
+        timed.takes = trial.takes;
         timed.time_ns = *time_ns;
         timed.interval_ns = None;
         timed.evidence.memory_bytes = entry.memory_bytes;
@@ -625,11 +648,13 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
                 speedup: baseline_ns / time_ns,
                 outputs,
             };
-            (Trial { plan, outcome }, Some(timed))
+            let takes = timed.takes;
+            (Trial { plan, outcome, takes }, Some(timed))
         }
         Err(error) => {
             let outcome = went_wrong(&error);
-            (Trial { plan, outcome }, None)
+            let takes = None;
+            (Trial { plan, outcome, takes }, None)
         }
     }
 }
@@ -668,6 +693,7 @@ mod tests {
         // On its way to the report the error becomes a bug of ours.
         let error = wrong_output(Error::violation(broken).at("k.rs:3:5"));
         let trial = Trial {
+            takes: None,
             plan: Plan::none(),
             outcome: went_wrong(&error),
         };

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::bench::{Bench, Right};
 use super::check::compare;
-use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
+use super::perturb::{self, Engine, Settings};
 use super::proposals::Proposals;
 use super::search::{derive, plain};
 use super::subject::Subject;
@@ -31,7 +31,7 @@ use crate::error::Error;
 use crate::ir::Kernel;
 use crate::ir::effects::Access;
 use crate::prefetch::Plan;
-use crate::report::{LaunchSettings, Report, SettingsTrial, THRESHOLD, Ways};
+use crate::report::{LaunchSettings, Perturbed, Report, SettingsTrial, THRESHOLD, Ways};
 
 /// How many kernels are timed, at most.
 pub const MOST: usize = 40;
@@ -62,16 +62,36 @@ pub struct Pressure {
     pub spilled_bytes: u32,
 }
 
-/// Times the settings to compile and launch a subject whose plans were tried; none for devices without a choice.
+/// The report of a search that has ended, with what else a launch decides.
 ///
 /// # Errors
 /// The plain kernel cannot be run, or the way that is best computes something else, which is a bug of ours.
-pub fn ways(
+pub fn beside_the_plan(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    report: Report,
+    settings: Settings,
+) -> Result<Report> {
+    if report.partial.is_some() {
+        return Ok(report);
+    }
+    let Some(ways) = ways(subject, bench, &report, settings)? else {
+        return Ok(report);
+    };
+    let (ways, perturbed) = ways;
+    let mut report = report.with_ways(ways, perturbed);
+    report.taken_for_granted = subject.granted(&report.best.plan)?;
+    Ok(report)
+}
+
+/// Times the settings to compile and launch a subject whose plans were tried; none for devices without a choice. Beside
+/// them are the launches on which the best one's plan was checked.
+fn ways(
     subject: &dyn Subject,
     bench: &dyn Bench,
     report: &Report,
     settings: Settings,
-) -> Result<Option<Ways>> {
+) -> Result<Option<(Ways, Option<Perturbed>)>> {
     let Some(choices) = bench.choices() else {
         return Ok(None);
     };
@@ -122,11 +142,14 @@ pub fn ways(
     }
     let mut found = timing.found;
     found.best = choose(&found, report).cloned();
-    if let Some(best) = &found.best {
-        let way = Arranged::new(subject, bench, &timing.shapes, best.way)?;
-        check(&way, bench, &best.plan, settings)?;
-    }
-    Ok(Some(found))
+    let perturbed = match &found.best {
+        None => None,
+        Some(best) => {
+            let way = Arranged::new(subject, bench, &timing.shapes, best.way)?;
+            check(&way, bench, &best.plan, settings)?
+        }
+    };
+    Ok(Some((found, perturbed)))
 }
 
 /// The plans of other kinds that were fastest.
@@ -532,8 +555,14 @@ impl Subject for Arranged<'_> {
     }
 }
 
-/// Whether the plain kernel computes the same in sub-groups of another size, and the plan the same as the plain kernel there.
-fn check(arranged: &Arranged<'_>, bench: &dyn Bench, plan: &Plan, settings: Settings) -> Result<()> {
+/// Whether the plain kernel computes the same in sub-groups of another size, and the plan the same as the plain kernel there, and
+/// on which launches the plan did.
+fn check(
+    arranged: &Arranged<'_>,
+    bench: &dyn Bench,
+    plan: &Plan,
+    settings: Settings,
+) -> Result<Option<Perturbed>> {
     let wrong = |error: Error| Error::bug(format!("`{plan}` with {} went wrong: {error}", arranged.way));
     if arranged.way.sub_group.is_some()
         && let (Some(usual), Some(other)) = (arranged.inner.small(ITERATIONS)?, arranged.small(ITERATIONS)?)
@@ -545,14 +574,23 @@ fn check(arranged: &Arranged<'_>, bench: &dyn Bench, plan: &Plan, settings: Sett
         compare(&usual, &run(&usual)?, &run(&other)?).map_err(wrong)?;
     }
     if plan.is_none() {
-        return Ok(());
+        return Ok(None);
     }
     let workload = &arranged.workload;
     let derived = derive(bench, workload, &workload.kernel, plan)?;
     let engine = Engine::of(bench, workload);
-    let perturbed = Perturbed::new(arranged, &workload.kernel, engine, [&derived.plan], settings)?;
-    shielded(|| perturbed.check(&derived.plan, &derived.kernel, Thoroughness::All)).map_err(wrong)?;
-    Ok(())
+    shielded(|| {
+        perturb::check(
+            arranged,
+            &workload.kernel,
+            engine,
+            &derived.plan,
+            &derived.kernel,
+            settings,
+        )
+    })
+    .map(Some)
+    .map_err(wrong)
 }
 
 /// Iterations of the loop in the launch that is compared across sub-group sizes.

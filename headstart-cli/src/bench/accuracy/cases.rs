@@ -8,7 +8,7 @@ use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
-use headstart::tune::space::{default_plans, likely_plans, without_shared_copies};
+use headstart::tune::space::{default_plans, without_shared_copies};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::{Access, Trace};
@@ -63,11 +63,11 @@ impl Case {
         kernel.with(&settings, trace.transpose()?)
     }
 
-    /// The plans that `headstart advise` tries of it.
+    /// The plans of the list that a search tries.
     ///
     /// # Errors
     /// As for [`Case::chosen`].
-    pub fn advised(&self) -> Result<Vec<Plan>> {
+    pub fn searched(&self) -> Result<Vec<Plan>> {
         // A kernel is the same at every size, and small data are made at once.
         let chosen = self.chosen()?;
         let small = chosen
@@ -78,8 +78,7 @@ impl Case {
             ..prefetch::PlanTarget::default()
         };
         let plain = prefetch::carry_out_wishes(&small.kernel, &target)?;
-        let likely = likely_plans(&main_loads(&plain), &[CacheLevel::L1, CacheLevel::L2])?;
-        Ok(without_shared_copies(&plain, likely))
+        Ok(without_shared_copies(&plain, self.plans(&plain)?))
     }
 
     /// The plans that are tried, none of them the plain kernel.
@@ -235,7 +234,7 @@ mod tests {
                 .into_iter()
                 .find(|case| case.kernel == kernel)
                 .expect("in the list");
-            let plans = case.advised().expect("plans");
+            let plans = case.searched().expect("plans");
             plans.iter().map(ToString::to_string).collect::<Vec<String>>()
         };
         // Each step of a path has one volatility, and each path noise of its own.

@@ -139,10 +139,6 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
         ),
         (
             "loss to the fastest plan, `tune` from simulation alone",
-            slower(judgements, |own| own.regret_of_tune),
-        ),
-        (
-            "loss to the fastest plan, `advise` from simulation alone (fewer plans)",
             slower(judgements, |own| own.best_speedup / own.alone.measured - 1.0),
         ),
         (
@@ -222,7 +218,7 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
          compared with them. *On the GPU* is the verdict of `headstart tune` and `headstart advise` with `--device cuda:0`: the \
          simulator proposes and twelve plans are measured, here replayed with the recorded measurements. Its gain \
          is a measured one, so it can only be wrong about which plans to measure. *From simulation alone* is \
-         the verdict of `headstart advise` with `--device sim:{model}`, which needs no GPU.\n\n*Either way*: no plan is 3 % faster \
+         the verdict of both with `--device sim:{model}`, which needs no GPU.\n\n*Either way*: no plan is 3 % faster \
          than the plain kernel, and the recommended plan, if any, is not 3 % slower. *Wrong*: the recommended plan is more than \
          3 % slower than the plain kernel in every round, or none is recommended although one is 10 % faster in every round. *In \
          doubt*: the verdict itself says that it is within the simulator's error, and advises to measure. That happens if no plan \

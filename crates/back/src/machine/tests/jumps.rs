@@ -65,6 +65,21 @@ fn a_compiler_keeps_to_the_registers_that_it_is_told() {
     assert!(few < 45 && any(&kernel, nvidia) > 80);
     kernel.max_registers = Some(64);
     assert!((50..=64).contains(&any(&kernel, nvidia)));
+    // What has to live across a jump does not fit, and is spilled: ptxas never takes more than it is told.
+    let mut across = forty_values("barrier");
+    across.max_registers = Some(64);
+    let held = lower_for_any_launch(&across, &nvidia, &model, 128);
+    let estimate = held.register_estimate;
+    assert_eq!(estimate.registers, 64, "{estimate:?}");
+    // Forty values of 8 bytes and what addresses them: of 86 to 96 registers 64 are there.
+    assert!(
+        (4 * 22..=4 * 32).contains(&estimate.spilled_bytes),
+        "{estimate:?}"
+    );
+    assert!(held.frame_bytes > 0);
+    across.max_registers = Some(128);
+    let fits = lower_for_any_launch(&across, &nvidia, &model, 128).register_estimate;
+    assert_eq!(fits.spilled_bytes, 0, "{fits:?}");
     // IGC has no such number.
     assert_eq!(any(&kernel, intel), of_intel);
 }

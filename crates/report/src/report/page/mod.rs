@@ -21,7 +21,7 @@ use figure::{FigureFormat, coincident, speedup_by_distance};
 use look::Looks;
 
 use super::series::{self, Series};
-use super::{Report, Verdict, explain, gains, number};
+use super::{Report, Verdict, explain, number};
 use crate::names;
 
 const STYLE: &str = include_str!("style.css");
@@ -128,8 +128,9 @@ fn header(page: &mut String, report: &Report) {
     let (class, factor) = match report.verdict {
         Verdict::Prefetch => ("prefetch", Some(report.best.speedup)),
         Verdict::Unroll | Verdict::MoreRegisters => ("unroll", Some(report.best.speedup)),
-        Verdict::MoreWorkGroups => ("more", Some(report.advised_speedup())),
-        Verdict::LeaveIt => ("leave", None),
+        Verdict::LaunchSettings => ("more", Some(report.best.speedup)),
+        Verdict::MoreWorkGroups => ("more", report.advised_speedup()),
+        Verdict::LeaveIt | Verdict::Undecided => ("leave", None),
     };
     let factor = factor.map_or(String::new(), |factor| {
         format!("<p class=\"factor\">{}</p>\n", number::speedup(factor))
@@ -362,9 +363,11 @@ fn layouts_of(page: &mut String, report: &Report, all: &[Series], looks: &Looks)
 
 /// How much there is to gain: the bounds in sentences, and the plans under the device's roofs.
 fn gain(page: &mut String, report: &Report) {
-    let Some(bounds) = &report.bounds else { return };
+    if report.bounds.is_none() {
+        return;
+    }
     page.push_str("<section id=\"gain\">\n<h2>How much there is to gain</h2>\n<ul class=\"reasons\">\n");
-    for sentence in gains::sentences(bounds, Some(report.advised_speedup())) {
+    for sentence in report.gains() {
         put(page, format_args!("<li>{}</li>\n", Prose(&sentence)));
     }
     page.push_str("</ul>\n");

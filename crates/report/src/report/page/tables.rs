@@ -2,7 +2,7 @@
 
 use super::escape::{Escaped, Parts, Prose};
 use super::put;
-use crate::report::{Outcome, Report, number};
+use crate::report::{Outcome, Report, number, taken};
 
 /// Counters of the plain kernel and of the plan beside each other.
 pub(super) fn counters(page: &mut String, report: &Report) {
@@ -100,6 +100,12 @@ pub(super) fn trials(page: &mut String, report: &Report) {
         .filter_map(|trial| trial.measured())
         .map(|(_, speedup)| speedup)
         .fold(1.0, f64::max);
+    let more = taken::columns(ran.iter().copied());
+    let heads: String = more
+        .iter()
+        .map(|name| format!("<th class=\"number\" scope=\"col\">{name}</th>"))
+        .collect();
+    let blank = "<td></td>".repeat(more.len());
     put(
         page,
         format_args!(
@@ -107,7 +113,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
              data-filter=\"Plans with\">\n<caption>{} plans, \
              fastest first. Each computed the same results as the plain kernel.</caption>\n<thead><tr>\
              <th scope=\"col\">plan</th><th class=\"number\" scope=\"col\">time</th>\
-             <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>\
+             <th class=\"number\" scope=\"col\">speedup</th><th scope=\"col\">outputs</th>{heads}\
              <td class=\"bar\"></td></tr></thead>\n<tbody>\n",
             ran.len()
         ),
@@ -127,11 +133,15 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             () => "",
         };
         let outputs = outputs.word();
+        let takes: String = more
+            .iter()
+            .map(|name| format!("<td class=\"number\">{}</td>", taken::entry(trial, name)))
+            .collect();
         put(
             page,
             format_args!(
                 "<tr class=\"{class}\"><td class=\"plan\">{}</td><td class=\"number\" data-v=\"{time_ns:.1}\">{}</td>\
-                 <td class=\"number\" data-v=\"{speedup:.4}\">{}</td><td>{outputs}</td><td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
+                 <td class=\"number\" data-v=\"{speedup:.4}\">{}</td><td>{outputs}</td>{takes}<td class=\"bar\"><span style=\"width:{:.1}%\"></span></td></tr>\n",
                 Parts(&trial.plan),
                 number::duration(time_ns),
                 number::speedup(speedup),
@@ -147,7 +157,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             page,
             format_args!(
                 "<tr class=\"dropped\"><td class=\"plan\">{}</td><td class=\"number\"></td>\
-                 <td class=\"number\" data-v=\"{at_most:.4}\">at most {}</td><td>dropped after {}</td><td class=\"bar\"></td></tr>\n",
+                 <td class=\"number\" data-v=\"{at_most:.4}\">at most {}</td><td>dropped after {}</td>{blank}<td class=\"bar\"></td></tr>\n",
                 Parts(&trial.plan),
                 number::speedup(at_most),
                 number::percent(after),
@@ -159,7 +169,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             page,
             format_args!(
                 "<tr class=\"elsewhere\"><td>none, as {}</td><td class=\"number\" data-v=\"{:.1}\">{}</td><td \
-                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td><td class=\"bar\"></td></tr>\n",
+                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td>{blank}<td class=\"bar\"></td></tr>\n",
                 Escaped(other.geometry),
                 other.time_ns,
                 number::duration(other.time_ns),
@@ -173,7 +183,7 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             page,
             format_args!(
                 "<tr class=\"elsewhere\"><td>{}, as {}</td><td class=\"number\" data-v=\"{:.1}\">{}</td><td \
-                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td><td class=\"bar\"></td></tr>\n",
+                 class=\"number\" data-v=\"{:.4}\">{}</td><td></td>{blank}<td class=\"bar\"></td></tr>\n",
                 Parts(&other.plan),
                 Escaped(other.geometry),
                 other.time_ns,
@@ -183,7 +193,14 @@ pub(super) fn trials(page: &mut String, report: &Report) {
             ),
         );
     }
-    page.push_str("</tbody>\n</table></div>\n</section>\n");
+    page.push_str("</tbody>\n</table></div>\n");
+    if !more.is_empty() {
+        put(
+            page,
+            format_args!("<p>{}</p>\n", Prose(taken::source(report.trials.iter()))),
+        );
+    }
+    page.push_str("</section>\n");
 }
 
 /// Plans that have no time, and why.

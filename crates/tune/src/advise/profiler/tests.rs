@@ -188,7 +188,7 @@ fn what_is_missing_is_named_with_the_command_that_collects_it() {
     assert!(note.contains("ncu --csv --page raw --metrics"), "{note}");
     let advice = Advice::of_profiler(&profiled);
     assert_eq!(advice.steps[1].answer, Answer::Unknown);
-    assert_eq!(advice.verdict, Verdict::LeaveIt);
+    assert_eq!(advice.verdict, Verdict::Undecided);
 
     // Not available is as good as not collected.
     let wanted = Wanted {

@@ -155,6 +155,8 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         // VTune has the achieved occupancy; the possible one follows from the task's sizes.
         fits,
         time_ns,
+        launch_ns: None,
+        cache: None,
         memory_bytes: rate.map(|rate| rate * time_ns),
         bandwidth: model.map(|model| *model.dram.bandwidth),
         scattered_bandwidth: None,

@@ -84,6 +84,8 @@ impl Launch {
             // Without cores nobody knows how many work-groups each of them gets.
             fits: fits.clone().filter(|_| cores.is_some() && groups > 0),
             time_ns,
+            launch_ns: None,
+            cache: None,
             memory_bytes: memory_bytes.or_else(|| Some(used? * bandwidth? * time_ns)),
             bandwidth,
             scattered_bandwidth: model

@@ -28,7 +28,7 @@ use crate::model::hint::HintReached;
 use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
-use crate::report::{AtFullSize, Outputs};
+use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
 use crate::tune::bench::{Bench, Last, Right, Timed};
 use crate::tune::check::approximately;
 use crate::tune::kinds::simulated::bench::SimulatedBench;
@@ -330,6 +330,12 @@ impl MeasuredBench {
         Timed {
             time_ns: measured.timing.median_ns,
             interval_ns: Some(measured.timing.quartiles_ns()),
+            takes: Some(Taken {
+                registers: compiled.registers,
+                spilled_bytes: compiled.local_bytes,
+                groups_per_core: Some(measured.loaded.groups_per_core),
+                by: TakenBy::Compiler,
+            }),
             evidence,
             profile: simulated.and_then(|simulated| simulated.profile.clone()),
             counted,
@@ -357,6 +363,9 @@ impl MeasuredBench {
             group: geometry.group,
             fits,
             time_ns: measured.timing.median_ns,
+            // A part of the time: how much of it, no counter says.
+            launch_ns: None,
+            cache: Some(measured.timing.cache),
             memory_bytes: simulated.and_then(|simulated| simulated.memory_bytes),
             bandwidth: model.map(|model| *model.dram.bandwidth),
             scattered_bandwidth: simulated.and_then(|simulated| simulated.scattered_bandwidth),
@@ -378,7 +387,7 @@ impl MeasuredBench {
             (None, _) => "",
         };
         format!(
-            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}.{counted}",
+            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}. Each time contains the launch.{counted}",
             driver / 1000,
             driver % 1000 / 10,
             measured.timing.launches,

@@ -213,6 +213,7 @@ impl OpenClBench {
         Ok(Timed {
             time_ns: timing.median_ns,
             interval_ns: Some(timing.quartiles_ns()),
+            takes: None,
             evidence: Evidence {
                 cores: facts.cores,
                 places: 1,
@@ -220,6 +221,8 @@ impl OpenClBench {
                 group: geometry.group,
                 fits: None,
                 time_ns: timing.median_ns,
+                launch_ns: None,
+                cache: Some(timing.cache),
                 memory_bytes: None,
                 bandwidth: None,
                 scattered_bandwidth: None,
@@ -242,9 +245,10 @@ impl OpenClBench {
             _ => " This is not a GPU, and its times say nothing about one.",
         };
         format!(
-            "Measured on {}, driver {}: medians of {} alternating launches, after a warm-up. Outputs at full size are \
+            "Measured on {}, driver {}: medians of {} alternating launches, after a warm-up, with {}, without the time that the \
+             launch takes. Outputs at full size are \
              compared with the simulator's.{warning}",
-            facts.name, facts.driver, timing.launches
+            facts.name, facts.driver, timing.launches, timing.cache
         )
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::back::machine::Assembled;
 use crate::back::ptx;
 use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{self, Code, LaunchTime, Pace, StallReason, Survey, Timer};
@@ -13,7 +14,7 @@ use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
-use crate::report::{Geometry, number};
+use crate::report::{Geometry, Taken, TakenBy, number};
 use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
 #[cfg(feature = "cuda")]
 use crate::tune::drop_in::placed;
@@ -100,8 +101,21 @@ impl SimulatedBench {
         bound.workload().check_fits(self.device.description())?;
         let launch = bound.prepare(&self.device)?.launch;
         launch.check(kernel, self.device.description())?;
-        let code = self.timer_of(bound.workload()).compile(kernel, &launch)?;
+        let assembled = self.assembled(bound.workload(), kernel);
+        let timer = self.timer_of(bound.workload()).of_assembled(assembled);
+        let code = timer.compile(kernel, &launch)?;
         Ok((launch, code))
+    }
+
+    /// The registers and spills of the code that NVIDIA's assembler makes; none where no assembler is named. What it refuses is
+    /// timed by the model's estimate.
+    fn assembled(&self, workload: &Workload, kernel: &Kernel) -> Option<Assembled> {
+        let held = self.held_by_assembler(workload, kernel).ok()??;
+        let arrays = u32::try_from(kernel.private_bytes()).unwrap_or(u32::MAX);
+        Some(Assembled {
+            registers: held.registers,
+            spilled_bytes: held.spilled_bytes.saturating_sub(arrays),
+        })
     }
 
     /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
@@ -220,8 +234,17 @@ impl SimulatedBench {
             // As a GPU's trials are timed.
             time_ns: time.between_events_ns,
             interval_ns: time.sample.within().map(|part| {
-                let off = part * time.between_events_ns;
+                let off = part * time.nanoseconds;
                 (time.between_events_ns - off, time.between_events_ns + off)
+            }),
+            takes: Some(Taken {
+                registers: code.program().register_estimate.registers,
+                spilled_bytes: code.program().register_estimate.spilled_bytes,
+                groups_per_core: Some(time.occupancy.groups_per_core),
+                by: match code.program().register_estimate.is_assembled {
+                    true => TakenBy::Compiler,
+                    false => TakenBy::Model,
+                },
             }),
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
@@ -241,6 +264,8 @@ impl SimulatedBench {
             group: geometry.group,
             fits: Some(time.occupancy.clone()),
             time_ns: time.nanoseconds,
+            launch_ns: Some(time.between_events_ns - time.nanoseconds),
+            cache: Some(self.cache),
             memory_bytes: Some(time.dram_bytes()),
             bandwidth: Some(bandwidth),
             scattered_bandwidth: Some(
@@ -264,9 +289,13 @@ impl Bench for SimulatedBench {
             true => " with the large register file",
             false => "",
         };
+        #[cfg(feature = "cuda")]
+        let assembler = crate::device::cuda::ptxas::named();
+        #[cfg(not(feature = "cuda"))]
+        let assembler = String::new();
         match self.cache {
-            CacheState::Kept => format!("{:?}{registers}", self.model),
-            CacheState::Flushed => format!("{:?} {:?}{registers}", self.model, self.cache),
+            CacheState::Kept => format!("{:?}{registers}{assembler}", self.model),
+            CacheState::Flushed => format!("{:?} {:?}{registers}{assembler}", self.model, self.cache),
         }
     }
 
@@ -497,9 +526,9 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
             number::figures(100.0 * part)
         ),
     };
-    let found = match cache {
-        CacheState::Kept => String::new(),
-        CacheState::Flushed => format!(" The launch finds {cache}."),
-    };
-    format!("Simulated on a model of the {}: {what}.{found}", model.modelled())
+    format!(
+        "Simulated on a model of the {}: {what}. Each time contains the launch, {}. The launch finds {cache}.",
+        model.modelled(),
+        number::duration(time.between_events_ns - time.nanoseconds)
+    )
 }

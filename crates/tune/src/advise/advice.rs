@@ -91,7 +91,7 @@ pub struct Program {
     pub at_most: f64,
 }
 
-/// Searches as [`tune::search`] does, and follows the procedure with the plain kernel's run.
+/// Searches as [`tune::search()`] does, and follows the procedure with the plain kernel's run.
 ///
 /// # Errors
 /// As for [`tune::tune`].

@@ -1,6 +1,6 @@
 //! What operations do besides computing results: whom they meet; what they order, read, write and wait for.
 //!
-//! Each row of the [table](super::table) states its effects, and passes ask for them with
+//! Each row of the table (`table.rs`) states its effects, and passes ask for them with
 //! [`OpKind::effects`](super::OpKind::effects). So they need no lists of operations, and an operation that is added later is
 //! treated as what it does:
 //!

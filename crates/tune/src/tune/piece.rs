@@ -120,40 +120,73 @@ fn knows_all(piece: &Kernel) -> Result<()> {
     )
 }
 
-/// Refuses a loop over whose edges results may go that an instruction has not made yet: they must stay in their registers.
+/// Refuses a loop whose accumulators of `wgmma` may be in flight at its edge, or where others are waited for: they must stay in
+/// their registers.
 fn has_results(kernel: &Kernel, piece: &Kernel) -> Result<()> {
-    let count = |kernel: &Kernel| {
+    let count = |body: &Region| {
         let mut count = 0;
-        kernel.body.walk(&mut |op| count += usize::from(later(op)));
+        body.walk(&mut |op| count += usize::from(starts_product(op)));
         count
     };
-    let mut waits = true;
-    every_region(&piece.body, &mut |region| {
-        let started = region.ops.iter().rposition(later);
-        waits &= started.is_none_or(|at| region.ops[at..].iter().any(waits_for_all));
-    });
-    if waits && count(kernel) == count(piece) {
+    if count(&kernel.body) == count(&piece.body) && waits_for_all(&piece.body) {
         return Ok(());
     }
     Err(
-        Error::input("the loop cannot be edited: products of `wgmma` may be in flight at its edge")
+        Error::input("the loop cannot be edited: products of `wgmma` may be in flight at its edge, or where others are waited for")
             .accepted("loops that wait for all of their own products (`wgmma.wait_group 0`)"),
     )
 }
 
-/// Whether an operation is an instruction whose results come later.
-fn later(op: &Op) -> bool {
+/// Whether each region waits for all of the products that it starts, and none for some of them.
+fn waits_for_all(region: &Region) -> bool {
+    let started = region.ops.iter().rposition(starts_product);
+    let waits = |op: &Op| is_for_all(op) == Some(true);
+    let ends = started.is_none_or(|at| region.ops[at..].iter().any(waits));
+    let waits_for_some = |op: &Op| is_for_all(op) == Some(false);
+    ends && !region.ops.iter().any(waits_for_some)
+        && region.ops.iter().all(|op| op.kind.regions().all(waits_for_all))
+}
+
+/// Whether an operation is a product whose results come later.
+fn starts_product(op: &Op) -> bool {
     matches!(&op.kind, OpKind::Opaque(what, _) if what.text.starts_with("wgmma.mma_async"))
 }
 
-/// Whether an operation waits for all such results.
-fn waits_for_all(op: &Op) -> bool {
-    matches!(&op.kind, OpKind::Opaque(what, _) if what.text.starts_with("wgmma.wait_group") && what.text.ends_with(" 0"))
+/// Whether an operation that waits for products waits for all of them.
+fn is_for_all(op: &Op) -> Option<bool> {
+    match &op.kind {
+        OpKind::Opaque(what, _) if what.text.starts_with("wgmma.wait_group") => {
+            Some(what.text.ends_with(" 0"))
+        }
+        _ => None,
+    }
 }
 
-fn every_region(region: &Region, visit: &mut impl FnMut(&Region)) {
-    visit(region);
-    for op in &region.ops {
-        op.kind.regions().for_each(|inner| every_region(inner, visit));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::OpaqueOperands;
+
+    #[test]
+    fn products_are_waited_for_where_they_are_started() {
+        let waits = |texts: &[&str]| {
+            let op = |text: &&str| Op {
+                kind: OpKind::Opaque(
+                    Opaque::unknown((*text).to_owned(), Vec::new()),
+                    OpaqueOperands::default(),
+                ),
+                results: Vec::new(),
+                place: Kernel::NOWHERE,
+            };
+            let ops = texts.iter().map(op).collect();
+            waits_for_all(&Region { ops })
+        };
+        const STARTS: &str = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {=0}, @0, @1";
+        const SOME: &str = "wgmma.wait_group.sync.aligned 1";
+        const ALL: &str = "wgmma.wait_group.sync.aligned 0";
+        assert!(waits(&[]) && waits(&[STARTS, STARTS, ALL]));
+        assert!(!waits(&[STARTS]) && !waits(&[ALL, STARTS]));
+        // Other accumulators are in flight behind the first wait.
+        assert!(!waits(&[STARTS, STARTS, SOME, ALL]));
     }
 }

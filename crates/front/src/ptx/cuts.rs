@@ -71,7 +71,7 @@ pub(super) fn find(own: &Body<'_>, flow: &Flow<'_, '_>, headers: &[String]) -> R
 fn found(
     own: &Body<'_>,
     flow: &Flow<'_, '_>,
-    live: &Live,
+    live: &Live<'_, '_>,
     name: &str,
 ) -> std::result::Result<Found, &'static str> {
     let is_it = |&block: &BlockId| flow.is_header[block] && is_called(flow, block, name);
@@ -98,8 +98,9 @@ fn found(
         }
     }
     let all = |of: &[bool], at: u32| -> Vec<Register> {
+        let live = live.before(at);
         let all = 0..registers as Register;
-        all.filter(|&register| of[register as usize] && live.is_live(at, register))
+        all.filter(|&register| of[register as usize] && live.contains(register))
             .collect()
     };
     let scope = own.spans[header as usize].scope;

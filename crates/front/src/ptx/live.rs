@@ -14,66 +14,86 @@ use super::tree::{Body, Instruction, Operand, Register, Statement};
 /// Registers as bits.
 type Set = Vec<u64>;
 
-/// What is live in front of each statement.
-pub(super) struct Live {
-    /// By statement.
-    before: Vec<Set>,
+/// What is live at each label; in between it follows from the statements.
+pub(super) struct Live<'b, 't> {
+    body: &'b Body<'t>,
+    /// By label; of one that stands nowhere nothing is.
+    at_labels: Vec<Set>,
 }
 
-impl Live {
+impl<'b, 't> Live<'b, 't> {
     /// Of a body as it was read.
-    pub fn of(body: &Body<'_>) -> Live {
+    pub fn of(body: &'b Body<'t>) -> Live<'b, 't> {
         let words = body.registers.len().div_ceil(64);
-        let count = body.statements.len();
-        let mut at_label = vec![count; body.labels.len()];
-        for (number, statement) in body.statements.iter().enumerate() {
-            if let Statement::Label(label) = statement {
-                at_label[*label as usize] = number;
-            }
-        }
-        let all_labels: Vec<usize> = at_label.iter().copied().filter(|&at| at < count).collect();
-        let mut before = vec![vec![0; words]; count + 1];
+        let mut found = Live {
+            body,
+            at_labels: vec![vec![0; words]; body.labels.len()],
+        };
         let mut changed = true;
         while changed {
             changed = false;
-            for number in (0..count).rev() {
-                let mut live = vec![0; words];
-                let mut join = |at: usize| {
-                    for (into, from) in live.iter_mut().zip(&before[at]) {
-                        *into |= from;
-                    }
-                };
-                match &body.statements[number] {
-                    Statement::Label(_) | Statement::KeepLoop => join(number + 1),
-                    Statement::Instruction(instruction) => {
-                        if instruction.guard.is_some() || !ends(instruction) {
-                            join(number + 1);
-                        }
-                        match (instruction.opcode, &instruction.operands[..]) {
-                            ("bra", [Operand::Label(label)]) => join(at_label[*label as usize]),
-                            // Jumps that are computed, and those of forms that are not known.
-                            ("bra" | "brx", _) => all_labels.iter().for_each(|&at| join(at)),
-                            _ => {}
-                        }
-                        transfer(instruction, &mut live);
-                    }
-                }
-                if live != before[number] {
-                    before[number] = live;
+            let mut live = vec![0; words];
+            for statement in body.statements.iter().rev() {
+                found.step(statement, &mut live);
+                if let Statement::Label(label) = statement
+                    && found.at_labels[*label as usize] != live
+                {
+                    found.at_labels[*label as usize].clone_from(&live);
                     changed = true;
                 }
             }
         }
-        Live { before }
+        found
     }
 
-    /// Whether a register may be read before it is written, from this statement on.
-    pub fn is_live(&self, statement: u32, register: Register) -> bool {
-        let (word, bit) = (register as usize / 64, register % 64);
-        self.before
-            .get(statement as usize)
-            .and_then(|set| set.get(word))
-            .is_some_and(|bits| bits >> bit & 1 == 1)
+    /// The registers that may be read before they are written, from this statement on.
+    pub fn before(&self, statement: u32) -> Registers {
+        let rest = &self.body.statements[statement as usize..];
+        let label = rest.iter().enumerate().find_map(|(at, own)| match own {
+            Statement::Label(label) => Some((at, &self.at_labels[*label as usize])),
+            _ => None,
+        });
+        let (end, mut live) = match label {
+            Some((at, live)) => (at, live.clone()),
+            None => (rest.len(), vec![0; self.body.registers.len().div_ceil(64)]),
+        };
+        for statement in rest[..end].iter().rev() {
+            self.step(statement, &mut live);
+        }
+        Registers(live)
+    }
+
+    /// What is live behind a statement becomes what is live in front of it.
+    fn step(&self, statement: &Statement<'_>, live: &mut Set) {
+        let Statement::Instruction(instruction) = statement else {
+            return;
+        };
+        if instruction.guard.is_none() && ends(instruction) {
+            live.fill(0);
+        }
+        let mut join = |from: &Set| {
+            for (into, from) in live.iter_mut().zip(from) {
+                *into |= from;
+            }
+        };
+        match (instruction.opcode, &instruction.operands[..]) {
+            ("bra", [Operand::Label(label)]) => join(&self.at_labels[*label as usize]),
+            // Jumps that are computed, and those of forms that are not known.
+            ("bra" | "brx", _) => self.at_labels.iter().for_each(join),
+            _ => {}
+        }
+        transfer(instruction, live);
+    }
+}
+
+/// Some of a body's registers.
+pub(super) struct Registers(Set);
+
+impl Registers {
+    /// Whether a register is one of them.
+    pub fn contains(&self, register: Register) -> bool {
+        let word = self.0.get(register as usize / 64).copied().unwrap_or(0);
+        word >> (register % 64) & 1 == 1
     }
 }
 
@@ -132,7 +152,7 @@ mod tests {
         let body = body::body(text, &module.functions[0]).unwrap();
         let live = Live::of(&body);
         let number = |name: &str| body.registers.iter().position(|own| own.name == name).unwrap() as Register;
-        let is_live = |statement: u32, name: &str| live.is_live(statement, number(name));
+        let is_live = |statement: u32, name: &str| live.before(statement).contains(number(name));
         let header = body.labels[0].number.unwrap();
         let at_header: Vec<bool> = ["%r1", "%r2", "%r3", "%p2", "%p1"]
             .map(|name| is_live(header, name))

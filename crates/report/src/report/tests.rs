@@ -1,0 +1,156 @@
+//! What reports say, and their JSON.
+
+use super::*;
+use crate::samples::sample;
+
+#[test]
+fn the_json_is_the_one_that_is_documented() {
+    let report = sample();
+    let json: serde_json::Value = serde_json::to_value(&report).expect("serializable");
+    assert_eq!(json["kernel"], "gather");
+    assert_eq!(
+        json["trials"][0],
+        serde_json::json!({
+            "plan": "none", "status": "ok", "time_ns": 1_273_000.0, "speedup": 1.0, "outputs": "identical"
+        })
+    );
+    let last = json["trials"]
+        .as_array()
+        .and_then(|trials| trials.last())
+        .expect("trials");
+    assert_eq!(
+        last,
+        &serde_json::json!({
+            "plan": "unroll:64", "status": "rejected", "reason": "needs 300 registers <at most 255>"
+        })
+    );
+    assert_eq!(json["verdict"], "prefetch");
+    assert_eq!(
+        json["best"]["plan"],
+        "unroll:2,values=rolling-async:16/interleaved"
+    );
+    let back: Report = serde_json::from_value(json).expect("read back");
+    assert_eq!(back, report);
+}
+
+#[test]
+fn the_fastest_comes_first() {
+    let report = sample();
+    let times: Vec<f64> = report
+        .fastest_first()
+        .iter()
+        .filter_map(|trial| trial.measured())
+        .map(|(t, _)| t)
+        .collect();
+    assert!(times.is_sorted());
+    assert_eq!(times.len(), report.trials.len() - 1);
+    assert_eq!(report.without_time().count(), 1);
+}
+
+#[test]
+fn the_conclusion_follows_the_verdict() {
+    let mut report = sample();
+    assert_eq!(
+        report.conclusion(),
+        "2.96× the speed of the plain kernel, 430 µs instead of 1.27 ms. If its work can be split, 1,056 \
+         work-groups of 256 work-items take 423 µs without a plan."
+    );
+    report.verdict = Verdict::MoreWorkGroups;
+    assert!(
+        report
+            .conclusion()
+            .starts_with("As 1,056 work-groups of 256 work-items, with `unroll:4`: 3.10×")
+    );
+    report.best_elsewhere = None;
+    assert!(
+        report
+            .conclusion()
+            .starts_with("As 1,056 work-groups of 256 work-items: 3.01×")
+    );
+    // A gain that is none is not named.
+    report.verdict = Verdict::LeaveIt;
+    report.best.speedup = 1.0;
+    for (speedup, is_named) in [(1.04, true), (1.01, false)] {
+        report.plain_best_geometry.as_mut().expect("another one").speedup = speedup;
+        assert_eq!(report.conclusion().contains("can be split"), is_named);
+    }
+}
+
+#[test]
+fn a_launch_that_is_much_of_the_time_is_named() {
+    let mut report = sample();
+    report.launch_ns = Some(2_800.0);
+    assert!(!report.conclusion().contains("launch"));
+    report.baseline_ns = 7_400.0;
+    let conclusion = report.conclusion();
+    assert!(
+        conclusion.contains("7.40 µs (2.80 µs of it the launch)"),
+        "{conclusion}"
+    );
+}
+
+#[test]
+fn a_search_that_tried_nothing_decides_nothing() {
+    let mut report = sample();
+    report.trials.truncate(1);
+    report.plain_best_geometry = None;
+    report.verdict = Verdict::Undecided;
+    report.partial = Some(Partial {
+        tried: 0,
+        of: 131,
+        telling_left: 24,
+        seconds_a_plan: Some(2.0),
+        lost: None,
+    });
+    let conclusion = report.conclusion();
+    for expected in [
+        "The kernel takes 1.27 ms without a plan. None of 131 plans was timed",
+        "The other 131 plans take about 48 s for the 24 likely ones, about 262 s in all",
+    ] {
+        assert!(conclusion.contains(expected), "{conclusion}");
+    }
+    assert!(!conclusion.contains("worth it"), "{conclusion}");
+    let json = serde_json::to_value(&report).expect("serializable");
+    assert_eq!(json["verdict"], "undecided");
+    assert_eq!(json["partial"]["telling_left"], 24);
+}
+
+#[test]
+fn what_was_not_checked_is_not_counted() {
+    let none = Perturbed {
+        kernel: String::new(),
+        seed: 1,
+        digest: String::new(),
+        launches: 0,
+        dropped: 0,
+        dropped_for: BTreeMap::new(),
+        agreed: 0,
+        not_for: 0,
+        weakly_checked: vec!["no launch is as small as these".to_owned()],
+    };
+    let expected = [
+        "Checked with no perturbed launch (seed 1).",
+        "Weakly checked: no launch is as small as these.",
+    ];
+    assert_eq!(none.sentences(), expected);
+}
+
+#[test]
+fn dropped_draws_are_counted_by_rule() {
+    let some = Perturbed {
+        kernel: String::new(),
+        seed: 1,
+        digest: String::new(),
+        launches: 500,
+        dropped: 97,
+        dropped_for: BTreeMap::from([("race".to_owned(), 7), ("out-of-bounds".to_owned(), 90)]),
+        agreed: 500,
+        not_for: 0,
+        weakly_checked: Vec::new(),
+    };
+    let said = some.sentences();
+    let end = "in 500; the other 97 of 597 draws are no launches of this kernel: an index beyond its memory (90), a race (7).";
+    assert!(said[0].ends_with(end), "{said:?}");
+    let json = serde_json::to_value(&some).expect("plain data");
+    assert_eq!(json["dropped_for"]["out-of-bounds"], 90);
+}

@@ -18,14 +18,14 @@
 //! again. A back end gives the values of the front edge: what the piece passes there only says which parameter a pointer was
 //! derived from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use cranelift_entity::PrimaryMap;
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};
-use crate::ir::{Array, CutEdge, Kernel, Label, Op, OpKind, Region, Type, Value};
+use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Region, Type, Value};
 
 /// The kernel with nothing but the loop of this number and its edges.
 ///
@@ -33,28 +33,22 @@ use crate::ir::{Array, CutEdge, Kernel, Label, Op, OpKind, Region, Type, Value};
 /// Something but the values at its edges is used on the other side: what.
 pub fn cut(kernel: &Kernel, number: u32) -> Result<Kernel> {
     let cutter = Cutter { kernel, number };
-    let ops = cutter.around(&kernel.body);
-    let mut ops = ops.ok_or_else(|| Error::bug("a loop that is to be cut out has no edge"))?;
+    let body = cutter.around(&kernel.body);
+    let mut body = body.ok_or_else(|| Error::bug("a loop that is to be cut out has no edge"))?;
     let mut piece = kernel.clone();
     let definitions = Definitions::of(kernel);
-    walk_mut(&mut ops, &mut |op| {
-        if cutter.edge(op) == Some(CutEdge::Enter(number))
-            && let Some(end) = op
-                .kind
-                .regions_mut()
-                .next()
-                .and_then(|inner| inner.ops.last_mut())
-        {
+    body.walk_mut(&mut |op| {
+        let is_front = cutter.edge(op) == Some(CutEdge::Enter(number));
+        let inner = op.kind.regions_mut().next().filter(|_| is_front);
+        if let Some(end) = inner.and_then(|inner| inner.ops.last_mut()) {
             end.kind
                 .map_operands(|value| derived_from(&mut piece, kernel, &definitions, value));
         }
     });
-    cutter.nothing_else_leaves(&ops)?;
-    let again = cutter.used_of_outside(&ops).into_iter();
-    let again = again.map(|value| cutter.asked_again(value));
-    let mut body = again.collect::<Result<Vec<Op>>>()?;
-    body.extend(ops);
-    piece.body = Region { ops: body };
+    cutter.nothing_else_leaves(&body)?;
+    let again = cutter.asked_again(&piece, &body)?;
+    body.ops.splice(..0, again);
+    piece.body = body;
     keep_used_arrays(&mut piece);
     Ok(piece)
 }
@@ -98,30 +92,27 @@ struct Cutter<'k> {
 
 impl Cutter<'_> {
     /// What is left of a region that has the front edge in it, from there on; nothing of another region.
-    fn around(&self, region: &Region) -> Option<Vec<Op>> {
+    fn around(&self, region: &Region) -> Option<Region> {
         for (at, op) in region.ops.iter().enumerate() {
             let rest = &region.ops[at + 1..];
             if self.edge(op) == Some(CutEdge::Enter(self.number)) {
                 let mut ops = vec![op.clone()];
                 ops.extend(self.behind(rest));
-                return Some(ops);
+                return Some(Region { ops });
             }
-            let inner = op.kind.regions().find_map(|inner| self.around(inner));
-            let Some(inner) = inner else { continue };
-            let leaves = op.kind.label().filter(|&label| breaks_to(&inner, label));
-            let Some(label) = leaves else {
-                return Some(inner);
+            let Some(body) = op.kind.regions().find_map(|inner| self.around(inner)) else {
+                continue;
+            };
+            let Some(label) = op.kind.label().filter(|&label| body.breaks_to(label)) else {
+                return Some(body);
             };
             let mut ops = vec![Op {
-                kind: OpKind::Block {
-                    label,
-                    body: Region { ops: inner },
-                },
+                kind: OpKind::Block { label, body },
                 results: op.results.clone(),
                 place: op.place,
             }];
             ops.extend(self.behind(rest));
-            return Some(ops);
+            return Some(Region { ops });
         }
         None
     }
@@ -130,16 +121,17 @@ impl Cutter<'_> {
     fn behind(&self, ops: &[Op]) -> Vec<Op> {
         let mut kept = Vec::new();
         for op in ops {
-            if matches!(self.edge(op), Some(CutEdge::Leave(number, _)) if number == self.number) {
-                kept.push(op.clone());
+            let mut op = op.clone();
+            if matches!(self.edge(&op), Some(CutEdge::Leave(number, _)) if number == self.number) {
+                let place = op.place;
+                kept.push(op);
                 kept.push(Op {
                     kind: OpKind::Return,
                     results: Vec::new(),
-                    place: op.place,
+                    place,
                 });
                 return kept;
             }
-            let mut op = op.clone();
             for inner in op.kind.regions_mut() {
                 inner.ops = self.behind(&inner.ops);
             }
@@ -152,60 +144,47 @@ impl Cutter<'_> {
         self.kernel.labels[op.kind.label()?].edge
     }
 
-    /// The values of the code around that operations use, in the order in which they do.
-    fn used_of_outside(&self, ops: &[Op]) -> Vec<Value> {
-        let kernel = self.kernel;
-        let mut known: HashSet<Value> = kernel.params.iter().map(|param| param.value).collect();
-        walk(ops, &mut |op| {
-            known.extend(&op.results);
-            if let OpKind::Loop { params, .. } = &op.kind {
-                known.extend(params);
-            }
-        });
-        let mut outside = Vec::new();
-        walk(ops, &mut |op| {
-            op.kind.for_each_operand(|value| {
-                let is_number = self
-                    .kernel
-                    .values
-                    .get(value)
-                    .is_none_or(|data| data.constant.is_some());
-                if !is_number && known.insert(value) {
-                    outside.push(value);
+    /// The operations that ask again for what a piece uses of the code around, if that depends on nothing but the work-item and
+    /// the kernel.
+    fn asked_again(&self, piece: &Kernel, body: &Region) -> Result<Vec<Op>> {
+        let params: Vec<Value> = piece.params.iter().map(|param| param.value).collect();
+        let mut known = body.defined(&params);
+        let makers = self.kernel.body.makers();
+        let mut again = Vec::new();
+        let mut odd = None;
+        body.walk(&mut |user| {
+            user.kind.for_each_operand(|value| {
+                if piece.as_constant(value).is_some() || !known.insert(value) {
+                    return;
+                }
+                match makers[value] {
+                    Some(op) if matches!(op.kind, OpKind::Id(_) | OpKind::ArrayAddress(_)) => {
+                        again.push(op.clone());
+                    }
+                    // Nothing makes the parameter of a loop around.
+                    maker => {
+                        odd.get_or_insert(maker.unwrap_or(user));
+                    }
                 }
             });
         });
-        outside
-    }
-
-    /// The operation that asks again for a value of the code around, if it depends on nothing but the work-item and the kernel.
-    fn asked_again(&self, value: Value) -> Result<Op> {
-        let mut found = None;
-        self.kernel.body.walk(&mut |op| {
-            if op.results.contains(&value) {
-                found = Some(op);
-            }
-        });
-        match found {
-            Some(op) if matches!(op.kind, OpKind::Id(_) | OpKind::ArrayAddress(_)) => Ok(op.clone()),
+        match odd {
             Some(op) => Err(self.not_bound("it uses a value from outside that no register holds", op)),
-            None => Err(Error::bug("a value without a definition is used in a loop")),
+            None => Ok(again),
         }
     }
 
     /// Refuses a piece of which the code around uses something that does not leave over an edge.
-    fn nothing_else_leaves(&self, ops: &[Op]) -> Result<()> {
-        let count = |ops: &[Op]| {
+    fn nothing_else_leaves(&self, body: &Region) -> Result<()> {
+        let count = |body: &Region| {
             let mut used: HashMap<Value, usize> = HashMap::new();
-            walk(ops, &mut |op| {
-                op.kind
-                    .for_each_operand(|value| *used.entry(value).or_default() += 1)
-            });
+            let mut add = |value| *used.entry(value).or_default() += 1;
+            body.walk(&mut |op| op.kind.for_each_operand(&mut add));
             used
         };
-        let (here, everywhere) = (count(ops), count(&self.kernel.body.ops));
+        let (here, everywhere) = (count(body), count(&self.kernel.body));
         let mut odd = None;
-        walk(ops, &mut |op| {
+        body.walk(&mut |op| {
             // What goes over an edge is used on both sides.
             let leaves = |value: &Value| self.edge(op).is_none() && here.get(value) != everywhere.get(value);
             if op.results.iter().any(leaves) {
@@ -231,26 +210,4 @@ impl Cutter<'_> {
             .at(self.kernel.describe_place(op.place))
             .accepted("a plan for another loop")
     }
-}
-
-fn walk<'o>(ops: &'o [Op], visit: &mut impl FnMut(&'o Op)) {
-    for op in ops {
-        visit(op);
-        op.kind.regions().for_each(|inner| inner.walk(visit));
-    }
-}
-
-fn walk_mut(ops: &mut [Op], visit: &mut impl FnMut(&mut Op)) {
-    for op in ops {
-        visit(op);
-        op.kind.regions_mut().for_each(|inner| inner.walk_mut(visit));
-    }
-}
-
-fn breaks_to(ops: &[Op], label: Label) -> bool {
-    let mut found = false;
-    walk(ops, &mut |op| {
-        found |= matches!(op.kind, OpKind::Break(to, _) if to == label)
-    });
-    found
 }

@@ -13,7 +13,6 @@
 //! An exit is at a statement of the text. Where a loop is left inside of one (a guarded `ret`), what follows belongs to the loop
 //! up to the next statement.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::flow::Flow;
@@ -31,6 +30,10 @@ pub(super) const LEAVE: &str = "<leave>";
 /// A loop that is cut out.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
+    /// Its header.
+    block: BlockId,
+    /// For each block whether it belongs to the loop, or lies behind it before the next statement.
+    inside: Vec<bool>,
     /// The statement that its header is: a label.
     pub header: u32,
     /// The registers that it reads, in order.
@@ -44,7 +47,9 @@ pub(super) struct Found {
 /// A way out of a loop.
 #[derive(Clone, Debug)]
 pub(super) struct FoundExit {
-    /// The statement that it leads to.
+    /// Where it leads to.
+    block: BlockId,
+    /// The statement that this starts with.
     pub target: u32,
     /// The registers that the loop has written and the code there may read, in order.
     pub outputs: Vec<Register>,
@@ -105,13 +110,17 @@ fn found(
     };
     let scope = own.spans[header as usize].scope;
     let mut exits = Vec::new();
-    for target in left_for(flow, &inside) {
-        let target = flow.blocks[target].start;
+    for block in left_for(flow, &inside) {
+        let target = flow.blocks[block].start;
         let is_visible = |&target: &u32| own.is_around(own.spans[target as usize].scope, scope);
         let target = target.filter(is_visible);
         let target = target.ok_or("it is left for a block of its own")?;
         let outputs = all(&written, target);
-        exits.push(FoundExit { target, outputs });
+        exits.push(FoundExit {
+            block,
+            target,
+            outputs,
+        });
     }
     let ends: Vec<u32> = blocks().filter_map(|block| block.last).collect();
     let jumps = (0..own.statements.len() as u32)
@@ -119,8 +128,10 @@ fn found(
     Ok(Found {
         jumps: jumps.collect(),
         inputs: all(&named, header),
+        block,
         header,
         exits,
+        inside,
     })
 }
 
@@ -222,7 +233,7 @@ pub(super) fn edges<'t>(cuts: &[Found]) -> Vec<Vec<Instruction<'t>>> {
     all.collect()
 }
 
-/// The graph with a block at each edge.
+/// The graph in which the loops were found, with a block at each edge.
 ///
 /// # Errors
 /// Those of a flow graph.
@@ -231,20 +242,17 @@ pub(super) fn with_edges<'b, 't>(
     cuts: &[Found],
     edges: &'b [Vec<Instruction<'t>>],
 ) -> Result<Flow<'b, 't>> {
-    let by_start: HashMap<u32, BlockId> = (0..flow.blocks.len())
-        .filter_map(|block| Some((flow.blocks[block].start?, block)))
-        .collect();
-    let mut insides = Vec::new();
-    for cut in cuts {
-        let header = by_start.get(&cut.header).copied();
-        let header = header.ok_or_else(|| Error::bug("a loop's header is lost"))?;
-        let inside = inside(&flow, header).ok_or_else(|| Error::bug("a loop's edge is lost"))?;
-        insides.push((header, inside));
-    }
     let mut blocks = flow.blocks;
-    let old = blocks.len();
-    for (((header, inside), cut), edges) in insides.iter().zip(cuts).zip(edges) {
-        let add = |instruction: &'b Instruction<'t>, to: BlockId, blocks: &mut Vec<flow::Block<'t, _>>| {
+    for (cut, edges) in cuts.iter().zip(edges) {
+        let is_inside = |block: BlockId| cut.inside.get(block) == Some(&true);
+        let mut add = |instruction: &'b Instruction<'t>, to: BlockId, inside: bool| {
+            let added = blocks.len();
+            for (_, block) in (0..)
+                .zip(&mut blocks)
+                .filter(|(own, _)| is_inside(*own) == inside)
+            {
+                block.end = block.end.map(|target| if target == to { added } else { target });
+            }
             blocks.push(flow::Block {
                 instructions: vec![instruction],
                 end: End::Jump(to),
@@ -254,22 +262,11 @@ pub(super) fn with_edges<'b, 't>(
                 line: instruction.line,
                 keeps_loop: false,
             });
-            blocks.len() - 1
         };
         for (exit, leave) in cut.exits.iter().zip(&edges[1..]) {
-            let target = by_start.get(&exit.target).copied();
-            let target = target.ok_or_else(|| Error::bug("a loop's exit is lost"))?;
-            let behind = add(leave, target, &mut blocks);
-            for block in (0..old).filter(|&block| inside[block]) {
-                blocks[block].end = blocks[block].end.map(|to| if to == target { behind } else { to });
-            }
+            add(leave, exit.block, true);
         }
-        let front = add(&edges[0], *header, &mut blocks);
-        for block in
-            (0..blocks.len()).filter(|&block| block != front && !inside.get(block).is_some_and(|&own| own))
-        {
-            blocks[block].end = blocks[block].end.map(|to| if to == *header { front } else { to });
-        }
+        add(&edges[0], cut.block, false);
     }
     Flow::new(blocks, "line")
 }

@@ -378,26 +378,11 @@ fn used_variables<'m, 't>(
     module: &'m tree::Module<'t>,
     body: &'m Body<'t>,
 ) -> HashMap<&'t str, &'m Variable<'t>> {
-    fn mention<'t>(operand: &Operand<'t>, into: &mut HashSet<&'t str>) {
-        match operand {
-            Operand::Symbol(name) => {
-                into.insert(name);
-            }
-            Operand::Address(base, _) => mention(base, into),
-            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
-                parts.iter().for_each(|part| mention(part, into))
-            }
-            _ => {}
-        }
-    }
     let mut mentioned = HashSet::new();
-    for statement in &body.statements {
-        if let Statement::Instruction(instruction) = statement {
-            instruction
-                .operands
-                .iter()
-                .for_each(|operand| mention(operand, &mut mentioned));
-        }
+    for operand in body.instructions().flat_map(|instruction| &instruction.operands) {
+        operand.for_each_symbol(&mut |name| {
+            mentioned.insert(name);
+        });
     }
     // A variable of the body hides one of the module.
     let all = module.variables.iter().chain(&body.variables);

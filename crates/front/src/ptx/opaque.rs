@@ -228,15 +228,6 @@ impl<'t> Translator<'_, 't> {
                 text.trim_end().to_owned()
             }
         };
-        let is_wait = instruction.opcode == "wgmma" && instruction.has("wait_group");
-        if is_wait && instruction.operands.first() != Some(&Operand::Integer(0)) {
-            let error = Error::input(
-                "the entry cannot be written back: accumulators of `wgmma` are in flight where others are waited for, and must \
-                 stay in their registers",
-            );
-            self.in_flight
-                .get_or_insert(error.at(format!("line {}", instruction.line)));
-        }
         let makes: Vec<Type> = carried.makes.iter().map(|&(_, ty)| ty).collect();
         let what = Opaque {
             text,

@@ -117,21 +117,10 @@ fn first_function(module: &Module<'_>) -> usize {
 
 /// The variables that an instruction names; one that its body declares is none of the module's.
 fn named(own: &Body<'_>, instruction: &Instruction<'_>, variables: &HashSet<&str>) -> Vec<String> {
-    fn symbols<'t>(operand: &Operand<'t>, into: &mut Vec<&'t str>) {
-        match operand {
-            Operand::Symbol(name) => into.push(name),
-            Operand::Address(base, _) => symbols(base, into),
-            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
-                parts.iter().for_each(|part| symbols(part, into));
-            }
-            _ => {}
-        }
-    }
     let mut found = Vec::new();
-    instruction
-        .operands
-        .iter()
-        .for_each(|operand| symbols(operand, &mut found));
+    for operand in &instruction.operands {
+        operand.for_each_symbol(&mut |name| found.push(name));
+    }
     found.retain(|name| variables.contains(name) && own.variables.iter().all(|own| own.name != *name));
     found.sort_unstable();
     found.dedup();

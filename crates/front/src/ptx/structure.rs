@@ -65,8 +65,6 @@ pub(super) struct Translator<'a, 't> {
     pub open: HashSet<Value>,
     /// Those of halves.
     pub open_halves: OpenHalves,
-    /// Why results that come later keep the entry from being written back.
-    pub in_flight: Option<Error>,
     /// For each loop that is cut out, the registers that go in, in the order of the edge's values.
     pub entered: Vec<Vec<Register>>,
 }
@@ -74,7 +72,7 @@ pub(super) struct Translator<'a, 't> {
 /// An entry as a kernel.
 pub(super) struct Structured {
     pub kernel: Kernel,
-    /// Why it cannot be written back, if it cannot.
+    /// Why not all of it can be written again, if that is so.
     pub undecided: Option<Error>,
     /// What may become of each sum that is left to the assembler.
     pub open_sums: Vec<Vec<Fused>>,
@@ -104,7 +102,6 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         shapes: Shapes::default(),
         open: HashSet::new(),
         open_halves: OpenHalves::default(),
-        in_flight: None,
         entered: vec![Vec::new(); source.cuts],
         source: &source,
     };
@@ -120,7 +117,6 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
     kernel.body = body;
-    let in_flight = translator.in_flight.take();
     let decided = source.facts.fused.as_deref();
     let Contracted { open_sums, left } = contract::contract(&mut kernel, &open, &open_halves, decided);
     let undecided = contract::undecided(&kernel, &left);
@@ -137,7 +133,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     copies::merge(&mut kernel, source.file);
     Ok(Structured {
         kernel,
-        undecided: undecided.or(in_flight),
+        undecided,
         open_sums,
         spaces_inferred,
         cuts_undecided,

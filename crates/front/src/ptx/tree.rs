@@ -439,7 +439,19 @@ impl Instruction<'_> {
     }
 }
 
-impl Operand<'_> {
+impl<'t> Operand<'t> {
+    /// Calls `visit` on each variable, parameter and function that the operand names.
+    pub fn for_each_symbol(&self, visit: &mut impl FnMut(&'t str)) {
+        match self {
+            Operand::Symbol(name) => visit(name),
+            Operand::Address(base, _) => base.for_each_symbol(visit),
+            Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
+                parts.iter().for_each(|part| part.for_each_symbol(visit));
+            }
+            _ => {}
+        }
+    }
+
     /// Calls `visit` on each register in the operand.
     pub fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
         match self {

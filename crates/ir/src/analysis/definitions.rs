@@ -41,7 +41,7 @@ pub struct Definitions {
     all: Vec<Definition>,
     /// By value: the number of its definition, from 1; 0 where there is none.
     numbers: SecondaryMap<Value, u32>,
-    /// What comes over the edge of a loop that is to be cut out, with what it is in front of the edge.
+    /// Values that come over the edge of a loop, each with its value in front of the edge.
     over_edges: HashMap<Value, Value>,
     bit_casts: bool,
     effects: Vec<Effect>,
@@ -154,8 +154,8 @@ impl Definitions {
         }
     }
 
-    /// Whether a value comes over the edge of a loop that is to be cut out: the operands of its definition are not to be had
-    /// inside.
+    /// Whether a value comes over the edge of a loop that is to be [cut out](crate::cut): code inside cannot use the operands of
+    /// its definition.
     pub fn comes_over_edge(&self, value: Value) -> bool {
         self.over_edges.contains_key(&value)
     }

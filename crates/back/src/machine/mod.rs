@@ -56,7 +56,7 @@ pub fn lower_for_groups(
     groups: u32,
     group: u32,
 ) -> MachineProgram {
-    if let Some(target) = told(kernel, target) {
+    if let Some(target) = with_known_registers(kernel, target) {
         return lower(kernel, &target);
     }
     let mut groups = groups;
@@ -83,7 +83,7 @@ pub fn lower_for_any_launch(
     model: &DeviceModel,
     group: u32,
 ) -> MachineProgram {
-    if let Some(target) = told(kernel, target) {
+    if let Some(target) = with_known_registers(kernel, target) {
         return lower(kernel, &target);
     }
     let full = target.for_any_launch(model, group);
@@ -94,9 +94,9 @@ pub fn lower_for_any_launch(
     }
 }
 
-/// The target where the number of registers is known: of the code that the vendor's compiler made, or as it is told. Intel's
-/// compiler cannot be told.
-fn told(kernel: &Kernel, target: &Target) -> Option<Target> {
+/// The target with a known number of registers: that of the code that the vendor's compiler made, or the kernel's own limit, which
+/// Intel's compiler cannot be given.
+fn with_known_registers(kernel: &Kernel, target: &Target) -> Option<Target> {
     let assembled = target.assembled.map(|assembled| target.as_assembled(assembled));
     let said = kernel.max_registers.filter(|_| target.family == Family::Nvidia);
     assembled.or_else(|| said.map(|registers| target.held_to(registers)))

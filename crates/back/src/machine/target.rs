@@ -78,8 +78,8 @@ const ONE_UNCOUNTED_IN: u32 = 8;
 /// 126 have 32 at most.
 pub(super) const OVERHEAD: u32 = 6;
 
-/// With this many registers and more it is told how many work-groups a core is to hold (`.minnctapersm`), and
-/// not to save more than that takes.
+/// With this many registers and more its limit is how many work-groups a core is to hold (`.minnctapersm`), and it saves no more
+/// than that takes.
 pub const LEAST_PROMISED: u32 = 64;
 
 /// The largest ratio of counted registers to available ones that a compiler can avoid by reordering. (Of 342 plans that need
@@ -173,8 +173,8 @@ impl Target {
         self
     }
 
-    /// The same for a compiler that may use this many registers of a work-item: it is told how many work-groups a core is to hold,
-    /// or the number ([`Target::held_to`]). (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
+    /// The same for a compiler that may use this many registers of a work-item. Its limit is a number of work-groups that a core is
+    /// to hold, or the number of registers ([`Target::held_to`]). (ptxas 13.0 makes the same code of either for all of 102 plans of `corpus/`.)
     #[must_use]
     pub(crate) fn for_registers(mut self, registers: u32) -> Target {
         // A model may have fewer than the least.
@@ -188,7 +188,7 @@ impl Target {
         self
     }
 
-    /// The same for a compiler that is told this number (`.maxnreg`): what does not fit is spilled, however much that costs.
+    /// The same for a compiler with this limit (`.maxnreg`): what does not fit is spilled, however much that costs.
     #[must_use]
     pub(crate) fn held_to(self, registers: u32) -> Target {
         let target = self.for_registers(registers);

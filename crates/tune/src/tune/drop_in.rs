@@ -10,9 +10,9 @@ use super::edit::edited;
 use super::granted::Granted;
 use crate::back::ptx::HintReached;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Origin, Original};
+use crate::front::ptx::{Facts, Origin, Original};
 use crate::ir::{Kernel, Value};
-use crate::prefetch::Plan;
+use crate::prefetch::{Plan, PlanTarget, apply};
 use crate::report::Perturbed;
 
 /// The oldest PTX version with the features of planned kernels.
@@ -94,7 +94,22 @@ pub fn placed(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<Drop
     edited(original, own, kernel, &HashMap::new())
 }
 
-/// The same for a module that is loaded beside the program's own, whose variables would be copies: its code reads the addresses of
+/// The same for an entry that is read with other facts, and a plan.
+///
+/// # Errors
+/// As for [`placed`], or the plan is not legal under these facts.
+pub(super) fn placed_under(
+    original: &Original,
+    facts: &Facts,
+    plan: &Plan,
+    target: &PlanTarget,
+) -> Result<DropIn> {
+    let imported = original.again(facts)?;
+    let applied = apply(&imported.kernel, plan, target)?;
+    placed(&imported.original, &imported.kernel, &applied.kernel)
+}
+
+/// The same as [`placed`] for a module that is loaded beside the program's own, whose variables would be copies: its code reads the addresses of
 /// the program's from variables that the loader fills. `is_own` says of each of the kernel's parameters whether the module's own
 /// copy of the variable will do.
 ///

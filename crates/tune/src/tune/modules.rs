@@ -208,10 +208,9 @@ fn place(
         .ok_or_else(|| Error::bug("a kernel that came from no module is put into one"))?;
     let placed = drop_in::placed(original, &workload.kernel, &applied.kernel)?;
     let facts = subject.launch().facts();
+    let target = target_for(workload.group);
     let granted = granted(original, &facts, &placed, |facts| {
-        let imported = original.again(facts)?;
-        let applied = prefetch::apply(&imported.kernel, plan, &target_for(workload.group))?;
-        drop_in::placed(&imported.original, &imported.kernel, &applied.kernel)
+        drop_in::placed_under(original, facts, plan, &target)
     });
     let waits = residency::granted(&workload.kernel).filter(|_| !plan.is_none());
     let granted: Vec<Granted> = granted.into_iter().chain(waits).collect();

@@ -144,7 +144,7 @@ pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
     thread::scope(|scope| {
         let others: Vec<_> = (1..threads_for(items.len())).map(|_| scope.spawn(run)).collect();
         run();
-        // A panic of another thread is told as it was.
+        // The other thread's own message is what the caller gets.
         others
             .into_iter()
             .try_for_each(|other| other.join())

@@ -65,7 +65,7 @@ fn a_compiler_keeps_to_the_registers_that_it_is_told() {
     assert!(few < 45 && any(&kernel, nvidia) > 80);
     kernel.max_registers = Some(64);
     assert!((50..=64).contains(&any(&kernel, nvidia)));
-    // What has to live across a jump does not fit, and is spilled: ptxas never takes more than it is told.
+    // What has to live across a jump does not fit, and is spilled: ptxas never exceeds the limit.
     let mut across = forty_values("barrier");
     across.max_registers = Some(64);
     let held = lower_for_any_launch(&across, &nvidia, &model, 128);

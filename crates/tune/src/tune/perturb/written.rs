@@ -9,8 +9,8 @@ use super::Subject;
 use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::{Kernel, Param};
-use crate::prefetch::{Plan, PlanTarget, apply};
-use crate::tune::drop_in::placed;
+use crate::prefetch::{Plan, PlanTarget};
+use crate::tune::drop_in::{placed, placed_under};
 use crate::tune::granted::without_names;
 use crate::tune::workload::Workload;
 
@@ -62,10 +62,7 @@ impl Written<'_> {
         let mut facts = self.original.facts.clone();
         facts.parameters.values_mut().for_each(|own| own.length = None);
         facts.unbounded_variables = true;
-        let without = self.original.again(&facts).and_then(|imported| {
-            let applied = apply(&imported.kernel, plan, target)?;
-            placed(&imported.original, &imported.kernel, &applied.kernel)
-        });
+        let without = placed_under(&self.original, &facts, plan, target);
         without.map_or(true, |without| {
             without_names(&without.text) != without_names(&self.text)
         })

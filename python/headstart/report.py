@@ -231,7 +231,8 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
         name=raw["kernel"],
         device=raw["device"],
         verdict=raw["verdict"],
-        conclusion=f"{speedup:.2f}× the speed of the plain kernel." if speedup > 1
+        conclusion=f"{speedup:.2f}× the speed of the plain kernel."
+        if speedup > 1
         else "Too few plans were tried to tell."
         if raw["verdict"] == "undecided"
         else "No plan is worth it.",

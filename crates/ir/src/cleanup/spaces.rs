@@ -14,7 +14,8 @@
 //! [`roots`](crate::analysis::roots), an accessed address stays in the object that it begins in, unless an offset is made of
 //! other addresses. Pointers that are loaded, passed or made of bits stay generic, and so do those whose bits are seen, by a
 //! comparison, a store or anything but an access: a sum is not the same in both forms where it leaves the space. Only the
-//! address that it begins with can be had in either.
+//! address that it begins with can be had in either. A pointer that goes over an [edge](crate::ir::CutEdge) is in a register of
+//! the text, and has the form that it has there.
 
 use std::collections::HashMap;
 use std::mem;
@@ -69,7 +70,11 @@ fn spaces(kernel: &Kernel, pointers: &[Value]) -> SecondaryMap<Value, Known> {
         )
     };
     let mut known: SecondaryMap<Value, Known> = SecondaryMap::new();
+    let mut at_edges = EntitySet::new();
     kernel.body.walk(&mut |op| {
+        if op.kind.label().is_some_and(|label| kernel.is_edge(label)) {
+            at_edges.extend(op.results.iter().copied());
+        }
         for_each_seen(kernel, op, |value| {
             if !begins(value) {
                 known[value] = Some(None);
@@ -83,6 +88,11 @@ fn spaces(kernel: &Kernel, pointers: &[Value]) -> SecondaryMap<Value, Known> {
             let space = match sources {
                 Sources::Begins(space) => join(known[value], Some(*space)),
                 Sources::Pointers(from) => from.iter().map(|&from| known[from]).fold(known[value], join),
+            };
+            let space = match kernel.ty(value) == GENERIC && at_edges.contains(value) {
+                // A global address is its own generic address.
+                true => space.map(|space| space.filter(|&space| space == Space::Global)),
+                false => space,
             };
             changed |= space != known[value];
             known[value] = space;
@@ -288,7 +298,7 @@ impl Rewriter<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::{parse, print, verify};
+    use crate::ir::{CutEdge, parse, print, verify};
 
     /// The body of a kernel with a global parameter, a shared array and a number, as the pass leaves it.
     fn found(ops: &str) -> String {
@@ -298,6 +308,10 @@ mod tests {
         );
         let mut kernel = parse(&text, "k.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"));
         verify(&kernel).expect("the test's kernel is right");
+        for label in kernel.labels.values_mut() {
+            let is_edge = label.name.as_deref() == Some("edge");
+            label.edge = is_edge.then_some(CutEdge::Enter(0));
+        }
         find_spaces(&mut kernel);
         let text = print(&kernel);
         verify(&kernel).unwrap_or_else(|error| panic!("{error}\n{text}"));
@@ -376,6 +390,20 @@ mod tests {
             text.contains("-> ptr.generic") && text.contains("to_generic %s"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_pointer_keeps_its_form_over_an_edge() {
+        let over = |pointer: &str, ops: &str| {
+            found(&format!(
+                "{ops}%e = block 'edge -> ptr.generic {{\nbreak 'edge {pointer}\n}}\n%x = load i32 %e\nstore %v, %x"
+            ))
+        };
+        let shared = over("%g", SHARED);
+        assert!(shared.contains("'edge -> ptr.generic"), "{shared}");
+        // Those are the same bits.
+        let global = over("%h", GLOBAL);
+        assert!(global.contains("'edge -> ptr.global"), "{global}");
     }
 
     #[test]

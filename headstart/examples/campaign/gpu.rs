@@ -1,4 +1,5 @@
-//! `campaign gpu` and `campaign conversions`: the hardware is the oracle.
+//! `campaign gpu` and `campaign conversions`: the hardware is the oracle. `campaign edits` reads what plans make of the same
+//! entries again and asks the engine, where there is no GPU.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -30,7 +31,7 @@ struct Words {
     engine: bool,
 }
 
-const USAGE: &str = "campaign gpu|conversions [--minutes N] [--folder DIR] [--seed N] [--files N] [--threads N] [--workers N] \
+const USAGE: &str = "campaign gpu|edits|conversions [--minutes N] [--folder DIR] [--seed N] [--files N] [--threads N] [--workers N] \
                      [--plans N] [--no-engine] [--assembler ptxas|driver]";
 
 impl Words {
@@ -83,13 +84,18 @@ pub fn run(command: &str, words: impl Iterator<Item = String>) -> Result<bool, S
     let words = Words::read(words)?;
     let between = tempfile::tempdir().map_err(|error| error.to_string())?;
     std::fs::create_dir_all(&words.folder).map_err(|error| format!("{}: {error}", words.folder.display()))?;
+    if command == "edits" {
+        let mut settings = Settings::new((9, 0), true, between.path())?;
+        settings.plans = words.plans;
+        return tried(&words, &settings, None);
+    }
     let pool = Pool::new(words.workers, WORKER)?;
     let mut settings = Settings::new(pool.facts().capability, words.by_driver, between.path())?;
     settings.plans = words.plans;
     settings.engine = words.engine;
     match command {
         "conversions" => measured(&words, &settings, &pool),
-        _ => tried(&words, &settings, &pool),
+        _ => tried(&words, &settings, Some(&pool)),
     }
 }
 
@@ -218,10 +224,10 @@ impl State {
         Ok(())
     }
 
-    fn write(&self, words: &Words, pool: &Pool, seconds: f64) -> Result<(), String> {
+    fn write(&self, words: &Words, pool: Option<&Pool>, seconds: f64) -> Result<(), String> {
         let report = json!({
-            "command": format!("campaign gpu --minutes {}", self.minutes),
-            "device": pool.facts(),
+            "command": format!("campaign {} --minutes {}", if pool.is_some() { "gpu" } else { "edits" }, self.minutes),
+            "device": pool.map(Pool::facts),
             "start": self.start,
             "next": self.next,
             "seconds": self.seconds + seconds,
@@ -244,7 +250,7 @@ fn written(path: &Path, report: &Value) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-fn tried(words: &Words, settings: &Settings, pool: &Pool) -> Result<bool, String> {
+fn tried(words: &Words, settings: &Settings, pool: Option<&Pool>) -> Result<bool, String> {
     let begun = Instant::now();
     let limit = Duration::from_secs_f64(60.0 * words.minutes);
     let state = Mutex::new(State::read(words)?);
@@ -323,6 +329,10 @@ fn show(state: &State, first: u64, took: Duration) {
         "{generated} programs, {entries} entries, {read} read, {looped} with a load in a loop, {planned} of these with a legal plan"
     );
     println!("{launches} launches, {legal} legal plans, {pairs} compared launches of plans");
+    println!(
+        "{} plans' texts read again and run by the engine",
+        state.tally.read_again
+    );
     println!(
         "{engine} entries compared with the engine, {} with too many open sums",
         state.tally.engine_open

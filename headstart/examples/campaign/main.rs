@@ -153,7 +153,7 @@ fn main() {
             served.unwrap_or_else(|error| fail(&error.to_string()));
             return;
         }
-        Some(command @ ("gpu" | "conversions")) => match gpu::run(command, words) {
+        Some(command @ ("gpu" | "edits" | "conversions")) => match gpu::run(command, words) {
             Ok(found) => std::process::exit(i32::from(found)),
             Err(said) => fail(&said),
         },

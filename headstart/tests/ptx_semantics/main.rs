@@ -2,6 +2,7 @@
 
 mod calls;
 mod copies;
+mod edits;
 mod lockstep;
 mod loops;
 mod masks;

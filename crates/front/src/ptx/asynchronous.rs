@@ -20,8 +20,8 @@ use crate::middle::Values;
 
 /// The type of registers that hold tokens, and the instruction that copies one: no word of PTX.
 pub(super) const TOKEN: &str = "token";
-/// Most groups that a wait may leave in flight.
-const MOST_IN_FLIGHT: u64 = 64;
+/// Most groups that a wait may leave in flight: each has a register, which every commit moves on.
+const MOST_IN_FLIGHT: u64 = 256;
 
 /// Gives a body's copies, groups and waits the registers of their tokens.
 ///

@@ -139,7 +139,7 @@ impl<'t> Reader<'t> {
                     .iter_mut()
                     .for_each(|variable| variable.is_inner = is_inner);
                 self.body.variables = variables;
-                result
+                result.and_then(|()| self.are_told_apart(before))
             }
             "pragma" => {
                 if matches!(self.parser.token, Token::Text("nounroll")) {
@@ -149,6 +149,22 @@ impl<'t> Reader<'t> {
             }
             // Variables of a call, jump tables, call prototypes: whoever needs them asks later.
             _ => self.parser.skip_statement(),
+        }
+    }
+
+    /// Variables are known by their names: two of one name, in blocks of their own, would be one.
+    fn are_told_apart(&self, new: usize) -> Result<()> {
+        let (old, new) = self.body.variables.split_at(new);
+        let twice = new
+            .iter()
+            .find(|own| old.iter().any(|other| other.name == own.name));
+        match twice {
+            None => Ok(()),
+            Some(variable) => Err(Error::input(format!(
+                "two variables of the function are called {}",
+                quoted(variable.name)
+            ))
+            .accepted("one variable of each name in a function, its blocks included")),
         }
     }
 
@@ -590,6 +606,14 @@ mod tests {
             ("L: { } L:", "label `L` is defined twice"),
             ("{ bra L; L: L: }", "label `L` is defined twice"),
             ("bra M; bra L; { bra K; }", "there is no label `M`"),
+            (
+                "{ .shared .b8 a[4]; } { .local .b32 a; }",
+                "two variables of the function are called `a`",
+            ),
+            (
+                ".shared .b8 a[4], b; { .shared .b32 b; }",
+                "two variables of the function are called `b`",
+            ),
         ] {
             let said = jumps(body).expect_err(body);
             assert!(said.contains(expected), "{body}: {said}");

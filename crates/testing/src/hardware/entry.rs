@@ -165,6 +165,49 @@ fn run_compiled(
     bytes.collect()
 }
 
+/// What the engine says of a planned module, read again, beside the entry as it was: why it is another kernel, with the launch.
+/// Nothing where the engine does not run the entry, or the assembler may make several things of it.
+pub fn differs(
+    prepared: &Prepared,
+    imported: &Imported,
+    facts: &Facts,
+    planned: &Planned,
+    wanted: &[Vec<Vec<u8>>],
+) -> Option<(usize, String)> {
+    if !imported.original.open_sums.is_empty() {
+        return None;
+    }
+    let name = prepared.program.name();
+    let read =
+        ptx::Module::new(&planned.text, "planned.ptx").and_then(|module| module.import_alone(&name, facts));
+    let read = match read {
+        Ok(read) => read,
+        Err(error) => return Some((0, error.to_string())),
+    };
+    let compiled = CompiledKernel::new(Arc::new(read.kernel.clone()));
+    let mut launches = prepared.tried.iter().zip(wanted).enumerate();
+    launches.find_map(|(launch, (tried, wanted))| {
+        let why = match run_compiled(prepared, &read, &compiled, tried) {
+            Ok(bytes) if bytes == *wanted => return None,
+            Ok(bytes) => {
+                let arrays = prepared.program.arrays.iter().zip(bytes.iter().zip(wanted));
+                let differ = arrays.filter(|(_, (own, wanted))| own != wanted);
+                let names: Vec<&str> = differ.map(|(array, _)| array.name).collect();
+                format!("other bytes in {}", names.join(", "))
+            }
+            Err(error) => error.to_string(),
+        };
+        Some((launch, why))
+    })
+}
+
+/// What the engine leaves of the entry under each launch; nothing if it does not run one.
+pub fn ran(prepared: &Prepared, imported: &Imported) -> Option<Vec<Vec<Vec<u8>>>> {
+    let compiled = CompiledKernel::new(Arc::new(imported.kernel.clone()));
+    let run = |tried| run_compiled(prepared, imported, &compiled, tried).ok();
+    prepared.tried.iter().map(run).collect()
+}
+
 /// The arguments in the order of the kernel's parameters.
 fn arguments(imported: &Imported, passed: Vec<Argument>) -> Result<Vec<Argument>> {
     let origins = imported.original.parameters.iter();

@@ -97,13 +97,13 @@ struct Entry {
     images: Vec<Option<usize>>,
 }
 
-/// Tries the programs of these seeds as one file, at the options of the file's number.
+/// Tries the programs of these seeds as one file, at the options of the file's number. Without a GPU only the engine runs them.
 ///
 /// # Errors
 /// The compiler refuses the file, or a worker cannot be started.
 pub fn check_file(
     settings: &Settings,
-    pool: &Pool,
+    pool: Option<&Pool>,
     seeds: Range<u64>,
     file: u64,
 ) -> Result<(Tally, Vec<Found>), String> {
@@ -119,9 +119,10 @@ pub fn check_file(
         since: Instant::now(),
     };
     let mut entries = run.entries(seeds)?;
-    if entries.is_empty() {
+    run.read_again(&entries);
+    let Some(pool) = pool.filter(|_| !entries.is_empty()) else {
         return Ok((run.tally, run.found));
-    }
+    };
     let paths = run.assemble(&mut entries)?;
     let mut data = Vec::new();
     for entry in &mut entries {
@@ -262,6 +263,29 @@ impl Run<'_> {
             };
             Tally::count(&mut self.tally.refused, format!("no legal plan: {why}"));
         }
+    }
+
+    /// Compares what the engine makes of each plan's text with what it makes of the entry.
+    fn read_again(&mut self, entries: &[Entry]) {
+        for entry in entries.iter().filter(|_| self.settings.engine) {
+            let Some((imported, facts)) = &entry.read else {
+                continue;
+            };
+            let Some(wanted) = entry::ran(&entry.prepared, imported) else {
+                continue;
+            };
+            for planned in &entry.drawn.legal {
+                self.tally.read_again += 1;
+                let differs = entry::differs(&entry.prepared, imported, facts, planned, &wanted);
+                if let Some((launch, why)) = differs {
+                    let plan = Some(planned.plan.to_string());
+                    let mut found = self.of(entry, "a plan's text is another kernel", plan, launch, why);
+                    found.planned.clone_from(&planned.text);
+                    self.report(found);
+                }
+            }
+        }
+        self.lap("read again");
     }
 
     /// The images: the first has the entries as they were, each other one a plan of each.

@@ -39,6 +39,9 @@ pub struct Tally {
     pub engine_by_choice: u64,
     /// Entries with too many such sums.
     pub engine_open: u64,
+    /// Plans' texts that were read again and run by the engine.
+    #[serde(default)]
+    pub read_again: u64,
     /// Modules that the assembler was not done with in time.
     pub slow: u64,
     /// What was found, by kind.
@@ -81,6 +84,7 @@ impl Tally {
         self.engine_by_choice += other.engine_by_choice;
         self.engine_open += other.engine_open;
         self.slow += other.slow;
+        self.read_again += other.read_again;
         sum(&mut self.refused, &other.refused, |a, b| a + b);
         sum(&mut self.rules, &other.rules, |a, b| a + b);
         sum(&mut self.strategies, &other.strategies, |a, b| a + b);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::edit::edited;
-use super::granted::Granted;
+use super::granted::{Granted, without_names};
 use crate::back::ptx::HintReached;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Origin, Original};
@@ -33,6 +33,18 @@ pub struct DropIn {
     pub needs: Needs,
     /// The instruction of each cache hint.
     pub hints: Vec<HintReached>,
+    /// The lines that were inserted.
+    pub added: String,
+    /// What other places say now: a word of a line each, or one of its statements.
+    pub changed: Vec<String>,
+}
+
+impl DropIn {
+    /// Whether this module says the same as another one of the same original, but for the names of registers.
+    pub(super) fn says_the_same(&self, other: &DropIn) -> bool {
+        let plain = |own: &DropIn| (without_names(&own.added), own.changed.clone());
+        plain(self) == plain(other)
+    }
 }
 
 /// The entry's checks of a launch before it takes the planned body.
@@ -199,6 +211,11 @@ impl DropIn {
             original.file,
             note.plan
         )];
+        lines.push(format!(
+            "{} lines were added, between `Headstart begins` and `Headstart ends`, and {} places in others changed.",
+            self.added.lines().count(),
+            self.changed.len()
+        ));
         lines.extend(note.measured.map(str::to_owned));
         lines.extend(note.checked.into_iter().flat_map(Perturbed::sentences));
         if let Some(bytes) = self.needs.dynamic_shared_bytes {

@@ -8,7 +8,8 @@
 //! {
 //!     …                                                                     as it was
 //! // Headstart begins
-//! $headstart_0:                                                             jumps to the loop lead here
+//! // Loop $L__BB0_3, values=rolling-async:4.
+//! $headstart_0_:                                                            jumps to the loop lead here
 //! {   (a launch that is not as the plan needs it: to the loop as it was)
 //!     mov.b64 %hs_in0, %rd4; …                                              registers that the loop reads
 //!     { … the planned loop … }
@@ -81,6 +82,8 @@ pub(super) fn edited(
         added_shared_bytes: 0,
         needs: Needs::default(),
         hints: Vec::new(),
+        added: String::new(),
+        changed: Vec::new(),
     };
     if kernel.body != own.body {
         check_target(original)?;
@@ -107,6 +110,8 @@ pub(super) fn edited(
         Editor { text, edited, .. } = editor;
     }
     edited.text = text.of(&original.text);
+    edited.added = text.insertions.values().flat_map(|own| own.chars()).collect();
+    edited.changed = text.exchanges.values().map(|(_, other)| other.clone()).collect();
     Ok(edited)
 }
 
@@ -155,6 +160,13 @@ impl Editor<'_> {
         let own = &self.loops[number];
         let mut piece = cut(self.planned, number as u32)?;
         cleanup::tidy(&mut piece);
+        // Names of its own, which no other block of the entry has.
+        for data in piece.arrays.values_mut() {
+            if !self.original.arrays.iter().any(|array| array.name == data.name) {
+                let name = format!("headstart{number}_{}", data.name);
+                data.name = unused(&self.original.text, &name);
+            }
+        }
         let edges = edges(own);
         let around = Around {
             original: self.original,
@@ -166,7 +178,16 @@ impl Editor<'_> {
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 
-        let mut text = format!("{}:\n{{\n", self.entry_label(number));
+        let plan = self.planned.derivation.as_ref();
+        let plan: String = plan.map_or_else(String::new, |own| {
+            // Names come from outside: a comment must not end where they like.
+            own.plan.chars().filter(|c| !c.is_control()).collect()
+        });
+        let mut text = format!(
+            "// Loop {}, {plan}.\n{}:\n{{\n",
+            own.label,
+            self.entry_label(number)
+        );
         let given = own.inputs.iter().zip(&edges.enter);
         let taken = own.exits.iter().flat_map(|way| &way.outputs);
         let taken = taken.zip(edges.leave.iter().flat_map(|(_, outputs)| outputs));
@@ -225,7 +246,7 @@ impl Editor<'_> {
                 }
                 let name = format!("$headstart_behind_{}_", self.labels.len());
                 let label = unused(&self.original.text, &name);
-                self.insert(*at, &format!("{label}:\n"));
+                self.insert(*at, &format!("// A planned loop ends here.\n{label}:\n"));
                 self.labels.insert(*at, label.clone());
                 label
             }

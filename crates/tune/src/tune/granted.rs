@@ -103,14 +103,13 @@ pub(super) fn granted(
     rewritten: &DropIn,
     derive: impl Fn(&Facts) -> Result<DropIn>,
 ) -> Vec<Granted> {
-    let wanted = without_names(&rewritten.text);
     let mut kept = facts.clone();
     let mut needed = Vec::new();
     let mut leave_out = |granted: Granted, less: &dyn Fn(&mut Facts)| {
         let mut without = kept.clone();
         less(&mut without);
         match derive(&without) {
-            Ok(other) if without_names(&other.text) == wanted => kept = without,
+            Ok(other) if other.says_the_same(rewritten) => kept = without,
             _ => needed.push(granted),
         }
     };

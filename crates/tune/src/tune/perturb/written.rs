@@ -10,15 +10,14 @@ use crate::error::{Error, Result};
 use crate::front::ptx::Original;
 use crate::ir::{Kernel, Param};
 use crate::prefetch::{Plan, PlanTarget};
-use crate::tune::drop_in::{placed, placed_under};
-use crate::tune::granted::without_names;
+use crate::tune::drop_in::{DropIn, placed, placed_under};
 use crate::tune::workload::Workload;
 
 /// An entry of a rewritten module.
 pub(super) struct Written<'a> {
     subject: &'a dyn Subject,
     original: Arc<Original>,
-    text: String,
+    module: DropIn,
     /// As the launch at hand has it.
     pub kernel: Arc<Kernel>,
 }
@@ -35,7 +34,7 @@ pub(super) fn written<'a>(
     let Some(original) = &workload.original else {
         return Ok(None);
     };
-    let text = placed(original, &workload.kernel, derived)?.text;
+    let module = placed(original, &workload.kernel, derived)?;
     let unread = |what: &dyn std::fmt::Display| {
         Error::input(format!(
             "Headstart cannot rewrite `{}`: the text that it writes for the plan cannot be read again, and so not be checked: \
@@ -44,14 +43,14 @@ pub(super) fn written<'a>(
         ))
     };
     let kernel = subject
-        .read_again(&text, None)
+        .read_again(&module.text, None)
         .map_err(|error| unread(&error))?
         .ok_or_else(|| Error::bug("a subject that came from a module reads none"))?;
     let kernel = arranged(&kernel, &workload.kernel).ok_or_else(|| unread(&"it has other parameters"))?;
     Ok(Some(Written {
         subject,
         original: Arc::clone(original),
-        text,
+        module,
         kernel,
     }))
 }
@@ -63,14 +62,12 @@ impl Written<'_> {
         facts.parameters.values_mut().for_each(|own| own.length = None);
         facts.unbounded_variables = true;
         let without = placed_under(&self.original, &facts, plan, target);
-        without.map_or(true, |without| {
-            without_names(&without.text) != without_names(&self.text)
-        })
+        without.map_or(true, |without| !without.says_the_same(&self.module))
     }
 
     /// The entry as launches have it that ask for another amount of dynamic shared memory.
     pub fn with_shared_bytes(&self, bytes: u32) -> Option<Arc<Kernel>> {
-        let kernel = self.subject.read_again(&self.text, Some(bytes)).ok()??;
+        let kernel = self.subject.read_again(&self.module.text, Some(bytes)).ok()??;
         arranged(&kernel, &self.kernel)
     }
 }

@@ -15,6 +15,7 @@ use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter::{Access, Entry, Trace};
+use similar::TextDiff;
 
 use crate::arguments::{DataOptions, KernelOptions};
 use crate::spirv_module::{SpirvModule, is_spirv};
@@ -187,6 +188,13 @@ impl Module {
         let (text, file, entry) = (&self.text, &self.file, self.entry.as_deref());
         let planned = tune::derived_module(text, file, entry, &self.launch, plan, settings);
         Ok(planned.map_err(|error| error.within(&self.file))?.text)
+    }
+
+    /// What an edit made of the module, as a unified diff.
+    pub fn diff(&self, edited: &str) -> String {
+        let diff = TextDiff::from_lines(self.text.as_str(), edited);
+        let mut unified = diff.unified_diff();
+        unified.header(&self.file, "edited").to_string()
     }
 
     /// The module with the best plan of a report carried out.

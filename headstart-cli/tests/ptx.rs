@@ -100,11 +100,21 @@ fn a_module_is_tuned_and_written() {
     fs::write(at("launch.toml"), LAUNCH).expect("written");
     let kernel = format!("{}:gather", corpus("first.ptx"));
     let (launch, better, report) = (at("launch.toml"), at("better.ptx"), at("report.json"));
+    let diff = at("better.diff");
     let plans = "param_1=rolling-async:2;param_1=rolling-registers:4";
     done(&[
         "tune", &kernel, "--launch", &launch, "--device", "sim:h200", "--plans", plans, "-o", &better,
-        "--json", &report,
+        "--diff", &diff, "--json", &report,
     ]);
+    // The diff says which lines came in and under which plan, and takes none away but jumps to the planned loop.
+    let diff = fs::read_to_string(diff).expect("a diff");
+    let added = |line: &&str| line.starts_with("+// Loop $L__") && line.contains("param_1=rolling-");
+    assert!(
+        diff.starts_with("--- ") && diff.lines().any(|line| added(&line)),
+        "{diff}"
+    );
+    let removed = diff.lines().filter(|line| line.starts_with('-')).skip(1);
+    assert!(removed.clone().all(|line| line.contains("bra")), "{diff}");
     let report = fs::read_to_string(report).expect("a report");
     let json: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     for trial in json["trials"].as_array().expect("trials") {
@@ -193,6 +203,11 @@ fn mistakes_are_said() {
         &["run", &format!("{first}:gahter"), "--device", "sim:h200"],
         2,
         &["no entry `gahter`", "did you mean `gather`?"],
+    );
+    refused(
+        &["tune", "gather", "--diff", "x.diff"],
+        2,
+        &["`-o` writes a module of PTX"],
     );
     refused(
         &["tune", "gather", "-o", "x.ptx"],

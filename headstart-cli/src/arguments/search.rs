@@ -57,6 +57,9 @@ pub struct Tune {
     /// For a kernel from a module: write the module with the best plan applied, a drop-in replacement; `-` for standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// For a kernel from a module of PTX: write what `-o` changes as a unified diff; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub diff: Option<PathBuf>,
 }
 
 const TUNE_EXAMPLES: &str = "\

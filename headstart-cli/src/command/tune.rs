@@ -113,24 +113,25 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--html", path))
         .transpose()?;
-    let mut module = match &options.output {
-        Some(path) => {
-            let module = match kernel::spirv_module(which)? {
-                Some(module) => Rewritten::Spirv(module, spirv_target(options)?),
-                None => Rewritten::Ptx(Module::of(which)?.ok_or_else(|| {
-                    Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
-                        "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
-                    )
-                })?),
-            };
-            Some((module, Destination::check("--output", path)?))
-        }
-        None => None,
+    let output = options
+        .output
+        .as_deref()
+        .map(|path| Destination::check("--output", path))
+        .transpose()?;
+    let diff = options
+        .diff
+        .as_deref()
+        .map(|path| Destination::check("--diff", path))
+        .transpose()?;
+    let mut module = match output.is_some() || diff.is_some() {
+        true => Some(rewritten(which, options)?),
+        false => None,
     };
     let outputs = [
         ("--json", json.as_ref()),
         ("--html", html.as_ref()),
-        ("--output", module.as_ref().map(|(_, destination)| destination)),
+        ("--output", output.as_ref()),
+        ("--diff", diff.as_ref()),
     ];
     for (position, (name, one)) in outputs.iter().enumerate() {
         for (other_name, other) in &outputs[..position] {
@@ -153,7 +154,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         print(&contracted(&captured.contraction))?;
         if let Contraction::Decided(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
-            if let Some((Rewritten::Ptx(module), _)) = &mut module {
+            if let Some(Rewritten::Ptx(module)) = &mut module {
                 *module = Module::of_captured(captured)?;
             }
         }
@@ -209,9 +210,14 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         Some(captured) if !is_lost => Some(write_tuned(captured, &report)?),
         _ => None,
     };
-    if let Some((module, destination)) = &module {
+    if let Some(module) = &module {
         let (bytes, granted, asked) = module.best(&report)?;
-        destination.write_bytes(&bytes)?;
+        if let Some(diff) = &diff {
+            diff.write(&module.diff(&bytes))?;
+        }
+        if let Some(output) = &output {
+            output.write_bytes(&bytes)?;
+        }
         clock.over("module written");
         for sentence in granted {
             eprintln!("headstart: taken for granted: {sentence}");
@@ -221,8 +227,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         }
     }
     // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
-    let output = module.as_ref().map(|(_, destination)| destination);
-    let taken = [json.as_ref(), html.as_ref(), output]
+    let taken = [json.as_ref(), html.as_ref(), output.as_ref(), diff.as_ref()]
         .into_iter()
         .flatten()
         .any(|destination| matches!(destination, Destination::Standard));
@@ -257,13 +262,21 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
 }
 
-/// The module that `-o` writes with the best plan carried out.
+/// The module that `-o` and `--diff` write with the best plan carried out.
 enum Rewritten {
     Ptx(Module),
     Spirv(SpirvModule, SpirvTarget),
 }
 
 impl Rewritten {
+    /// What became of the module, as a unified diff.
+    fn diff(&self, written: &[u8]) -> String {
+        match self {
+            Rewritten::Ptx(module) => module.diff(&String::from_utf8_lossy(written)),
+            Rewritten::Spirv(..) => String::new(),
+        }
+    }
+
     /// The module's bytes, its assumptions, unless it states them itself, and the program's further requests.
     fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>, Vec<String>)> {
         match self {
@@ -273,6 +286,20 @@ impl Rewritten {
                 Ok((best.bytes(), best.granted, best.asked))
             }
         }
+    }
+}
+
+/// The module that the options ask to be written.
+fn rewritten(which: &KernelOptions, options: &Tune) -> Result<Rewritten> {
+    match (kernel::spirv_module(which)?, &options.diff) {
+        (Some(_), Some(_)) => Err(Error::usage("`--diff` shows what changes in a module of PTX")
+            .accepted("`-o` for a module of SPIR-V")),
+        (Some(module), None) => Ok(Rewritten::Spirv(module, spirv_target(options)?)),
+        (None, _) => Module::of(which)?.map(Rewritten::Ptx).ok_or_else(|| {
+            Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
+                "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
+            )
+        }),
     }
 }
 

@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 use super::growth::Growths;
 use super::legality::{self, Bounds};
-use super::limits::{Limits, passes};
+use super::limits::{Limits, left, passes, passes_within};
 use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
 pub use crate::analysis::jumps::Yielded;
@@ -50,6 +50,8 @@ pub(super) struct Early<'s> {
     known: HashMap<(Value, u32), Value>,
     /// Tests already there, by how many steps ahead they look.
     tests: HashMap<i64, Value>,
+    /// What is left of the counter's way, if that is there already.
+    left: Option<Value>,
     /// The counting test is known to pass for iterations 0 up to, not including, this one.
     certain: u32,
     /// Growths already found, by value and reading.
@@ -72,6 +74,7 @@ impl<'s> Early<'s> {
             base,
             known: HashMap::new(),
             tests: HashMap::new(),
+            left: None,
             certain,
             growths: Rc::new(Growths::new(summary)),
         }
@@ -330,15 +333,15 @@ impl<'s> Early<'s> {
             return Ok(Some(test));
         }
         let counter = self.base[&self.summary.params[exit.param]];
-        let test = passes(
-            b,
-            limits,
-            self.definitions,
-            &exit,
-            self.summary.steps[exit.param],
-            counter,
-            steps,
-        )?;
+        let step = self.summary.steps[exit.param];
+        // One subtraction serves several tests.
+        if self.certain > 1 && self.left.is_none() {
+            self.left = left(b, &exit, step, counter)?;
+        }
+        let test = match self.left {
+            Some(left) => passes_within(b, &exit, step, left, steps)?,
+            None => passes(b, limits, self.definitions, &exit, step, counter, steps)?,
+        };
         self.tests.insert(steps, test);
         Ok(Some(test))
     }

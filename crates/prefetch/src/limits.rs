@@ -5,6 +5,14 @@
 //!                             four steps ahead:     lt %j, %limit
 //! ```
 //! Nothing wraps: the bound moves back instead of the counter forward, once, and saturates.
+//!
+//! In a group of iterations that one test lets in, the counter has passed that test, so what is left of the way is a number
+//! without sign, and no register holds a limit for each iteration:
+//!
+//! ```text
+//! in the group:               %left = sub %n, %j
+//! four steps ahead:           lt.u 4, %left
+//! ```
 
 use std::collections::HashMap;
 
@@ -33,16 +41,7 @@ pub(super) fn passes(
     counter: Value,
     steps: i64,
 ) -> Result<Value> {
-    let as_integer = |b: &mut Builder<'_>, value: Value| match b.kernel.ty(value).is_pointer() {
-        true => b.convert(ConvertOp::Bits, Type::I64, value),
-        false => value,
-    };
-    let counter = as_integer(b, counter);
-    let compared = b.kernel.ty(exit.bound);
-    let counter = match compared.is_integer() && compared != b.kernel.ty(counter) {
-        true => b.convert(ConvertOp::Truncate, compared, counter),
-        false => counter,
-    };
+    let counter = compared(b, exit, counter);
     let ty = b.kernel.ty(counter);
     if exit.relation == Relation::NotEqual {
         // Whole steps from the value tested now to the bound; the step divides the way, so even a way all
@@ -58,9 +57,7 @@ pub(super) fn passes(
         } else {
             b.sub(tested, bound)
         };
-        let distance = i128::from(steps - exit.steps_ahead) * i128::from(step.unsigned_abs());
-        // No way is longer than once round the type.
-        let Some(distance) = u64::try_from(distance).ok().filter(|&far| far <= ty.mask()) else {
+        let Some(distance) = way(ty, steps - exit.steps_ahead, step) else {
             return Ok(b.bool(false));
         };
         let distance = b.constant(ty, distance);
@@ -118,6 +115,78 @@ pub(super) fn passes(
     } else {
         b.compare(below, counter, limit)
     })
+}
+
+/// What is left of the way from the counter to the bound, where the counting test of this iteration is known to pass: a number
+/// without sign. None where the step is known at run time only, or the test is no order.
+pub(super) fn left(
+    b: &mut Builder<'_>,
+    exit: &CountedExit,
+    step: Step,
+    counter: Value,
+) -> Result<Option<Value>> {
+    let (Step::Constant(_), Relation::Less { .. } | Relation::Greater { .. }) = (step, exit.relation) else {
+        return Ok(None);
+    };
+    let mut counter = compared(b, exit, counter);
+    if exit.steps_ahead > 0 && !exit.first_step_fits {
+        counter = next(b, counter, step)?;
+    }
+    let bound = as_integer(b, exit.bound);
+    Ok(Some(match exit.relation {
+        Relation::Greater { .. } => b.sub(counter, bound),
+        _ => b.sub(bound, counter),
+    }))
+}
+
+/// Whether the test passes so many steps from the counter that `left` was computed of.
+pub(super) fn passes_within(
+    b: &mut Builder<'_>,
+    exit: &CountedExit,
+    step: Step,
+    left: Value,
+    steps: i64,
+) -> Result<Value> {
+    let (Step::Constant(step), Relation::Less { or_equal, .. } | Relation::Greater { or_equal, .. }) =
+        (step, exit.relation)
+    else {
+        return Err(Error::bug("a way without a constant step"));
+    };
+    let steps = match exit.first_step_fits {
+        true => steps,
+        false => steps - exit.steps_ahead,
+    };
+    let ty = b.kernel.ty(left);
+    let Some(distance) = way(ty, steps, step) else {
+        return Ok(b.bool(false));
+    };
+    let distance = b.constant(ty, distance);
+    let below = if or_equal { CompareOp::LeU } else { CompareOp::LtU };
+    Ok(b.compare(below, distance, left))
+}
+
+/// How far so many steps lead, if that is no further than once round the type: no way is longer.
+fn way(ty: Type, steps: i64, step: i64) -> Option<u64> {
+    let distance = i128::from(steps) * i128::from(step.unsigned_abs());
+    u64::try_from(distance).ok().filter(|&far| far <= ty.mask())
+}
+
+/// The number of an address, and numbers as they are.
+fn as_integer(b: &mut Builder<'_>, value: Value) -> Value {
+    match b.kernel.ty(value).is_pointer() {
+        true => b.convert(ConvertOp::Bits, Type::I64, value),
+        false => value,
+    }
+}
+
+/// The counter in the bound's type: a wide one may be tested by its low bits.
+fn compared(b: &mut Builder<'_>, exit: &CountedExit, counter: Value) -> Value {
+    let counter = as_integer(b, counter);
+    let ty = b.kernel.ty(exit.bound);
+    match ty.is_integer() && ty != b.kernel.ty(counter) {
+        true => b.convert(ConvertOp::Truncate, ty, counter),
+        false => counter,
+    }
 }
 
 /// The counter one step on, as the loop makes it.
@@ -243,10 +312,7 @@ impl OrderTest<'_> {
             _ => return Err(Error::bug("a counting test without step")),
         };
         let distance = if or_equal { b.sub(distance, one) } else { distance };
-        let bound = match b.kernel.ty(exit.bound).is_pointer() {
-            true => b.convert(ConvertOp::Bits, Type::I64, exit.bound),
-            false => exit.bound,
-        };
+        let bound = as_integer(b, exit.bound);
         let below = if signed { CompareOp::LtS } else { CompareOp::LtU };
         Ok(if shrinking {
             let most = b.constant(ty, greatest);

@@ -346,7 +346,9 @@ fn show(state: &State, first: u64, took: Duration) {
         let mut list: Vec<_> = list.iter().collect();
         list.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         for (what, count) in list.into_iter().take(15) {
-            println!("{count:8} {name}: {what}");
+            let seed = state.tally.refused_seeds.get(what);
+            let seed = seed.map_or_else(String::new, |seed| format!(" (seed {seed})"));
+            println!("{count:8} {name}: {what}{seed}");
         }
     }
     for (stage, seconds) in &state.tally.seconds {

@@ -218,7 +218,8 @@ impl Run<'_> {
         let imported = match imported {
             Ok(imported) => imported,
             Err(error) => {
-                Tally::count(&mut self.tally.refused, format!("not read: {}", rule(&error)));
+                let seed = entry.prepared.program.seed;
+                self.tally.refuse(format!("not read: {}", rule(&error)), seed);
                 return entry;
             }
         };
@@ -261,7 +262,8 @@ impl Run<'_> {
                     .max_by_key(|(_, count)| **count)
                     .map_or("no plan", |(rule, _)| rule),
             };
-            Tally::count(&mut self.tally.refused, format!("no legal plan: {why}"));
+            let seed = entry.prepared.program.seed;
+            self.tally.refuse(format!("no legal plan: {why}"), seed);
         }
     }
 

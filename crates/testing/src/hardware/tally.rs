@@ -21,6 +21,9 @@ pub struct Tally {
     pub planned: u64,
     /// Entries without a legal plan, by what refuses them.
     pub refused: BTreeMap<String, u64>,
+    /// The seed of an entry that each of these refuses.
+    #[serde(default)]
+    pub refused_seeds: BTreeMap<String, u64>,
     /// Plans that are legal.
     pub legal: u64,
     /// Plans that are refused, by rule.
@@ -86,6 +89,9 @@ impl Tally {
         self.slow += other.slow;
         self.read_again += other.read_again;
         sum(&mut self.refused, &other.refused, |a, b| a + b);
+        for (rule, seed) in &other.refused_seeds {
+            self.refused_seeds.entry(rule.clone()).or_insert(*seed);
+        }
         sum(&mut self.rules, &other.rules, |a, b| a + b);
         sum(&mut self.strategies, &other.strategies, |a, b| a + b);
         sum(&mut self.differences, &other.differences, |a, b| a + b);
@@ -93,6 +99,12 @@ impl Tally {
         sum(&mut self.seconds, &other.seconds, |a, b| a + b);
         sum(&mut self.features, &other.features, three);
         sum(&mut self.options, &other.options, three);
+    }
+
+    /// Counts an entry that is refused.
+    pub(super) fn refuse(&mut self, rule: String, seed: u64) {
+        self.refused_seeds.entry(rule.clone()).or_insert(seed);
+        Tally::count(&mut self.refused, rule);
     }
 
     /// Counts one more.

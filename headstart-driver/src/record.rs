@@ -1,7 +1,7 @@
 //! The records of a process: a file of lines, and a file of counts.
 //!
 //! ```text
-//! process-PID.txt      headstart 1, then a line for each image, function and allocation of trouble; at last `end`
+//! process-PID.txt      headstart 1, then a line for each image, function, kind of launches and trouble; at last `end`
 //! process-PID.counts   an array of Counts, mapped: what was counted is there even if the program is killed
 //! images/HASH          every image that was loaded
 //! ```
@@ -19,7 +19,7 @@ use crate::images::ImageHash;
 use crate::lock::Lock;
 use crate::settings;
 
-/// Kernels with counts of their own; further ones share the last count.
+/// Kernels and kinds of launches with counts of their own; further ones share the last count.
 const MOST_FUNCTIONS: usize = 4096;
 
 /// Classes of launches by their time, an octave each.
@@ -33,7 +33,7 @@ const FIRST_CLASS: u32 = 10;
 pub struct Class {
     /// Their times, in nanoseconds.
     pub total_ns: AtomicU64,
-    /// Which launch was the first of them, from 0.
+    /// Which launch of the kind was the first of them, from 0.
     pub launch: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ pub fn class_of(ns: u64) -> usize {
 
 /// A kernel's counts, as in the file.
 #[repr(C)]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counts {
     /// Launches.
     pub launches: AtomicU64,
@@ -55,7 +55,7 @@ pub struct Counts {
     pub total_ns: AtomicU64,
     /// The longest of them, in nanoseconds.
     pub longest_ns: AtomicU64,
-    /// Which launch that was, from 0.
+    /// Which launch of the kind that was, from 0.
     pub longest: AtomicU64,
     /// Its geometry.
     pub grid: [AtomicU32; 3],
@@ -81,36 +81,61 @@ pub struct Counts {
     pub switched_back: AtomicU64,
     /// Launches whose time is known, by that.
     pub classes: [Class; CLASSES],
+    /// Launches that took the original for comparison.
+    pub compared: AtomicU64,
+    /// Launches after the original was taken for good.
+    pub left: AtomicU64,
+    /// Launches that a fact refused, by its number; further facts share the last but one, and the last is for all else.
+    pub refusals: [AtomicU64; REFUSALS],
 }
 
+/// Numbers of refusals.
+pub const REFUSALS: usize = 62;
+
 // Whoever reads the file counts on it.
-const _: () = assert!(size_of::<Counts>() == 512);
+const _: () = assert!(size_of::<Counts>() == 1024);
 
 /// Where it is counted if there is no file.
-static NOWHERE: Counts = Counts {
-    launches: AtomicU64::new(0),
-    timed: AtomicU64::new(0),
-    total_ns: AtomicU64::new(0),
-    longest_ns: AtomicU64::new(0),
-    longest: AtomicU64::new(0),
-    grid: [const { AtomicU32::new(0) }; 3],
-    block: [const { AtomicU32::new(0) }; 3],
-    shared_bytes: AtomicU32::new(0),
-    in_graphs: AtomicU32::new(0),
-    replaced: AtomicU64::new(0),
-    refused: AtomicU64::new(0),
-    replaced_timed: AtomicU64::new(0),
-    replaced_ns: AtomicU64::new(0),
-    original_timed: AtomicU64::new(0),
-    original_ns: AtomicU64::new(0),
-    switched_back: AtomicU64::new(0),
-    classes: [const {
-        Class {
+static NOWHERE: Counts = Counts::new();
+
+impl Counts {
+    /// Nothing was counted.
+    pub const fn new() -> Counts {
+        Counts {
+            launches: AtomicU64::new(0),
+            timed: AtomicU64::new(0),
             total_ns: AtomicU64::new(0),
-            launch: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
+            grid: [const { AtomicU32::new(0) }; 3],
+            block: [const { AtomicU32::new(0) }; 3],
+            shared_bytes: AtomicU32::new(0),
+            in_graphs: AtomicU32::new(0),
+            replaced: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            replaced_timed: AtomicU64::new(0),
+            replaced_ns: AtomicU64::new(0),
+            original_timed: AtomicU64::new(0),
+            original_ns: AtomicU64::new(0),
+            switched_back: AtomicU64::new(0),
+            classes: [const {
+                Class {
+                    total_ns: AtomicU64::new(0),
+                    launch: AtomicU64::new(0),
+                }
+            }; CLASSES],
+            compared: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            refusals: [const { AtomicU64::new(0) }; REFUSALS],
         }
-    }; CLASSES],
-};
+    }
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts::new()
+    }
+}
 
 struct Process {
     lines: File,
@@ -234,9 +259,28 @@ pub fn line(words: &[&str]) {
 
 /// A new kernel; where it is counted.
 pub fn function(image: Option<ImageHash>, name: &str) -> &'static Counts {
+    counted(image, &["function"], &[name])
+}
+
+/// A new kind of a kernel's launches, in words; where they are counted.
+pub fn kind(image: Option<ImageHash>, name: &str, hash: u64, like: &str) -> &'static Counts {
+    counted(image, &["kind"], &[name, &format!("{hash:016x}"), like])
+}
+
+/// A better kernel of a kernel, by its file; where its launches are counted.
+pub fn better(image: Option<ImageHash>, name: &str, file: &str) -> &'static Counts {
+    counted(image, &["better"], &[name, file])
+}
+
+/// Whether further counts are for further kernels alone.
+pub fn is_nearly_full() -> bool {
+    FUNCTIONS.load(Ordering::Relaxed) >= MOST_FUNCTIONS / 4 * 3
+}
+
+fn counted(image: Option<ImageHash>, what: &[&str], names: &[&str]) -> &'static Counts {
     let number = FUNCTIONS.fetch_add(1, Ordering::Relaxed).min(MOST_FUNCTIONS - 1);
     let image = image.map_or("-".to_owned(), |image| image.to_string());
-    line(&["function", &number.to_string(), &image, name]);
+    line(&[what, &[&number.to_string(), &image], names].concat());
     // SAFETY: the mapping has so many counts, and stays; zeros are valid counts.
     with(|process| unsafe { &*process.counts.add(number) }).unwrap_or(&NOWHERE)
 }

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
+use headstart::device::cuda::failure::FailureKind;
+use headstart::device::cuda::gpu;
 use headstart::front::ptx::{Facts, Origin, entries, import};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
@@ -20,19 +22,54 @@ use regex_lite::Regex;
 
 use crate::arguments::Capture;
 use crate::output::print;
-use crate::program::Program;
-use shown::{closing, table, whole};
+use crate::program::{Heard, Program};
+use shown::{next, remarks, table, whole};
 
-pub use shown::toml_string;
+pub use shown::{aligned, geometry, toml_string};
 
-/// A kernel takes part in the second run from this share of the time on.
+/// A kind of launches takes part in the second run from this share of the time on.
 const SHARE: f64 = 0.01;
+/// Kinds of a kernel's launches of which one is copied, at most.
+const MOST_KINDS: usize = 8;
+
 /// A kernel of the program, over all its processes.
 struct Kernel {
     name: String,
     image: Option<String>,
+    /// Of all launches.
     counts: Counts,
+    /// The kinds of its launches, those that take longest first.
+    kinds: Vec<Kind>,
     ptx: Ptx,
+}
+
+/// Launches of a kernel that are alike.
+struct Kind {
+    /// What is the same of all.
+    hash: String,
+    /// Their parameters, in words.
+    like: String,
+    counts: Counts,
+    /// Whether the captured one is the one that says most of them.
+    is_typical: bool,
+    /// The folder of a captured one, or why there is none; nothing if none was chosen.
+    captured: Option<std::result::Result<String, String>>,
+}
+
+/// A launch that is to be captured.
+struct Chosen {
+    /// The kernel's number in the list, and the kind's among its kinds.
+    kernel: usize,
+    kind: usize,
+    which: Which,
+    folder: String,
+}
+
+/// A launch of a kernel: by its number among all of it, or among those of its kind.
+#[derive(Clone, Copy)]
+enum Which {
+    Launch(u64),
+    OfKind(u64),
 }
 
 /// The available forms of a kernel's text.
@@ -47,11 +84,34 @@ enum Ptx {
     None,
 }
 
+/// A captured program, and what is said of it.
+pub struct Taken {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Its kernels, a row each.
+    pub table: String,
+    /// What is remarkable, a line each.
+    pub remarks: String,
+    /// What to do next.
+    next: String,
+}
+
 /// Runs the command.
 pub fn run(options: &Capture) -> Result<()> {
     if let Some(trace) = &options.import {
         return traced::import(trace, options);
     }
+    let taken = take(options)?;
+    print(&taken.table)?;
+    print(&taken.remarks)?;
+    print(&taken.next)
+}
+
+/// Captures a program.
+///
+/// # Errors
+/// The folder is not empty or cannot be written, the program cannot be run, or it launches no kernel.
+pub fn take(options: &Capture) -> Result<Taken> {
     let pattern = options.kernel.as_deref().map(|text| {
         Regex::new(text).map_err(|error| {
             Error::usage(format!("`--kernel {text}` is not a regular expression: {error}"))
@@ -61,11 +121,11 @@ pub fn run(options: &Capture) -> Result<()> {
     let pattern = pattern.transpose()?;
     let folder = new_folder(&options.output)?;
     let mut program = Program::new(&options.program)?;
-    program.limit(options.max_bytes, options.patience);
+    program.limit(options.limits.max_bytes, options.limits.patience);
     program.compile_again();
-    let status = program.run("list", &folder, true)?;
+    let status = program.run("list", &folder, Heard::Aloud)?.status;
     let processes = Process::all_in(&folder)?;
-    let kernels = kernels(&folder, &processes)?;
+    let mut kernels = kernels(&folder, &processes)?;
     if kernels.is_empty() {
         return Err(no_kernel(&processes, status));
     }
@@ -77,7 +137,6 @@ pub fn run(options: &Capture) -> Result<()> {
         true => Vec::new(),
         false => chosen(&kernels, total, pattern.as_ref(), options.launch),
     };
-    let mut captured = HashMap::new();
     if !chosen.is_empty() {
         // The first run's counts are kept beside the second's.
         let first = folder.join("first");
@@ -85,13 +144,17 @@ pub fn run(options: &Capture) -> Result<()> {
         moved.map_err(|error| unwritable(&folder, &error))?;
         fs::write(folder.join("selection.txt"), selection(&kernels, &chosen))
             .map_err(|error| unwritable(&folder, &error))?;
-        program.run("capture", &folder, false)?;
-        captured = outcome(&folder, &kernels, &chosen)?;
+        program.run("capture", &folder, Heard::Dropped)?;
+        note_outcome(&folder, &mut kernels, &chosen)?;
     }
-    let whole = whole(options, &kernels, &processes, total);
+    let whole = whole(options, &kernels, &processes, total).text()?;
     fs::write(folder.join(WHOLE), whole).map_err(|error| unwritable(&folder, &error))?;
-    print(&table(&kernels, total, &captured))?;
-    print(&closing(&folder, &kernels, &processes, status, &captured))
+    Ok(Taken {
+        table: table(&kernels, total),
+        remarks: remarks(&kernels, &processes, status),
+        next: next(&folder, &kernels),
+        folder,
+    })
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
@@ -110,6 +173,17 @@ fn new_folder(path: &Path) -> Result<PathBuf> {
 }
 
 fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
+    if processes.is_empty() {
+        // A program says little of that, or nothing.
+        match gpu::count() {
+            Err(failure) if failure.kind == FailureKind::MissingDriver => {
+                return Error::device(failure.what)
+                    .accepted("a machine with NVIDIA's driver; what is captured there can be tuned here");
+            }
+            Ok(0) => return Error::device("the NVIDIA driver of this machine sees no GPU"),
+            _ => {}
+        }
+    }
     if !status.success() && processes.is_empty() {
         return Error::input(format!(
             "the program ended with {status} before it called the CUDA driver"
@@ -126,18 +200,23 @@ fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
 
 /// The kernels of all processes, each once, the ones that take longest first.
 fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
-    let mut all: BTreeMap<(String, Option<String>), Counts> = BTreeMap::new();
+    type Kinds = HashMap<(String, String), Counts>;
+    let mut all: BTreeMap<(String, Option<String>), (Counts, Kinds)> = BTreeMap::new();
     for seen in processes.iter().flat_map(|process| &process.kernels) {
-        if seen.counts.launches + u64::from(seen.counts.in_graphs) == 0 {
+        let counts = &seen.counts;
+        if counts.launches + u64::from(counts.in_graphs) == 0 {
             continue;
         }
-        let own = all.entry((seen.name.clone(), seen.image.clone())).or_default();
-        own.add(&seen.counts);
+        let (own, kinds) = all.entry((seen.name.clone(), seen.image.clone())).or_default();
+        own.add(counts);
+        if let Some(kind) = &seen.kind {
+            kinds.entry(kind.clone()).or_default().add(counts);
+        }
     }
     let mut images: HashMap<String, Vec<Text>> = HashMap::new();
     let capability = processes.iter().find_map(|process| process.capability);
     let mut kernels = Vec::new();
-    for ((name, image), counts) in all {
+    for ((name, image), (counts, kinds)) in all {
         let texts = image.clone().map(|hash| {
             images
                 .entry(hash.clone())
@@ -146,10 +225,26 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         let ptx = texts.map_or(Ptx::None, |texts| {
             ptx_of(texts, &name, counts.shared_bytes, capability)
         });
+        let mut kinds: Vec<Kind> = kinds
+            .into_iter()
+            .map(|((hash, like), counts)| Kind {
+                hash,
+                like,
+                counts,
+                is_typical: true,
+                captured: None,
+            })
+            .collect();
+        kinds.sort_by(|one, other| {
+            let time = |kind: &Kind| kind.counts.estimated_ns();
+            let by_time = time(other).total_cmp(&time(one));
+            by_time.then(one.counts.typical().0.cmp(&other.counts.typical().0))
+        });
         kernels.push(Kernel {
             name,
             image,
             counts,
+            kinds,
             ptx,
         });
     }
@@ -201,33 +296,42 @@ fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>
     }
 }
 
-/// The launches to be captured: a kernel's number in the list, which launch, and the folder's name.
-fn chosen(
-    kernels: &[Kernel],
-    total: f64,
-    pattern: Option<&Regex>,
-    launch: Option<u64>,
-) -> Vec<(usize, u64, String)> {
+/// The launches to be captured: of each kernel that is wanted the one that is named, or one of each kind that takes enough time.
+fn chosen(kernels: &[Kernel], total: f64, pattern: Option<&Regex>, launch: Option<u64>) -> Vec<Chosen> {
     let mut names: HashMap<String, u32> = HashMap::new();
-    let mut chosen = Vec::new();
+    let mut all = Vec::new();
     for (index, kernel) in kernels.iter().enumerate() {
+        let own = kernel.counts.estimated_ns();
         let is_wanted = match pattern {
             Some(pattern) => pattern.is_match(&kernel.name),
-            None => total <= 0.0 || kernel.counts.estimated_ns() >= SHARE * total,
+            None => total <= 0.0 || own >= SHARE * total,
         };
         if !is_wanted || !matches!(kernel.ptx, Ptx::Text { .. }) || kernel.counts.launches == 0 {
             continue;
         }
-        let name = short(&kernel.name);
-        let count = names.entry(name.clone()).or_default();
-        *count += 1;
-        let name = match count {
-            1 => name,
-            count => format!("{name}-{count}"),
-        };
-        chosen.push((index, launch.unwrap_or(kernel.counts.typical().0), name));
+        // Whoever names kernels has their time in mind, not the program's.
+        let of = if pattern.is_some() { own } else { total };
+        let most = if launch.is_some() { 1 } else { MOST_KINDS };
+        let takes_enough = |kind: &Kind| kind.counts.estimated_ns() >= SHARE * of;
+        for (number, kind) in kernel.kinds.iter().enumerate().take(most) {
+            if number > 0 && !takes_enough(kind) {
+                continue;
+            }
+            let name = short(&kernel.name);
+            let count = names.entry(name.clone()).or_default();
+            *count += 1;
+            all.push(Chosen {
+                kernel: index,
+                kind: number,
+                which: launch.map_or(Which::OfKind(kind.counts.typical().0), Which::Launch),
+                folder: match count {
+                    1 => name,
+                    count => format!("{name}-{count}"),
+                },
+            });
+        }
     }
-    chosen
+    all
 }
 
 /// A kernel's name as people wrote it, fit for a folder: of a C++ name its last part.
@@ -269,12 +373,21 @@ fn cpp_name(symbol: &str) -> Option<String> {
     last
 }
 
-fn selection(kernels: &[Kernel], chosen: &[(usize, u64, String)]) -> String {
+fn selection(kernels: &[Kernel], chosen: &[Chosen]) -> String {
     let mut text = String::new();
-    for (index, launch, name) in chosen {
-        let kernel = &kernels[*index];
+    for own in chosen {
+        let kernel = &kernels[own.kernel];
         let image = kernel.image.as_deref().unwrap_or("-");
-        let _ = write!(text, "{image}\t{}\t{launch}\t{name}", kernel.name);
+        let weight = if own.kind == 0 { "main" } else { "lesser" };
+        let which = match own.which {
+            Which::Launch(number) => number.to_string(),
+            Which::OfKind(number) => format!("{}:{number}", kernel.kinds[own.kind].hash),
+        };
+        let _ = write!(
+            text,
+            "{image}\t{}\t{which}\t{}\t{weight}",
+            kernel.name, own.folder
+        );
         if let Ptx::Text { variables, .. } = &kernel.ptx {
             for variable in variables {
                 let _ = write!(text, "\t{variable}");
@@ -295,39 +408,54 @@ fn move_processes(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The outcome of each chosen launch, by the kernel's number: its folder, or why there is none.
-fn outcome(
-    folder: &Path,
-    kernels: &[Kernel],
-    chosen: &[(usize, u64, String)],
-) -> Result<HashMap<usize, std::result::Result<String, String>>> {
+/// Notes at each kind what became of its chosen launch. One that was named may be of any kind.
+fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Result<()> {
     let processes = Process::all_in(folder)?;
     let skipped: HashMap<&String, &String> = processes
         .iter()
         .flat_map(|process| process.skipped.iter().map(|(name, why)| (name, why)))
         .collect();
-    let mut outcome = HashMap::new();
-    for (index, launch, name) in chosen {
-        let own = folder.join(name);
-        let found = match (own.join(LAUNCH).is_file(), &kernels[*index].ptx) {
+    let hashes: HashMap<&String, &String> = processes
+        .iter()
+        .flat_map(|process| process.captured.iter().map(|(name, hash)| (name, hash)))
+        .collect();
+    for own in chosen {
+        let name = &own.folder;
+        let path = folder.join(name);
+        let kernel = &mut kernels[own.kernel];
+        let found = match (path.join(LAUNCH).is_file(), &kernel.ptx) {
             (true, Ptx::Text { text, .. }) => {
-                fs::write(own.join(MODULE), text).map_err(|error| unwritable(&own, &error))?;
+                fs::write(path.join(MODULE), text).map_err(|error| unwritable(&path, &error))?;
                 // An incomplete folder is no capture.
-                Captured::read(&own)
-                    .map(|_| name.clone())
-                    .map_err(|error| error.to_string())
+                Captured::read(&path).map_err(|error| error.to_string())
             }
             _ => Err(match skipped.get(name) {
                 Some(why) => (*why).clone(),
-                None => format!("in the second run there was no launch {launch}"),
+                None => match own.which {
+                    Which::Launch(number) => format!("in the second run there was no launch {number}"),
+                    Which::OfKind(number) => {
+                        format!("in the second run there was no launch {number} of this kind")
+                    }
+                },
             }),
         };
-        if found.is_err() {
-            let _ = fs::remove_dir_all(&own);
+        match found {
+            Ok(_) => {
+                let hash = hashes.get(name);
+                let is_own = |kind: &Kind| Some(&&kind.hash) == hash;
+                let number = kernel.kinds.iter().position(is_own).unwrap_or(own.kind);
+                let kind = &mut kernel.kinds[number];
+                kind.captured = Some(Ok(name.clone()));
+                kind.is_typical = matches!(own.which, Which::OfKind(_));
+            }
+            Err(why) => {
+                let _ = fs::remove_dir_all(&path);
+                let kind = &mut kernel.kinds[own.kind];
+                kind.captured.get_or_insert(Err(why));
+            }
         }
-        outcome.insert(*index, found);
     }
-    Ok(outcome)
+    Ok(())
 }
 
 #[cfg(test)]

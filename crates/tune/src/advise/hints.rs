@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::back::spirv;
-use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
+use crate::ir::{CacheHint, Kernel, LscControl};
 use crate::prefetch::plan::JointScope;
 use crate::prefetch::{self, Plan};
 use crate::report::Report;
@@ -85,11 +85,6 @@ fn in_sycl(hint: CacheHint, shared_by: Option<JointScope>) -> String {
 }
 
 fn with_builtins(hint: CacheHint, bytes: u32) -> Vec<String> {
-    let control = match (hint.level, hint.nontemporal) {
-        (CacheLevel::L1, false) => LscControl::L1cL3c,
-        (CacheLevel::L1, true) => LscControl::L1sL3c,
-        _ => LscControl::L1ucL3c,
-    };
     let messages = spirv::messages(bytes, bytes).into_iter();
     let calls = messages.map(|message| {
         let pointer = match message.offset {
@@ -99,7 +94,7 @@ fn with_builtins(hint: CacheHint, bytes: u32) -> Vec<String> {
         format!(
             "__builtin_IB_lsc_prefetch_global_{}({pointer}, 0, LSC_LDCC_{})",
             message.element.name(),
-            control.name()
+            LscControl::of(hint).name()
         )
     });
     calls.collect()
@@ -108,6 +103,7 @@ fn with_builtins(hint: CacheHint, bytes: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::CacheLevel;
 
     #[test]
     fn hints_are_spelled_as_intel_s_programs_write_them() {

@@ -44,6 +44,9 @@ pub fn gather(
         let index = indices[first + j * SIMD_SIZE];
         // Waits for load to finish, high latency
         let v = values[index as usize];
+        if work == 0 {
+            dx += v;
+        }
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
@@ -75,6 +78,9 @@ pub fn gather_pointer(
         let index = current.read();
         // Waits for load to finish, high latency
         let v = values[index as usize];
+        if work == 0 {
+            dx += v;
+        }
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
@@ -110,6 +116,9 @@ pub fn gather_hint_l3(
         let index = current.read();
         // Latency might be reduced if index was cached
         let v = values[index as usize];
+        if work == 0 {
+            dx += v;
+        }
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
@@ -148,6 +157,9 @@ pub fn gather_hint_l1(
         let index = current.read();
         // Latency might be reduced if index was cached
         let v = values[index as usize];
+        if work == 0 {
+            dx += v;
+        }
         #[unroll]
         for k in 0..work {
             dx += (v + k as f32).sqrt();
@@ -173,7 +185,12 @@ static PARAMETERS: [Parameter; 5] = [
         1 << 28,
         1..=1 << 31,
     ),
-    Parameter::number("work", "square roots of each value", 8, 0..=256),
+    Parameter::number(
+        "work",
+        "square roots of each value; with 0 the values are added up",
+        8,
+        0..=256,
+    ),
 ];
 
 const fn variant(

@@ -8,14 +8,14 @@ use crate::micro::MICRO;
 use crate::settings::{Parameter, Settings};
 use crate::spatter::{Access, Entry};
 use crate::techniques::{
-    article as article_ways, atomics, blocks, divergence, order, reduction, shared_memory, sub_group_sizes,
-    sub_groups,
+    article as article_ways, atomics, blocks, divergence, order, picked, reduction, shared_memory,
+    sub_group_sizes, sub_groups,
 };
 use crate::workloads::{
     attention, bfs, binary_search, btree, chase, cross_section, embedding_bag, hash_probe, nbody,
     option_pricing, pagerank, select, spmv, triad,
 };
-use crate::{article, gather, latency};
+use crate::{article, extension, gather, latency};
 
 /// A kernel of the gallery.
 #[derive(Debug)]
@@ -71,12 +71,13 @@ pub(crate) fn divided(settings: &Settings, name: &str, values: &[u64]) -> Vec<Se
 }
 
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
-pub static KERNELS: [&GalleryKernel; 58] = [
+pub static KERNELS: [&GalleryKernel; 60] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
     &gather::HINT_L1,
     &article::ARTICLE,
+    &extension::EXAMPLES,
     &latency::LATENCY,
     &embedding_bag::KERNEL,
     &spmv::KERNEL,
@@ -97,6 +98,7 @@ pub static KERNELS: [&GalleryKernel; 58] = [
     &nbody::KERNEL,
     &article_ways::SHORT,
     &article_ways::TOGETHER,
+    &picked::PICKED,
     &reduction::ATOMIC,
     &reduction::CHUNKS,
     &reduction::VECTORS,

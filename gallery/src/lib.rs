@@ -13,6 +13,7 @@
 
 pub mod article;
 pub mod data;
+pub mod extension;
 pub mod gather;
 pub mod host;
 pub mod kernels;

@@ -40,6 +40,16 @@ pub fn find_with(
     captured: Option<&Captured>,
     places: Places,
 ) -> Result<Box<dyn Subject>> {
+    let subject = as_written(options, captured, places)?;
+    tune::with_accuracy(subject, options.data.accuracy.into())
+}
+
+/// The subject with the accuracy that its kernel says.
+fn as_written(
+    options: &KernelOptions,
+    captured: Option<&Captured>,
+    places: Places,
+) -> Result<Box<dyn Subject>> {
     let data = &options.data;
     if let Some(captured) = captured {
         return Ok(Box::new(tune::captured_subject(captured.clone())?));

@@ -19,6 +19,7 @@
 
 mod banked;
 mod commits;
+mod copies;
 pub mod hints;
 mod library;
 pub mod machine;

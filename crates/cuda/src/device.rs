@@ -119,6 +119,7 @@ pub fn describe(facts: &GpuFacts) -> Description {
         max_group_dimensions: [1024, 1024, 64],
         sub_group_sizes: vec![facts.sub_group],
         default_sub_group_size: facts.sub_group,
+        most_block_items: facts.sub_group,
         max_shared_bytes: u64::from(facts.shared_bytes_per_group),
         memory_bytes: facts.memory_bytes,
     }

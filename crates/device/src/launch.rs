@@ -217,6 +217,7 @@ impl Launch {
                 kernel.shown()
             )));
         }
+        device.check_blocks(kernel, product(group), size)?;
         let shared = kernel.shared_bytes();
         if shared > device.max_shared_bytes {
             return Err(Error::device(format!(

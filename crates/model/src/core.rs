@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use serde::Deserialize;
 
 use super::numbers::numbers;
-use super::occupancy::intel::{IntelCore, IntelOccupancy};
+use super::occupancy::intel::IntelCore;
 use super::occupancy::nvidia::NvidiaCore;
 use super::occupancy::{Footprint, Occupancy};
 use super::quantity::{Bytes, Count, Cycles, Megahertz, PerCycle, Quantities, Quantity};
@@ -35,6 +35,11 @@ numbers! {
         sub_group_sizes: Quantities<Count>;
         /// The sub-group size of a kernel that asks for none; of one that exchanges values, if that is not more than 32.
         sub_group_size: Quantity<Count> [power_of_two];
+        /// Work-items of the largest sub-group that has block loads and stores. In a larger one they are refused.
+        block_items: Quantity<Count> = {
+        nvidia: 64 because "a block is adjacent loads, in sub-groups of any size",
+        intel: 32 because "disassembled (ocloc): the compiler takes block reads in sub-groups of 16 and 32 for pvc and bmg",
+    };
         /// Results that are still on their way which a sub-group can tell apart (scoreboards, SBIDs).
         scoreboards: Quantity<Count> [positive];
         /// 32-bit words of a work-item's registers that a scheduler reads per cycle for an instruction; without it, no limit.
@@ -51,8 +56,13 @@ numbers! {
         /// instruction each. Elsewhere they are written out.
         table_functions: Observation;
         /// The time from an event in front of a launch until its first work-group runs, and from the end of its last one until
-        /// the event behind it.
+        /// the event behind it; 0 where it is not known, and not modelled.
         launch: Quantity<Cycles>;
+        /// The longest that a launch may take where `launch` is not known.
+        slowest_launch: Quantity<Cycles> = {
+        nvidia: 0 because "launch was measured",
+        intel: 250000 because "reported for an integrated GPU at 300 MHz (intel/compute-runtime#735): 156 microseconds a call; 33 at 1300 MHz, 42 on a Xe-LP and about 8 on an A770M (intel/compute-runtime#600)",
+    };
     }
 }
 
@@ -97,15 +107,7 @@ impl DeviceModel {
     pub fn occupancy(&self, footprint: &Footprint) -> Occupancy {
         match &self.registers {
             Registers::Pooled(registers) => self.nvidia_core(registers).occupancy(footprint),
-            Registers::Fixed(registers) => self.intel_core(registers).occupancy(footprint).calculator,
-        }
-    }
-
-    /// The same by both accounts of Intel's rules; none for other makers.
-    pub fn intel_occupancy(&self, footprint: &Footprint) -> Option<IntelOccupancy> {
-        match &self.registers {
-            Registers::Pooled(_) => None,
-            Registers::Fixed(registers) => Some(self.intel_core(registers).occupancy(footprint)),
+            Registers::Fixed(registers) => self.intel_core(registers).occupancy(footprint),
         }
     }
 

@@ -49,6 +49,8 @@ pub use card::{Card, CopyDirection};
 #[doc(hidden)]
 pub use check::MOST_WAYS;
 pub use description::Description;
+#[doc(hidden)]
+pub use description::too_wide_for_blocks;
 pub use instruction::{InstructionTiming, Instructions};
 pub use listing::{Listed, listing};
 pub use load::{built_in, built_in_names, find, parse, read, text};
@@ -152,6 +154,7 @@ impl DeviceModel {
             },
             sub_group_sizes: self.core.sub_group_sizes.to_vec(),
             default_sub_group_size: *self.core.sub_group_size,
+            most_block_items: *self.core.block_items,
             max_shared_bytes: self.shared_per_group(),
             memory_bytes: *self.dram.size,
         }

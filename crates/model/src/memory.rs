@@ -23,6 +23,12 @@ numbers! {
         banks: Quantity<Count> [positive, power_of_two];
         /// Bytes of a bank's word.
         bank_width: Quantity<Bytes> [power_of_two];
+        /// Whether a copy from global to shared memory passes by the registers and is waited for apart from loads. Elsewhere the
+        /// device gets a load and a store.
+        asynchronous_copies: Observation = {
+        nvidia: true because "PTX ISA: cp.async, sm_80 and later",
+        intel: false because "Intel's GPUs have no message from global to shared memory: docs/spirv.md",
+    };
     }
 }
 
@@ -60,6 +66,12 @@ numbers! {
         /// Whether a load that misses returns only after the asynchronous copies that the sub-group started
         /// before it.
         copies_come_first: Observation;
+        /// Whether the caches act on the controls of loads: uncached, streaming, invalidated after a read. Elsewhere they are loads
+        /// like any other.
+        controls: Observation = {
+        nvidia: false because "PTX's cache operators are hints; not measured",
+        intel: true because "Intel, Prefetch (oneAPI optimization guide): the list of LSC_LDCC; disassembled: load.ugm with each of them",
+    };
     }
 }
 

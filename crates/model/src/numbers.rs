@@ -32,6 +32,7 @@
 //! `--model dram.read-after-write=40` changes it, and `calibrate`'s output contains it, as if it stood there. A new number with
 //! a default is its row and the place that uses it.
 
+use super::Observation;
 use super::quantity::{Quantity, Unit};
 use crate::Error;
 
@@ -54,10 +55,10 @@ pub(super) struct Default {
     pub field: &'static str,
     /// Its unit's first spelling, if it has a unit.
     pub unit: fn() -> Option<&'static str>,
-    /// Its value on NVIDIA's devices, and the source.
-    pub nvidia: (f64, &'static str),
+    /// Its value on NVIDIA's devices as a model's file spells it, and the source.
+    pub nvidia: (&'static str, &'static str),
     /// The same on Intel's.
-    pub intel: (f64, &'static str),
+    pub intel: (&'static str, &'static str),
 }
 
 impl Default {
@@ -90,6 +91,12 @@ pub(super) trait Written {
 impl<U: Unit> Written for Quantity<U> {
     fn unit() -> Option<&'static str> {
         U::SPELLINGS.first().map(|&(name, _)| name)
+    }
+}
+
+impl Written for Observation {
+    fn unit() -> Option<&'static str> {
+        None
     }
 }
 
@@ -144,8 +151,8 @@ macro_rules! numbers {
                         $crate::numbers::Default {
                             field: stringify!($field),
                             unit: <$ty as $crate::numbers::Written>::unit,
-                            nvidia: ($nvidia as f64, $nvidia_source),
-                            intel: ($intel as f64, $intel_source),
+                            nvidia: (stringify!($nvidia), $nvidia_source),
+                            intel: (stringify!($intel), $intel_source),
                         },
                     )?)+],
                     meanings: &[$((stringify!($field), concat!($($doc),*))),+],

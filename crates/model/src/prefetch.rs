@@ -9,7 +9,7 @@ use super::Vendor;
 use super::hint::{Form, HintReached, asked, cost};
 use super::numbers::numbers;
 use super::quantity::{Bytes, PerCycle, Quantity};
-use crate::ir::{CacheLevel, Kernel, OpKind, PrefetchScope};
+use crate::ir::{CacheLevel, HintSource, Kernel, LscControl, OpKind, PrefetchScope};
 
 numbers! {
     /// The effects of prefetching on a device.
@@ -123,9 +123,16 @@ impl DeviceModel {
                 }
                 PrefetchInstruction::Hint => "a prefetch",
             };
-            let why = match source.fills() {
-                true => level.source.clone(),
-                false => "it names no level".to_owned(),
+            let why = match (source, self.vendor) {
+                _ if !source.fills() => "it names no level".to_owned(),
+                (HintSource::Control(control), Vendor::Intel) if reached.is_some() => {
+                    format!("{}: {}", control.name(), level.source)
+                }
+                // Which of Intel's controls stands for it, nontemporal ones among them.
+                (_, Vendor::Intel) if reached.is_some() => {
+                    format!("{}: {}", LscControl::of(*hint).name(), level.source)
+                }
+                _ => level.source.clone(),
             };
             let hint = HintReached {
                 place: kernel.describe_place(op.place),

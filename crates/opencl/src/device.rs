@@ -242,7 +242,7 @@ impl Device for OpenClDevice {
 
     fn image(&self, program: &Program) -> Result<Option<Image>> {
         let compiled = program.implementation::<OpenClProgram>()?;
-        let built = compiled.built(self.usual_sub_group(program.kernel()))?;
+        let built = compiled.built(self.description.sub_group_size(program.kernel()))?;
         let (device, _) = &compiled.images;
         Ok(Some(Image::new(
             device,
@@ -268,7 +268,7 @@ impl Device for OpenClDevice {
             own: None,
         };
         // Kernels that the device cannot run are found here, and not at the first launch.
-        program.built(self.usual_sub_group(kernel))?;
+        program.built(self.description.sub_group_size(kernel))?;
         Ok(Program::new(Arc::clone(kernel), program))
     }
 
@@ -300,22 +300,8 @@ impl OpenClDevice {
             built: Mutex::default(),
             own: Some(own),
         };
-        program.built(self.usual_sub_group(kernel))?;
+        program.built(self.description.sub_group_size(kernel))?;
         Ok(Program::new(Arc::clone(kernel), program))
-    }
-
-    /// The sub-group size of a launch that asks for none.
-    fn usual_sub_group(&self, kernel: &Kernel) -> u32 {
-        let usual = self.description.default_sub_group_size;
-        let (sizes, most) = (
-            &self.description.sub_group_sizes,
-            self.facts.block_access.most_items,
-        );
-        let with_blocks = sizes.iter().copied().filter(|&size| size <= most).max();
-        kernel.sub_group_size.unwrap_or(match with_blocks {
-            Some(size) if usual > most && spirv::has_blocks(kernel) => size,
-            _ => usual,
-        })
     }
 }
 

@@ -294,6 +294,7 @@ impl OpenClFacts {
                 false => self.sub_group_sizes.clone(),
             },
             default_sub_group_size: self.default_sub_group_size(),
+            most_block_items: self.block_access.most_items,
             max_shared_bytes: self.shared_bytes,
             memory_bytes: self.memory_bytes,
         }

@@ -150,6 +150,7 @@ impl Simulator {
             max_group_dimensions: [1024, 1024, 64],
             sub_group_sizes: vec![8, 16, 32],
             default_sub_group_size: 32,
+            most_block_items: 32,
             max_shared_bytes: 227 << 10,
             memory_bytes: 1 << 38,
         };

@@ -2,10 +2,12 @@
 //!
 //! The guide's program has 1024 work-items in work-groups of 32, additions that are relaxed or acquire and release, and counts
 //! its warm-up by mistake (`iter == warm_up_token` compares the number of repetitions, not their counter). Here the warm-up is
-//! not counted. The guide's flushing of the caches is `cache=flushed`.
+//! not counted. The guide's flushing of the caches is `cache=flushed`, and its compiler's unrolling of the loop `unroll=8`: with one
+//! addition in an iteration, counting takes as long as the additions of all work-items to one word.
 
 use std::sync::Arc;
 
+use headstart::Error;
 use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
@@ -23,6 +25,7 @@ pub fn additions(
     #[constant] own: u32,
     #[constant] ordered: u32,
     #[constant] touched: u32,
+    #[constant] each: u32,
     #[constant] steps: u32,
 ) {
     let at = global_id() * own as usize;
@@ -31,17 +34,20 @@ pub fn additions(
         seen = bins[at].load(Ordering::Relaxed);
     }
     #[unroll(0)]
-    for _ in 0..steps {
-        if ordered == 1 {
-            bins[at].fetch_add(1, Ordering::AcqRel);
-        } else {
-            bins[at].fetch_add(1, Ordering::Relaxed);
+    for _ in 0..steps / each {
+        #[unroll]
+        for _ in 0..each {
+            if ordered == 1 {
+                bins[at].fetch_add(1, Ordering::AcqRel);
+            } else {
+                bins[at].fetch_add(1, Ordering::Relaxed);
+            }
         }
     }
     result[global_id()] = seen;
 }
 
-static PARAMETERS: [Parameter; 6] = [
+static PARAMETERS: [Parameter; 7] = [
     Parameter::number("groups", "work-groups", 32, 1..=1 << 16),
     Parameter::number("group", "work-items of a work-group", 32, 1..=1024),
     Parameter::choice("address", "the word to which a work-item adds", &["own", "same"]),
@@ -51,6 +57,7 @@ static PARAMETERS: [Parameter; 6] = [
         "whether the words are in L2 at the start",
         &["kept", "flushed"],
     ),
+    Parameter::number("unroll", "additions in an iteration", 1, 1..=64),
     Parameter::number("steps", "additions by each work-item", 1024, 0..=1 << 20),
 ];
 
@@ -65,11 +72,16 @@ pub(crate) static ATOMICS: Micro = Micro {
             |settings, _| {
                 let group = settings.small("group");
                 let own = settings.word("address") == "own";
+                let each = settings.small("unroll");
+                if !settings.get("steps").is_multiple_of(u64::from(each)) {
+                    return Err(Error::usage("`steps` must be a multiple of `unroll`"));
+                }
                 let kernel = additions::kernel(
                     group,
                     u32::from(own),
                     u32::from(settings.word("order") == "acq-rel"),
                     u32::from(settings.word("cache") == "kept"),
+                    each,
                     settings.small("steps"),
                 )?;
                 Workload::new(Arc::new(kernel), settings.small("groups"), group)

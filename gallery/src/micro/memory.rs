@@ -10,7 +10,7 @@ use headstart::prelude::*;
 use headstart::tune::Workload;
 use headstart::{Error, Result};
 
-use super::{GROUPS, Micro, STEPS, entry, items, micro};
+use super::{GROUPS, Micro, Near, STEPS, entry, items, micro};
 use crate::data::{input, output};
 use crate::settings::{Parameter, Settings};
 
@@ -141,16 +141,41 @@ static CHAIN: [Parameter; 8] = [
 ];
 
 /// A load's latency: L1, L2, device memory or the TLB by the footprint; under load by the number of work-items.
-pub(crate) static LATENCY: Micro = micro(
-    entry(
-        "micro/latency",
-        "dependent loads: the latency of the memory level that holds the footprint, in cycles",
-        &CHAIN,
-        |settings, _| chain_workload(settings),
-    ),
-    "cycles a load",
-    |_, cycles| cycles,
-);
+pub(crate) static LATENCY: Micro = Micro {
+    near: |settings, model| {
+        let l1 = model.l1.as_ref()?;
+        Some(Near {
+            settings: in_l1(settings),
+            latency: f64::from(*l1.latency),
+        })
+    },
+    ..micro(
+        entry(
+            "micro/latency",
+            "dependent loads: the latency of the memory level that holds the footprint, in cycles",
+            &CHAIN,
+            |settings, _| chain_workload(settings),
+        ),
+        "cycles a load",
+        |_, cycles| cycles,
+    )
+};
+
+/// The chain's own instructions, with all places in L1 before the steps that are measured: one line for a sub-group.
+fn in_l1(settings: &Settings) -> Settings {
+    [
+        ("groups", 1),
+        ("footprint", 1 << 12),
+        ("stride", 128),
+        ("chains", 0),
+        ("warm", 256),
+        ("steps", 512),
+    ]
+    .into_iter()
+    .fold(settings.clone(), |settings, (name, value)| {
+        settings.with(name, value)
+    })
+}
 
 fn chain_workload(settings: &Settings) -> Result<Workload> {
     let (footprint, stride) = (settings.get("footprint"), settings.get("stride"));

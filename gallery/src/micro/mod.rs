@@ -10,6 +10,7 @@
 pub mod arithmetic;
 pub mod atomics;
 pub mod code;
+pub mod controls;
 pub mod copies;
 pub mod fabric;
 pub mod hints;
@@ -55,6 +56,19 @@ pub struct Micro {
     pub shares: fn(&Settings) -> bool,
     /// The operation that its time is divided by.
     pub timed: Timed,
+    /// A run in which a model's number adds to the microbenchmark's own instructions and nothing else does; none where the number
+    /// is not a latency.
+    pub near: fn(&Settings, &DeviceModel) -> Option<Near>,
+}
+
+/// A run whose only latency is a number of the model. What it takes beyond that are the microbenchmark's own instructions: address
+/// arithmetic, and the issue of the load.
+#[derive(Clone, Debug)]
+pub struct Near {
+    /// The run's settings.
+    pub settings: Settings,
+    /// The model's number, in cycles.
+    pub latency: f64,
 }
 
 /// The operation that a microbenchmark's time is divided by.
@@ -67,7 +81,7 @@ pub enum Timed {
 }
 
 /// Every microbenchmark.
-pub static MICRO: [&Micro; 21] = [
+pub static MICRO: [&Micro; 22] = [
     &launch::LAUNCH,
     &memory::LATENCY,
     &memory::BANDWIDTH,
@@ -81,6 +95,7 @@ pub static MICRO: [&Micro; 21] = [
     &hints::HINTS,
     &hints::REACH,
     &copies::COPIES,
+    &controls::CONTROLS,
     &strided::STRIDED,
     &stores::STORES,
     &written::WRITTEN,
@@ -193,6 +208,17 @@ impl Micro {
         Ok(self.number_of(settings, cycles(&pair.long)? - before))
     }
 
+    /// What the microbenchmark's own instructions are of its number on a model; none where that is not known.
+    ///
+    /// # Errors
+    /// The model cannot run it.
+    pub fn own_on_model(&self, settings: &Settings, model: &Arc<DeviceModel>) -> Result<Option<f64>> {
+        let Some(near) = (self.near)(settings, model) else {
+            return Ok(None);
+        };
+        Ok(Some(self.on_model(&near.settings, model)? - near.latency))
+    }
+
     /// The number, from the cycles that all steps took.
     pub fn number_of(&self, settings: &Settings, cycles: f64) -> f64 {
         let steps = settings.get("steps").max(1) as f64;
@@ -242,6 +268,7 @@ const fn micro(kernel: GalleryKernel, unit: &'static str, number: fn(&Settings, 
         plan: |_| None,
         shares: |_| false,
         timed: Timed::Steps,
+        near: |_, _| None,
     }
 }
 

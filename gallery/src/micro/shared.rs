@@ -6,7 +6,7 @@ use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
-use super::{GROUPS, Micro, STEPS, entry, items, micro};
+use super::{GROUPS, Micro, Near, STEPS, entry, items, micro};
 use crate::data::output;
 use crate::settings::Parameter;
 
@@ -55,18 +55,29 @@ static PARAMETERS: [Parameter; 4] = [
 ];
 
 /// Latency and rate of shared memory, with and without conflicts.
-pub(crate) static SHARED: Micro = micro(
-    entry(
-        "micro/shared",
-        "loads from shared memory that wait for each other: cycles of one, with conflicts by the stride",
-        &PARAMETERS,
-        |settings, _| {
-            let group = settings.small("group");
-            let kernel = in_shared::kernel(group, settings.small("stride"), settings.small("steps"))?;
-            Workload::new(Arc::new(kernel), settings.small("groups"), group)
-                .with("result", output(Type::I32, items(settings)))
-        },
-    ),
-    "cycles a load",
-    |_, cycles| cycles / 8.0,
-);
+pub(crate) static SHARED: Micro = Micro {
+    near: |settings, model| {
+        let near = [("groups", 1), ("group", 16), ("stride", 1)].into_iter();
+        Some(Near {
+            settings: near.fold(settings.clone(), |settings, (name, value)| {
+                settings.with(name, value)
+            }),
+            latency: f64::from(*model.shared.latency),
+        })
+    },
+    ..micro(
+        entry(
+            "micro/shared",
+            "loads from shared memory that wait for each other: cycles of one, with conflicts by the stride",
+            &PARAMETERS,
+            |settings, _| {
+                let group = settings.small("group");
+                let kernel = in_shared::kernel(group, settings.small("stride"), settings.small("steps"))?;
+                Workload::new(Arc::new(kernel), settings.small("groups"), group)
+                    .with("result", output(Type::I32, items(settings)))
+            },
+        ),
+        "cycles a load",
+        |_, cycles| cycles / 8.0,
+    )
+};

@@ -6,6 +6,7 @@ pub mod atomics;
 pub mod blocks;
 pub mod divergence;
 pub mod order;
+pub mod picked;
 pub mod reduction;
 pub mod shared_memory;
 pub mod sub_group_sizes;

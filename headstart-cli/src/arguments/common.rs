@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use headstart::device::CacheState;
+use headstart::math::Accuracy;
 use headstart::tune::perturb::Settings;
 
 /// Which kernel, and its data.
@@ -30,6 +31,9 @@ pub struct DataOptions {
     /// The launch file of a kernel from a file: its geometry and arguments
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
+    /// The accuracy of divisions and square roots of `f32`: rounded correctly, or as OpenCL and DPC++ build by default
+    #[arg(long, value_name = "HOW", default_value = "rounded")]
+    pub accuracy: AccuracyOption,
     /// For PTX kernels: carry unknown instructions through as text, assuming nothing about them
     #[arg(long)]
     pub as_opaque: bool,
@@ -87,6 +91,23 @@ pub enum L2 {
     #[default]
     Kept,
     Flushed,
+}
+
+/// The accuracy of divisions and square roots of `f32`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum AccuracyOption {
+    #[default]
+    Rounded,
+    Opencl,
+}
+
+impl From<AccuracyOption> for Accuracy {
+    fn from(accuracy: AccuracyOption) -> Accuracy {
+        match accuracy {
+            AccuracyOption::Rounded => Accuracy::Rounded,
+            AccuracyOption::Opencl => Accuracy::OpenCl,
+        }
+    }
 }
 
 impl From<L2> for CacheState {

@@ -13,7 +13,8 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use common::{
-    BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions, WatchdogOptions,
+    AccuracyOption, BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions,
+    WatchdogOptions,
 };
 pub use list::{Devices, Kernels, Occupancy, Offload};
 pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};

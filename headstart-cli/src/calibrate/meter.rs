@@ -76,6 +76,18 @@ impl Meter {
         self.number(micro, &settings)
     }
 
+    /// A microbenchmark's number less its own instructions' part of it, and that part where it is known: on models.
+    ///
+    /// # Errors
+    /// The device cannot run it.
+    pub fn net(&mut self, micro: &Micro, settings: &Settings) -> Result<(f64, Option<f64>)> {
+        let own = match self {
+            Meter::Model(model) => micro.own_on_model(settings, model)?,
+            Meter::Gpu(_) | Meter::OpenCl(_) => None,
+        };
+        Ok((self.number(micro, settings)?.number - own.unwrap_or(0.0), own))
+    }
+
     /// The same for a microbenchmark with its settings.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use headstart::Result;
 use headstart::device::model::{self, Listed};
 use headstart::report::columns::Columns;
 use headstart::report::number;
-use headstart::tune::kinds::{KINDS, KnownDevice};
+use headstart::tune::kinds::{ASYNCHRONOUS_COPIES, KINDS, KnownDevice};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
@@ -89,6 +89,9 @@ fn text(device: &dyn KnownDevice) -> String {
         number::capacity(description.max_shared_bytes),
         driver.unwrap_or_default(),
     );
+    if facts.get(ASYNCHRONOUS_COPIES) == Some(&json!(false)) {
+        text.push_str("    no asynchronous copies to shared memory: each is a load and a store\n");
+    }
     for row in device.reaches() {
         let reached = match (&row.reached, row.by) {
             (Some(cache), by) => format!("{cache} reached, by {by}"),

@@ -106,7 +106,11 @@ pub fn run(options: &Emit) -> Result<()> {
                 let planned = module.planned(&plan, target, settings)?;
                 return destination.write_bytes(&planned.bytes());
             }
-            let emitted = spirv::emit(&kernel, &spirv::Options::new(target))?;
+            let how = spirv::Options {
+                block_access: device.block_access(),
+                ..spirv::Options::new(target)
+            };
+            let emitted = spirv::emit(&kernel, &how)?;
             let is_binary = |path: &Path| path.extension().is_some_and(|extension| extension == "spv");
             if options.output.as_deref().is_some_and(is_binary) {
                 return destination.write_bytes(&emitted.bytes());

@@ -50,12 +50,7 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
         ..Footprint::new(options.group, sub_group)
     };
     let occupancy = model.occupancy(&footprint);
-    // Intel's rules have two accounts; where they disagree, both are told.
-    let intel = model.intel_occupancy(&footprint);
-    let guide_fits = intel
-        .as_ref()
-        .is_some_and(|intel| intel.guide.groups_per_core > 0);
-    if occupancy.groups_per_core == 0 && !guide_fits {
+    if occupancy.groups_per_core == 0 {
         return Err(Error::device(format!(
             "no such work-group fits into a core of {}, because of {}",
             model.name,
@@ -71,37 +66,23 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
             (options.registers > own).then_some(own)
         }
     };
+    let recommended = model.recommended_group(sub_group);
     if let Some(destination) = json {
         let mut value = as_json(&occupancy);
         value["device"] = json!(model.description().name);
-        if let Some(intel) = &intel {
-            value["guide"] = as_json(&intel.guide);
-            value["sub_groups_spread"] = json!(intel.spread);
-            value["disagreement"] = json!(intel.disagreement());
-            value["recommended_group"] = json!(
-                model
-                    .recommended_group(sub_group)
-                    .map(|range| [*range.start(), *range.end()])
-            );
+        if let Some(range) = &recommended {
+            value["recommended_group"] = json!([range.start(), range.end()]);
             value["registers_per_work_item"] = json!(spilled.unwrap_or(options.registers));
         }
         return destination.write(&json_line(&value)?);
     }
     let mut text = format!("On a model of the {}:\n{}", model.modelled(), text(&occupancy));
-    if let Some(intel) = &intel {
-        if let Some(disagreement) = intel.disagreement() {
-            text.push_str(&format!("The accounts of the rules disagree. {disagreement}.\n"));
-        }
-        if intel.spread {
-            text.push_str("Without barrier and shared memory the sub-groups of a work-group may run in several cores.\n");
-        }
-        if let Some(range) = model.recommended_group(sub_group) {
-            text.push_str(&format!(
-                "Recommended with sub-groups of {sub_group}: work-groups of {} to {} work-items.\n",
-                range.start(),
-                range.end()
-            ));
-        }
+    if let Some(range) = recommended {
+        text.push_str(&format!(
+            "Recommended with sub-groups of {sub_group}: work-groups of {} to {} work-items.\n",
+            range.start(),
+            range.end()
+        ));
     }
     if let Some(own) = spilled {
         text.push_str(&format!(
@@ -127,12 +108,6 @@ fn as_json(occupancy: &Occupancy) -> Value {
 }
 
 fn text(occupancy: &Occupancy) -> String {
-    if occupancy.groups_per_core == 0 {
-        return format!(
-            "No work-group fits into a core; the limit is {}.\n",
-            occupancy.limit()
-        );
-    }
     let groups = match occupancy.groups_per_core {
         1 => "1 work-group".to_owned(),
         groups => format!("{groups} work-groups"),

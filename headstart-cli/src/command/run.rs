@@ -1,6 +1,6 @@
 //! `headstart run`: one plan: its time, the device's counters, a checksum of each output.
 
-use headstart::device::{Fill, Pattern};
+use headstart::device::{CacheState, Fill, Pattern};
 use headstart::prefetch::Plan;
 use headstart::report::{Perturbed, number};
 use headstart::tune::{self, ArgumentSpec, Workload, perturb::Engine};
@@ -59,11 +59,8 @@ pub fn run(options: &Run) -> Result<()> {
         .map(|path| Destination::check("--json", path))
         .transpose()?;
 
-    let bench = device::open(
-        &*device,
-        options.on.cache.l2.into(),
-        options.on.watchdog.max_steps,
-    )?;
+    let cache: CacheState = options.on.cache.l2.into();
+    let bench = device::open(&*device, cache, options.on.watchdog.max_steps)?;
     let bench = bench.as_ref();
     clock.over("kernel read, device opened");
     let workload = subject.workload()?;
@@ -107,8 +104,9 @@ pub fn run(options: &Run) -> Result<()> {
     // A microbenchmark's number: the launch is timed once more, without its steps.
     let number = match (micro::find(subject.name()), plan == Plan::none()) {
         (Some(micro), true) => {
-            let number = Meter::of(&*device)?.number(micro, &settings(&options.kernel.data.set, micro)?)?;
-            Some((number.number, micro.unit))
+            let settings = settings(&options.kernel.data.set, micro)?;
+            let (number, own) = Meter::of(&*device)?.net(micro, &settings)?;
+            Some((number, own, micro.unit))
         }
         _ => None,
     };
@@ -127,9 +125,10 @@ pub fn run(options: &Run) -> Result<()> {
             "kernel": subject.name(),
             "device": device.name(),
             "plan": derived.plan,
+            "caches": cache.to_string(),
             "geometry": workload.geometry(),
             "time_ns": timed.time_ns,
-            "number": number.map(|(number, unit)| json!({"value": number, "unit": unit})),
+            "number": number.map(|(number, own, unit)| json!({"value": number, "own": own, "unit": unit})),
             "checksums": sums,
             "counters": counted,
             "prefetches": prefetches.iter().map(|hint| json!({
@@ -145,15 +144,21 @@ pub fn run(options: &Run) -> Result<()> {
         }))?);
     }
     let mut text = format!(
-        "{} on {}, {}\nplan      {}\ntime      {}\n",
+        "{} on {}, {}\nplan      {}\nfinds     {}\ntime      {}\n",
         headstart::names::shown(subject.name()),
         device.name(),
         workload.geometry(),
         derived.plan,
+        cache,
         number::duration(timed.time_ns)
     );
-    if let Some((number, unit)) = number {
-        text.push_str(&format!("number    {} {unit}\n", number::figures(number)));
+    if let Some((number, own, unit)) = number {
+        let own = own.map(|own| format!(", beside {} of the microbenchmark's own", number::figures(own)));
+        text.push_str(&format!(
+            "number    {} {unit}{}\n",
+            number::figures(number),
+            own.unwrap_or_default()
+        ));
     }
     for (name, sum) in &checksums {
         text.push_str(&format!("output    {name} {sum}\n"));

@@ -15,10 +15,12 @@ use headstart::suggest::quoted;
 use headstart::tune::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use headstart::tune::{self, Bench, Bound, Subject, Workload, space};
 use headstart::{Error, Fault, Result};
+use headstart_gallery::micro;
 use rayon::prelude::*;
 
 use super::axis::{MOST_POINTS, Over, Varied};
 use crate::arguments::KernelOptions;
+use crate::calibrate::meter::Meter;
 use crate::device;
 use crate::kernel::{self, Places};
 use crate::output::explain;
@@ -61,6 +63,8 @@ struct Setting {
 struct Ready {
     bound: Bound,
     plain_ns: f64,
+    /// The number, if the kernel is a microbenchmark.
+    number: Option<f64>,
 }
 
 /// Runs a sweep.
@@ -104,13 +108,20 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let places: Vec<usize> = (0..settings.len()).collect();
     let plain_ns = map(at_once, &places, |&place| {
         let Setting { bench, plain, .. } = &settings[place];
-        Ok(bench.time(&bound[place], plain)?.time_ns)
+        Ok((
+            bench.time(&bound[place], plain)?.time_ns,
+            number_of(&settings[place])?,
+        ))
     });
-    let plain_ns: Vec<f64> = plain_ns.into_iter().collect::<Result<_>>()?;
+    let plain_ns: Vec<(f64, Option<f64>)> = plain_ns.into_iter().collect::<Result<_>>()?;
     let ready: Vec<Ready> = bound
         .into_iter()
         .zip(plain_ns)
-        .map(|(bound, plain_ns)| Ready { bound, plain_ns })
+        .map(|(bound, (plain_ns, number))| Ready {
+            bound,
+            plain_ns,
+            number,
+        })
         .collect();
 
     clock.over("plain kernels computed and timed");
@@ -187,6 +198,10 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
             !varied.any(|varied| matches!(varied, Varied::Plan | Varied::Strategy))
         }),
         axes: request.over.iter().map(|over| over.axis.clone()).collect(),
+        unit: ready[0]
+            .number
+            .and(micro::find(first.subject.name()))
+            .map(|micro| micro.unit.to_owned()),
         points,
         notes,
     })
@@ -260,6 +275,21 @@ fn setting(
         workload,
         plain,
     })
+}
+
+/// A microbenchmark's number on a model, without its own instructions' part.
+fn number_of(setting: &Setting) -> Result<Option<f64>> {
+    let (Some(micro), Some(model)) = (micro::find(setting.subject.name()), setting.bench.simulates()) else {
+        return Ok(None);
+    };
+    let settings: Vec<String> = setting
+        .subject
+        .parameters()
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let (micro, settings) = micro::with(micro.kernel.name, &settings)?;
+    Ok(Some(Meter::of_model(model.clone()).net(micro, &settings)?.0))
 }
 
 /// Maps in parallel where the device times several kernels at once.
@@ -386,8 +416,12 @@ fn outcome(
 ) -> Result<(Plan, PointOutcome)> {
     let plain_ns = ready.plain_ns;
     if plan.is_none() {
-        let time_ns = plain_ns;
-        return Ok((plan.clone(), PointOutcome::Ok { time_ns, plain_ns }));
+        let ran = PointOutcome::Ok {
+            time_ns: plain_ns,
+            plain_ns,
+            number: ready.number,
+        };
+        return Ok((plan.clone(), ran));
     }
     let bench = setting.bench.as_ref();
     let timed = || -> Result<(Plan, f64)> {
@@ -396,7 +430,14 @@ fn outcome(
         Ok((derived.plan, bench.time(&ready.bound, &derived.kernel)?.time_ns))
     };
     match timed() {
-        Ok((plan, time_ns)) => Ok((plan, PointOutcome::Ok { time_ns, plain_ns })),
+        Ok((plan, time_ns)) => Ok((
+            plan,
+            PointOutcome::Ok {
+                time_ns,
+                plain_ns,
+                number: None,
+            },
+        )),
         Err(error) if error.fault() == Fault::Bug => Err(error),
         Err(error) => {
             let reason = error.to_string();

@@ -11,6 +11,7 @@ use headstart::front::spirv::Module;
 use headstart::ir::{self, BinaryOp, Kernel, Type, UnaryOp};
 use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart_testing as testing;
+use rspirv::spirv::{Op, OpenclStd100Op as Std};
 
 use crate::corpus::{folder, launch, simulated_outcome};
 
@@ -62,7 +63,7 @@ fn every_function_stays_what_it_is() {
 fn through_ptx(kernel: &Kernel, x: f64, y: f64) -> f64 {
     let written =
         ptx::emit(kernel, &ptx::Options::new(ptx::PtxTarget::Sm80)).unwrap_or_else(|error| panic!("{error}"));
-    let scalar = |number: f64| format!("{number:?}");
+    let scalar = |number: f64| format!("{number:?}").to_lowercase();
     let file = format!(
         "groups = 1\ngroup = 1\n[parameters.p]\nlength = 1\noutput = \"bits\"\n[parameters.x]\nvalue = {}\n[parameters.y]\n\
          value = {}\n",
@@ -233,4 +234,94 @@ fn a_copy_that_nobody_waits_for_is_told() {
         error.contains("`columns_right[") && error.contains("never written"),
         "{error}"
     );
+}
+
+/// A kernel of a module in which an instruction of `OpenCL.std` was exchanged for another.
+fn exchanged(kernel: &Kernel, from: Std, to: Std) -> Kernel {
+    let written =
+        emit(kernel, &Options::new(SpirvTarget::Portable)).unwrap_or_else(|error| panic!("{error}"));
+    let mut words = written.words;
+    let mut at = 5;
+    let mut count = 0;
+    while at < words.len() {
+        let (length, code) = ((words[at] >> 16) as usize, words[at] & 0xffff);
+        if code == Op::ExtInst as u32 && words[at + 4] == from as u32 {
+            words[at + 4] = to as u32;
+            count += 1;
+        }
+        at += length;
+    }
+    assert_eq!(count, 1, "{from:?}");
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let module = Module::new(&bytes, "k.spv").expect("a module");
+    let read = module.import(None, &Facts::default());
+    read.unwrap_or_else(|error| panic!("{to:?}: {error}")).kernel
+}
+
+#[test]
+fn sines_and_cosines_of_multiples_of_pi() {
+    for (ty, last) in [(Type::F32, f64::from(f32::EPSILON)), (Type::F64, f64::EPSILON)] {
+        let sine = exchanged(&kernel("library.sin", 1, ty), Std::sin, Std::sinpi);
+        let cosine = exchanged(&kernel("library.sin", 1, ty), Std::sin, Std::cospi);
+        let quarters = [0.0, 0.5, 1.0, 1.5, 2.0, -0.5, -1.0, -1.5, 4_194_305.0, -7.5];
+        for x in quarters {
+            let (s, c) = (through_ptx(&sine, x, 0.0), through_ptx(&cosine, x, 0.0));
+            let turn = (2.0 * x).rem_euclid(4.0) as usize;
+            assert_eq!(
+                (s, c),
+                ([0.0, 1.0, 0.0, -1.0][turn], [1.0, 0.0, -1.0, 0.0][turn]),
+                "{ty} {x}"
+            );
+            // A zero has the sign of its argument where it is a sine, and none where it is a cosine.
+            assert!(
+                s != 0.0 || s.is_sign_negative() == x.is_sign_negative(),
+                "{ty} {x}: {s}"
+            );
+            assert!(c != 0.0 || c.is_sign_positive(), "{ty} {x}: {c}");
+        }
+        for x in [0.1, 0.25, 0.7, 1.3, -0.4, -1.9, 100.125, 1e-20] {
+            let x = if ty == Type::F32 { f64::from(x as f32) } else { x };
+            let near = |found: f64, right: f64| (found - right).abs() <= 4.0 * last * right.abs();
+            let angle = std::f64::consts::PI * (x - 2.0 * (x / 2.0).round_ties_even());
+            let (s, c) = (through_ptx(&sine, x, 0.0), through_ptx(&cosine, x, 0.0));
+            assert!(
+                near(s, angle.sin()) && near(c, angle.cos()),
+                "{ty} {x}: {s:e} {c:e}"
+            );
+        }
+        assert!(through_ptx(&sine, f64::INFINITY, 0.0).is_nan(), "{ty}");
+    }
+}
+
+#[test]
+fn the_next_number_on_the_way_to_another() {
+    let single = exchanged(&kernel("library.atan2", 2, Type::F32), Std::atan2, Std::nextafter);
+    let double = exchanged(&kernel("library.atan2", 2, Type::F64), Std::atan2, Std::nextafter);
+    for (x, y) in [
+        (1.0, 2.0),
+        (1.0, 0.0),
+        (-1.0, 0.0),
+        (-1.0, -2.0),
+        (0.0, 1.0),
+        (0.0, -1.0),
+        (3.5, 3.5),
+        (f64::from(f32::MAX), f64::INFINITY),
+    ] {
+        let expected = |x: f32, y: f32| match (x < y, y < x) {
+            (true, _) => x.next_up(),
+            (_, true) => x.next_down(),
+            _ => y,
+        };
+        let found = through_ptx(&single, x, y);
+        assert_eq!(found, f64::from(expected(x as f32, y as f32)), "{x} {y}");
+        let expected = if x < y {
+            x.next_up()
+        } else if y < x {
+            x.next_down()
+        } else {
+            y
+        };
+        assert_eq!(through_ptx(&double, x, y), expected, "{x} {y}");
+    }
+    assert!(through_ptx(&single, f64::NAN, 1.0).is_nan() && through_ptx(&single, 1.0, f64::NAN).is_nan());
 }

@@ -108,6 +108,9 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     super::hints::expand(&mut kernel, &target.prefetches());
     super::library::expand(&mut kernel);
     // As in the text that the device gets.
+    if !target.has_copies {
+        super::copies::expand(&mut kernel);
+    }
     if !target.has_tables {
         super::tables::expand(&mut kernel);
     }

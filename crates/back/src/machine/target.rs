@@ -44,6 +44,8 @@ pub struct Target {
     pub copies_to_scratch: bool,
     /// Whether functions by tables are instructions; if not, they are written out.
     pub has_tables: bool,
+    /// Whether asynchronous copies are instructions; if not, each is a load and a store.
+    pub has_copies: bool,
     /// What the vendor's compiler made of the kernel, where that is known.
     pub assembled: Option<Assembled>,
 }
@@ -120,6 +122,7 @@ impl Target {
                 .any(|(_, form)| form.by != PrefetchInstruction::Nothing),
             copies_to_scratch: model.prefetch.l1.by == PrefetchInstruction::ScratchCopy,
             has_tables: model.core.table_functions.value,
+            has_copies: model.shared.asynchronous_copies.value,
             ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
         }
     }
@@ -156,6 +159,7 @@ impl Target {
             has_prefetches: true,
             copies_to_scratch: false,
             has_tables: family == Family::Nvidia,
+            has_copies: family == Family::Nvidia,
             assembled: None,
         }
     }

@@ -249,11 +249,8 @@ impl<'k> Emitter<'k> {
                 self.store(*ptr, values, *cache);
                 None
             }
-            OpKind::Copy { to, from, bytes, .. } => {
-                self.copy(*to, *from, *bytes);
-                None
-            }
-            OpKind::Join(_) | OpKind::Wait(_) => None,
+            // None is left: `copies::expand`.
+            OpKind::Copy { .. } | OpKind::Join(_) | OpKind::Wait(_) => None,
             OpKind::Prefetch {
                 ptr,
                 bytes,

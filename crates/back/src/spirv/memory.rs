@@ -1,4 +1,4 @@
-//! Addresses, loads, stores, and the replacement of asynchronous copies.
+//! Addresses, loads, stores.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{Decoration, MemoryAccess, Op as Code, StorageClass, Word};
@@ -166,21 +166,5 @@ impl Emitter<'_> {
             Type::Ptr(_) => self.module.ins(Code::ConvertPtrToU, element, &[id]),
             _ => id,
         }
-    }
-
-    /// The replacement of an asynchronous copy: a load and a store. See the module's documentation for the reason.
-    pub(super) fn copy(&mut self, to: Value, from: Value, bytes: u32) {
-        let word = self.module.int(32);
-        let vector = self.module.vector(word, bytes / 4);
-        let (to, from) = (self.id(to), self.id(from));
-        let from = self.pointing_to(vector, Space::Global, from);
-        let to = self.pointing_to(vector, Space::Shared, to);
-        let access = Self::access(CacheUse::Default, bytes);
-        let mut operands = vec![Operand::IdRef(from)];
-        operands.extend(access.clone());
-        let loaded = self.module.make(Code::Load, vector, operands);
-        let mut operands = vec![Operand::IdRef(to), Operand::IdRef(loaded)];
-        operands.extend(access);
-        self.module.act(Code::Store, operands);
     }
 }

@@ -13,7 +13,7 @@
 //! OpenCL's `async_work_group_copy` is one copy of a whole work-group: every work-item must reach it with the same two
 //! pointers. The copies of a ring have an address for each work-item (its own slot, and in a gather its own source), so they
 //! cannot be one. Intel's GPUs have no other copy from global to shared memory that bypasses registers. So a copy becomes a
-//! load and a store, and a wait becomes nothing. On such a device `rolling-async` therefore equals `rolling-shared`.
+//! load and a store, and a wait becomes nothing (`back::copies`).
 //!
 //! # What is refused
 //! [`emit`] refuses kernels that the device could not run as the IR specifies: see `check`.
@@ -40,7 +40,7 @@ use rspirv::binary::Disassemble;
 use rspirv::spirv::Word;
 
 use super::hints::{HintReached, expand_others};
-use super::tables;
+use super::{copies, tables};
 use crate::cleanup;
 use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope, Space};
 use crate::{Error, Result};
@@ -49,8 +49,6 @@ use emitter::Emitter;
 pub use block::block_instructions;
 pub use prefetch::{Element, Message, instructions, messages, reached};
 pub use side_by_side::BlockAccess;
-#[doc(hidden)]
-pub use side_by_side::has_blocks;
 
 /// For whom a module is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,6 +179,7 @@ pub fn parts(kernel: &Kernel, options: &Options) -> Result<Parts> {
     }
     let is_block = |op: &Op| blocks.as_ref().is_some_and(|blocks| blocks.is_whole(op));
     expand_others(&mut kernel, &form, &is_block);
+    copies::expand(&mut kernel);
     tables::expand(&mut kernel);
     let kernel = &cleanup::clean(&kernel);
     check::check(kernel, options)?;

@@ -20,7 +20,7 @@ use super::block::Blocks;
 use super::emitter::Emitter;
 use super::{Options, SpirvTarget};
 use crate::hints::{Form, HintReached, asked, cost};
-use crate::ir::{CacheHint, CacheLevel, HintSource, Kernel, OpKind, Space, Value};
+use crate::ir::{CacheHint, CacheLevel, HintSource, Kernel, LscControl, OpKind, Space, Value};
 
 /// Most bytes that one call fetches for a work-item.
 const CALL_BYTES: u32 = 32;
@@ -130,17 +130,11 @@ pub fn instructions(bytes: u32, align: u32, sub_group: u32) -> u32 {
     messages(bytes, align).iter().map(of_one).sum()
 }
 
-/// The number of a hint's request in Intel's builtins: `LSC_LDCC` of the oneAPI optimization guide. Streaming stands for
-/// "nontemporal", never invalidate-after-read, which is no hint but a promise.
+/// The number of a hint's request in Intel's builtins: `LSC_LDCC` of the oneAPI optimization guide.
 pub(super) fn control(hint: CacheHint, source: HintSource) -> u32 {
-    if let HintSource::Control(control) = source {
-        return control.number();
-    }
-    match (hint.level, hint.nontemporal) {
-        // L1C_L3C, L1S_L3C, L1UC_L3C.
-        (CacheLevel::L1, false) => 4,
-        (CacheLevel::L1, true) => 6,
-        _ => 2,
+    match source {
+        HintSource::Control(control) => control.number(),
+        _ => LscControl::of(hint).number(),
     }
 }
 

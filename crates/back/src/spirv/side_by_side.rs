@@ -21,8 +21,9 @@ use rspirv::spirv::{Capability, Op as Code, Scope, Word};
 
 use super::Options;
 use super::emitter::Emitter;
-use crate::ir::{CacheUse, Kernel, Op, OpKind, Region, Space, Type, Value};
-use crate::{Error, Result};
+use crate::Result;
+use crate::ir::{Kernel, Op, OpKind, Region, Space, Type, Value};
+use crate::model::too_wide_for_blocks;
 
 /// Most elements of a work-item that one block has.
 const MOST_ELEMENTS: usize = 8;
@@ -72,27 +73,6 @@ impl BlockAccess {
     }
 }
 
-/// Whether a kernel has loads or stores that a sub-group makes as blocks.
-#[doc(hidden)]
-pub fn has_blocks(kernel: &Kernel) -> bool {
-    let mut has = false;
-    kernel.body.walk(&mut |op| has |= is_block(op));
-    has
-}
-
-fn is_block(op: &Op) -> bool {
-    matches!(
-        op.kind,
-        OpKind::Load {
-            cache: CacheUse::Block,
-            ..
-        } | OpKind::Store {
-            cache: CacheUse::Block,
-            ..
-        }
-    )
-}
-
 /// The form of an access.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part<'k> {
@@ -124,20 +104,13 @@ pub(super) fn check(kernel: &Kernel, options: &Options) -> Result<()> {
     let mut place = None;
     kernel.body.walk(&mut |op| {
         let ty = accessed(kernel, op).filter(|ty| options.block_access.takes(*ty));
-        if is_block(op) && ty.is_some() && place.is_none() {
+        if op.kind.is_block() && ty.is_some() && place.is_none() {
             place = Some(op.place);
         }
     });
     match place {
         None => Ok(()),
-        Some(place) => Err(Error::device(format!(
-            "`{}` loads or stores blocks with sub-groups of {size} work-items; this GPU has blocks for {most} and fewer",
-            kernel.name
-        ))
-        .at(kernel.describe_place(place))
-        .accepted(format!(
-            "`sub_group = {most}`; or, for any sub-group, an access of each work-item: `values[i]`"
-        ))),
+        Some(place) => Err(too_wide_for_blocks(kernel, place, size, most)),
     }
 }
 
@@ -189,7 +162,7 @@ impl<'k> Search<'k, '_> {
                 self.region(inner);
             }
             let ty = accessed(self.kernel, op);
-            if is_block(op) && ty.is_some_and(|ty| self.options.block_access.takes(ty)) {
+            if op.kind.is_block() && ty.is_some_and(|ty| self.options.block_access.takes(ty)) {
                 if !run.last().is_some_and(|last| self.follows(last, op)) {
                     self.close(std::mem::take(&mut run));
                 }

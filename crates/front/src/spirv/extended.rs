@@ -3,6 +3,7 @@
 use rspirv::spirv::OpenclStd100Op as Std;
 
 use super::arithmetic::integer_of;
+use super::functions::{next_after, of_pi};
 use super::steps::{saturated, scaled, shuffled};
 use super::translate::{At, Translator};
 use crate::error::{Error, Result};
@@ -111,9 +112,16 @@ impl Translator<'_, '_> {
                     _ => one,
                 });
             }
-            self.left_to_devices(at, std);
+            // The others are exact in single precision, or have the last bits of a half there.
+            if !matches!(std, Std::fmod | Std::ldexp | Std::round) {
+                self.left_to_devices(at, std);
+            }
             let made = self.standard_of_parts(b, at, std, &wide, Type::F32)?;
             return Ok(b.convert(ConvertOp::FloatToFloat, to, made));
+        }
+        if matches!(std, Std::sinpi | Std::cospi) {
+            self.left_to_devices(at, std);
+            return Ok(of_pi(b, x, std == Std::sinpi));
         }
         let made = match (y, z) {
             (Some(y), Some(z)) => self.of_three(b, at, std, x, y, z)?,
@@ -313,6 +321,7 @@ impl Translator<'_, '_> {
                 b.binary(BinaryOp::Or, high, low)
             }
             Std::ldexp if matches!(ty, Type::F32 | Type::F64) => scaled(b, x, y),
+            Std::nextafter => next_after(b, x, y),
             _ => return Ok(None),
         }))
     }
@@ -532,7 +541,10 @@ fn check_type(std: Std, ty: Type) -> Result<()> {
 
 /// Functions of floats that the IR has for `f32` and `f64` alone.
 fn is_of_singles(std: Std) -> bool {
-    matches!(std, Std::pown | Std::fmod | Std::ldexp | Std::round)
+    matches!(
+        std,
+        Std::pown | Std::fmod | Std::ldexp | Std::round | Std::sinpi | Std::cospi
+    )
 }
 
 /// The function of the device's library that an instruction of one number is.

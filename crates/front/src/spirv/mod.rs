@@ -25,6 +25,7 @@ mod convert;
 mod copies;
 mod expand;
 mod extended;
+mod functions;
 mod groups;
 mod identity;
 mod memory;

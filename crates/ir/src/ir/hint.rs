@@ -124,6 +124,16 @@ impl CacheHint {
 }
 
 impl LscControl {
+    /// The control that carries a hint. Streaming stands for "nontemporal", never invalidate-after-read, which is no hint but a
+    /// promise; Intel's L3 has no streaming mode.
+    pub const fn of(hint: CacheHint) -> LscControl {
+        match (hint.level, hint.nontemporal) {
+            (CacheLevel::L1, false) => LscControl::L1cL3c,
+            (CacheLevel::L1, true) => LscControl::L1sL3c,
+            _ => LscControl::L1ucL3c,
+        }
+    }
+
     /// The hint that is nearest. L4, which fills nothing else, for the control that fills nothing.
     pub const fn nearest(self) -> CacheHint {
         match self {

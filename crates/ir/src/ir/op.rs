@@ -343,6 +343,20 @@ impl OpKind {
         self.class() == OpClass::Pure
     }
 
+    /// A load or store that a sub-group makes as one block.
+    pub fn is_block(&self) -> bool {
+        matches!(
+            self,
+            OpKind::Load {
+                cache: CacheUse::Block,
+                ..
+            } | OpKind::Store {
+                cache: CacheUse::Block,
+                ..
+            }
+        )
+    }
+
     /// The mask that names who takes part, of an operation that has one.
     pub fn mask(&self) -> Option<Value> {
         match self.effects().meets {

@@ -61,6 +61,7 @@
 //!
 //! The remaining difference to CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
 
+mod accuracy;
 mod arithmetic;
 mod emit;
 mod function;
@@ -85,6 +86,7 @@ pub mod trigonometric;
 #[cfg(test)]
 mod check;
 
+pub use accuracy::Accuracy;
 pub use arithmetic::{Arithmetic, Float, Integer, Number, Operand, Scalar};
 pub use emit::Emit;
 pub use function::Function;

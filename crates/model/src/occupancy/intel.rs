@@ -1,21 +1,15 @@
-//! Intel's rules, Gen11, Gen12 (Xe-LP) and Xe-HPC (PVC).
+//! Intel's rules, Gen11, Gen12 (Xe-LP) and Xe-HPC (PVC): those of Intel's GPU Occupancy Calculator (oneAPI samples).
 //!
-//! There are two accounts of them, and they disagree; [`IntelCore::occupancy`] gives both:
-//!
-//! * [`calculator`](IntelOccupancy::calculator): Intel's GPU Occupancy Calculator (oneAPI samples).
-//!   Every work-group stays within one subslice; a subslice keeps track of as many work-groups as
-//!   the calculator's table says.
-//! * [`guide`](IntelOccupancy::guide): the optimization guide for Gen11 and Gen12. Only work-groups
-//!   with a barrier or shared memory are bound to a subslice, and at most 16 of those; the sub-groups
-//!   of others go to any free thread context. It launches work-groups of up to 56 threads on Gen11
-//!   (448 work-items in sub-groups of 8), where the calculator stops at 256 work-items.
+//! Every work-group stays within one subslice, has at most as many work-items as the device launches, and a subslice keeps track of
+//! as many work-groups as the calculator's table says. The optimization guide for Gen11 and Gen12 says the same of work-groups with a
+//! barrier or shared memory, but for two numbers: it launches 448 work-items on Gen11, where drivers stop at 256, and has 16
+//! work-groups in a subslice, where the calculator has 64. It also spreads work-groups without either over several subslices. The
+//! timer follows the calculator, and so does everything else.
 //!
 //! Registers do not limit residency: each thread has its own file of a fixed size. Values that do not fit are spilled
 //! ([`IntelCore::registers_per_work_item`]).
 
 use std::ops::RangeInclusive;
-
-use serde::Serialize;
 
 use super::{Footprint, Limit, Occupancy, least};
 
@@ -28,11 +22,11 @@ pub struct IntelCore {
     pub threads_per_engine: u32,
     /// Widths that a kernel can be compiled for.
     pub sub_groups: Vec<u32>,
-    /// Work-items of the largest work-group, by the calculator.
+    /// Work-items of the largest work-group.
     pub max_group: u32,
-    /// Work-groups resident at once, by the calculator.
+    /// Work-groups resident at once.
     pub max_groups: u32,
-    /// Work-groups with a barrier resident at once, by the calculator.
+    /// Work-groups with a barrier resident at once.
     pub max_groups_with_barrier: u32,
     /// Bytes of shared memory (SLM).
     pub shared: u32,
@@ -43,10 +37,6 @@ pub struct IntelCore {
     /// Whether threads can have twice the registers at half the number of threads.
     pub has_large_register_file: bool,
 }
-
-/// Work-groups bound to a subslice at once, by the guide: "The maximum number of work-groups that
-/// can be executed on a single SubSlice is 16".
-const GUIDE_MAX_BOUND_GROUPS: u32 = 16;
 
 /// Threads that a work-group should at least have, by the guide.
 const GUIDE_MIN_THREADS: u32 = 4;
@@ -125,25 +115,15 @@ impl IntelCore {
         self.shared_sizes.iter().copied().find(|&size| size >= shared)
     }
 
-    /// Work-items that the guide recommends for a work-group: at least 4 threads, and at most as
-    /// many as the core has contexts (56 on Gen11), since more do not raise its utilisation.
+    /// Work-items that the guide recommends for a work-group: at least 4 threads, at most as many as the core has contexts (56
+    /// on Gen11), since more do not raise its utilisation, and never more than the device launches.
     pub fn recommended_group(&self, sub_group: u32) -> RangeInclusive<u32> {
-        GUIDE_MIN_THREADS * sub_group..=self.threads() * sub_group
+        let most = (self.threads() * sub_group).min(self.max_group);
+        (GUIDE_MIN_THREADS * sub_group).min(most)..=most
     }
 
-    /// Both accounts of the occupancy.
-    pub fn occupancy(&self, footprint: &Footprint) -> IntelOccupancy {
-        let calculator = self.by_calculator(footprint);
-        let guide = self.by_guide(footprint);
-        let spread = !is_bound(footprint);
-        IntelOccupancy {
-            calculator,
-            guide,
-            spread,
-        }
-    }
-
-    fn by_calculator(&self, footprint: &Footprint) -> Occupancy {
+    /// How many work-groups a core holds.
+    pub fn occupancy(&self, footprint: &Footprint) -> Occupancy {
         let groups_limit = if footprint.barrier {
             (Limit::Barriers, self.max_groups_with_barrier)
         } else {
@@ -155,26 +135,6 @@ impl IntelCore {
         }
         let (groups, limits) = least(&bounds);
         self.bound_occupancy(footprint, groups, limits)
-    }
-
-    fn by_guide(&self, footprint: &Footprint) -> Occupancy {
-        if is_bound(footprint) {
-            let limit = if footprint.barrier {
-                Limit::Barriers
-            } else {
-                Limit::WorkGroups
-            };
-            let bounds = self.bounds(footprint, (limit, GUIDE_MAX_BOUND_GROUPS));
-            let (groups, limits) = least(&bounds);
-            return self.bound_occupancy(footprint, groups, limits);
-        }
-        let threads = self.threads_for(footprint);
-        let groups = threads / footprint.sub_groups().max(1);
-        Occupancy {
-            sub_groups_per_core: threads,
-            occupancy: f64::from(threads) / f64::from(self.threads()),
-            ..self.bound_occupancy(footprint, groups, vec![Limit::SubGroups])
-        }
     }
 
     fn bounds(&self, footprint: &Footprint, groups_limit: (Limit, u32)) -> Vec<(Limit, u32)> {
@@ -204,52 +164,6 @@ impl IntelCore {
             registers_per_group: 0,
             shared_per_group: self.rounded_shared(footprint.shared).unwrap_or(footprint.shared),
         }
-    }
-}
-
-/// Whether all of a work-group has to be in one core: it synchronises or shares memory there.
-fn is_bound(footprint: &Footprint) -> bool {
-    footprint.barrier || footprint.shared > 0
-}
-
-/// The occupancy by both accounts.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct IntelOccupancy {
-    /// By Intel's GPU Occupancy Calculator.
-    pub calculator: Occupancy,
-    /// By the optimization guide for Gen11 and Gen12.
-    pub guide: Occupancy,
-    /// Whether the guide lets the sub-groups of one work-group run in several cores; its
-    /// `groups_per_core` then counts the groups that would be whole in one.
-    pub spread: bool,
-}
-
-impl IntelOccupancy {
-    /// Where the two accounts disagree, in one line that names both.
-    pub fn disagreement(&self) -> Option<String> {
-        let account = |occupancy: &Occupancy| {
-            let groups = occupancy.groups_per_core;
-            let percent = occupancy.occupancy * 100.0;
-            format!(
-                "{groups} work-groups per core ({percent:.0} %, limit: {})",
-                occupancy.limit()
-            )
-        };
-        let same = self.calculator.groups_per_core == self.guide.groups_per_core
-            && self.calculator.occupancy == self.guide.occupancy;
-        if same {
-            return None;
-        }
-        let spread = if self.spread {
-            ", sub-groups spread over cores"
-        } else {
-            ""
-        };
-        Some(format!(
-            "Intel's calculator: {}; the optimization guide: {}{spread}",
-            account(&self.calculator),
-            account(&self.guide),
-        ))
     }
 }
 
@@ -292,7 +206,7 @@ mod tests {
                 large_register_file: large == 1.0,
                 ..Footprint::new(group as u32, sub_group as u32)
             };
-            let occupancy = core.occupancy(&footprint).calculator;
+            let occupancy = core.occupancy(&footprint);
             assert_eq!(occupancy.shared_per_group, rounded as u32 * KIB, "{line}");
             assert_eq!(occupancy.sub_groups_per_group, threads as u32, "{line}");
             assert_eq!(occupancy.groups_per_core, groups as u32, "{line}");
@@ -310,12 +224,29 @@ mod tests {
         assert_eq!(IntelCore::pvc().threads(), 64);
     }
 
-    /// "We recommend 56 as the thread upper bound, 4 as the thread lower bound"; with sub-groups of
-    /// 8 the upper one is the guide's work-group of 448.
+    /// "We recommend 56 as the thread upper bound, 4 as the thread lower bound", and "the GPU compute driver may have additional
+    /// constraints to the maximum work-group size": with sub-groups of 8 the guide's 448 are more than Gen11 launches.
     #[test]
-    fn recommended_work_group_sizes() {
-        assert_eq!(IntelCore::gen11().recommended_group(8), 32..=448);
-        assert_eq!(IntelCore::gen11().recommended_group(32), 128..=1792);
+    fn no_recommended_work_group_is_larger_than_the_device_launches() {
+        assert_eq!(IntelCore::gen11().recommended_group(8), 32..=256);
+        assert_eq!(IntelCore::gen11().recommended_group(32), 128..=256);
+        assert_eq!(IntelCore::gen12().recommended_group(32), 128..=512);
+        let larger = IntelCore {
+            max_group: 512,
+            ..IntelCore::gen11()
+        };
+        assert_eq!(larger.recommended_group(8), 32..=448);
+        for core in [IntelCore::gen11(), IntelCore::gen12(), IntelCore::pvc()] {
+            for &sub_group in &core.sub_groups {
+                for group in core.recommended_group(sub_group) {
+                    let occupancy = core.occupancy(&Footprint::new(group, sub_group));
+                    assert!(
+                        occupancy.groups_per_core > 0,
+                        "{group} in sub-groups of {sub_group}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
@@ -351,8 +282,10 @@ mod tests {
             ..Footprint::new(64, 16)
         };
         let occupancy = IntelCore::gen12().occupancy(&too_much);
-        assert_eq!(occupancy.calculator.limit(), "shared memory");
-        assert_eq!(occupancy.guide.groups_per_core, 0);
+        assert_eq!(
+            (occupancy.groups_per_core, occupancy.limit().as_str()),
+            (0, "shared memory")
+        );
     }
 
     /// Half the threads, twice the registers: at most half the contexts are used.
@@ -363,82 +296,34 @@ mod tests {
             ..Footprint::new(512, 32)
         };
         let occupancy = IntelCore::pvc().occupancy(&footprint);
-        assert_eq!(percent(&occupancy.calculator), 50.0);
-        assert_eq!(percent(&occupancy.guide), 50.0);
+        assert_eq!(percent(&occupancy), 50.0);
     }
 
     /// The guide's example on Gen11: 64×64×64 work-items with a barrier, work-groups of 1×R×64,
-    /// sub-groups of 8. R = 7 fills a subslice, R = 4 leaves 43 % of it unused, R > 7 cannot launch.
+    /// sub-groups of 8. R = 7 fills a subslice, R = 4 leaves 43 % of it unused, R > 7 cannot launch. The device launches R = 4 at most,
+    /// so the example has one with larger work-groups.
     #[test]
     fn the_guides_example() {
-        let core = IntelCore::gen11();
-        let guide = |rows: u32| {
+        let core = IntelCore {
+            max_group: 1024,
+            ..IntelCore::gen11()
+        };
+        let rows = |core: &IntelCore, rows: u32| {
             let footprint = Footprint {
                 barrier: true,
                 ..Footprint::new(64 * rows, 8)
             };
-            core.occupancy(&footprint).guide
+            core.occupancy(&footprint)
         };
-        assert_eq!((guide(7).groups_per_core, percent(&guide(7))), (1, 100.0));
-        assert_eq!(guide(4).groups_per_core, 1);
-        assert_eq!(percent(&guide(4)).round(), 57.0);
-        assert_eq!((100.0 - percent(&guide(4))).round(), 43.0);
-        for rows in 8..=16 {
-            assert_eq!(
-                (guide(rows).groups_per_core, guide(rows).limit().as_str()),
-                (0, "sub-groups")
-            );
+        let (seven, four) = (rows(&core, 7), rows(&core, 4));
+        assert_eq!((seven.groups_per_core, percent(&seven)), (1, 100.0));
+        assert_eq!((four.groups_per_core, percent(&four).round()), (1, 57.0));
+        for more in 8..=16 {
+            let none = rows(&core, more);
+            assert_eq!((none.groups_per_core, none.limit().as_str()), (0, "sub-groups"));
         }
-    }
-
-    /// Work-groups with a barrier or shared memory stay in a subslice, at most 16 of them; the
-    /// others spread freely.
-    #[test]
-    fn bound_and_free_work_groups() {
-        let core = IntelCore::gen12();
-        let free = core.occupancy(&Footprint::new(512, 8));
-        assert!(free.spread);
-        assert_eq!(percent(&free.guide), 100.0);
-        assert_eq!(percent(&free.calculator).round(), 57.0);
-
-        let barrier = core.occupancy(&Footprint {
-            barrier: true,
-            ..Footprint::new(16, 16)
-        });
-        assert!(!barrier.spread);
-        assert_eq!(
-            (barrier.guide.groups_per_core, barrier.calculator.groups_per_core),
-            (16, 64)
-        );
-        assert_eq!(barrier.guide.limit(), "barriers");
-
-        let shared = core.occupancy(&Footprint {
-            shared: KIB,
-            ..Footprint::new(16, 16)
-        });
-        assert_eq!(
-            (shared.guide.groups_per_core, shared.guide.limit().as_str()),
-            (16, "work-groups")
-        );
-    }
-
-    /// The two accounts are named where they disagree, and only there.
-    #[test]
-    fn disagreements_name_both_accounts() {
-        let core = IntelCore::gen11();
-        let launch = Footprint {
-            barrier: true,
-            ..Footprint::new(448, 8)
-        };
-        assert_eq!(
-            core.occupancy(&launch).disagreement().unwrap(),
-            "Intel's calculator: 0 work-groups per core (0 %, limit: work-group size); \
-             the optimization guide: 1 work-groups per core (100 %, limit: sub-groups)"
-        );
-        let agreed = Footprint {
-            barrier: true,
-            ..Footprint::new(256, 8)
-        };
-        assert_eq!(core.occupancy(&agreed).disagreement(), None);
+        let gen11 = IntelCore::gen11();
+        assert_eq!(percent(&rows(&gen11, 4)).round(), 57.0);
+        assert_eq!(rows(&gen11, 5).limit(), "work-group size");
     }
 }

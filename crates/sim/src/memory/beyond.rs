@@ -134,6 +134,11 @@ impl MemorySystem {
             self.write_back(served, victim);
             return done;
         }
+        if !self.is_kept_beyond_l1 && !self.l2_has(key, sectors) {
+            self.counters.l2_sectors += u64::from(sectors.count_ones());
+            let whole = self.shape.widen(sectors, self.timing.granule);
+            return self.read_memory(served, key, whole, purpose, path).0;
+        }
         let (place, _) = self.place_in_l2(served, key);
         let was_announced = self.l2.await_load(place, false);
         let (missing, ready) = self.missing_in_l2(place, sectors);
@@ -217,6 +222,15 @@ impl MemorySystem {
         whole & !there
     }
 
+    /// Whether L2 has sectors of a line, or will have them.
+    fn l2_has(&mut self, key: &Key, sectors: u8) -> bool {
+        if !self.l2.holds(key) {
+            return false;
+        }
+        let (place, _) = self.l2.place(key);
+        self.l2.holds_touched() || self.l2.present(place, sectors).0 == sectors
+    }
+
     /// Fetches the missing sectors of a line to L2 from device memory, which delivers whole granules: when they arrive, and how
     /// many bytes they are.
     pub(super) fn bring(
@@ -229,6 +243,20 @@ impl MemorySystem {
         path: L2Path,
     ) -> (Cycles, u64) {
         let fetched = self.brought_with(place, missing);
+        let (arrives, bytes) = self.read_memory(now, key, fetched, purpose, path);
+        self.l2.fill(place, fetched, arrives, purpose.scattered);
+        (arrives, bytes)
+    }
+
+    /// Reads sectors of a line from device memory: when they arrive, and how many bytes they are.
+    fn read_memory(
+        &mut self,
+        now: Cycles,
+        key: &Key,
+        fetched: u8,
+        purpose: Purpose,
+        path: L2Path,
+    ) -> (Cycles, u64) {
         let bytes = u64::from(fetched.count_ones()) * self.shape.sector_bytes();
         // Compressed lines come with their neighbours, in the space of one line.
         let kept = self
@@ -254,9 +282,7 @@ impl MemorySystem {
             Kept::Clear => self.timing.near,
             _ => self.timing.dram,
         };
-        let arrives = begun + latency + self.timing.unpacking + path.beyond;
-        self.l2.fill(place, fetched, arrives, purpose.scattered);
-        (arrives, bytes)
+        (begun + latency + self.timing.unpacking + path.beyond, bytes)
     }
 
     /// The path from a core to the slice of L2 that a line belongs to.

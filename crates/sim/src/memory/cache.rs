@@ -9,6 +9,8 @@ use crate::model::MOST_WAYS;
 pub(super) enum Replaces {
     /// The one that was not used for longest, of those that do not wait for the load that a hint announced; if all do, of these.
     LeastRecent,
+    /// The same; the new one goes next, unless it is used again.
+    LeastRecentAndGoesNext,
     /// Any, by a fixed sequence.
     Any,
 }
@@ -230,6 +232,20 @@ impl Cache {
         None
     }
 
+    /// The line has no place any more, and its place goes next. Only clean caches are told to forget.
+    pub(super) fn forget(&mut self, key: Key) {
+        let Some(Slot(slot)) = self.find(key) else { return };
+        let (set, way) = (&mut self.sets[key.set], slot % self.ways);
+        self.lines[slot] = Line::new(EMPTY);
+        set.taken &= !(1 << way);
+        set.awaited &= !(1 << way);
+        // It was just used, so its place is the last one: the others move on.
+        for _ in 1..self.ways {
+            let next = (set.order & 0xf) as usize;
+            set.touch(next, self.ways);
+        }
+    }
+
     /// Makes a place for a line that has none, without any sector; gives the line that had to go if it was written.
     pub(super) fn insert(&mut self, key: Key, replaces: Replaces) -> (Slot, Option<Victim>) {
         self.clock += 1;
@@ -241,7 +257,9 @@ impl Cache {
         }
         let (bit, slot) = (1 << way, first + way);
         let is_dirty = set.taken & bit != 0 && set.dirty & bit != 0;
-        set.touch(way, self.ways);
+        if replaces != Replaces::LeastRecentAndGoesNext {
+            set.touch(way, self.ways);
+        }
         set.tags[way] = key.tag;
         set.awaited &= !bit;
         set.dirty &= !bit;
@@ -380,6 +398,27 @@ mod tests {
             })
         );
         assert!(cache.find_line(1).is_some() && cache.find_line(2).is_none());
+    }
+
+    #[test]
+    fn what_is_streamed_takes_one_place_and_what_is_forgotten_gives_its_own_back() {
+        let mut cache = cache(4, 4);
+        for line in 1..=3 {
+            cache.insert_line(line, Replaces::LeastRecent);
+        }
+        for line in 10..20 {
+            cache.insert_line(line, Replaces::LeastRecentAndGoesNext);
+        }
+        assert!((1..=3).all(|line| cache.find_line(line).is_some()) && cache.find_line(19).is_some());
+        cache.forget(cache.of(2));
+        assert!(cache.find_line(2).is_none());
+        // Its place is taken, and nothing else goes.
+        cache.insert_line(30, Replaces::LeastRecent);
+        assert!(
+            [1, 3, 19, 30]
+                .into_iter()
+                .all(|line| cache.find_line(line).is_some())
+        );
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod beyond;
 mod cache;
 mod code;
 mod compressed;
+mod controls;
 mod counters;
 mod dram;
 mod hints;
@@ -165,6 +166,8 @@ pub struct MemorySystem {
     regions: Vec<Regions>,
     /// Begins fences, of all cores.
     fences: Fences,
+    /// Whether what the present load brings stays in L2. Only a cache control says no.
+    is_kept_beyond_l1: bool,
     /// Where the lines of an access are looked for: kept for its room.
     looked_up: Vec<(Option<cache::Key>, Key)>,
     counters: MemoryCounters,
@@ -254,6 +257,7 @@ impl MemorySystem {
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.
             recent: (*l2.read_after_write > 0).then(|| Recent::new(2.0 * f64::from(*l2.near_latency))),
+            is_kept_beyond_l1: true,
             looked_up: Vec::new(),
             counters: MemoryCounters::default(),
         }
@@ -432,10 +436,21 @@ impl MemorySystem {
                 done = done.max(arrives);
             }
         }
-        if replaces == Replaces::LeastRecent {
+        if replaces != Replaces::Any {
             done = done.max(self.pass_banks(core, access, taken));
         }
         LoadResponse { done, is_near }
+    }
+
+    /// L1 no longer has the lines of an access.
+    fn forget_in_l1(&mut self, core: usize, access: &Access) {
+        let lines = Lines::of(access, self.shape);
+        let Some(l1) = &mut self.cores[core].l1 else {
+            return;
+        };
+        for (line, _) in lines.iter() {
+            l1.forget(l1.key(line, spread(line)));
+        }
     }
 
     /// Values come from the banks of L1 while further lines are looked up, which has `taken` some cycles; a pass is part of each

@@ -2,7 +2,7 @@
 
 use super::stalls::StallReason;
 use crate::functional::{LANES, LaneOpKind, Lanes, Mask, Piece, QUAD_BYTES, Registers, from_generic};
-use crate::ir::Space;
+use crate::ir::{LscControl, Space};
 use crate::memory::{Access, MemorySystem};
 use crate::model::{PrefetchInstruction, Reached};
 
@@ -56,6 +56,8 @@ impl Touched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Load,
+    /// With a cache control that the device acts on.
+    Controlled(LscControl),
     Store,
     /// There and back: where the values are, so many of each work-item, they are changed.
     Atomic {
@@ -157,7 +159,7 @@ fn one(
         is_behind_copies: false,
     };
     match (space, direction) {
-        (Space::Shared, Direction::Load | Direction::AtomicLoad) => answer(
+        (Space::Shared, Direction::Load | Direction::Controlled(_) | Direction::AtomicLoad) => answer(
             memory.shared_load(core, time, &access),
             StallReason::ShortScoreboard,
         ),
@@ -179,8 +181,11 @@ fn one(
             StallReason::LongScoreboard,
         ),
         (Space::Private, _) => answer(memory.private(core, time, &access), StallReason::LongScoreboard),
-        (_, Direction::Load) => {
-            let loaded = memory.load(core, time, &access);
+        (_, Direction::Load | Direction::Controlled(_)) => {
+            let loaded = match direction {
+                Direction::Controlled(control) => memory.load_controlled(core, time, &access, control),
+                _ => memory.load(core, time, &access),
+            };
             AccessResponse {
                 is_behind_copies: !loaded.is_near,
                 ..answer(loaded.done, StallReason::LongScoreboard)

@@ -8,7 +8,7 @@ use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
-use crate::ir::{AtomicOp, MemoryScope, OpKind, Space, Value};
+use crate::ir::{AtomicOp, CacheUse, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::{Error, Result};
 
@@ -102,7 +102,11 @@ pub(super) enum Action {
     /// A fence that empties L1.
     Fence,
     /// Results are there when memory answers.
-    Load { space: Space, step: u32 },
+    Load {
+        space: Space,
+        step: u32,
+        direction: Direction,
+    },
     /// To memory.
     Store { space: Space, step: u32 },
     /// A spilled value is loaded from the frame of each work-item: so many bytes, at this offset.
@@ -453,6 +457,21 @@ fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     }
 }
 
+/// The direction of a load, with its cache control where the device acts on it.
+fn controlled(step: &InstructionStep, model: &DeviceModel) -> Direction {
+    let acts = model.l1.as_ref().is_some_and(|l1| l1.controls.value);
+    match step {
+        InstructionStep::Op(op) => match op.kind {
+            OpKind::Load {
+                cache: CacheUse::Control(control),
+                ..
+            } if acts => Direction::Controlled(control),
+            _ => Direction::Load,
+        },
+        _ => Direction::Load,
+    }
+}
+
 /// The action of an instruction. One without the step of its kind only takes its time.
 fn action(
     program: &MachineProgram,
@@ -476,7 +495,11 @@ fn action(
                 kind => matches!(kind, LaneOpKind::Load { .. }),
             });
             match loads {
-                Some(step) => Some(Action::Load { space, step }),
+                Some(step) => Some(Action::Load {
+                    space,
+                    step,
+                    direction: controlled(&program.steps[step as usize], model),
+                }),
                 // No operation of the kernel: its own registers.
                 None => instruction.spilled_at.map(|at| Action::Fill { at, bytes }),
             }

@@ -2,11 +2,13 @@
 
 use serde::Serialize;
 
+use super::hints::{self, HintsAlone};
 use super::instead::{Remedy, instead};
 use super::profiler::Profiled;
 use super::steps::{Answer, Case, ChecklistStep, procedure};
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, Evidence, loop_loads};
+use crate::model::Vendor;
 use crate::prefetch::Plan;
 use crate::report::{Geometry, LaunchSettings, Report, Verdict};
 use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
@@ -30,6 +32,9 @@ pub struct Advice {
     pub steps: Vec<ChecklistStep>,
     /// The possible remedies, the cheapest first; empty if no plan could be tried.
     pub choices: Vec<Choice>,
+    /// What hints alone gain, on Intel's GPUs that have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints_alone: Option<HintsAlone>,
     /// Why the launch shows little of the kernel, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -123,6 +128,13 @@ fn advise_with(
         footprint: Some(workload.bytes()),
     };
     let mut advice = Advice::of_report(&case, &found.report, subject.may_be_split());
+    if bench
+        .simulates()
+        .is_some_and(|model| model.vendor == Vendor::Intel)
+        && !bench.levels().is_empty()
+    {
+        advice.hints_alone = hints::alone(&found.report, &kernel);
+    }
     if let Some(profiled) = profiled {
         advice.time_ns = profiled.evidence.time_ns;
         advice.notes.splice(0..0, profiled.notes.iter().cloned());
@@ -147,6 +159,7 @@ impl Advice {
             time_ns: report.baseline_ns,
             steps: procedure(case),
             choices: choices(report, may_be_split),
+            hints_alone: None,
             warnings: report.warnings.clone(),
             verdict: report.verdict,
             conclusion: report.conclusion(),
@@ -184,6 +197,7 @@ impl Advice {
             bounds: Bounds::of(evidence, case.profile, &[]),
             steps,
             choices: Vec::new(),
+            hints_alone: None,
             warnings: Vec::new(),
             verdict,
             conclusion,

@@ -8,12 +8,14 @@
 //! |---|---|
 //! | `profiler` | evidence from a profiler's CSV instead of a run |
 //! | `steps` | the procedure, question by question |
+//! | `hints` | what hints alone would gain, on Intel's GPUs |
 //! | `instead` | what would help instead |
 //! | `offload` | which loops of a program are worth a device |
 //! | `advice` | all of it for one kernel |
 //! | `text` | that for a terminal |
 
 mod advice;
+mod hints;
 mod instead;
 pub mod offload;
 pub mod profiler;
@@ -26,6 +28,7 @@ pub use crate::evidence::{
 };
 pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
+pub use hints::{HintsAlone, SpelledHint};
 pub use instead::{Remedy, instead};
 pub use steps::{Answer, Case, ChecklistStep, Measure, procedure};
 pub use text::text;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Advice, Answer, ChecklistStep, Choice};
+use super::{Advice, Answer, ChecklistStep, Choice, HintsAlone};
 use crate::evidence::Bounds;
 use crate::names;
 use crate::report::columns::{Columns, broken, on_one_line};
@@ -36,6 +36,9 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
             columns.fitted(title),
             choices(&advice.choices, columns)
         );
+    }
+    if let Some(alone) = &advice.hints_alone {
+        text.push_str(&hints_alone(alone, columns));
     }
     let _ = writeln!(text);
     for warning in &advice.warnings {
@@ -71,6 +74,37 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
         text.push_str(&wrapped(note, "", ""));
     }
     text
+}
+
+/// What hints alone gain, and how Intel's programs write them.
+fn hints_alone(alone: &HintsAlone, columns: Columns) -> String {
+    let found = format!(
+        "Hints alone: {} with `{}`, in {}",
+        speedup(alone.speedup),
+        alone.plan,
+        duration(alone.time_ns)
+    );
+    let mut text = format!("\n{}", columns.wrapped(&found, "", "  "));
+    for hint in &alone.hints {
+        let what = format!(
+            "`{}` to {}, {} ahead:",
+            hint.load,
+            hint.level,
+            iterations(hint.ahead)
+        );
+        text.push_str(&columns.wrapped(&what, "  ", "    "));
+        for call in [&hint.sycl].into_iter().chain(&hint.lsc) {
+            text.push_str(&columns.wrapped(call, "    ", "      "));
+        }
+    }
+    text
+}
+
+fn iterations(count: u32) -> String {
+    match count {
+        1 => "1 iteration".to_owned(),
+        count => format!("{count} iterations"),
+    }
 }
 
 fn one_step(step: &ChecklistStep, columns: Columns) -> String {

@@ -25,6 +25,7 @@
 //! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
+mod accuracy;
 pub(crate) mod apart;
 mod bench;
 mod captured;
@@ -79,6 +80,7 @@ pub mod ways;
 #[doc(hidden)]
 pub mod workload;
 
+pub use accuracy::with_accuracy;
 pub use bench::{Bench, Looked, Raced, Right, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};

@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 
-use super::Sweep;
 use super::lines::{Block, Layout, Line};
 use super::words::shown;
+use super::{Shows, Sweep};
 use crate::report::page::escape::Escaped;
 use crate::report::page::figure::scale;
 use crate::report::page::look::{Look, spread};
@@ -52,9 +52,10 @@ impl Axes {
         let all = sweep.points.iter().filter_map(|point| sweep.number(point));
         let most = all.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
         let units = [(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")];
-        let unit = match sweep.shows_speedups() {
-            true => (1.0, "×"),
-            false => units
+        let unit = match sweep.shows() {
+            Shows::Speedups => (1.0, "×"),
+            Shows::Numbers(_) => (1.0, ""),
+            Shows::Times => units
                 .into_iter()
                 .find(|&(size, _)| most >= size)
                 .unwrap_or((1.0, " ns")),
@@ -126,9 +127,10 @@ pub(super) fn figure(
         ..*format
     };
     let axes = Axes::of(sweep, numbers, &format, names);
-    let what = match sweep.shows_speedups() {
-        true => SPEEDUP,
-        false => "time",
+    let what = match sweep.shows() {
+        Shows::Speedups => SPEEDUP,
+        Shows::Times => "time",
+        Shows::Numbers(unit) => unit,
     };
     let mut svg = format!(
         "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{label}\" \

@@ -38,6 +38,31 @@ pub struct Sweep {
     pub points: Vec<Point>,
     /// Notes, a sentence each.
     pub notes: Vec<String>,
+    /// The unit of the points' numbers, of a microbenchmark: `cycles a load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// What a sweep shows of its points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shows<'s> {
+    /// The speedup over the plain kernel.
+    Speedups,
+    /// The plain kernel's time.
+    Times,
+    /// A microbenchmark's number, in this unit.
+    Numbers(&'s str),
+}
+
+impl Shows<'_> {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shows::Speedups => "speedup",
+            Shows::Times => "time",
+            Shows::Numbers(_) => "number",
+        }
+    }
 }
 
 /// The varied setting.
@@ -79,6 +104,9 @@ pub enum PointOutcome {
         time_ns: f64,
         /// The plain kernel's time at the same values, in nanoseconds.
         plain_ns: f64,
+        /// The microbenchmark's number there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        number: Option<f64>,
     },
     /// It could not run.
     Refused {
@@ -88,17 +116,34 @@ pub enum PointOutcome {
 }
 
 impl Sweep {
-    /// Whether the numbers to show are speedups over the plain kernel; times where nothing but the plain kernel ran.
-    pub(crate) fn shows_speedups(&self) -> bool {
-        self.points.iter().any(|point| !point.plan.is_none())
+    /// The numbers to show: speedups where plans ran; elsewhere a microbenchmark's numbers, or times.
+    pub(crate) fn shows(&self) -> Shows<'_> {
+        match &self.unit {
+            _ if self.points.iter().any(|point| !point.plan.is_none()) => Shows::Speedups,
+            Some(unit) => Shows::Numbers(unit),
+            None => Shows::Times,
+        }
     }
 
-    /// The number to show of a point: a speedup, or a time in nanoseconds. None where it could not run.
+    /// Whether they are speedups, of which more is better.
+    pub(crate) fn shows_speedups(&self) -> bool {
+        self.shows() == Shows::Speedups
+    }
+
+    /// The number to show of a point: a speedup, a time in nanoseconds, or a microbenchmark's number. None where it could not run.
     pub fn number(&self, point: &Point) -> Option<f64> {
-        match point.outcome {
-            PointOutcome::Ok { time_ns, plain_ns } if self.shows_speedups() => Some(plain_ns / time_ns),
-            PointOutcome::Ok { time_ns, .. } => Some(time_ns),
-            PointOutcome::Refused { .. } => None,
+        let PointOutcome::Ok {
+            time_ns,
+            plain_ns,
+            number,
+        } = point.outcome
+        else {
+            return None;
+        };
+        match self.shows() {
+            Shows::Speedups => Some(plain_ns / time_ns),
+            Shows::Times => Some(time_ns),
+            Shows::Numbers(_) => number,
         }
     }
 
@@ -159,6 +204,7 @@ pub(super) mod tests {
                         true => PointOutcome::Ok {
                             time_ns: 1000.0 / speedup,
                             plain_ns: 1000.0,
+                            number: None,
                         },
                         false => PointOutcome::Refused {
                             reason: "too much shared memory".to_owned(),
@@ -182,6 +228,7 @@ pub(super) mod tests {
             ],
             points,
             notes: Vec::new(),
+            unit: None,
         }
     }
 
@@ -198,6 +245,23 @@ pub(super) mod tests {
         assert!(!sweep.shows_speedups());
         // The fastest is the one that takes least.
         assert_eq!(sweep.best().expect("a point").at, best.at);
+    }
+
+    #[test]
+    fn a_sweep_of_a_microbenchmark_shows_its_numbers() {
+        let mut sweep = sample();
+        sweep.unit = Some("cycles a load".to_owned());
+        for (position, point) in sweep.points.iter_mut().enumerate() {
+            point.plan = Plan::none();
+            if let PointOutcome::Ok { number, .. } = &mut point.outcome {
+                *number = Some(50.0 + position as f64);
+            }
+        }
+        assert_eq!(sweep.number(&sweep.points[3]), Some(53.0));
+        let text = super::text(&sweep, crate::report::columns::Columns::UNLIMITED);
+        assert!(text.contains("Number in cycles a load by distance"), "{text}");
+        assert!(csv(&sweep).expect("CSV").contains(",53\n"), "a column of its own");
+        assert!(html(&sweep).contains("cycles a load"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::figure::{SweepFigureFormat, figure};
 use super::lines::{Block, Layout};
 use super::words::{answers, refusals, shown};
-use super::{PointOutcome, Sweep};
+use super::{PointOutcome, Shows, Sweep};
 use crate::names;
 use crate::report::number;
 use crate::report::page::escape::{Escaped, Prose};
@@ -56,9 +56,10 @@ pub fn html(sweep: &Sweep) -> String {
 }
 
 fn section(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
-    let what = match sweep.shows_speedups() {
-        true => "Speedup",
-        false => "Time",
+    let what = match sweep.shows() {
+        Shows::Speedups => "Speedup".to_owned(),
+        Shows::Times => "Time".to_owned(),
+        Shows::Numbers(unit) => format!("Number in {unit}"),
     };
     let along = &sweep.axes[layout.along].name;
     let title = match block.title.is_empty() {
@@ -147,9 +148,7 @@ fn table(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
     let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let best = sweep.best();
     for line in &block.lines {
-        let name = line
-            .value
-            .unwrap_or(if sweep.shows_speedups() { "speedup" } else { "time" });
+        let name = line.value.unwrap_or(sweep.shows().name());
         put(page, format_args!("<tr><th>{}</th>", Escaped(name)));
         for point in &line.points {
             let Some(value) = sweep.number(point) else {
@@ -195,7 +194,9 @@ fn table(page: &mut String, sweep: &Sweep, layout: &Layout, block: &Block<'_>) {
 /// The tooltip of a table's cell.
 fn title(sweep: &Sweep, outcome: &PointOutcome, plan: &crate::prefetch::Plan) -> String {
     match outcome {
-        PointOutcome::Ok { time_ns, plain_ns } if sweep.shows_speedups() => format!(
+        PointOutcome::Ok {
+            time_ns, plain_ns, ..
+        } if sweep.shows_speedups() => format!(
             "{plan}: {}, plain {}",
             number::duration(*time_ns),
             number::duration(*plain_ns)

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::lines::{Block, Layout};
 use super::words::{answers, refusals, shown};
-use super::{PointOutcome, Sweep};
+use super::{PointOutcome, Shows, Sweep};
 use crate::error::{Error, Result};
 use crate::names;
 use crate::report::columns::{Columns, on_one_line};
@@ -24,9 +24,10 @@ pub fn text(sweep: &Sweep, columns: Columns) -> String {
     if let Some(plan) = sweep.plan.as_ref().filter(|plan| !plan.is_none()) {
         text.push_str(&plan_line(plan, columns));
     }
-    let what = match sweep.shows_speedups() {
-        true => "Speedup over the plain kernel",
-        false => "Time",
+    let what = match sweep.shows() {
+        Shows::Speedups => "Speedup over the plain kernel".to_owned(),
+        Shows::Times => "Time".to_owned(),
+        Shows::Numbers(unit) => format!("Number in {unit}"),
     };
     let by = &sweep.axes[layout.along].name;
     for block in layout.blocks(sweep) {
@@ -57,21 +58,30 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) ->
     let along = &sweep.axes[layout.along];
     let Some(between) = layout.between else {
         let mut table = plain_table();
-        let mut header = vec![along.name.clone(), "time".to_owned()];
-        if sweep.shows_speedups() {
-            header.extend(["plain".to_owned(), "speedup".to_owned()]);
-        }
+        let mut header = vec![along.name.clone()];
+        header.extend(match sweep.shows() {
+            Shows::Speedups => vec!["time".to_owned(), "plain".to_owned(), "speedup".to_owned()],
+            Shows::Times => vec!["time".to_owned()],
+            Shows::Numbers(unit) => vec![unit.to_owned()],
+        });
         table.set_header(header);
         for point in block.lines.iter().flat_map(|line| &line.points) {
             let mut row = vec![along.values[point.at[layout.along]].clone()];
             match &point.outcome {
-                PointOutcome::Ok { time_ns, plain_ns } => {
-                    row.push(number::duration(*time_ns));
-                    if sweep.shows_speedups() {
-                        row.extend([number::duration(*plain_ns), number::speedup(plain_ns / time_ns)]);
-                    }
+                PointOutcome::Ok {
+                    time_ns, plain_ns, ..
+                } if sweep.shows_speedups() => row.extend([
+                    number::duration(*time_ns),
+                    number::duration(*plain_ns),
+                    number::speedup(plain_ns / time_ns),
+                ]),
+                PointOutcome::Ok { .. } | PointOutcome::Refused { .. } => {
+                    row.push(
+                        sweep
+                            .number(point)
+                            .map_or("–".to_owned(), |value| shown(sweep, value)),
+                    );
                 }
-                PointOutcome::Refused { .. } => row.push("–".to_owned()),
             }
             table.add_row(row.iter().map(|cell| on_one_line(cell)));
         }
@@ -102,15 +112,18 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let names = sweep.axes.iter().map(|axis| axis.name.as_str());
     let columns = ["plan", "time_ns", "plain_ns", "speedup", "refused"];
+    let counted = sweep.unit.iter().map(String::as_str);
     writer
-        .write_record(names.chain(columns))
+        .write_record(names.chain(columns).chain(counted))
         .map_err(|error| failed(error.to_string()))?;
     for point in &sweep.points {
         let values = sweep.axes.iter().zip(&point.at);
         let mut row: Vec<String> = values.map(|(axis, &at)| axis.values[at].clone()).collect();
         row.push(point.plan.to_string());
         row.extend(match &point.outcome {
-            PointOutcome::Ok { time_ns, plain_ns } => [
+            PointOutcome::Ok {
+                time_ns, plain_ns, ..
+            } => [
                 time_ns.to_string(),
                 plain_ns.to_string(),
                 format!("{:.4}", plain_ns / time_ns),
@@ -120,6 +133,13 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
                 [String::new(), String::new(), String::new(), on_one_line(reason)]
             }
         });
+        if sweep.unit.is_some() {
+            row.push(
+                sweep
+                    .number(point)
+                    .map_or(String::new(), |number| number.to_string()),
+            );
+        }
         writer
             .write_record(&row)
             .map_err(|error| failed(error.to_string()))?;

@@ -1,7 +1,7 @@
 //! The findings of a sweep, in sentences.
 
 use super::lines::{Layout, Line};
-use super::{Point, Sweep};
+use super::{Point, Shows, Sweep};
 use crate::report::number;
 
 /// Points within 3 % of the best of their line are as good: `tune` advises nothing that is not faster by more than that.
@@ -64,11 +64,12 @@ pub(super) fn refusals(sweep: &Sweep) -> Vec<String> {
         .collect()
 }
 
-/// A speedup or a time.
+/// A speedup, a time, or a microbenchmark's number.
 pub(super) fn shown(sweep: &Sweep, value: f64) -> String {
-    match sweep.shows_speedups() {
-        true => number::speedup(value),
-        false => number::duration(value),
+    match sweep.shows() {
+        Shows::Speedups => number::speedup(value),
+        Shows::Times => number::duration(value),
+        Shows::Numbers(_) => number::figures(value),
     }
 }
 
@@ -101,9 +102,9 @@ fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<
     let number = shown(sweep, ran[best].1);
     let end = ran.len() - 1;
     let from_one_end = |way: &str, from: usize, to: usize| {
-        let change = match sweep.shows_speedups() {
-            true => format!("{} to {}", shown(sweep, ran[from].1), shown(sweep, ran[to].1)),
-            false => format!("{} the time", number::speedup(ran[to].1 / ran[from].1)),
+        let change = match sweep.shows() {
+            Shows::Times => format!("{} the time", number::speedup(ran[to].1 / ran[from].1)),
+            _ => format!("{} to {}", shown(sweep, ran[from].1), shown(sweep, ran[to].1)),
         };
         format!("; {way} {} to {}: {change}", ran[from].0, ran[to].0)
     };
@@ -172,6 +173,7 @@ mod tests {
             point.outcome = PointOutcome::Ok {
                 time_ns: times[at],
                 plain_ns: times[at],
+                number: None,
             };
         }
         assert_eq!(

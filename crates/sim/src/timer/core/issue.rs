@@ -103,9 +103,9 @@ impl Core<'_> {
                 resident.define(instruction, done, StallReason::Wait);
                 resident.hold(done, StallReason::BranchResolving);
             }
-            Action::Load { space, .. } => {
+            Action::Load { space, direction, .. } => {
                 let before = Traffic::so_far(memory.counters());
-                let answer = access(memory, self.number, now, &touched, space, mask, Direction::Load);
+                let answer = access(memory, self.number, now, &touched, space, mask, direction);
                 profile[at].traffic.add_since(before, memory.counters());
                 let mut done = answer.done + u64::from(instruction.latency);
                 if self.copies_come_first && answer.is_behind_copies {

@@ -1,6 +1,7 @@
 //! A lower bound of a loop's time on a device.
 //!
-//! A call is copied in, launched, computed and copied out, without overlap. The computation takes the longest of three times:
+//! A call is copied in, launched, computed and copied out, without overlap. Where a model does not know what a launch costs, it costs
+//! nothing at least and `core.slowest-launch` at most; a loop whose answer depends on it is not decided. The computation takes the longest of three times:
 //! its bytes at the bandwidth that its work-items can sustain (Little's law: one eight-byte load in flight per resident
 //! work-item), its operations on the cores that its work-items fill, and one load's latency.
 
@@ -19,6 +20,8 @@ pub enum Worth {
     IfDataStay,
     /// Not at all.
     No,
+    /// It depends on the cost of a launch, which is not modelled.
+    NotDecided,
 }
 
 /// The limiting part on the device.
@@ -46,8 +49,10 @@ pub struct LoopEstimate {
     pub host_ns: f64,
     /// Copies, in nanoseconds.
     pub copies_ns: f64,
-    /// Launches, in nanoseconds.
+    /// Launches, in nanoseconds, at least.
     pub launches_ns: f64,
+    /// Launches, in nanoseconds, at most: the same where the model knows what one costs.
+    pub launches_at_most_ns: f64,
     /// The loop itself, in nanoseconds, at least.
     pub kernel_ns: f64,
     /// The limiting part.
@@ -99,8 +104,9 @@ pub fn offload(model: &DeviceModel, loops: &[HostLoop], program_seconds: Option<
     };
     let speedup =
         with(&|own| (own.worth == Worth::Yes).then_some(own.copies_ns + own.launches_ns + own.kernel_ns));
-    let speedup_if_data_stay =
-        with(&|own| (own.worth != Worth::No).then_some(own.launches_ns + own.kernel_ns));
+    let speedup_if_data_stay = with(&|own| {
+        matches!(own.worth, Worth::Yes | Worth::IfDataStay).then_some(own.launches_ns + own.kernel_ns)
+    });
     let gain = |own: &LoopEstimate| own.host_ns * (1.0 - 1.0 / own.speedup_if_data_stay.max(1.0));
     all.sort_by(|one, other| gain(other).total_cmp(&gain(one)));
     Offload {
@@ -119,7 +125,12 @@ fn of_loop(model: &DeviceModel, own: &HostLoop) -> LoopEstimate {
     };
     let copies_ns =
         own.calls * (copy(own.bytes_in, CopyDirection::In) + copy(own.bytes_out, CopyDirection::Out));
-    let launches_ns = own.calls * model.nanoseconds(f64::from(*model.core.launch));
+    let launches = |each: u32| own.calls * model.nanoseconds(f64::from(each));
+    let launches_ns = launches(*model.core.launch);
+    let launches_at_most_ns = match *model.core.launch {
+        0 => launches(*model.core.slowest_launch),
+        _ => launches_ns,
+    };
     let (kernel_ns, of_kernel) = kernel(model, own);
     let kernel_ns = own.calls * kernel_ns;
     let parts = [
@@ -130,23 +141,32 @@ fn of_loop(model: &DeviceModel, own: &HostLoop) -> LoopEstimate {
     let longest = parts.iter().max_by(|(_, one), (_, other)| one.total_cmp(other));
     let host_ns = own.seconds * 1e9;
     let over = |device_ns: f64| if device_ns > 0.0 { host_ns / device_ns } else { 0.0 };
-    let (speedup, stays) = (
-        over(copies_ns + launches_ns + kernel_ns),
-        over(launches_ns + kernel_ns),
-    );
+    let speedups = |launches_ns: f64| {
+        (
+            over(copies_ns + launches_ns + kernel_ns),
+            over(launches_ns + kernel_ns),
+        )
+    };
+    let worth = |(speedup, stays): (f64, f64)| match () {
+        () if speedup >= WORTH => Worth::Yes,
+        () if stays >= WORTH => Worth::IfDataStay,
+        () => Worth::No,
+    };
+    let (speedup, stays) = speedups(launches_ns);
+    let (best, worst) = (worth((speedup, stays)), worth(speedups(launches_at_most_ns)));
     LoopEstimate {
         name: own.name.clone(),
         host_ns,
         copies_ns,
         launches_ns,
+        launches_at_most_ns,
         kernel_ns,
         limit: longest.map_or(of_kernel, |(limit, _)| *limit),
         speedup,
         speedup_if_data_stay: stays,
-        worth: match () {
-            () if speedup >= WORTH => Worth::Yes,
-            () if stays >= WORTH => Worth::IfDataStay,
-            () => Worth::No,
+        worth: match best == worst {
+            true => best,
+            false => Worth::NotDecided,
         },
     }
 }
@@ -248,6 +268,57 @@ mod tests {
             ..streamed()
         });
         assert_eq!((few.limit, few.worth), (Limit::Latency, Worth::No), "{few:?}");
+    }
+
+    /// 100,000 launches are not free because a model does not know what one costs.
+    #[test]
+    fn where_a_launch_is_not_modelled_what_depends_on_it_is_not_decided() {
+        let loops = [
+            HostLoop {
+                name: "small".into(),
+                seconds: 1.0,
+                calls: 1e5,
+                iterations: 1e4,
+                bytes_in: 0.0,
+                bytes: 8e4,
+                flops: 0.0,
+                ..streamed()
+            },
+            streamed(),
+            HostLoop {
+                name: "slow anyway".into(),
+                seconds: 1e-6,
+                ..streamed()
+            },
+        ];
+        let of = |changes: &[String]| {
+            let model = built_in("pvc-1550", changes).expect("built in");
+            let found = offload(&model, &loops, None);
+            let worth = |name: &str| {
+                found
+                    .loops
+                    .iter()
+                    .find(|own| own.name == name)
+                    .map(|own| own.worth)
+            };
+            (
+                worth("small"),
+                worth("stream"),
+                worth("slow anyway"),
+                found.speedup,
+            )
+        };
+        let (small, stream, slow, speedup) = of(&[]);
+        assert_eq!(small, Some(Worth::NotDecided));
+        assert_eq!(
+            (stream, slow),
+            (Some(Worth::Yes), Some(Worth::No)),
+            "the cost of a launch does not matter"
+        );
+        assert!(speedup < 1.2, "what is not decided gains nothing: {speedup}");
+        // A user who has measured a launch gets an answer.
+        assert_eq!(of(&["core.launch=1000".into()]).0, Some(Worth::Yes));
+        assert_eq!(of(&["core.launch=16000".into()]).0, Some(Worth::No));
     }
 
     #[test]

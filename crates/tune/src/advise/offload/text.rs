@@ -45,6 +45,17 @@ pub fn text(found: &Offload, columns: Columns) -> String {
     );
     // Writing to a String cannot fail.
     let _ = write!(text, "{}", columns.wrapped(&sentence, "", ""));
+    let undecided = found.loops.iter().find(|own| own.worth == Worth::NotDecided);
+    if let Some(own) = undecided {
+        let sentence = format!(
+            "What a launch costs is not modelled on this device, and {} of the loops depend on it: the launches of `{}` take up to {}. \
+             `--model core.launch=CYCLES` decides.",
+            count(Worth::NotDecided),
+            own.name,
+            duration(own.launches_at_most_ns)
+        );
+        let _ = write!(text, "\n{}", columns.wrapped(&sentence, "", ""));
+    }
     text
 }
 
@@ -60,11 +71,16 @@ fn cells(own: &LoopEstimate) -> Vec<String> {
         Worth::Yes => "yes",
         Worth::IfDataStay => "if data stay",
         Worth::No => "no",
+        Worth::NotDecided => "not decided",
+    };
+    let launches = match own.launches_at_most_ns > own.launches_ns {
+        true => "not modelled".to_owned(),
+        false => duration(own.launches_ns),
     };
     vec![
         duration(own.host_ns),
         duration(own.copies_ns),
-        duration(own.launches_ns),
+        launches,
         duration(own.kernel_ns),
         speedup(own.speedup),
         speedup(own.speedup_if_data_stay),

@@ -104,6 +104,11 @@ pub struct Reaches {
     pub because: Option<(&'static str, String)>,
 }
 
+/// The fact of [`KnownDevice::facts`] that says whether copies from global to shared memory pass by the registers. Elsewhere a copy
+/// becomes a load and a store.
+#[doc(hidden)]
+pub const ASYNCHRONOUS_COPIES: &str = "asynchronous_copies";
+
 /// A device that is known by its name, and not opened.
 pub trait KnownDevice: Send + Sync {
     /// Its description, including its name on the command line.
@@ -149,6 +154,11 @@ pub trait KnownDevice: Send + Sync {
     /// For whom to emit SPIR-V, where it runs SPIR-V.
     fn spirv_target(&self) -> Option<spirv::SpirvTarget> {
         None
+    }
+
+    /// Which block loads and stores its compiler takes, where it runs SPIR-V.
+    fn block_access(&self) -> spirv::BlockAccess {
+        spirv::BlockAccess::default()
     }
 
     /// How many work-groups of a launch NVIDIA's compiler is told of, as when plans are measured; see

@@ -44,6 +44,7 @@ impl KnownDevice for GpuFacts {
             ("l2_bytes", json!(self.l2_bytes)),
             ("driver", json!(self.driver)),
             ("capability", json!(self.capability)),
+            (super::ASYNCHRONOUS_COPIES, json!(self.capability >= (8, 0))),
         ])
     }
 

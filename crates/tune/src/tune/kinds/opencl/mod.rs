@@ -39,7 +39,11 @@ impl KnownDevice for OpenClFacts {
     }
 
     fn facts(&self) -> Map<String, Value> {
-        named([("driver", json!(self.driver)), ("spirv", json!(self.spirv))])
+        named([
+            ("driver", json!(self.driver)),
+            ("spirv", json!(self.spirv)),
+            (super::ASYNCHRONOUS_COPIES, json!(false)),
+        ])
     }
 
     fn reaches(&self) -> Vec<Reaches> {
@@ -65,6 +69,10 @@ impl KnownDevice for OpenClFacts {
             .accepted("`--l2 kept`"));
         }
         Ok(Box::new(OpenClBench::open(self.ordinal)?))
+    }
+
+    fn block_access(&self) -> spirv::BlockAccess {
+        self.block_access
     }
 
     fn opencl(&self) -> Option<&OpenClFacts> {

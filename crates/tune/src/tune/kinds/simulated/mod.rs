@@ -49,7 +49,13 @@ impl KnownDevice for DeviceModel {
     }
 
     fn facts(&self) -> Map<String, Value> {
-        named([("bandwidth_gb_s", json!(*self.dram.bandwidth))])
+        named([
+            ("bandwidth_gb_s", json!(*self.dram.bandwidth)),
+            (
+                super::ASYNCHRONOUS_COPIES,
+                json!(self.shared.asynchronous_copies.value),
+            ),
+        ])
     }
 
     fn reaches(&self) -> Vec<Reaches> {
@@ -96,6 +102,16 @@ impl KnownDevice for DeviceModel {
                 Reached::Nothing => spirv::SpirvTarget::IntelOlder,
                 _ => spirv::SpirvTarget::IntelLsc,
             }),
+        }
+    }
+
+    fn block_access(&self) -> spirv::BlockAccess {
+        match self.vendor {
+            Vendor::Nvidia => spirv::BlockAccess::default(),
+            Vendor::Intel => spirv::BlockAccess {
+                most_items: *self.core.block_items,
+                ..spirv::BlockAccess::ALL
+            },
         }
     }
 

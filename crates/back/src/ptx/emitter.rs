@@ -239,6 +239,12 @@ impl<'k> Emitter<'k> {
     }
 
     /// A PTX label that is not taken yet, with this name if it can be had.
+    /// The name of a variable that the text declares for itself: two blocks of an entry have two.
+    pub(super) fn variable(&self, name: &str) -> String {
+        let stem = self.within.map_or("", |within| &within.stem);
+        format!("{stem}{name}")
+    }
+
     pub(super) fn new_label(&mut self, name: &str) -> String {
         let name = match self.within {
             // A block's labels must not be those of the entry around it.

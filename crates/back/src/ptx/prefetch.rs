@@ -275,7 +275,8 @@ impl Emitter<'_> {
         if copied {
             let word = self.temporary(Class::B32);
             let item = self.linear_item();
-            self.ins(format!("mov.u32 {word}, {SCRATCH}"));
+            let scratch = self.variable(SCRATCH);
+            self.ins(format!("mov.u32 {word}, {scratch}"));
             self.ins(format!("mad.lo.u32 {word}, {item}, 4, {word}"));
             self.scratch = Some(word);
         }

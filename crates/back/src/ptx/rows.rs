@@ -8,12 +8,12 @@ use crate::ir::eval::table;
 const ROWS: &str = "__table_rows";
 
 /// The declarations for them, in a module or a block.
-fn declaration() -> String {
+fn declaration(name: &str) -> String {
     let rows: Vec<String> = (0..table::ROWS as u64)
         .map(|index| format!("{:#x}", table::row(index)))
         .collect();
     format!(
-        ".const .align 8 .b64 {ROWS}[{}] = {{{}}};\n\n",
+        ".const .align 8 .b64 {name}[{}] = {{{}}};\n\n",
         rows.len(),
         rows.join(", ")
     )
@@ -23,7 +23,7 @@ impl Emitter<'_> {
     /// The declaration of the rows, where the kernel reads any.
     pub(super) fn declared_rows(&self) -> String {
         match self.reads_rows {
-            true => declaration(),
+            true => declaration(&self.variable(ROWS)),
             false => String::new(),
         }
     }
@@ -34,7 +34,8 @@ impl Emitter<'_> {
         let [at, start] = [0; 2].map(|_| self.temporary(Class::B64));
         self.ins(format!("and.b64 {at}, {index}, {}", table::ROWS - 1));
         self.ins(format!("shl.b64 {at}, {at}, 3"));
-        self.ins(format!("mov.u64 {start}, {ROWS}"));
+        let rows = self.variable(ROWS);
+        self.ins(format!("mov.u64 {start}, {rows}"));
         self.ins(format!("add.u64 {at}, {at}, {start}"));
         self.ins(format!("ld.const.u64 {r}, [{at}]"));
     }

@@ -42,6 +42,8 @@ pub struct Within {
     pub files: Vec<(u64, String)>,
     /// The code around makes addresses by `mad.wide`, as Triton does, rather than by `mul.wide` and a sum.
     pub fuses_addresses: bool,
+    /// What the names of variables begin with that the block declares for itself, beside the kernel's arrays.
+    pub stem: String,
     /// The registers around the block at the edges of the loop that it is.
     pub edges: Edges,
 }
@@ -164,7 +166,8 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
         shared += u64::from(4 * items);
         let _ = writeln!(
             text,
-            "\t.shared .align 4 .b8 {}[{}];",
+            "\t.shared .align 4 .b8 {}{}[{}];",
+            within.stem,
             prefetch::SCRATCH,
             4 * items
         );

@@ -246,16 +246,12 @@ impl<'t> Reader<'t> {
                 let (file, line, column) = (number()?, number()?, number()?);
                 let small = |number: u64| u32::try_from(number).unwrap_or(0);
                 inlined_at = Some((file, small(line), small(column))).filter(|(_, line, _)| *line > 0);
+                continue;
             }
-            if let Token::Word(label) = self.parser.token
-                && what == "function_name"
-            {
-                function = Some(label);
-            }
-            while matches!(self.parser.token, Token::Word(word) if word.starts_with('$'))
-                || matches!(self.parser.token, Token::Integer(_) | Token::Mark('+'))
-            {
-                self.parser.advance()?;
+            // A label of strings, and how far behind it. What follows may be a label of the code.
+            function = Some(self.parser.word("a label")?);
+            if self.parser.take('+')? {
+                self.parser.integer("an offset")?;
             }
         }
         self.location = Some(Location {
@@ -598,6 +594,15 @@ mod tests {
             ("{ { bra L; } bra L; } L:", &[2, 2]),
             ("L: { { bra L; } L: }", &[2]),
             ("{ { bra L; } { L: bra L; } } L:", &[3, 1]),
+            // Behind a place, which has no end.
+            (
+                ".loc 1 2 3, function_name $S+4, inlined_at 1 7 8\n$L: bra $L;",
+                &[0],
+            ),
+            (
+                ".loc 1 2 3, inlined_at 1 7 8, function_name $S\n$L: bra $L;",
+                &[0],
+            ),
         ] {
             assert_eq!(jumps(body).as_deref(), Ok(expected), "{body}");
         }

@@ -160,11 +160,10 @@ impl Editor<'_> {
         let own = &self.loops[number];
         let mut piece = cut(self.planned, number as u32)?;
         cleanup::tidy(&mut piece);
-        // Names of its own, which no other block of the entry has.
+        let stem = unused(&self.original.text, &format!("headstart{number}_"));
         for data in piece.arrays.values_mut() {
             if !self.original.arrays.iter().any(|array| array.name == data.name) {
-                let name = format!("headstart{number}_{}", data.name);
-                data.name = unused(&self.original.text, &name);
+                data.name = format!("{stem}{}", data.name);
             }
         }
         let edges = edges(own);
@@ -172,6 +171,7 @@ impl Editor<'_> {
             original: self.original,
             kernel: self.planned,
             kept: self.kept,
+            stem,
             declared_bytes: self.edited.added_shared_bytes,
         };
         let block = around.block(&piece, edges.clone())?;

@@ -17,6 +17,8 @@ pub(super) struct Around<'a> {
     pub kernel: &'a Kernel,
     /// By variable of the module, the one that holds its address, where it is not the module's own that is meant.
     pub kept: &'a HashMap<String, String>,
+    /// What the names of variables begin with that the block declares: no other block has such a name.
+    pub stem: String,
     /// Shared memory that other loops' blocks declare, in bytes.
     pub declared_bytes: u64,
 }
@@ -65,6 +67,7 @@ impl Around<'_> {
             arrays,
             files: original.files.clone(),
             fuses_addresses: body.matches("mad.wide").count() > body.matches("mul.wide").count(),
+            stem: self.stem.clone(),
             edges,
         };
         let target = match capability(&original.target) {

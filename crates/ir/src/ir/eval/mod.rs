@@ -27,8 +27,8 @@ pub fn unary(op: UnaryOp, ty: Type, a: u64) -> u64 {
     match op {
         UnaryOp::Not => !a & ty.mask(),
         UnaryOp::Neg => a.wrapping_neg() & ty.mask(),
-        UnaryOp::CountLeadingZeros => u64::from(a.leading_zeros() - (64 - ty.bits())),
-        UnaryOp::CountOnes => u64::from(a.count_ones()),
+        UnaryOp::CountLeadingZeros => u64::from((a & ty.mask()).leading_zeros() - (64 - ty.bits())),
+        UnaryOp::CountOnes => u64::from((a & ty.mask()).count_ones()),
         UnaryOp::ReverseBits => a.reverse_bits() >> (64 - ty.bits()),
         UnaryOp::TableRow => table::row(a),
         UnaryOp::FNeg => a ^ sign_bit(ty),

@@ -164,7 +164,7 @@ fn a_sample_takes_as_long_as_the_whole() {
 fn the_articles_findings_hold_on_an_a100() {
     let device = model("a100", &[]);
     let time = |plan: &str| {
-        let planned = planned("article", "groups=432 group=128 work=4 elements=20000", plan);
+        let planned = planned("article", "groups=324 group=128 work=2 elements=20000", plan);
         timed(&device, Cores::Sampled, &planned).cycles
     };
     let plain = time("none");

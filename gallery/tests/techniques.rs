@@ -283,7 +283,8 @@ fn register_table(family: &Family, rows: &[Row<'_>]) -> String {
     }
     text.push_str(
         "\nRegisters of 32 bits for each work-item, wanted by the simulator's lowering. Spills: what Intel's compiler (IGC \
-         1.0.12504, `ocloc -device tgllp`) reports; the simulator does not charge for them.\n",
+         1.0.12504, `ocloc -device tgllp`) reports, in registers of 32 bytes of a thread; the simulator stores and loads what does not \
+         fit in any order, about as many bytes.\n",
     );
     text
 }

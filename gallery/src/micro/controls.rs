@@ -66,7 +66,7 @@ pub fn beside(
         #[unroll]
         for load in 0..4 {
             let place = global_ptr(&stream[((4 * step + load) * stride) as usize]);
-            sum += if control == 1 {
+            let loaded = if control == 1 {
                 lsc_load(place, 0, LSC_LDCC_L1UC_L3UC)
             } else if control == 2 {
                 lsc_load(place, 0, LSC_LDCC_L1UC_L3C)
@@ -83,8 +83,9 @@ pub fn beside(
             } else {
                 lsc_load(place, 0, LSC_LDCC_DEFAULT)
             };
+            sum = sum.wrapping_add(loaded);
         }
-        at = table[(at + sum) as usize] & (words - 1);
+        at = table[(at.wrapping_add(sum) & (words - 1)) as usize] & (words - 1);
     }
     result[global_id()] = at;
 }

@@ -119,15 +119,6 @@ const fn planned(plan: &'static str) -> Shown {
     }
 }
 
-/// The article's own way to a ring of registers.
-const fn picked(settings: &'static [&'static str]) -> Shown {
-    Shown {
-        kernel: "article-picked",
-        settings,
-        plan: "none",
-    }
-}
-
 const fn short_planned(plan: &'static str) -> Shown {
     Shown {
         kernel: "article-short",
@@ -177,9 +168,6 @@ pub static FAMILY: Family = Family {
         planned("unroll:16"),
         planned("arr=batched-registers:8"),
         planned("arr=rolling-registers:8"),
-        picked(&["elements=51200", "distance=2"]),
-        picked(&["elements=51200", "distance=8"]),
-        picked(&["elements=51200", "distance=16"]),
         planned("arr=batched-shared:8/plain"),
         planned("arr=batched-shared:8/padded"),
         planned("arr=batched-shared:8/interleaved"),

@@ -1,11 +1,19 @@
 //! The statements of five documents, and ours: three of Intel (its GPUs' memory system, prefetching, notes on optimizing for its
 //! GPUs), SYCL's extension for prefetching, and NVIDIA's article on prefetching.
 
+mod article;
 mod atomics;
 mod blocks;
 mod controls;
 mod copies;
+mod extension;
+mod hints;
 mod latencies;
+mod memory;
+mod notes;
+mod page;
+mod prefetching;
+mod spills;
 
 use std::sync::Arc;
 

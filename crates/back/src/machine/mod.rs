@@ -11,6 +11,7 @@
 //! result.
 
 mod arithmetic;
+mod bottleneck;
 mod coalesce;
 mod constants;
 mod draft;
@@ -136,11 +137,7 @@ pub fn lower(kernel: &Kernel, target: &Target) -> MachineProgram {
     let estimate = registers::estimate(target, &drafts, &virtuals);
     let mut frame_bytes = 0;
     if estimate.spilled_bytes > 0 {
-        let counts: fn(&draft::Draft) -> bool = match target.family {
-            Family::Nvidia => |_| true,
-            Family::Intel => |draft| draft.fixed,
-        };
-        frame_bytes = spill::spill(&mut drafts, &mut virtuals, registers::room(target), counts);
+        frame_bytes = spill::spill(&mut drafts, &mut virtuals, registers::room(target), target.family);
     }
     layout::lay_out(kernel, drafts, &virtuals, estimate, frame_bytes)
 }

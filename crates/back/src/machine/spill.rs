@@ -10,14 +10,17 @@
 //! If more registers are live at a point than the register file holds, the values with the fewest reads and writes are spilled;
 //! an instruction in a loop counts eight times one outside. Results do not change, only time and registers. A compiler also
 //! recomputes some values and finds other orders; the tests compare the number of stores with the compiler's. Intel's compiler
-//! finds an order that needs fewer registers if there is one, so only values live across jumps count there.
+//! finds an order that needs fewer registers if there is one, so only values live across jumps count there, unless no order would
+//! help ([`bottleneck`]): then it keeps the order that has most loads on their way.
 
 use cranelift_entity::SecondaryMap;
 
+use super::bottleneck;
 use super::draft::{Draft, Virtual, VirtualData, Virtuals};
 use super::frame::Frame;
 use super::liveness::visit_live;
 use super::program::{Class, Control};
+use super::target::Family;
 use crate::ir::Space;
 
 /// The most passes over the program. Values that do not fit then stay in registers.
@@ -26,14 +29,15 @@ const MOST_ROUNDS: u32 = 32;
 /// How much more an instruction in a loop counts than one outside.
 const LOOP_WEIGHT: f64 = 8.0;
 
-/// Spills values until no draft for which `counts` holds needs more than `room` 32-bit registers. Gives the bytes of the frame
+/// Spills values until no draft that counts for a compiler needs more than `room` 32-bit registers. Gives the bytes of the frame
 /// that holds them.
-pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, counts: fn(&Draft) -> bool) -> u32 {
+pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, compiler: Family) -> u32 {
     let mut frame = Frame::new(drafts, virtuals.len());
     // Stored values, and the registers that they are loaded into, are live for a moment only.
     let mut settled: SecondaryMap<Virtual, bool> = SecondaryMap::new();
+    let all_count = compiler == Family::Nvidia || bottleneck::is_there(drafts, virtuals, room);
     for _ in 0..MOST_ROUNDS {
-        let chosen = choose(drafts, virtuals, room, counts, &settled);
+        let chosen = choose(drafts, virtuals, room, all_count, &settled);
         if chosen.is_empty() {
             break;
         }
@@ -52,14 +56,14 @@ fn choose(
     drafts: &[Draft],
     virtuals: &Virtuals,
     room: u32,
-    counts: fn(&Draft) -> bool,
+    all_count: bool,
     settled: &SecondaryMap<Virtual, bool>,
 ) -> Vec<Virtual> {
     let width = |register: Virtual| u32::from(virtuals[register].width);
     let mut most = room;
     let mut there: Vec<Virtual> = Vec::new();
     visit_live(drafts, virtuals.len(), |index, live| {
-        if !counts(&drafts[index]) {
+        if !all_count && !drafts[index].fixed {
             return;
         }
         let wanted: u32 = live.iter().map(width).sum();

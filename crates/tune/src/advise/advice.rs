@@ -133,7 +133,7 @@ fn advise_with(
         .is_some_and(|model| model.vendor == Vendor::Intel)
         && !bench.levels().is_empty()
     {
-        advice.hints_alone = hints::alone(&found.report, &kernel);
+        advice.hints_alone = hints::best_alone(subject, bench, &kernel, &found.report)?;
     }
     if let Some(profiled) = profiled {
         advice.time_ns = profiled.evidence.time_ns;

@@ -4,10 +4,12 @@
 use serde::Serialize;
 
 use crate::back::spirv;
-use crate::ir::{CacheHint, Kernel, LscControl};
-use crate::prefetch::plan::JointScope;
+use crate::error::Result;
+use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
+use crate::prefetch::plan::{Distance, JointScope, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
-use crate::report::Report;
+use crate::report::{Report, Trial};
+use crate::tune::{self, Bench, Progress, Subject};
 
 /// The fastest plan that only gives hints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,8 +39,78 @@ pub struct SpelledHint {
     pub lsc: Vec<String>,
 }
 
-/// The fastest of a report's plans that only give hints; none where none was tried, or hints do nothing on the device.
-pub(super) fn alone(report: &Report, kernel: &Kernel) -> Option<HintsAlone> {
+/// Iterations ahead that are tried.
+const DISTANCES: [u32; 4] = [1, 2, 4, 8];
+
+/// The most loads whose hints are tried.
+const MOST_LOADS: usize = 4;
+
+/// Tries hints for each load whose address needs no other load of its loop, and gives the fastest of all plans that only give hints,
+/// those of `report` among them. None where the device or the kernel has no use for any.
+///
+/// # Errors
+/// As for [`tune::tune`].
+pub(super) fn best_alone(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    kernel: &Kernel,
+    report: &Report,
+) -> Result<Option<HintsAlone>> {
+    let plans = plans(kernel, &bench.levels())?;
+    let mut found = alone(report, kernel);
+    if !plans.is_empty() {
+        let tried = tune::tune(subject, bench, Some(&plans), &Quiet)?;
+        let own = alone(&tried, kernel);
+        if own.as_ref().map(|own| own.time_ns) < found.as_ref().map(|found| found.time_ns) || found.is_none()
+        {
+            found = own.or(found);
+        }
+    }
+    Ok(found)
+}
+
+/// Says nothing: what it would count is no part of the search.
+struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+}
+
+/// Hints of each work-item for itself, at several distances, to each cache that hints reach.
+fn plans(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
+    let one = Distance::new(1)?;
+    let own = |kind: &&StrategyKind| {
+        let strategy = Strategy::new(**kind, one);
+        strategy.is_hint()
+            && !strategy.is_joint()
+            && strategy.descriptor().takes.levels.contains(&CacheLevel::L3)
+    };
+    let Some(&kind) = StrategyKind::ALL.iter().find(own) else {
+        return Ok(Vec::new());
+    };
+    let mut plans = Vec::new();
+    let loads = prefetch::candidates(kernel).into_iter();
+    let loads = loads.filter(|load| load.refusal.is_none() && load.parents.is_empty() && !load.is_rest);
+    for load in loads.take(MOST_LOADS) {
+        for &level in levels {
+            // What all cores share is Intel's L3.
+            let level = if level == CacheLevel::L2 {
+                CacheLevel::L3
+            } else {
+                level
+            };
+            for distance in DISTANCES {
+                let strategy = Strategy::new(kind, Distance::new(distance)?).to_level(level);
+                plans.push(Plan::none().with(load.name.clone(), strategy)?);
+            }
+        }
+    }
+    Ok(plans)
+}
+
+/// The fastest of a report's plans that only give hints.
+fn alone(report: &Report, kernel: &Kernel) -> Option<HintsAlone> {
     let is_alone = |plan: &Plan| {
         let only_hints = plan.loads().iter().all(|(_, strategy)| strategy.is_hint());
         only_hints && !plan.loads().is_empty() && plan.unroll().is_none()
@@ -103,7 +175,6 @@ fn with_builtins(hint: CacheHint, bytes: u32) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::CacheLevel;
 
     #[test]
     fn hints_are_spelled_as_intel_s_programs_write_them() {

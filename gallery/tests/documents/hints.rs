@@ -1,0 +1,58 @@
+//! The question of Intel's page: should a kernel give hints, to which level, and how far ahead? `advise` answers it on each model of the
+//! Max series, whatever else is faster.
+
+use headstart::advise::{self, advise};
+use headstart::report::Trial;
+use headstart::report::columns::Columns;
+use headstart::tune::{Progress, SimulatedBench};
+use headstart_gallery::kernels;
+
+use super::model;
+
+/// Says nothing.
+struct Quiet;
+
+impl Progress for Quiet {
+    fn begin(&self, _: usize) {}
+    fn done(&self, _: &Trial) {}
+}
+
+#[test]
+fn advice_on_the_max_series_names_the_best_hints_alone() {
+    let settings = ["groups=1", "group=32", "items=32", "table=1048576", "work=1"].map(str::to_owned);
+    let chosen = kernels::find("gather")
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("there");
+    for name in ["pvc-1550", "pvc-1550-documented", "pvc-1550-card"] {
+        let bench = SimulatedBench::new(model(name, &[]));
+        let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+        let alone = advice.hints_alone.as_ref().expect("hints were tried");
+        println!("{name}: `{}` {:.2}x", alone.plan, alone.speedup);
+        assert!(alone.plan.loads().iter().all(|(_, strategy)| strategy.is_hint()));
+        let hint = alone.hints.first().expect("a hint");
+        assert!(
+            hint.ahead >= 1 && hint.sycl.contains(&format!("prefetch_hint_{}", hint.level)),
+            "{hint:?}"
+        );
+        let control = if hint.level == "L1" { "L1C_L3C" } else { "L1UC_L3C" };
+        assert!(
+            hint.lsc
+                .iter()
+                .all(|call| call.contains(control) || call.contains("L1S_L3C")),
+            "{hint:?}"
+        );
+        let text = advise::text(&advice, Columns::UNLIMITED);
+        assert!(
+            text.contains("Hints alone: ") && text.contains(" ahead:"),
+            "{text}"
+        );
+    }
+    // Devices whose hints do nothing have no such line.
+    let bench = SimulatedBench::new(model("xe-lp", &[]));
+    assert!(
+        advise(&chosen, &bench, &Quiet)
+            .expect("advice")
+            .hints_alone
+            .is_none()
+    );
+}

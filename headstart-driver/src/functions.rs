@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::abi::{Handle, SUCCESS};
 use crate::images::{self, ImageHash};
+use crate::kinds::Kinds;
 use crate::lock::Lock;
 use crate::real;
 use crate::record::{self, Counts};
@@ -29,6 +30,8 @@ pub struct Function {
     pub counts: &'static Counts,
     /// Number of launches so far.
     pub launches: AtomicU64,
+    /// The kinds of its launches, where they are counted.
+    pub kinds: Kinds,
     /// Offset and size of each parameter.
     parameters: OnceLock<Option<Vec<(usize, usize)>>>,
 }
@@ -140,6 +143,7 @@ pub fn register(handle: Handle, owner: Handle, name: String) -> Option<Known> {
                 name,
                 image,
                 launches: AtomicU64::new(0),
+                kinds: Kinds::new(),
                 parameters: OnceLock::new(),
             }));
             all.push(function);

@@ -8,6 +8,7 @@ use crate::abi::{
     LaunchAttribute, LaunchConfig, SUCCESS,
 };
 use crate::functions::{self, Function};
+use crate::record::Counts;
 use crate::settings::{self, Mode};
 use crate::{events, record, replace, snapshot};
 
@@ -147,17 +148,18 @@ unsafe fn listed(
     number: u64,
     run: impl FnOnce(Handle) -> CUresult,
 ) -> CUresult {
-    let counts = function.counts;
-    counts.launches.fetch_add(1, Ordering::Relaxed);
     if events::is_captured(launch.stream, launch.per_thread) {
-        counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+        function.counts.in_graphs.fetch_add(1, Ordering::Relaxed);
         return run(launch.handle);
     }
+    // SAFETY: the caller's.
+    let counts = unsafe { function.kinds.of(function, launch) };
+    let is_first = counts.launches.fetch_add(1, Ordering::Relaxed) == 0;
     // SAFETY: the program's stream, which is not captured.
     let running = unsafe { events::begin(launch.stream, launch.per_thread) };
     let result = run(launch.handle);
-    if number == 0 {
-        set_geometry(function, launch.grid, launch.block, launch.shared_bytes);
+    if is_first {
+        set_geometry(counts, launch.grid, launch.block, launch.shared_bytes);
     }
     let Some(running) = running.filter(|_| result == SUCCESS) else {
         return result;
@@ -172,7 +174,7 @@ unsafe fn listed(
         }
         if counts.longest_ns.fetch_max(ns, Ordering::Relaxed) < ns {
             counts.longest.store(number, Ordering::Relaxed);
-            set_geometry(function, grid, block, shared_bytes);
+            set_geometry(counts, grid, block, shared_bytes);
         }
     };
     // SAFETY: as above.
@@ -180,18 +182,15 @@ unsafe fn listed(
     result
 }
 
-fn set_geometry(function: &Function, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) {
+fn set_geometry(counts: &Counts, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) {
     let set = |to: &[AtomicU32; 3], from: [u32; 3]| {
         for (to, from) in to.iter().zip(from) {
             to.store(from, Ordering::Relaxed);
         }
     };
-    set(&function.counts.grid, grid);
-    set(&function.counts.block, block);
-    function
-        .counts
-        .shared_bytes
-        .store(shared_bytes, Ordering::Relaxed);
+    set(&counts.grid, grid);
+    set(&counts.block, block);
+    counts.shared_bytes.store(shared_bytes, Ordering::Relaxed);
 }
 
 /// A node of a graph was made or changed: counted, since how often it will run is not known.
@@ -209,7 +208,7 @@ pub unsafe fn node(parameters: *const c_void) {
         let function = known.function;
         function.counts.in_graphs.fetch_add(1, Ordering::Relaxed);
         if function.counts.block[0].load(Ordering::Relaxed) == 0 {
-            set_geometry(function, node.grid, node.block, node.shared_bytes);
+            set_geometry(function.counts, node.grid, node.block, node.shared_bytes);
         }
     }
 }

@@ -10,6 +10,7 @@
 //!                     │                       compilers    nvJitLink and NVRTC: which text machine code was made of
 //!                     │
 //!         images, functions, memory     which kernel is which, and where memory lies
+//!         kinds                         which launches of a kernel are alike
 //!         reach, extents                which bytes a launch reaches
 //!                     │
 //!         record · snapshot · replace   counts and times; a launch with its memory; a better kernel in place
@@ -40,6 +41,7 @@ mod facts;
 mod functions;
 mod graphs;
 mod images;
+mod kinds;
 mod launches;
 mod lock;
 mod lookup;

@@ -1,7 +1,7 @@
 //! The records of a process: a file of lines, and a file of counts.
 //!
 //! ```text
-//! process-PID.txt      headstart 1, then a line for each image, function and allocation of trouble; at last `end`
+//! process-PID.txt      headstart 1, then a line for each image, function, kind of launches and trouble; at last `end`
 //! process-PID.counts   an array of Counts, mapped: what was counted is there even if the program is killed
 //! images/HASH          every image that was loaded
 //! ```
@@ -19,7 +19,7 @@ use crate::images::ImageHash;
 use crate::lock::Lock;
 use crate::settings;
 
-/// Kernels with counts of their own; further ones share the last count.
+/// Kernels and kinds of launches with counts of their own; further ones share the last count.
 const MOST_FUNCTIONS: usize = 4096;
 
 /// Classes of launches by their time, an octave each.
@@ -234,9 +234,23 @@ pub fn line(words: &[&str]) {
 
 /// A new kernel; where it is counted.
 pub fn function(image: Option<ImageHash>, name: &str) -> &'static Counts {
+    counted(image, &["function"], &[name])
+}
+
+/// A new kind of a kernel's launches, in words; where they are counted.
+pub fn kind(image: Option<ImageHash>, name: &str, like: &str) -> &'static Counts {
+    counted(image, &["kind"], &[name, like])
+}
+
+/// Whether further counts are for further kernels alone.
+pub fn is_nearly_full() -> bool {
+    FUNCTIONS.load(Ordering::Relaxed) >= MOST_FUNCTIONS / 4 * 3
+}
+
+fn counted(image: Option<ImageHash>, what: &[&str], names: &[&str]) -> &'static Counts {
     let number = FUNCTIONS.fetch_add(1, Ordering::Relaxed).min(MOST_FUNCTIONS - 1);
     let image = image.map_or("-".to_owned(), |image| image.to_string());
-    line(&["function", &number.to_string(), &image, name]);
+    line(&[what, &[&number.to_string(), &image], names].concat());
     // SAFETY: the mapping has so many counts, and stays; zeros are valid counts.
     with(|process| unsafe { &*process.counts.add(number) }).unwrap_or(&NOWHERE)
 }

@@ -20,7 +20,7 @@ use crate::functions::Function;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::memory::{self, Allocation, MemoryKind};
-use crate::{addresses, events, real, record, settings, stored};
+use crate::{addresses, events, kinds, real, record, settings, stored};
 
 /// A launch that is to be captured.
 pub struct Chosen {
@@ -28,9 +28,14 @@ pub struct Chosen {
     name: String,
     number: u64,
     folder: String,
+    /// Of the kinds of the kernel's launches this one takes longest.
+    is_main: bool,
     variables: Vec<String>,
     is_done: AtomicBool,
 }
+
+/// Bytes that the launches of lesser kinds have reached, by image and kernel: they share what one may reach.
+static SHARED: Lock<BTreeMap<(String, String), u64>> = Lock::new(BTreeMap::new());
 
 /// Room that is left on the disk.
 const SPARE: u64 = 256 << 20;
@@ -44,10 +49,12 @@ static ONE: Lock<()> = Lock::new(());
 pub fn hold() {
     ONE.hold();
     STREAMS.hold();
+    SHARED.hold();
 }
 
 /// Ends [`hold`].
 pub fn release() {
+    SHARED.release();
     STREAMS.release();
     ONE.release();
 }
@@ -62,7 +69,8 @@ pub fn stream_destroyed(stream: Handle) {
     STREAMS.take().remove(&(stream as usize));
 }
 
-/// The launches of `selection.txt`: a line each, of image, kernel, number, folder and the module's variables, tabs between.
+/// The launches of `selection.txt`: a line each, of image, kernel, number, folder, `main` or `lesser`, and the module's variables,
+/// tabs between.
 fn selection() -> &'static [Chosen] {
     static SELECTION: OnceLock<Vec<Chosen>> = OnceLock::new();
     SELECTION.get_or_init(|| {
@@ -74,6 +82,7 @@ fn selection() -> &'static [Chosen] {
                 name: words.next()?.to_owned(),
                 number: words.next()?.parse().ok()?,
                 folder: words.next()?.to_owned(),
+                is_main: words.next()? == "main",
                 variables: words.map(str::to_owned).collect(),
                 is_done: AtomicBool::new(false),
             })
@@ -119,6 +128,8 @@ pub unsafe fn take(
             return run(launch.handle);
         }
     };
+    // SAFETY: the caller's.
+    let like = unsafe { kinds::words(function, launch) };
     let result = run(launch.handle);
     let captured = match result {
         SUCCESS => snapshot
@@ -128,7 +139,7 @@ pub unsafe fn take(
         other => Err(format!("the driver refused the launch with error {other}")),
     };
     match captured {
-        Ok(()) => record::line(&["captured", &chosen.folder]),
+        Ok(()) => record::line(&["captured", &chosen.folder, &like]),
         Err(why) => give_up(&why),
     }
     result
@@ -170,7 +181,12 @@ impl Snapshot {
             memory::all().into_iter().map(|own| (own.start, own)).collect();
         let mut reached = BTreeSet::new();
         let mut open = Vec::new();
-        let mut total = 0u64;
+        let kernel = (chosen.image.clone(), chosen.name.clone());
+        let others = match chosen.is_main {
+            true => 0,
+            false => SHARED.take().get(&kernel).copied().unwrap_or(0),
+        };
+        let mut total = others;
         let mut reach = |address: u64, open: &mut Vec<Allocation>| -> Result<(), String> {
             let Some(allocation) = containing(&known, address) else {
                 return Ok(());
@@ -187,7 +203,12 @@ impl Snapshot {
             total = total.saturating_add(allocation.bytes);
             let most = settings::get().most_bytes;
             if total > most {
-                return Err(format!("it reaches more than {most} bytes of memory"));
+                return Err(match others {
+                    0 => format!("it reaches more than {most} bytes of memory"),
+                    _ => format!(
+                        "launches of the kernel's lesser kinds together reach more than {most} bytes of memory"
+                    ),
+                });
             }
             open.push(allocation);
             Ok(())
@@ -217,6 +238,9 @@ impl Snapshot {
             snapshot.memory.push(Kept::new(allocation, before));
         }
         snapshot.memory.sort_by_key(|kept| kept.allocation.start);
+        if !chosen.is_main {
+            SHARED.take().insert(kernel, total);
+        }
         Ok(snapshot)
     }
 

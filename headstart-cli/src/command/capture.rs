@@ -23,16 +23,40 @@ use crate::output::print;
 use crate::program::Program;
 use shown::{closing, table, whole};
 
-pub use shown::toml_string;
+pub use shown::{aligned, geometry, toml_string};
 
-/// A kernel takes part in the second run from this share of the time on.
+/// A kind of launches takes part in the second run from this share of the time on.
 const SHARE: f64 = 0.01;
+/// Kinds of a kernel's launches of which one is copied, at most.
+const MOST_KINDS: usize = 8;
+
 /// A kernel of the program, over all its processes.
 struct Kernel {
     name: String,
     image: Option<String>,
+    /// Of all launches.
     counts: Counts,
+    /// The kinds of its launches, those that take longest first.
+    kinds: Vec<Kind>,
     ptx: Ptx,
+}
+
+/// Launches of a kernel that are alike.
+struct Kind {
+    /// Their parameters, in words.
+    like: String,
+    counts: Counts,
+    /// The folder of a captured one, or why there is none; nothing if none was chosen.
+    captured: Option<std::result::Result<String, String>>,
+}
+
+/// A launch that is to be captured.
+struct Chosen {
+    /// The kernel's number in the list, and the kind's among its kinds.
+    kernel: usize,
+    kind: usize,
+    launch: u64,
+    folder: String,
 }
 
 /// The available forms of a kernel's text.
@@ -65,7 +89,7 @@ pub fn run(options: &Capture) -> Result<()> {
     program.compile_again();
     let status = program.run("list", &folder, true)?;
     let processes = Process::all_in(&folder)?;
-    let kernels = kernels(&folder, &processes)?;
+    let mut kernels = kernels(&folder, &processes)?;
     if kernels.is_empty() {
         return Err(no_kernel(&processes, status));
     }
@@ -77,7 +101,6 @@ pub fn run(options: &Capture) -> Result<()> {
         true => Vec::new(),
         false => chosen(&kernels, total, pattern.as_ref(), options.launch),
     };
-    let mut captured = HashMap::new();
     if !chosen.is_empty() {
         // The first run's counts are kept beside the second's.
         let first = folder.join("first");
@@ -86,12 +109,12 @@ pub fn run(options: &Capture) -> Result<()> {
         fs::write(folder.join("selection.txt"), selection(&kernels, &chosen))
             .map_err(|error| unwritable(&folder, &error))?;
         program.run("capture", &folder, false)?;
-        captured = outcome(&folder, &kernels, &chosen)?;
+        note_outcome(&folder, &mut kernels, &chosen)?;
     }
-    let whole = whole(options, &kernels, &processes, total);
+    let whole = whole(options, &kernels, &processes, total).text()?;
     fs::write(folder.join(WHOLE), whole).map_err(|error| unwritable(&folder, &error))?;
-    print(&table(&kernels, total, &captured))?;
-    print(&closing(&folder, &kernels, &processes, status, &captured))
+    print(&table(&kernels, total))?;
+    print(&closing(&folder, &kernels, &processes, status))
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
@@ -126,18 +149,25 @@ fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
 
 /// The kernels of all processes, each once, the ones that take longest first.
 fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
-    let mut all: BTreeMap<(String, Option<String>), Counts> = BTreeMap::new();
+    type Kinds = HashMap<(String, [u32; 3], u32, [u32; 3]), Counts>;
+    let mut all: BTreeMap<(String, Option<String>), (Counts, Kinds)> = BTreeMap::new();
     for seen in processes.iter().flat_map(|process| &process.kernels) {
-        if seen.counts.launches + u64::from(seen.counts.in_graphs) == 0 {
+        let counts = &seen.counts;
+        if counts.launches + u64::from(counts.in_graphs) == 0 {
             continue;
         }
-        let own = all.entry((seen.name.clone(), seen.image.clone())).or_default();
-        own.add(&seen.counts);
+        let (own, kinds) = all.entry((seen.name.clone(), seen.image.clone())).or_default();
+        own.add(counts);
+        if let Some(like) = &seen.like {
+            let octaves = counts.groups.map(|groups| u32::BITS - groups.leading_zeros());
+            let key = (like.clone(), counts.group, counts.shared_bytes, octaves);
+            kinds.entry(key).or_default().add(counts);
+        }
     }
     let mut images: HashMap<String, Vec<Text>> = HashMap::new();
     let capability = processes.iter().find_map(|process| process.capability);
     let mut kernels = Vec::new();
-    for ((name, image), counts) in all {
+    for ((name, image), (counts, kinds)) in all {
         let texts = image.clone().map(|hash| {
             images
                 .entry(hash.clone())
@@ -146,10 +176,24 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         let ptx = texts.map_or(Ptx::None, |texts| {
             ptx_of(texts, &name, counts.shared_bytes, capability)
         });
+        let mut kinds: Vec<Kind> = kinds
+            .into_iter()
+            .map(|((like, ..), counts)| Kind {
+                like,
+                counts,
+                captured: None,
+            })
+            .collect();
+        kinds.sort_by(|one, other| {
+            let time = |kind: &Kind| kind.counts.estimated_ns();
+            let by_time = time(other).total_cmp(&time(one));
+            by_time.then(one.counts.typical().0.cmp(&other.counts.typical().0))
+        });
         kernels.push(Kernel {
             name,
             image,
             counts,
+            kinds,
             ptx,
         });
     }
@@ -201,33 +245,42 @@ fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>
     }
 }
 
-/// The launches to be captured: a kernel's number in the list, which launch, and the folder's name.
-fn chosen(
-    kernels: &[Kernel],
-    total: f64,
-    pattern: Option<&Regex>,
-    launch: Option<u64>,
-) -> Vec<(usize, u64, String)> {
+/// The launches to be captured: of each kernel that is wanted the one that is named, or one of each kind that takes enough time.
+fn chosen(kernels: &[Kernel], total: f64, pattern: Option<&Regex>, launch: Option<u64>) -> Vec<Chosen> {
     let mut names: HashMap<String, u32> = HashMap::new();
-    let mut chosen = Vec::new();
+    let mut all = Vec::new();
     for (index, kernel) in kernels.iter().enumerate() {
+        let own = kernel.counts.estimated_ns();
         let is_wanted = match pattern {
             Some(pattern) => pattern.is_match(&kernel.name),
-            None => total <= 0.0 || kernel.counts.estimated_ns() >= SHARE * total,
+            None => total <= 0.0 || own >= SHARE * total,
         };
         if !is_wanted || !matches!(kernel.ptx, Ptx::Text { .. }) || kernel.counts.launches == 0 {
             continue;
         }
-        let name = short(&kernel.name);
-        let count = names.entry(name.clone()).or_default();
-        *count += 1;
-        let name = match count {
-            1 => name,
-            count => format!("{name}-{count}"),
-        };
-        chosen.push((index, launch.unwrap_or(kernel.counts.typical().0), name));
+        // Whoever names kernels has their time in mind, not the program's.
+        let of = if pattern.is_some() { own } else { total };
+        let most = if launch.is_some() { 1 } else { MOST_KINDS };
+        let takes_enough = |kind: &Kind| kind.counts.estimated_ns() >= SHARE * of;
+        for (number, kind) in kernel.kinds.iter().enumerate().take(most) {
+            if number > 0 && !takes_enough(kind) {
+                continue;
+            }
+            let name = short(&kernel.name);
+            let count = names.entry(name.clone()).or_default();
+            *count += 1;
+            all.push(Chosen {
+                kernel: index,
+                kind: number,
+                launch: launch.unwrap_or(kind.counts.typical().0),
+                folder: match count {
+                    1 => name,
+                    count => format!("{name}-{count}"),
+                },
+            });
+        }
     }
-    chosen
+    all
 }
 
 /// A kernel's name as people wrote it, fit for a folder: of a C++ name its last part.
@@ -269,12 +322,17 @@ fn cpp_name(symbol: &str) -> Option<String> {
     last
 }
 
-fn selection(kernels: &[Kernel], chosen: &[(usize, u64, String)]) -> String {
+fn selection(kernels: &[Kernel], chosen: &[Chosen]) -> String {
     let mut text = String::new();
-    for (index, launch, name) in chosen {
-        let kernel = &kernels[*index];
+    for own in chosen {
+        let kernel = &kernels[own.kernel];
         let image = kernel.image.as_deref().unwrap_or("-");
-        let _ = write!(text, "{image}\t{}\t{launch}\t{name}", kernel.name);
+        let weight = if own.kind == 0 { "main" } else { "lesser" };
+        let _ = write!(
+            text,
+            "{image}\t{}\t{}\t{}\t{weight}",
+            kernel.name, own.launch, own.folder
+        );
         if let Ptx::Text { variables, .. } = &kernel.ptx {
             for variable in variables {
                 let _ = write!(text, "\t{variable}");
@@ -295,39 +353,58 @@ fn move_processes(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The outcome of each chosen launch, by the kernel's number: its folder, or why there is none.
-fn outcome(
-    folder: &Path,
-    kernels: &[Kernel],
-    chosen: &[(usize, u64, String)],
-) -> Result<HashMap<usize, std::result::Result<String, String>>> {
+/// Notes at each kind what became of its chosen launch. A launch may be of another kind than the one of the same number in the
+/// first run: it is noted there.
+fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Result<()> {
     let processes = Process::all_in(folder)?;
     let skipped: HashMap<&String, &String> = processes
         .iter()
         .flat_map(|process| process.skipped.iter().map(|(name, why)| (name, why)))
         .collect();
-    let mut outcome = HashMap::new();
-    for (index, launch, name) in chosen {
-        let own = folder.join(name);
-        let found = match (own.join(LAUNCH).is_file(), &kernels[*index].ptx) {
+    let likes: HashMap<&String, &String> = processes
+        .iter()
+        .flat_map(|process| process.captured.iter().map(|(name, like)| (name, like)))
+        .collect();
+    for own in chosen {
+        let name = &own.folder;
+        let path = folder.join(name);
+        let kernel = &mut kernels[own.kernel];
+        let found = match (path.join(LAUNCH).is_file(), &kernel.ptx) {
             (true, Ptx::Text { text, .. }) => {
-                fs::write(own.join(MODULE), text).map_err(|error| unwritable(&own, &error))?;
+                fs::write(path.join(MODULE), text).map_err(|error| unwritable(&path, &error))?;
                 // An incomplete folder is no capture.
-                Captured::read(&own)
-                    .map(|_| name.clone())
-                    .map_err(|error| error.to_string())
+                Captured::read(&path).map_err(|error| error.to_string())
             }
             _ => Err(match skipped.get(name) {
                 Some(why) => (*why).clone(),
-                None => format!("in the second run there was no launch {launch}"),
+                None => format!("in the second run there was no launch {}", own.launch),
             }),
         };
-        if found.is_err() {
-            let _ = fs::remove_dir_all(&own);
+        match found {
+            Ok(captured) => {
+                let like = likes.get(name).map_or("", |like| like.as_str());
+                let is_own = |kind: &Kind| kind.like == like && kind.is_as(&captured);
+                let number = kernel.kinds.iter().position(is_own).unwrap_or(own.kind);
+                kernel.kinds[number].captured = Some(Ok(name.clone()));
+            }
+            Err(why) => {
+                let _ = fs::remove_dir_all(&path);
+                let kind = &mut kernel.kinds[own.kind];
+                kind.captured.get_or_insert(Err(why));
+            }
         }
-        outcome.insert(*index, found);
     }
-    Ok(outcome)
+    Ok(())
+}
+
+impl Kind {
+    /// Whether a launch has the geometry of the kind.
+    fn is_as(&self, captured: &Captured) -> bool {
+        let octaves = |sizes: [u32; 3]| sizes.map(u32::leading_zeros);
+        self.counts.group == captured.group
+            && self.counts.shared_bytes == captured.shared_bytes
+            && octaves(self.counts.groups) == octaves(captured.groups)
+    }
 }
 
 #[cfg(test)]

@@ -1,47 +1,17 @@
 //! A better kernel's expected gain for the whole program, from its launches' share of the captured time.
 
-use std::fs;
-use std::path::Path;
+use headstart::capture::{Captured, CapturedProgram, LaunchKind};
 
-use headstart::capture::{Captured, WHOLE};
-use serde::Deserialize;
-
-/// A capture manifest's entry for a kernel.
-#[derive(Debug, Deserialize)]
-struct Kernel {
-    name: String,
-    image: String,
-    /// The launch that says most of it.
-    typical: u64,
-    /// Of the time of all kernels.
-    share: Option<f64>,
-    /// Of its own time, that of launches which take about as long as that one.
-    share_of_typical: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Whole {
-    #[serde(default)]
-    kernels: Vec<Kernel>,
-}
-
-/// A sentence on the combined gain of all kernels of the program, if the captured launch is the typical one of its kernel.
+/// A sentence on the combined gain of all kernels of the program, if the captured launch is the typical one of its kind.
 pub fn sentence(captured: &Captured, speedup: f64) -> Option<String> {
-    let whole = captured.folder.parent()?.join(WHOLE);
-    let of = (captured.kernel.as_str(), captured.image.as_str(), captured.number);
-    said(&read(&whole)?, of, speedup)
+    let program = CapturedProgram::read(captured.folder.parent()?).ok()?;
+    let folder = captured.folder.file_name()?.to_string_lossy().into_owned();
+    let (_, kind) = program.kind_in(&folder)?;
+    (kind.timed > 0 && kind.typical == captured.number).then(|| said(kind, speedup))
 }
 
-fn read(path: &Path) -> Option<Whole> {
-    toml::from_str(&fs::read_to_string(path).ok()?).ok()
-}
-
-fn said(whole: &Whole, (name, image, launch): (&str, &str, u64), speedup: f64) -> Option<String> {
-    let kernel = whole
-        .kernels
-        .iter()
-        .find(|own| own.name == name && own.image == image && own.typical == launch)?;
-    let (share, like) = (kernel.share?, kernel.share_of_typical?);
+fn said(kind: &LaunchKind, speedup: f64) -> String {
+    let (share, like) = (kind.share, kind.share_of_typical);
     let together = |share: f64| 1.0 / (1.0 - share + share / speedup);
     let (least, most) = (together(share * like), together(share));
     // Where all launches are alike there is one number.
@@ -53,12 +23,12 @@ fn said(whole: &Whole, (name, image, launch): (&str, &str, u64), speedup: f64) -
             )
         }
     };
-    Some(format!(
-        "In the program it takes {:.0} % of the time of all kernels, {:.0} % of that in launches about as long as this one: all \
-         kernels together are {gain}.\n",
+    format!(
+        "In the program such launches take {:.0} % of the time of all kernels, {:.0} % of that in launches about as long as this one: \
+         all kernels together are {gain}.\n",
         100.0 * share,
         100.0 * like
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -67,21 +37,28 @@ mod tests {
 
     #[test]
     fn a_gain_counts_for_its_share_of_the_time() {
-        let text = "format = 1\nprogram = [\"./p\"]\n[[kernels]]\nname = \"k\"\nimage = \"ab\"\nlaunches = 3\ntypical = 2\n\
-                    share = 0.8\nshare_of_typical = 0.5\n[[kernels]]\nname = \"k\"\nimage = \"cd\"\ntypical = 2\nshare = 0.5\n\
-                    share_of_typical = 1.0\n[[kernels]]\nname = \"untimed\"\nimage = \"ab\"\ntypical = 0\n";
-        let whole: Whole = toml::from_str(text).expect("a manifest");
-        let of = |name, image, launch| said(&whole, (name, image, launch), 2.0);
-        let found = of("k", "ab", 2).expect("a sentence");
+        let kind = |share, share_of_typical| LaunchKind {
+            launches: 3,
+            timed: 3,
+            total_ns: 30.0,
+            share,
+            longest_ns: 10,
+            typical: 2,
+            share_of_typical,
+            groups: [1; 3],
+            group: [32, 1, 1],
+            shared_bytes: 0,
+            parameters: String::new(),
+            folder: Some("k".to_owned()),
+            not_captured: None,
+        };
+        let found = said(&kind(0.8, 0.5), 2.0);
         assert!(
             found.contains("80 % of the time of all kernels, 50 % of that"),
             "{found}"
         );
         assert!(found.contains("1.25 to 1.67 times as fast, if"), "{found}");
-        let found = of("k", "cd", 2).expect("a sentence");
+        let found = said(&kind(0.5, 1.0), 2.0);
         assert!(found.ends_with("are 1.33 times as fast.\n"), "{found}");
-        // Another launch of the kernel was asked for; its times are not known.
-        assert_eq!(of("k", "ab", 1), None);
-        assert_eq!(of("untimed", "ab", 0), None);
     }
 }

@@ -7,4 +7,5 @@ mod cost;
 mod drivers;
 mod facts;
 mod faults;
+mod kinds;
 mod place;

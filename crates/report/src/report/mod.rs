@@ -13,6 +13,7 @@ pub mod gains;
 pub mod number;
 #[cfg(feature = "page")]
 pub mod page;
+mod program;
 #[doc(hidden)]
 pub mod run;
 pub(crate) mod series;
@@ -31,6 +32,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub use checked::{AtFullSize, Checked, Sample};
+pub use program::{Answer, KindReport, ProgramReport};
 use serde::{Deserialize, Serialize};
 pub use taken::{Taken, TakenBy};
 pub use violation::Violation;

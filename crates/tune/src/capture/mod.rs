@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! FOLDER/
-//!   capture.toml           what was run; it is written last, and makes the folder whole
+//!   capture.toml           the program, its kernels and the kinds of their launches; written last, it makes the folder whole
 //!   images/HASH            the images that the program loaded
 //!   buffers/HASH           memory, each content once, compressed
 //!   process-PID.txt        what a process loaded and asked for; process-PID.counts what it launched
@@ -19,11 +19,13 @@ mod fat_binary;
 mod launch;
 mod manifest;
 mod process;
+mod program;
 mod stored;
 
 pub use fat_binary::{Text, texts};
 pub use launch::{Allocation, Captured, Contraction, Difference, Variable};
 pub use process::{Class, Counts, Process, Seen};
+pub use program::{CapturedKernel, CapturedProgram, LaunchKind};
 
 /// The manifest of a captured launch, in its folder.
 pub const LAUNCH: &str = "launch.toml";

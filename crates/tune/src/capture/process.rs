@@ -33,8 +33,8 @@ pub struct Process {
     pub linked: HashMap<String, Vec<String>>,
     /// The kernels that it asked for.
     pub kernels: Vec<Seen>,
-    /// Folders of launches that were captured.
-    pub captured: Vec<String>,
+    /// Folders of launches that were captured, and the parameters of each in the words of its kind.
+    pub captured: Vec<(String, String)>,
     /// Folders of launches that were chosen and not captured, and why.
     pub skipped: Vec<(String, String)>,
     /// Further errors.
@@ -48,6 +48,8 @@ pub struct Seen {
     pub name: String,
     /// The image's hash; nothing if that is not known.
     pub image: Option<String>,
+    /// The kind of its launches that the counts are of; nothing if they are of all that have no kind of their own.
+    pub like: Option<String>,
     /// The counts.
     pub counts: Counts,
 }
@@ -204,11 +206,12 @@ impl Process {
                 ["image", hash, _] => {
                     process.images.insert(hash.to_owned());
                 }
-                ["function", slot, image, name] => {
+                ["function", slot, image, name] | ["kind", slot, image, name, _] => {
                     let slot: usize = slot.parse().unwrap_or(usize::MAX);
                     process.kernels.push(Seen {
                         name: name.to_owned(),
                         image: (image != "-").then(|| image.to_owned()),
+                        like: words.get(4).map(|&like| like.to_owned()),
                         counts: counts_at(counts, slot),
                     });
                 }
@@ -216,7 +219,9 @@ impl Process {
                     let texts = texts.iter().map(|&text| text.to_owned()).collect();
                     process.linked.insert(code.to_owned(), texts);
                 }
-                ["captured", name] => process.captured.push(name.to_owned()),
+                ["captured", name, like] => {
+                    process.captured.push((name.to_owned(), like.to_owned()));
+                }
                 ["skipped", name, why] => process.skipped.push((name.to_owned(), why.to_owned())),
                 ["trouble", ref what @ ..] => process.troubles.push(what.join(": ")),
                 ["end"] => process.has_ended = true,
@@ -298,7 +303,7 @@ mod tests {
     #[test]
     fn a_process_that_was_cut_off_has_what_it_counted() {
         let text = "headstart 1\ncommand\t./program 3\ndriver\t13000\nimage\tab\t10\nfunction\t1\tab\tone\n\
-                    function\t0\t-\ttwo\nlinked\tcd\tab\tef\nskipped\tone\tbusy\nfuncti";
+                    function\t0\t-\ttwo\nkind\t0\tab\tone\ta 2^9\nlinked\tcd\tab\tef\nskipped\tone\tbusy\nfuncti";
         let mut counts = vec![0u8; 2 * SIZE];
         counts[SIZE] = 7;
         counts[SIZE + 40] = 3;
@@ -310,6 +315,8 @@ mod tests {
         assert_eq!(process.kernels[0].counts.groups, [3, 0, 0]);
         assert_eq!(process.kernels[0].counts.typical(), (6, 1.0));
         assert_eq!(process.kernels[1].image, None);
+        assert_eq!(process.kernels[1].like, None);
+        assert_eq!(process.kernels[2].like.as_deref(), Some("a 2^9"));
         assert_eq!(process.linked["cd"], ["ab", "ef"]);
         assert_eq!(process.skipped, [("one".to_owned(), "busy".to_owned())]);
         assert!(

@@ -1,64 +1,91 @@
 //! The output of `headstart capture`: the manifest of the program, and the table.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use headstart::capture::Process;
+use headstart::capture::{CapturedKernel, CapturedProgram, Counts, LaunchKind, Process};
 use headstart::report::number;
 
-use super::{Kernel, Ptx};
+use super::{Kernel, Kind, Ptx};
 use crate::arguments::Capture;
 
 /// Rows of the table.
 const MOST_ROWS: usize = 40;
 
-/// The manifest of the whole capture.
-pub(super) fn whole(options: &Capture, kernels: &[Kernel], processes: &[Process], total: f64) -> String {
-    let quoted = |text: &str| toml_string(text);
-    let mut text = String::from("# A program's launches, from `headstart capture`.\nformat = 1\n");
-    let words: Vec<String> = options
-        .program
-        .iter()
-        .map(|word| quoted(&word.to_string_lossy()))
-        .collect();
-    let _ = writeln!(text, "program = [{}]", words.join(", "));
-    let driver = processes.iter().map(|process| process.driver).max().unwrap_or(0);
-    let _ = writeln!(text, "driver = {driver}");
-    for kernel in kernels {
-        let counts = &kernel.counts;
-        let ptx = match &kernel.ptx {
-            Ptx::Text { .. } => "read".to_owned(),
-            Ptx::Unreadable(why) => why.clone(),
-            Ptx::Newer(from) => format!("for compute_{from} alone"),
-            Ptx::None => "none".to_owned(),
-        };
-        let _ = writeln!(
-            text,
-            "\n[[kernels]]\nname = {}\nimage = {}\nlaunches = {}\ntimed = {}\ntotal_ns = {}\nlongest_ns = {}\nlongest = {}\n\
-             typical = {}\nin_graphs = {}\nptx = {}",
-            quoted(&kernel.name),
-            quoted(kernel.image.as_deref().unwrap_or("-")),
-            counts.launches,
-            counts.timed,
-            counts.total_ns,
-            counts.longest_ns,
-            counts.longest,
-            counts.typical().0,
-            counts.in_graphs,
-            quoted(&ptx)
-        );
-        if counts.timed > 0 && total > 0.0 {
-            let _ = writeln!(
-                text,
-                "share = {:.4}\nshare_of_typical = {:.4}",
-                counts.estimated_ns() / total,
-                counts.typical().1
-            );
+/// The captured program, as `capture.toml` has it.
+pub(super) fn whole(
+    options: &Capture,
+    kernels: &[Kernel],
+    processes: &[Process],
+    total: f64,
+) -> CapturedProgram {
+    let share = |ns: f64| if total > 0.0 { ns / total } else { 0.0 };
+    let kind = |kernel: &Kernel, kind: &Kind| {
+        let counts = &kind.counts;
+        let (typical, share_of_typical) = counts.typical();
+        LaunchKind {
+            launches: counts.launches,
+            timed: counts.timed,
+            total_ns: counts.estimated_ns(),
+            share: share(counts.estimated_ns()),
+            longest_ns: counts.longest_ns,
+            typical,
+            share_of_typical,
+            groups: counts.groups,
+            group: counts.group,
+            shared_bytes: counts.shared_bytes,
+            parameters: kind.like.clone(),
+            folder: kind.captured.clone().and_then(std::result::Result::ok),
+            not_captured: kind.why_not(kernel, options.list),
+        }
+    };
+    let all = kernels.iter().map(|kernel| CapturedKernel {
+        name: kernel.name.clone(),
+        image: kernel.image.clone().unwrap_or_else(|| "-".to_owned()),
+        launches: kernel.counts.launches,
+        in_graphs: kernel.counts.in_graphs,
+        total_ns: kernel.counts.estimated_ns(),
+        share: share(kernel.counts.estimated_ns()),
+        ptx: kernel.ptx.refusal().unwrap_or_else(|| "read".to_owned()),
+        kinds: kernel.kinds.iter().map(|own| kind(kernel, own)).collect(),
+    });
+    let words = options.program.iter();
+    CapturedProgram::new(
+        words.map(|word| word.to_string_lossy().into_owned()).collect(),
+        processes.iter().map(|process| process.driver).max().unwrap_or(0),
+        total,
+        all.collect(),
+    )
+}
+
+impl Ptx {
+    /// Why a kernel with this text is not captured.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Ptx::Text { .. } => None,
+            Ptx::None => Some("no PTX, machine code alone".to_owned()),
+            Ptx::Newer(from) => Some(format!("PTX for compute_{from} alone, and this GPU is older")),
+            Ptx::Unreadable(why) => Some(format!("its PTX cannot be read: {why}")),
         }
     }
-    text
+}
+
+impl Kind {
+    /// Why no launch of it was captured; nothing if one was.
+    fn why_not(&self, kernel: &Kernel, is_listed: bool) -> Option<String> {
+        match &self.captured {
+            Some(Ok(_)) => None,
+            Some(Err(why)) => Some(why.clone()),
+            None => Some(kernel.ptx.refusal().unwrap_or_else(|| {
+                match is_listed {
+                    true => "the program was only listed",
+                    false => "too small a share of the time",
+                }
+                .to_owned()
+            })),
+        }
+    }
 }
 
 /// A string as TOML has it.
@@ -77,80 +104,109 @@ pub fn toml_string(text: &str) -> String {
     quoted
 }
 
-pub(super) fn table(
-    kernels: &[Kernel],
-    total: f64,
-    captured: &HashMap<usize, std::result::Result<String, String>>,
-) -> String {
+/// Sizes without those of one behind the last that is larger.
+pub fn geometry(sizes: [u32; 3]) -> String {
+    let used = sizes
+        .iter()
+        .rposition(|&size| size != 1)
+        .map_or(1, |last| last + 1);
+    let used: Vec<String> = sizes[..used].iter().map(u32::to_string).collect();
+    used.join("×")
+}
+
+/// A row of the table: a kernel's launches, or those of a kind.
+fn row(name: String, counts: &Counts, total: f64, note: String) -> [String; 7] {
+    let time = counts.estimated_ns();
+    let is_timed = counts.timed > 0;
+    let dash = || "–".to_owned();
+    let launches = match counts.in_graphs {
+        0 => counts.launches.to_string(),
+        nodes => format!("{} + {nodes} in graphs", counts.launches),
+    };
+    [
+        name,
+        launches,
+        if is_timed { number::duration(time) } else { dash() },
+        if is_timed && total > 0.0 {
+            format!("{:.1} %", 100.0 * time / total)
+        } else {
+            dash()
+        },
+        if is_timed {
+            number::duration(counts.total_ns as f64 / counts.timed as f64)
+        } else {
+            dash()
+        },
+        format!("{} of {}", geometry(counts.groups), geometry(counts.group)),
+        note,
+    ]
+}
+
+/// Kinds of a kernel that have rows of their own.
+const MOST_KIND_ROWS: usize = 8;
+
+pub(super) fn table(kernels: &[Kernel], total: f64) -> String {
     let mut rows = vec![["kernel", "launches", "time", "share", "each", "geometry", ""].map(str::to_owned)];
-    for (index, kernel) in kernels.iter().enumerate().take(MOST_ROWS) {
-        let counts = &kernel.counts;
-        let time = counts.estimated_ns();
-        let is_timed = counts.timed > 0;
-        let dash = || "–".to_owned();
-        let geometry = |sizes: [u32; 3]| {
-            let used = sizes
-                .iter()
-                .rposition(|&size| size != 1)
-                .map_or(1, |last| last + 1);
-            sizes[..used]
-                .iter()
-                .map(u32::to_string)
-                .collect::<Vec<_>>()
-                .join("×")
-        };
-        let note = match (captured.get(&index), &kernel.ptx) {
-            (Some(Ok(name)), _) => format!("captured: {name}"),
-            (Some(Err(why)), _) => format!("not captured: {why}"),
-            (None, Ptx::None) => "no PTX, machine code alone".to_owned(),
-            (None, Ptx::Newer(from)) => format!("PTX for compute_{from} alone, and this GPU is older"),
-            (None, Ptx::Unreadable(why)) => format!("its PTX cannot be read: {why}"),
-            (None, Ptx::Text { .. }) => "PTX".to_owned(),
-        };
-        let launches = match counts.in_graphs {
-            0 => counts.launches.to_string(),
-            nodes => format!("{} + {nodes} in graphs", counts.launches),
-        };
-        rows.push([
-            kernel.name.clone(),
-            launches,
-            if is_timed { number::duration(time) } else { dash() },
-            if is_timed && total > 0.0 {
-                format!("{:.1} %", 100.0 * time / total)
-            } else {
-                dash()
-            },
-            if is_timed {
-                number::duration(counts.total_ns as f64 / counts.timed as f64)
-            } else {
-                dash()
-            },
-            format!("{} of {}", geometry(counts.groups), geometry(counts.group)),
-            note,
-        ]);
+    let note = |kernel: &Kernel, kind: Option<&Kind>| match kind.and_then(|kind| kind.captured.as_ref()) {
+        Some(Ok(name)) => format!("captured: {name}"),
+        Some(Err(why)) => format!("not captured: {why}"),
+        None => kernel.ptx.refusal().unwrap_or_else(|| "PTX".to_owned()),
+    };
+    for kernel in kernels.iter().take(MOST_ROWS) {
+        let name = kernel.name.clone();
+        if kernel.kinds.len() < 2 {
+            rows.push(row(
+                name,
+                &kernel.counts,
+                total,
+                note(kernel, kernel.kinds.first()),
+            ));
+            continue;
+        }
+        let kinds = format!("{} kinds of launches", kernel.kinds.len());
+        rows.push(row(name, &kernel.counts, total, kinds));
+        for kind in kernel.kinds.iter().take(MOST_KIND_ROWS) {
+            let name = format!("  ({})", kind.like);
+            rows.push(row(name, &kind.counts, total, note(kernel, Some(kind))));
+        }
+        if kernel.kinds.len() > MOST_KIND_ROWS {
+            let mut rest = Counts::default();
+            for kind in &kernel.kinds[MOST_KIND_ROWS..] {
+                rest.add(&kind.counts);
+            }
+            rows.push(row(
+                "  all others".to_owned(),
+                &rest,
+                total,
+                "not captured".to_owned(),
+            ));
+        }
     }
-    let mut text = String::new();
+    let mut text = aligned(&rows, 1..5);
+    if kernels.len() > MOST_ROWS {
+        let _ = writeln!(text, "… and {} more in capture.toml", kernels.len() - MOST_ROWS);
+    }
+    text
+}
+
+/// Rows of cells as text, with columns as wide as their widest cell; the cells of `right` are numbers.
+pub fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]], right: std::ops::Range<usize>) -> String {
     let width = |column: usize| {
         rows.iter()
             .map(|row| row[column].chars().count())
             .max()
             .unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..7).map(width).collect();
-    for row in &rows {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, &width))| match column {
-                1..=4 => format!("{cell:>width$}"),
-                _ => format!("{cell:<width$}"),
-            });
+    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate();
+        let cells = cells.map(|(column, (cell, &width))| match right.contains(&column) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
         let line: Vec<String> = cells.collect();
         let _ = writeln!(text, "{}", line.join("  ").trim_end());
-    }
-    if kernels.len() > MOST_ROWS {
-        let _ = writeln!(text, "… and {} more in capture.toml", kernels.len() - MOST_ROWS);
     }
     text
 }
@@ -163,7 +219,6 @@ pub(super) fn closing(
     kernels: &[Kernel],
     processes: &[Process],
     status: ExitStatus,
-    captured: &HashMap<usize, std::result::Result<String, String>>,
 ) -> String {
     let mut text = String::new();
     if !status.success() {
@@ -183,14 +238,14 @@ pub(super) fn closing(
     let shown = folder
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let mut names: Vec<&String> = captured
-        .values()
-        .filter_map(|found| found.as_ref().ok())
+    let captured: Vec<(&Kind, &String)> = kernels
+        .iter()
+        .flat_map(|kernel| &kernel.kinds)
+        .filter_map(|kind| Some((kind, kind.captured.as_ref()?.as_ref().ok()?)))
         .collect();
-    names.sort();
-    for (index, kernel) in kernels.iter().enumerate() {
-        let (launch, share) = kernel.counts.typical();
-        if let (Some(Ok(name)), true) = (captured.get(&index), share < SPREAD) {
+    for (kind, name) in &captured {
+        let (launch, share) = kind.counts.typical();
+        if share < SPREAD {
             let _ = writeln!(
                 text,
                 "{name}: its launches differ. Launch {launch} was captured, half of its time is in shorter and longer ones; {:.0} % of \
@@ -199,8 +254,14 @@ pub(super) fn closing(
             );
         }
     }
-    if let Some(name) = names.first() {
-        let _ = writeln!(text, "Next: headstart tune {shown}/{name}");
+    match captured[..] {
+        [] => {}
+        [(_, name)] => {
+            let _ = writeln!(text, "Next: headstart tune {shown}/{name}");
+        }
+        _ => {
+            let _ = writeln!(text, "Next: headstart tune {shown}");
+        }
     }
     text
 }

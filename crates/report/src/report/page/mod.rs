@@ -10,6 +10,7 @@ mod digest;
 pub(super) mod escape;
 pub(super) mod figure;
 pub(super) mod look;
+mod program;
 mod roofline;
 mod tables;
 mod timeline;
@@ -19,6 +20,7 @@ use std::fmt::{Display, Write};
 use escape::{Escaped, Prose};
 use figure::{FigureFormat, coincident, speedup_by_distance};
 use look::Looks;
+pub use program::program;
 
 use super::series::{self, Series};
 use super::{Report, Verdict, explain, number};

@@ -94,7 +94,7 @@ pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
     if !Captured::is_in(folder) {
         return Err(
             Error::usage(format!("{} has no captured launch", quoted(&options.kernel)))
-                .accepted("a folder of one launch, such as `cap/KERNEL`"),
+                .accepted("a folder of one launch, such as `cap/KERNEL`; `tune` takes a whole capture, too"),
         );
     }
     let data = &options.data;

@@ -59,6 +59,7 @@ fn run(command: Command) -> Result<u8> {
     let done = match command {
         Command::Exec(options) => return command::exec::run(&options),
         Command::Capture(options) => command::capture::run(&options),
+        Command::Improve(options) => command::improve::run(&options),
         Command::Advise(options) => command::advise::run(&options),
         Command::Devices(options) => command::devices::run(&options),
         Command::Emit(options) => command::emit::run(&options),

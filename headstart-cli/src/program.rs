@@ -7,6 +7,7 @@ use std::io::{self, Seek, SeekFrom, Write as _};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
@@ -24,6 +25,28 @@ const CONTAINED: Option<&[u8]> = None;
 
 /// The variable that says where the library is.
 const NAMED: &str = "HEADSTART_DRIVER_LIBRARY";
+
+/// Where a program's standard output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// To ours; it has our input, too.
+    Aloud,
+    /// Nowhere.
+    Dropped,
+    /// Here.
+    Kept,
+}
+
+/// A program that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its status.
+    pub status: ExitStatus,
+    /// Its standard output, if that was kept.
+    pub output: Vec<u8>,
+    /// How long it ran.
+    pub took: Duration,
+}
 
 /// A program with its arguments.
 pub struct Program {
@@ -67,12 +90,30 @@ impl Program {
         }
     }
 
-    /// Runs it to its end. `aloud` says that it has our input and output; otherwise its standard output is dropped, and it has our
-    /// input only where that is a file, which every run has from its start.
+    /// Runs it to its end. Unless it is heard aloud, it has our input only where that is a file, which every run has from its start.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn run(&self, what: &str, folder: &Path, aloud: bool) -> Result<ExitStatus> {
+    pub fn run(&self, what: &str, folder: &Path, heard: Heard) -> Result<Ended> {
+        self.start(self.observed(what, folder), heard)
+    }
+
+    /// Runs it to its end without the library.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn run_alone(&self, heard: Heard) -> Result<Ended> {
+        self.start(self.command(), heard)
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]);
+        command
+    }
+
+    /// The program with the library, which reads and writes in this folder.
+    fn observed(&self, what: &str, folder: &Path) -> Command {
         let mut driver = OsString::from(format!("{what}:"));
         driver.push(folder);
         let mut preload = self.library.clone().into_os_string();
@@ -80,31 +121,43 @@ impl Program {
             preload.push(":");
             preload.push(others);
         }
-        let mut command = Command::new(&self.words[0]);
-        command
-            .args(&self.words[1..])
-            .env("LD_PRELOAD", preload)
-            .env("HEADSTART_DRIVER", driver);
+        let mut command = self.command();
+        command.env("LD_PRELOAD", preload).env("HEADSTART_DRIVER", driver);
         for (name, value) in &self.settings {
             command.env(name, value);
         }
-        match (input(), aloud) {
+        command
+    }
+
+    fn start(&self, mut command: Command, heard: Heard) -> Result<Ended> {
+        match (input(), heard) {
             (Some(file), _) => {
                 command.stdin(file);
             }
-            (None, true) => {}
-            (None, false) => {
+            (None, Heard::Aloud) => {
+                command.stdin(Stdio::inherit());
+            }
+            (None, Heard::Dropped | Heard::Kept) => {
                 command.stdin(Stdio::null());
             }
         }
-        if !aloud {
-            command.stdout(Stdio::null());
-        }
+        command.stdout(match heard {
+            Heard::Aloud => Stdio::inherit(),
+            Heard::Dropped => Stdio::null(),
+            Heard::Kept => Stdio::piped(),
+        });
         explain_command(&command);
-        let started = command.status();
-        started.map_err(|error| {
+        let begun = Instant::now();
+        let ended = command.stderr(Stdio::inherit()).output();
+        let took = begun.elapsed();
+        let ended = ended.map_err(|error| {
             let shown = quoted(&self.words[0].to_string_lossy());
             Error::usage(format!("{shown} cannot be run: {error}")).accepted("a program")
+        })?;
+        Ok(Ended {
+            status: ended.status,
+            output: ended.stdout,
+            took,
         })
     }
 }

@@ -58,15 +58,14 @@ pub fn forget() {
     ENDS.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Gives our module or library the addresses of variables of the program's.
+/// Gives a library of ours the addresses of variables of the program's module, or library.
 ///
 /// # Safety
-/// Both are modules, or both are libraries.
+/// The program's is of the kind that is said, and ours is a library.
 pub unsafe fn keep(
     all: &[KeptAddress],
-    program: Handle,
+    (program, is_library): (Handle, bool),
     own: Handle,
-    is_library: bool,
 ) -> Result<Validity, String> {
     let ends = ENDS.load(Ordering::Acquire);
     let context = events::context();
@@ -81,7 +80,7 @@ pub unsafe fn keep(
         // SAFETY: the caller's.
         let (from, _) = unsafe { variable(program, is_library, &address.of)? };
         // SAFETY: the caller's.
-        let (to, bytes) = unsafe { variable(own, is_library, &address.kept_in)? };
+        let (to, bytes) = unsafe { variable(own, true, &address.kept_in)? };
         if bytes != size_of::<DevicePtr>() {
             return Err(format!("variable `{}` holds no address", address.kept_in));
         }

@@ -112,8 +112,8 @@ unsafe fn module_loaded(result: CUresult, module: *mut Handle, image: *const c_v
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has taken the image and given the handle.
         unsafe {
-            let hash = images::loaded(*module, images::bytes(image), false);
-            replace::loaded(*module, hash, false);
+            images::loaded(*module, images::bytes(image), false);
+            replace::begin();
         }
     }
     result
@@ -123,8 +123,8 @@ unsafe fn library_loaded(result: CUresult, library: *mut Handle, image: *const c
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has taken the image and given the handle.
         unsafe {
-            let hash = images::loaded(*library, images::bytes(image), true);
-            replace::loaded(*library, hash, true);
+            images::loaded(*library, images::bytes(image), true);
+            replace::begin();
         }
     }
     result
@@ -153,6 +153,7 @@ unsafe fn got(result: CUresult, pointer: *const DevicePtr, bytes: usize, kind: M
     if result == SUCCESS && settings::mode() != Mode::Off {
         // SAFETY: the driver has written the address.
         memory::allocated(unsafe { *pointer }, bytes as u64, kind);
+        replace::begin();
     }
     result
 }
@@ -218,8 +219,8 @@ exported! {
     cuModuleLoad(module: *mut Handle, file: *const c_char) {
         let result = real::cuModuleLoad(module, file);
         if result == SUCCESS && settings::mode() != Mode::Off {
-            let hash = images::loaded_from(*module, file, false);
-            replace::loaded(*module, hash, false);
+            images::loaded_from(*module, file, false);
+            replace::begin();
         }
         result
     }
@@ -260,8 +261,8 @@ exported! {
             library, file, options, values, count, library_options, library_values, library_count,
         );
         if result == SUCCESS && settings::mode() != Mode::Off {
-            let hash = images::loaded_from(*library, file, true);
-            replace::loaded(*library, hash, true);
+            images::loaded_from(*library, file, true);
+            replace::begin();
         }
         result
     }
@@ -647,9 +648,10 @@ fn leave(context: Handle) {
         events::leave(context);
     }
     if settings::mode() != Mode::Off {
-        functions::forget_modules(&images::forget_modules());
+        let libraries = images::forget_modules();
+        functions::forget_modules(&libraries);
         graphs::forget_all();
-        replace::forget_modules();
+        replace::forget_modules(&libraries);
     }
 }
 

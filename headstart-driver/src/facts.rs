@@ -5,6 +5,7 @@
 //! ```text
 //! kernel     IMAGE  NAME  FILE  ENTRY       FILE has ENTRY, which computes what NAME of IMAGE does
 //! assembled  FILE                           the same as machine code, for a driver that takes it
+//! takes      NANOSECONDS                    what launches of NAME usually take
 //! group      X  Y  Z                        for work-groups of this size
 //! shared     BYTES                          for this much dynamic shared memory
 //! resident                                  as many work-groups of ENTRY are resident as of NAME, or more
@@ -56,6 +57,8 @@ pub struct Better {
     pub name: String,
     pub file: String,
     pub assembled: Option<String>,
+    /// The time that launches of the original usually take, in nanoseconds; 0 if it is not known.
+    pub usual_ns: u64,
     pub entry: String,
     pub facts: Vec<Fact>,
     /// What [`Fact::Apart`] may need.
@@ -65,17 +68,25 @@ pub struct Better {
     pub machine: Option<(u64, u64)>,
 }
 
+/// A kernel that keeps its original.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub name: String,
+    pub why: String,
+}
+
 /// The kernels that a text says.
-pub fn read(text: &str) -> Vec<Better> {
-    let mut all: Vec<Option<Better>> = Vec::new();
+pub fn read(text: &str) -> Vec<Result<Better, LeftOut>> {
+    let mut all: Vec<Result<Better, LeftOut>> = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split('\t').collect();
         if let ["kernel", image, name, file, entry] = words[..] {
-            all.push(Some(Better {
+            all.push(Ok(Better {
                 image: image.to_owned(),
                 name: name.to_owned(),
                 file: file.to_owned(),
                 assembled: None,
+                usual_ns: 0,
                 entry: entry.to_owned(),
                 facts: Vec::new(),
                 reaches: Reaches::default(),
@@ -84,43 +95,59 @@ pub fn read(text: &str) -> Vec<Better> {
             }));
             continue;
         }
-        let Some(last) = all.last_mut() else { continue };
-        if let (["address", kept_in, of], Some(better)) = (&words[..], last.as_mut()) {
-            better.addresses.push(KeptAddress {
-                kept_in: (*kept_in).to_owned(),
-                of: (*of).to_owned(),
-            });
+        let Some(Ok(better)) = all.last_mut() else {
             continue;
-        }
-        if let (["assembled", file], Some(better)) = (&words[..], last.as_mut()) {
-            better.assembled = Some((*file).to_owned());
-            continue;
-        }
-        if let (["machine", driver, capability], Some(better)) = (&words[..], last.as_mut())
-            && let (Ok(driver), Ok(capability)) = (driver.parse(), capability.parse())
-        {
-            better.machine = Some((driver, capability));
-            continue;
-        }
-        if let (Some(done), true) = (
-            last.as_mut()
-                .map(|better| add_reaches(&words, &mut better.reaches)),
-            is_of_reaches(&words),
-        ) {
-            if !done {
-                *last = None;
-            }
-            continue;
-        }
-        match (fact(&words), last.as_mut()) {
-            (Some(fact), Some(better)) if better.facts.len() < MOST_FACTS => better.facts.push(fact),
-            // What is not understood might be what the kernel rests on.
-            _ => *last = None,
+        };
+        if let Err(why) = add(better, &words) {
+            let name = better.name.clone();
+            all.pop();
+            all.push(Err(LeftOut { name, why }));
         }
     }
-    let all = all.into_iter().flatten();
-    all.filter(|better| places(&better.facts, &better.reaches).len() <= MOST_WORDS)
-        .collect()
+    all.into_iter().map(|read| read.and_then(within_limits)).collect()
+}
+
+/// Adds what a line says of a kernel.
+///
+/// # Errors
+/// It is not understood: it might be what the kernel rests on.
+fn add(better: &mut Better, words: &[&str]) -> Result<(), String> {
+    let not_understood = || format!("`{}` is not understood", words.join(" "));
+    match words {
+        ["address", kept_in, of] => better.addresses.push(KeptAddress {
+            kept_in: (*kept_in).to_owned(),
+            of: (*of).to_owned(),
+        }),
+        ["assembled", file] => better.assembled = Some((*file).to_owned()),
+        ["takes", ns] => better.usual_ns = ns.parse().map_err(|_| not_understood())?,
+        ["machine", driver, capability] => match (driver.parse(), capability.parse()) {
+            (Ok(driver), Ok(capability)) => better.machine = Some((driver, capability)),
+            _ => return Err(not_understood()),
+        },
+        _ if is_of_reaches(words) => {
+            if !add_reaches(words, &mut better.reaches) {
+                return Err(not_understood());
+            }
+        }
+        _ => better.facts.push(fact(words).ok_or_else(not_understood)?),
+    }
+    Ok(())
+}
+
+fn within_limits(better: Better) -> Result<Better, LeftOut> {
+    let words = places(&better.facts, &better.reaches).len();
+    let facts = better.facts.len();
+    let why = if facts > MOST_FACTS {
+        format!("it rests on {facts} facts, and {MOST_FACTS} are checked at most")
+    } else if words > MOST_WORDS {
+        format!("its facts are about {words} words of the parameters, and {MOST_WORDS} are looked at at most")
+    } else {
+        return Ok(better);
+    };
+    Err(LeftOut {
+        name: better.name,
+        why,
+    })
 }
 
 /// The arithmetic among facts, words in a line separated by spaces or tabs; none if it is not understood.
@@ -222,9 +249,15 @@ mod tests {
     fn a_kernel_with_a_line_that_is_not_understood_is_left_out() {
         let text = "kernel\tab\tone\tone.ptx\tone\ngroup\t128\t1\t1\napart\t0\t0\t1\t8\n\
                     kernel\tab\ttwo\ttwo.ptx\ttwo\nmoon\tfull\nshared\t0\nkernel\tcd\tthree\tthree.cubin\tthree\nmachine\t13000\t90\nends\t2\t0\t1024\t4\naddress\tkept\ttable\nknown\t1\t16\n";
-        let all = read(text);
+        let (all, left_out): (Vec<_>, Vec<_>) = read(text).into_iter().partition(Result::is_ok);
+        let all: Vec<Better> = all.into_iter().flatten().collect();
         let names: Vec<&str> = all.iter().map(|better| better.name.as_str()).collect();
         assert_eq!(names, ["one", "three"]);
+        let two = LeftOut {
+            name: "two".to_owned(),
+            why: "`moon full` is not understood".to_owned(),
+        };
+        assert_eq!(left_out, [Err(two)]);
         assert_eq!((all[0].machine, all[1].machine), (None, Some((13000, 90))));
         let place = |index, inside| Place {
             index,
@@ -242,8 +275,25 @@ mod tests {
         assert_eq!(all[1].addresses.len(), 1);
         assert_eq!(all[1].addresses[0].of, "table");
         assert_eq!(places(&all[0].facts, &all[0].reaches), [place(0, 0), place(1, 8)]);
-        let resident = read("kernel\tab\tone\tone.ptx\tone\nresident\n");
-        assert_eq!(resident[0].facts, [Fact::Resident]);
-        assert_eq!(read("kernel\tab\tone\tone.ptx\tone\nresident\t2\n"), []);
+        let of = |lines: &str| {
+            read(&format!("kernel\tab\tone\tone.ptx\tone\n{lines}"))
+                .pop()
+                .expect("a kernel")
+        };
+        assert_eq!(
+            of("resident\n").expect("it is understood").facts,
+            [Fact::Resident]
+        );
+        assert!(of("resident\t2\n").is_err());
+        assert_eq!(of("takes\t1500\n").expect("it is understood").usual_ns, 1500);
+        let known =
+            |count: usize| -> String { (0..count).map(|index| format!("known\t{index}\t0\n")).collect() };
+        assert!(of(&known(MOST_WORDS)).is_ok());
+        let why = of(&known(MOST_WORDS + 1)).expect_err("too many").why;
+        assert!(why.contains("33 words of the parameters, and 32"), "{why}");
+        let group = "group\t1\t1\t1\n";
+        assert!(of(&group.repeat(MOST_FACTS)).is_ok());
+        let why = of(&group.repeat(MOST_FACTS + 1)).expect_err("too many").why;
+        assert!(why.contains("97 facts, and 96"), "{why}");
     }
 }

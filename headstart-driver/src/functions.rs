@@ -15,7 +15,7 @@ use crate::kinds::Kinds;
 use crate::lock::Lock;
 use crate::real;
 use crate::record::{self, Counts};
-use crate::replace::Replacement;
+use crate::replace::Replacements;
 
 /// Handles that the table has room for; a power of two.
 const ROOM: usize = 1 << 14;
@@ -32,6 +32,8 @@ pub struct Function {
     pub launches: AtomicU64,
     /// The kinds of its launches, where they are counted.
     pub kinds: Kinds,
+    /// The counts of its better kernels, by file.
+    better: Lock<Vec<(String, &'static Counts)>>,
     /// Offset and size of each parameter.
     parameters: OnceLock<Option<Vec<(usize, usize)>>>,
 }
@@ -50,8 +52,8 @@ struct Entry {
     owner: AtomicUsize,
     /// None once the owner is gone: the driver gives its handles again.
     function: AtomicPtr<Function>,
-    /// Its replacement.
-    replacement: AtomicPtr<Replacement>,
+    /// Its replacements.
+    replacements: AtomicPtr<Replacements>,
 }
 
 static TABLE: [Entry; ROOM] = [const {
@@ -59,7 +61,7 @@ static TABLE: [Entry; ROOM] = [const {
         handle: AtomicUsize::new(0),
         owner: AtomicUsize::new(0),
         function: AtomicPtr::new(ptr::null_mut()),
-        replacement: AtomicPtr::new(ptr::null_mut()),
+        replacements: AtomicPtr::new(ptr::null_mut()),
     }
 }; ROOM];
 
@@ -144,6 +146,7 @@ pub fn register(handle: Handle, owner: Handle, name: String) -> Option<Known> {
                 image,
                 launches: AtomicU64::new(0),
                 kinds: Kinds::new(),
+                better: Lock::new(Vec::new()),
                 parameters: OnceLock::new(),
             }));
             all.push(function);
@@ -162,8 +165,8 @@ pub fn alias(handle: Handle, of: Handle) {
         let _all = ALL.take();
         let owner = known.entry.owner.load(Ordering::Relaxed) | OF_A_CONTEXT;
         if let Some(alias) = insert(handle as usize, owner, known.function) {
-            let same = known.entry.replacement.load(Ordering::Acquire);
-            alias.entry.replacement.store(same, Ordering::Release);
+            let same = known.entry.replacements.load(Ordering::Acquire);
+            alias.entry.replacements.store(same, Ordering::Release);
         }
     }
 }
@@ -183,7 +186,7 @@ fn forget_those(is_gone: impl Fn(usize) -> bool) {
     for entry in &TABLE {
         if entry.handle.load(Ordering::Acquire) != 0 && is_gone(entry.owner.load(Ordering::Relaxed)) {
             entry.function.store(ptr::null_mut(), Ordering::Release);
-            entry.replacement.store(ptr::null_mut(), Ordering::Release);
+            entry.replacements.store(ptr::null_mut(), Ordering::Release);
         }
     }
 }
@@ -198,7 +201,7 @@ fn insert(handle: usize, owner: usize, function: &'static Function) -> Option<Kn
             let known = Known { function, entry };
             if !known.is(owner) {
                 // The driver has given the handle of something that is gone.
-                entry.replacement.store(ptr::null_mut(), Ordering::Release);
+                entry.replacements.store(ptr::null_mut(), Ordering::Release);
             }
             entry.owner.store(owner, Ordering::Relaxed);
             entry
@@ -219,21 +222,34 @@ impl Known {
             && ptr::eq(self.entry.function.load(Ordering::Acquire), self.function)
     }
 
-    /// Its replacement.
+    /// Its replacements.
     #[inline]
-    pub fn replacement(&self) -> Option<&'static Replacement> {
+    pub fn replacements(&self) -> Option<&'static Replacements> {
         // SAFETY: replacements are never freed.
-        unsafe { self.entry.replacement.load(Ordering::Acquire).as_ref() }
+        unsafe { self.entry.replacements.load(Ordering::Acquire).as_ref() }
     }
 
-    /// From now on this runs in its place.
-    pub fn replace(&self, replacement: &'static Replacement) {
-        let replacement = ptr::from_ref(replacement).cast_mut();
-        self.entry.replacement.store(replacement, Ordering::Release);
+    /// From now on these run in its place.
+    pub fn replace(&self, replacements: &'static Replacements) {
+        let replacements = ptr::from_ref(replacements).cast_mut();
+        self.entry.replacements.store(replacements, Ordering::Release);
     }
 }
 
 impl Function {
+    /// Where the launches of one of its better kernels are counted, by that one's file.
+    pub fn better(&self, file: &str) -> &'static Counts {
+        let mut all = self.better.take();
+        match all.iter().find(|(own, _)| own == file) {
+            Some((_, counts)) => counts,
+            None => {
+                let counts = record::better(self.image, &self.name, file);
+                all.push((file.to_owned(), counts));
+                counts
+            }
+        }
+    }
+
     /// Offset and size of each parameter, in bytes, as the driver says; nothing from drivers before 12.4.
     pub fn parameters(&self, handle: Handle) -> Option<&[(usize, usize)]> {
         self.parameters.get_or_init(|| parameters(handle)).as_deref()

@@ -204,7 +204,7 @@ fn known(parameters: &NodeParameters) -> Option<functions::Known> {
     let mut all = handles
         .filter(|handle| !handle.is_null())
         .filter_map(functions::of);
-    all.find(|known| known.replacement().is_some())
+    all.find(|known| known.replacements().is_some())
 }
 
 /// What takes a node's place, if that meets its facts now.
@@ -213,9 +213,7 @@ unsafe fn replacement(
     parameters: &NodeParameters,
 ) -> Option<&'static Replacement> {
     // SAFETY: the node is one that the driver has accepted.
-    known?
-        .replacement()
-        .filter(|own| unsafe { own.is_for(&launch_of(&parameters.node)) })
+    unsafe { known?.replacements()?.chosen(&launch_of(&parameters.node)) }
 }
 
 fn launch_of(node: &KernelNode) -> Launch {
@@ -282,10 +280,15 @@ impl Graph {
             let Some(known) = node.known else { continue };
             let counts = known.function.counts;
             counts.launches.fetch_add(1, Ordering::Relaxed);
-            match took_ours && node.better.is_some() {
-                true => counts.replaced.fetch_add(1, Ordering::Relaxed),
-                false => u64::from(counts.in_graphs.fetch_add(1, Ordering::Relaxed)),
-            };
+            match node.better.filter(|_| took_ours) {
+                Some(better) => {
+                    counts.replaced.fetch_add(1, Ordering::Relaxed);
+                    better.count_node();
+                }
+                None => {
+                    counts.in_graphs.fetch_add(1, Ordering::Relaxed);
+                }
+            }
         }
     }
 }

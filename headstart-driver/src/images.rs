@@ -195,8 +195,8 @@ pub fn hash(bytes: &[u8]) -> ImageHash {
 }
 
 /// A program has loaded an image: remembers it, and keeps a copy.
-pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) -> Option<ImageHash> {
-    let bytes = bytes?;
+pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) {
+    let Some(bytes) = bytes else { return };
     let hash = hash(bytes);
     let own = Loaded {
         image: hash,
@@ -207,7 +207,6 @@ pub fn loaded(owner: Handle, bytes: Option<&[u8]>, is_library: bool) -> Option<I
         record::image(hash, bytes);
         capability();
     }
-    Some(hash)
 }
 
 /// Keeps which device the driver chose code for, once: text for later devices is none for this one.
@@ -224,16 +223,18 @@ fn capability() {
 ///
 /// # Safety
 /// The name is a C string.
-pub unsafe fn loaded_from(owner: Handle, file: *const c_char, is_library: bool) -> Option<ImageHash> {
+pub unsafe fn loaded_from(owner: Handle, file: *const c_char, is_library: bool) {
     if file.is_null() {
-        return None;
+        return;
     }
     // SAFETY: it is a C string.
     let name = unsafe { CStr::from_ptr(file) };
-    let bytes = fs::read(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()))).ok()?;
+    let bytes = fs::read(Path::new(std::ffi::OsStr::from_bytes(name.to_bytes())));
     // Text in memory ends before its zero.
-    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    loaded(owner, Some(bytes), is_library)
+    let bytes = bytes
+        .as_deref()
+        .map(|bytes| bytes.strip_suffix(b"\0").unwrap_or(bytes));
+    loaded(owner, bytes.ok(), is_library);
 }
 
 /// Another handle of the same image: a library's module in a context.
@@ -250,6 +251,13 @@ pub fn same(other: Handle, owner: Handle) {
 /// The image that a module or library was loaded from.
 pub fn of(owner: Handle) -> Option<ImageHash> {
     Some(LOADED.take().as_ref()?.get(&(owner as usize))?.image)
+}
+
+/// Whether it is a library.
+pub fn is_library(owner: Handle) -> bool {
+    let loaded = LOADED.take();
+    let own = loaded.as_ref().and_then(|all| all.get(&(owner as usize)));
+    own.is_some_and(|own| own.is_library)
 }
 
 /// A module or library is gone.

@@ -45,21 +45,21 @@ impl Kinds {
             true => signs.to_string(),
             false => "several".to_owned(),
         };
-        let counts = record::kind(function.image, &function.name, &like);
+        let counts = record::kind(function.image, &function.name, hash, &like);
         all.push((hash, counts));
         counts
     }
 }
 
-/// The parameters of a launch, in the words of its kind.
+/// The hash of the launches that are like this one: the same in all processes.
 ///
 /// # Safety
 /// It is a launch that the driver takes.
-pub unsafe fn words(function: &Function, launch: &Launch) -> String {
+pub unsafe fn hash(function: &Function, launch: &Launch) -> u64 {
     let mut signs = Signs::default();
     // SAFETY: the caller's.
     unsafe { signs.look_at(function, launch) };
-    signs.to_string()
+    signs.hash(launch)
 }
 
 /// What is seen of a launch's parameters, in their order.

@@ -131,9 +131,9 @@ pub unsafe fn launch(launch: &Launch, run: impl Fn(Handle) -> CUresult) -> CUres
     // SAFETY: the caller's.
     unsafe {
         match mode {
-            Mode::List => listed(launch, function, number, run),
-            Mode::Capture => match snapshot::chosen(function, number) {
-                Some(chosen) => snapshot::take(chosen, function, launch, run),
+            Mode::List => listed(launch, function, run),
+            Mode::Capture => match snapshot::chosen(function, number, launch) {
+                Some(chosen) => snapshot::take(chosen, (function, number), launch, run),
                 None => run(launch.handle),
             },
             Mode::Exec => replace::launched(launch, known, run),
@@ -145,7 +145,6 @@ pub unsafe fn launch(launch: &Launch, run: impl Fn(Handle) -> CUresult) -> CUres
 unsafe fn listed(
     launch: &Launch,
     function: &'static Function,
-    number: u64,
     run: impl FnOnce(Handle) -> CUresult,
 ) -> CUresult {
     if events::is_captured(launch.stream, launch.per_thread) {
@@ -154,11 +153,11 @@ unsafe fn listed(
     }
     // SAFETY: the caller's.
     let counts = unsafe { function.kinds.of(function, launch) };
-    let is_first = counts.launches.fetch_add(1, Ordering::Relaxed) == 0;
+    let number = counts.launches.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the program's stream, which is not captured.
     let running = unsafe { events::begin(launch.stream, launch.per_thread) };
     let result = run(launch.handle);
-    if is_first {
+    if number == 0 {
         set_geometry(counts, launch.grid, launch.block, launch.shared_bytes);
     }
     let Some(running) = running.filter(|_| result == SUCCESS) else {

@@ -33,7 +33,7 @@ const FIRST_CLASS: u32 = 10;
 pub struct Class {
     /// Their times, in nanoseconds.
     pub total_ns: AtomicU64,
-    /// Which launch was the first of them, from 0.
+    /// Which launch of the kind was the first of them, from 0.
     pub launch: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ pub fn class_of(ns: u64) -> usize {
 
 /// A kernel's counts, as in the file.
 #[repr(C)]
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counts {
     /// Launches.
     pub launches: AtomicU64,
@@ -55,7 +55,7 @@ pub struct Counts {
     pub total_ns: AtomicU64,
     /// The longest of them, in nanoseconds.
     pub longest_ns: AtomicU64,
-    /// Which launch that was, from 0.
+    /// Which launch of the kind that was, from 0.
     pub longest: AtomicU64,
     /// Its geometry.
     pub grid: [AtomicU32; 3],
@@ -81,36 +81,59 @@ pub struct Counts {
     pub switched_back: AtomicU64,
     /// Launches whose time is known, by that.
     pub classes: [Class; CLASSES],
+    /// Launches that took the original for comparison.
+    pub compared: AtomicU64,
+    /// Launches after the original was taken for good.
+    pub left: AtomicU64,
+    /// Launches that a fact refused, by its number; further facts share the last but one, and the last is for all else.
+    pub refusals: [AtomicU64; REFUSALS],
 }
 
+/// Numbers of refusals.
+pub const REFUSALS: usize = 62;
+
 // Whoever reads the file counts on it.
-const _: () = assert!(size_of::<Counts>() == 512);
+const _: () = assert!(size_of::<Counts>() == 1024);
 
 /// Where it is counted if there is no file.
-static NOWHERE: Counts = Counts {
-    launches: AtomicU64::new(0),
-    timed: AtomicU64::new(0),
-    total_ns: AtomicU64::new(0),
-    longest_ns: AtomicU64::new(0),
-    longest: AtomicU64::new(0),
-    grid: [const { AtomicU32::new(0) }; 3],
-    block: [const { AtomicU32::new(0) }; 3],
-    shared_bytes: AtomicU32::new(0),
-    in_graphs: AtomicU32::new(0),
-    replaced: AtomicU64::new(0),
-    refused: AtomicU64::new(0),
-    replaced_timed: AtomicU64::new(0),
-    replaced_ns: AtomicU64::new(0),
-    original_timed: AtomicU64::new(0),
-    original_ns: AtomicU64::new(0),
-    switched_back: AtomicU64::new(0),
-    classes: [const {
-        Class {
-            total_ns: AtomicU64::new(0),
-            launch: AtomicU64::new(0),
-        }
-    }; CLASSES],
-};
+static NOWHERE: Counts = Counts::NONE;
+
+impl Counts {
+    /// Nothing was counted.
+    pub const NONE: Counts = Counts {
+        launches: AtomicU64::new(0),
+        timed: AtomicU64::new(0),
+        total_ns: AtomicU64::new(0),
+        longest_ns: AtomicU64::new(0),
+        longest: AtomicU64::new(0),
+        grid: [const { AtomicU32::new(0) }; 3],
+        block: [const { AtomicU32::new(0) }; 3],
+        shared_bytes: AtomicU32::new(0),
+        in_graphs: AtomicU32::new(0),
+        replaced: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
+        replaced_timed: AtomicU64::new(0),
+        replaced_ns: AtomicU64::new(0),
+        original_timed: AtomicU64::new(0),
+        original_ns: AtomicU64::new(0),
+        switched_back: AtomicU64::new(0),
+        classes: [const {
+            Class {
+                total_ns: AtomicU64::new(0),
+                launch: AtomicU64::new(0),
+            }
+        }; CLASSES],
+        compared: AtomicU64::new(0),
+        left: AtomicU64::new(0),
+        refusals: [const { AtomicU64::new(0) }; REFUSALS],
+    };
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts::NONE
+    }
+}
 
 struct Process {
     lines: File,
@@ -238,8 +261,13 @@ pub fn function(image: Option<ImageHash>, name: &str) -> &'static Counts {
 }
 
 /// A new kind of a kernel's launches, in words; where they are counted.
-pub fn kind(image: Option<ImageHash>, name: &str, like: &str) -> &'static Counts {
-    counted(image, &["kind"], &[name, like])
+pub fn kind(image: Option<ImageHash>, name: &str, hash: u64, like: &str) -> &'static Counts {
+    counted(image, &["kind"], &[name, &format!("{hash:016x}"), like])
+}
+
+/// A better kernel of a kernel, by its file; where its launches are counted.
+pub fn better(image: Option<ImageHash>, name: &str, file: &str) -> &'static Counts {
+    counted(image, &["better"], &[name, file])
 }
 
 /// Whether further counts are for further kernels alone.

@@ -26,12 +26,34 @@ use crate::{addresses, events, kinds, real, record, settings, stored};
 pub struct Chosen {
     image: String,
     name: String,
-    number: u64,
+    which: Which,
     folder: String,
     /// Of the kinds of the kernel's launches this one takes longest.
     is_main: bool,
     variables: Vec<String>,
     is_done: AtomicBool,
+}
+
+/// A launch of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// By its number among all of the kernel.
+    Launch(u64),
+    /// By the hash of its kind, and its number among those: threads may launch in another order each time.
+    OfKind(u64, u64),
+}
+
+impl Which {
+    /// As a line has it: a number, or a hash and a number.
+    fn read(word: &str) -> Option<Which> {
+        match word.split_once(':') {
+            None => word.parse().ok().map(Which::Launch),
+            Some((hash, number)) => {
+                let hash = u64::from_str_radix(hash, 16).ok()?;
+                Some(Which::OfKind(hash, number.parse().ok()?))
+            }
+        }
+    }
 }
 
 /// Bytes that the launches of lesser kinds have reached, by image and kernel: they share what one may reach.
@@ -69,7 +91,7 @@ pub fn stream_destroyed(stream: Handle) {
     STREAMS.take().remove(&(stream as usize));
 }
 
-/// The launches of `selection.txt`: a line each, of image, kernel, number, folder, `main` or `lesser`, and the module's variables,
+/// The launches of `selection.txt`: a line each, of image, kernel, which launch, folder, `main` or `lesser`, and the module's variables,
 /// tabs between.
 fn selection() -> &'static [Chosen] {
     static SELECTION: OnceLock<Vec<Chosen>> = OnceLock::new();
@@ -80,7 +102,7 @@ fn selection() -> &'static [Chosen] {
             Some(Chosen {
                 image: words.next()?.to_owned(),
                 name: words.next()?.to_owned(),
-                number: words.next()?.parse().ok()?,
+                which: Which::read(words.next()?)?,
                 folder: words.next()?.to_owned(),
                 is_main: words.next()? == "main",
                 variables: words.map(str::to_owned).collect(),
@@ -91,15 +113,29 @@ fn selection() -> &'static [Chosen] {
     })
 }
 
-/// Whether this launch of a kernel is to be captured.
-pub fn chosen(function: &Function, number: u64) -> Option<&'static Chosen> {
+/// Whether this launch is to be captured, which has this number among the kernel's.
+///
+/// # Safety
+/// It is one that the driver takes.
+pub unsafe fn chosen(function: &'static Function, number: u64, launch: &Launch) -> Option<&'static Chosen> {
     let image = || function.image.map_or("-".to_owned(), |image| image.to_string());
-    selection().iter().find(|chosen| {
-        chosen.number == number
-            && chosen.name == function.name
-            && chosen.image == image()
-            && !chosen.is_done.swap(true, Ordering::Relaxed)
-    })
+    let of_kernel = |chosen: &&Chosen| chosen.name == function.name && chosen.image == image();
+    let own = selection().iter().filter(of_kernel).collect::<Vec<_>>();
+    if own.is_empty() || events::is_captured(launch.stream, launch.per_thread) {
+        // A launch by its number says why it is not captured.
+        return own.into_iter().find(|chosen| {
+            chosen.which == Which::Launch(number) && !chosen.is_done.swap(true, Ordering::Relaxed)
+        });
+    }
+    // SAFETY: the caller's.
+    let (hash, counts) = unsafe { (kinds::hash(function, launch), function.kinds.of(function, launch)) };
+    let of_kind = counts.launches.fetch_add(1, Ordering::Relaxed);
+    let is_it = |chosen: &&Chosen| match chosen.which {
+        Which::Launch(wanted) => wanted == number,
+        Which::OfKind(wanted, at) => wanted == hash && at == of_kind,
+    };
+    own.into_iter()
+        .find(|chosen| is_it(chosen) && !chosen.is_done.swap(true, Ordering::Relaxed))
 }
 
 /// Makes a launch and captures it.
@@ -108,7 +144,7 @@ pub fn chosen(function: &Function, number: u64) -> Option<&'static Chosen> {
 /// It is one that the driver takes.
 pub unsafe fn take(
     chosen: &Chosen,
-    function: &Function,
+    (function, number): (&Function, u64),
     launch: &Launch,
     run: impl FnOnce(Handle) -> CUresult,
 ) -> CUresult {
@@ -129,17 +165,17 @@ pub unsafe fn take(
         }
     };
     // SAFETY: the caller's.
-    let like = unsafe { kinds::words(function, launch) };
+    let kind = format!("{:016x}", unsafe { kinds::hash(function, launch) });
     let result = run(launch.handle);
     let captured = match result {
         SUCCESS => snapshot
             .after(patience)
             // SAFETY: the caller's.
-            .and_then(|()| unsafe { snapshot.write(chosen, function, launch) }),
+            .and_then(|()| unsafe { snapshot.write(chosen, (function, number), launch) }),
         other => Err(format!("the driver refused the launch with error {other}")),
     };
     match captured {
-        Ok(()) => record::line(&["captured", &chosen.folder, &like]),
+        Ok(()) => record::line(&["captured", &chosen.folder, &kind]),
         Err(why) => give_up(&why),
     }
     result
@@ -254,7 +290,12 @@ impl Snapshot {
     }
 
     /// Writes the manifest, which completes a capture.
-    unsafe fn write(&self, chosen: &Chosen, function: &Function, launch: &Launch) -> Result<(), String> {
+    unsafe fn write(
+        &self,
+        chosen: &Chosen,
+        (function, number): (&Function, u64),
+        launch: &Launch,
+    ) -> Result<(), String> {
         let mut text =
             String::from("# A launch that `headstart capture` has copied with its memory.\nformat = 1\n");
         let image = function.image.map_or("-".to_owned(), |image| image.to_string());
@@ -262,11 +303,7 @@ impl Snapshot {
         let (driver, device, capability) = machine();
         let _ = writeln!(text, "kernel = {}", quoted(&function.name));
         let _ = writeln!(text, "image = \"{image}\"");
-        let _ = writeln!(
-            text,
-            "launch = {} # of this kernel in its process, from 0",
-            chosen.number
-        );
+        let _ = writeln!(text, "launch = {number} # of this kernel in its process, from 0");
         let _ = writeln!(text, "process = {}", std::process::id());
         let _ = writeln!(
             text,

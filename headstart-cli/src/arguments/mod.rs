@@ -17,7 +17,7 @@ pub use common::{
 };
 pub use list::{Devices, Kernels, Occupancy, Offload};
 pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};
-pub use program::{Capture, Exec, LaunchTemplate, New};
+pub use program::{Capture, Exec, Improve, LaunchTemplate, New};
 pub use run::{CodeForm, Compare, Emit, EmitTarget, Run, Sweep};
 pub use search::{Advise, AtFullSize, Merge, Tune};
 pub use words::{Completions, Man, PLANS};
@@ -85,6 +85,8 @@ pub enum Command {
     Capture(Capture),
     /// Run a CUDA program with the tuned kernels of a capture
     Exec(Exec),
+    /// Capture a CUDA program, tune its kernels, and run it with and without the tuned ones
+    Improve(Improve),
     /// Measure the gallery on a GPU beside hand-written CUDA
     Bench(Bench),
     /// Measure a device with microbenchmarks; write its model, or compare it with one

@@ -10,8 +10,9 @@ use super::{BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, 
 #[derive(Args, Debug)]
 #[command(after_help = TUNE_EXAMPLES)]
 pub struct Tune {
-    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder
-    /// of a captured launch; with --bin, one of the program's kernels [default: all of them]
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), the folder
+    /// of a captured launch, or a whole capture, whose kernels share --budget by their part of the time; with --bin, one of the
+    /// program's kernels [default: all of them]
     #[arg(value_name = "KERNEL", required_unless_present = "bin")]
     pub kernel: Option<String>,
     #[command(flatten)]
@@ -66,6 +67,7 @@ const TUNE_EXAMPLES: &str = "\
 Examples:
   headstart tune gather --set items=64 --html gather.html
   headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
+  headstart tune cap --budget 60 --json cap.json
   headstart tune --bin target/release/my-program --device sim:h200";
 
 /// The reference for the outputs of a whole launch on a GPU.

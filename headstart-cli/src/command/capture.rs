@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
+use headstart::device::cuda::failure::FailureKind;
+use headstart::device::cuda::gpu;
 use headstart::front::ptx::{Facts, Origin, entries, import};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
@@ -20,8 +22,8 @@ use regex_lite::Regex;
 
 use crate::arguments::Capture;
 use crate::output::print;
-use crate::program::Program;
-use shown::{closing, table, whole};
+use crate::program::{Heard, Program};
+use shown::{next, remarks, table, whole};
 
 pub use shown::{aligned, geometry, toml_string};
 
@@ -43,9 +45,13 @@ struct Kernel {
 
 /// Launches of a kernel that are alike.
 struct Kind {
+    /// What is the same of all.
+    hash: String,
     /// Their parameters, in words.
     like: String,
     counts: Counts,
+    /// Whether the captured one is the one that says most of them.
+    is_typical: bool,
     /// The folder of a captured one, or why there is none; nothing if none was chosen.
     captured: Option<std::result::Result<String, String>>,
 }
@@ -55,8 +61,15 @@ struct Chosen {
     /// The kernel's number in the list, and the kind's among its kinds.
     kernel: usize,
     kind: usize,
-    launch: u64,
+    which: Which,
     folder: String,
+}
+
+/// A launch of a kernel: by its number among all of it, or among those of its kind.
+#[derive(Clone, Copy)]
+enum Which {
+    Launch(u64),
+    OfKind(u64),
 }
 
 /// The available forms of a kernel's text.
@@ -71,11 +84,34 @@ enum Ptx {
     None,
 }
 
+/// A captured program, and what is said of it.
+pub struct Taken {
+    /// Where it lies.
+    pub folder: PathBuf,
+    /// Its kernels, a row each.
+    pub table: String,
+    /// What is remarkable, a line each.
+    pub remarks: String,
+    /// What to do next.
+    next: String,
+}
+
 /// Runs the command.
 pub fn run(options: &Capture) -> Result<()> {
     if let Some(trace) = &options.import {
         return traced::import(trace, options);
     }
+    let taken = take(options)?;
+    print(&taken.table)?;
+    print(&taken.remarks)?;
+    print(&taken.next)
+}
+
+/// Captures a program.
+///
+/// # Errors
+/// The folder is not empty or cannot be written, the program cannot be run, or it launches no kernel.
+pub fn take(options: &Capture) -> Result<Taken> {
     let pattern = options.kernel.as_deref().map(|text| {
         Regex::new(text).map_err(|error| {
             Error::usage(format!("`--kernel {text}` is not a regular expression: {error}"))
@@ -85,9 +121,9 @@ pub fn run(options: &Capture) -> Result<()> {
     let pattern = pattern.transpose()?;
     let folder = new_folder(&options.output)?;
     let mut program = Program::new(&options.program)?;
-    program.limit(options.max_bytes, options.patience);
+    program.limit(options.limits.max_bytes, options.limits.patience);
     program.compile_again();
-    let status = program.run("list", &folder, true)?;
+    let status = program.run("list", &folder, Heard::Aloud)?.status;
     let processes = Process::all_in(&folder)?;
     let mut kernels = kernels(&folder, &processes)?;
     if kernels.is_empty() {
@@ -108,13 +144,17 @@ pub fn run(options: &Capture) -> Result<()> {
         moved.map_err(|error| unwritable(&folder, &error))?;
         fs::write(folder.join("selection.txt"), selection(&kernels, &chosen))
             .map_err(|error| unwritable(&folder, &error))?;
-        program.run("capture", &folder, false)?;
+        program.run("capture", &folder, Heard::Dropped)?;
         note_outcome(&folder, &mut kernels, &chosen)?;
     }
     let whole = whole(options, &kernels, &processes, total).text()?;
     fs::write(folder.join(WHOLE), whole).map_err(|error| unwritable(&folder, &error))?;
-    print(&table(&kernels, total))?;
-    print(&closing(&folder, &kernels, &processes, status))
+    Ok(Taken {
+        table: table(&kernels, total),
+        remarks: remarks(&kernels, &processes, status),
+        next: next(&folder, &kernels),
+        folder,
+    })
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Error {
@@ -133,6 +173,17 @@ fn new_folder(path: &Path) -> Result<PathBuf> {
 }
 
 fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
+    if processes.is_empty() {
+        // A program says little of that, or nothing.
+        match gpu::count() {
+            Err(failure) if failure.kind == FailureKind::MissingDriver => {
+                return Error::device(failure.what)
+                    .accepted("a machine with NVIDIA's driver; what is captured there can be tuned here");
+            }
+            Ok(0) => return Error::device("the NVIDIA driver of this machine sees no GPU"),
+            _ => {}
+        }
+    }
     if !status.success() && processes.is_empty() {
         return Error::input(format!(
             "the program ended with {status} before it called the CUDA driver"
@@ -149,7 +200,7 @@ fn no_kernel(processes: &[Process], status: ExitStatus) -> Error {
 
 /// The kernels of all processes, each once, the ones that take longest first.
 fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
-    type Kinds = HashMap<(String, [u32; 3], u32, [u32; 3]), Counts>;
+    type Kinds = HashMap<(String, String), Counts>;
     let mut all: BTreeMap<(String, Option<String>), (Counts, Kinds)> = BTreeMap::new();
     for seen in processes.iter().flat_map(|process| &process.kernels) {
         let counts = &seen.counts;
@@ -158,10 +209,8 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         }
         let (own, kinds) = all.entry((seen.name.clone(), seen.image.clone())).or_default();
         own.add(counts);
-        if let Some(like) = &seen.like {
-            let octaves = counts.groups.map(|groups| u32::BITS - groups.leading_zeros());
-            let key = (like.clone(), counts.group, counts.shared_bytes, octaves);
-            kinds.entry(key).or_default().add(counts);
+        if let Some(kind) = &seen.kind {
+            kinds.entry(kind.clone()).or_default().add(counts);
         }
     }
     let mut images: HashMap<String, Vec<Text>> = HashMap::new();
@@ -178,9 +227,11 @@ fn kernels(folder: &Path, processes: &[Process]) -> Result<Vec<Kernel>> {
         });
         let mut kinds: Vec<Kind> = kinds
             .into_iter()
-            .map(|((like, ..), counts)| Kind {
+            .map(|((hash, like), counts)| Kind {
+                hash,
                 like,
                 counts,
+                is_typical: true,
                 captured: None,
             })
             .collect();
@@ -272,7 +323,7 @@ fn chosen(kernels: &[Kernel], total: f64, pattern: Option<&Regex>, launch: Optio
             all.push(Chosen {
                 kernel: index,
                 kind: number,
-                launch: launch.unwrap_or(kind.counts.typical().0),
+                which: launch.map_or(Which::OfKind(kind.counts.typical().0), Which::Launch),
                 folder: match count {
                     1 => name,
                     count => format!("{name}-{count}"),
@@ -328,10 +379,14 @@ fn selection(kernels: &[Kernel], chosen: &[Chosen]) -> String {
         let kernel = &kernels[own.kernel];
         let image = kernel.image.as_deref().unwrap_or("-");
         let weight = if own.kind == 0 { "main" } else { "lesser" };
+        let which = match own.which {
+            Which::Launch(number) => number.to_string(),
+            Which::OfKind(number) => format!("{}:{number}", kernel.kinds[own.kind].hash),
+        };
         let _ = write!(
             text,
-            "{image}\t{}\t{}\t{}\t{weight}",
-            kernel.name, own.launch, own.folder
+            "{image}\t{}\t{which}\t{}\t{weight}",
+            kernel.name, own.folder
         );
         if let Ptx::Text { variables, .. } = &kernel.ptx {
             for variable in variables {
@@ -353,17 +408,16 @@ fn move_processes(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Notes at each kind what became of its chosen launch. A launch may be of another kind than the one of the same number in the
-/// first run: it is noted there.
+/// Notes at each kind what became of its chosen launch. One that was named may be of any kind.
 fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Result<()> {
     let processes = Process::all_in(folder)?;
     let skipped: HashMap<&String, &String> = processes
         .iter()
         .flat_map(|process| process.skipped.iter().map(|(name, why)| (name, why)))
         .collect();
-    let likes: HashMap<&String, &String> = processes
+    let hashes: HashMap<&String, &String> = processes
         .iter()
-        .flat_map(|process| process.captured.iter().map(|(name, like)| (name, like)))
+        .flat_map(|process| process.captured.iter().map(|(name, hash)| (name, hash)))
         .collect();
     for own in chosen {
         let name = &own.folder;
@@ -377,15 +431,22 @@ fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Res
             }
             _ => Err(match skipped.get(name) {
                 Some(why) => (*why).clone(),
-                None => format!("in the second run there was no launch {}", own.launch),
+                None => match own.which {
+                    Which::Launch(number) => format!("in the second run there was no launch {number}"),
+                    Which::OfKind(number) => {
+                        format!("in the second run there was no launch {number} of this kind")
+                    }
+                },
             }),
         };
         match found {
-            Ok(captured) => {
-                let like = likes.get(name).map_or("", |like| like.as_str());
-                let is_own = |kind: &Kind| kind.like == like && kind.is_as(&captured);
+            Ok(_) => {
+                let hash = hashes.get(name);
+                let is_own = |kind: &Kind| Some(&&kind.hash) == hash;
                 let number = kernel.kinds.iter().position(is_own).unwrap_or(own.kind);
-                kernel.kinds[number].captured = Some(Ok(name.clone()));
+                let kind = &mut kernel.kinds[number];
+                kind.captured = Some(Ok(name.clone()));
+                kind.is_typical = matches!(own.which, Which::OfKind(_));
             }
             Err(why) => {
                 let _ = fs::remove_dir_all(&path);
@@ -395,16 +456,6 @@ fn note_outcome(folder: &Path, kernels: &mut [Kernel], chosen: &[Chosen]) -> Res
         }
     }
     Ok(())
-}
-
-impl Kind {
-    /// Whether a launch has the geometry of the kind.
-    fn is_as(&self, captured: &Captured) -> bool {
-        let octaves = |sizes: [u32; 3]| sizes.map(u32::leading_zeros);
-        self.counts.group == captured.group
-            && self.counts.shared_bytes == captured.shared_bytes
-            && octaves(self.counts.groups) == octaves(captured.groups)
-    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,36 @@
 //! `headstart exec`: a program with the better kernels of a capture in place.
 
+mod shown;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use headstart::capture::{Counts, Process};
+use headstart::capture::{CapturedProgram, Process};
 use headstart::report::number;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use serde::Deserialize;
 
 use crate::arguments::Exec;
-use crate::program::Program;
+use crate::output::{Destination, json_line};
+use crate::program::{Ended, Heard, Program};
 use crate::terminal;
+pub use shown::{ExecReport, report};
 
 /// The files that `headstart tune` leaves beside a captured launch.
 pub const TUNED: &str = "tuned.toml";
 /// The better kernel's module.
 pub const TUNED_MODULE: &str = "tuned.ptx";
-/// The same, assembled ahead where `HEADSTART_PTXAS` names an assembler.
+/// The same, assembled ahead.
 pub const TUNED_CODE: &str = "tuned.cubin";
+
+/// What loading machine code costs a program, in nanoseconds: the driver copies it to the device, and the host waits.
+const LOADING_NS: f64 = 1e6;
+/// What the driver takes to compile a kernel, in nanoseconds: 90 to 600 ms were measured (`results/programs-h100.txt`).
+const COMPILING_NS: f64 = 200e6;
 
 /// The better kernel of a captured launch.
 #[derive(Debug, Deserialize)]
@@ -33,31 +42,79 @@ struct Tuned {
     device: String,
     speedup: f64,
     facts: Vec<String>,
-    #[serde(rename = "rests_on")]
-    _rests_on: Vec<String>,
+    rests_on: Vec<String>,
     /// A variable of the module, and the variable of the program's whose address it holds.
     addresses: Vec<String>,
 }
 
+/// A better kernel with its folder.
+pub struct Better {
+    folder: PathBuf,
+    tuned: Tuned,
+    /// Mean time of the original's launches in the capture, in nanoseconds; nothing if it is not known.
+    usual_ns: Option<f64>,
+    /// Why it is not put in place.
+    left_out: Option<String>,
+}
+
 /// Runs the command; gives the program's own exit status.
 pub fn run(options: &Exec) -> Result<u8> {
-    let tuned = all_tuned(&options.with)?;
+    let json = options.json.as_deref();
+    let json = json.map(|path| Destination::check("--json", path)).transpose()?;
+    let better = better(&options.with, options.always)?;
+    let (ran, _) = ran(&Program::new(&options.program)?, &better, Heard::Aloud)?;
+    // The program's output stays its own.
+    let summary = ran.said();
+    eprint!(
+        "{}",
+        summary
+            .lines()
+            .map(|line| terminal::errors().fitted(line) + "\n")
+            .collect::<String>()
+    );
+    if let Some(json) = &json {
+        json.write(&json_line(&ran)?)?;
+    }
+    Ok(ran.status)
+}
+
+/// Runs a program with better kernels in place. Without any the program runs as if this command were not there.
+///
+/// # Errors
+/// There is nowhere to write what it did, or it cannot be started.
+pub fn ran(program: &Program, better: &[Better], heard: Heard) -> Result<(ExecReport, Ended)> {
+    if better.iter().all(|own| own.left_out.is_some()) {
+        let ended = program.run_alone(heard)?;
+        return Ok((report(better, None, code(ended.status)), ended));
+    }
     let folder = tempfile::tempdir()
         .map_err(|error| Error::device(format!("no folder for the program's record: {error}")))?;
+    fs::write(folder.path().join("exec.txt"), lines(better))
+        .map_err(|error| Error::device(format!("no file for the program's record: {error}")))?;
+    let ended = program.run("exec", folder.path(), heard)?;
+    let processes = Process::all_in(folder.path())?;
+    Ok((report(better, Some(&processes), code(ended.status)), ended))
+}
+
+/// What the preloaded library reads.
+fn lines(better: &[Better]) -> String {
     let mut text = String::new();
-    for (path, tuned) in &tuned {
-        let module = path.join(TUNED_MODULE);
+    for own in better.iter().filter(|own| own.left_out.is_none()) {
+        let tuned = &own.tuned;
         let _ = writeln!(
             text,
             "kernel\t{}\t{}\t{}\t{}",
             tuned.image,
             tuned.kernel,
-            module.display(),
+            own.module().display(),
             tuned.kernel
         );
-        let code = path.join(TUNED_CODE);
+        let code = own.folder.join(TUNED_CODE);
         if code.is_file() {
             let _ = writeln!(text, "assembled\t{}", code.display());
+        }
+        if let Some(ns) = own.usual_ns {
+            let _ = writeln!(text, "takes\t{ns:.0}");
         }
         for fact in &tuned.facts {
             let _ = writeln!(text, "{}", fact.replace(' ', "\t"));
@@ -66,20 +123,7 @@ pub fn run(options: &Exec) -> Result<u8> {
             let _ = writeln!(text, "address\t{}", address.replace(' ', "\t"));
         }
     }
-    fs::write(folder.path().join("exec.txt"), text)
-        .map_err(|error| Error::device(format!("no file for the program's record: {error}")))?;
-    let status = Program::new(&options.program)?.run("exec", folder.path(), true)?;
-    let processes = Process::all_in(folder.path())?;
-    // The program's output stays its own.
-    let summary = summary(&tuned, &processes);
-    eprint!(
-        "{}",
-        summary
-            .lines()
-            .map(|line| terminal::errors().fitted(line) + "\n")
-            .collect::<String>()
-    );
-    Ok(code(status))
+    text
 }
 
 /// The status that a shell would report.
@@ -91,8 +135,12 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// The tuned kernels of a capture, or of one of its folders.
-fn all_tuned(with: &Path) -> Result<Vec<(PathBuf, Tuned)>> {
+/// The better kernels of a capture, or of one of its folders, those that save most first. Unless all are wanted, those that are
+/// expected to save less than it takes to load them are left out.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn better(with: &Path, always: bool) -> Result<Vec<Better>> {
     let unreadable = |error: std::io::Error| {
         Error::usage(format!(
             "{} cannot be read: {error}",
@@ -118,97 +166,56 @@ fn all_tuned(with: &Path) -> Result<Vec<(PathBuf, Tuned)>> {
             Error::input(format!("not written by `headstart tune`: {said}"))
                 .at(quoted(&path.to_string_lossy()))
         })?;
-        found.push((folder, tuned));
+        found.push(Better::of(folder, tuned, always)?);
     }
-    Ok(found)
+    found.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    Ok(found.into_iter().map(|(own, _)| own).collect())
 }
 
-/// A kernel's counts over all processes.
-fn counts(tuned: &Tuned, processes: &[Process]) -> Counts {
-    let mut all = Counts::default();
-    let own = |process: &'_ Process| {
-        let kernels = process.kernels.iter();
-        kernels
-            .filter(|seen| seen.name == tuned.kernel && seen.image.as_deref() == Some(&tuned.image))
-            .map(|seen| seen.counts)
-            .collect::<Vec<_>>()
-    };
-    for counts in processes.iter().flat_map(own) {
-        all.launches += counts.launches;
-        all.replaced += counts.replaced;
-        all.refused += counts.refused;
-        all.in_graphs += counts.in_graphs;
-        all.replaced_timed.0 += counts.replaced_timed.0;
-        all.replaced_timed.1 += counts.replaced_timed.1;
-        all.original_timed.0 += counts.original_timed.0;
-        all.original_timed.1 += counts.original_timed.1;
-        all.is_switched_back |= counts.is_switched_back;
+impl Better {
+    /// A better kernel, and the nanoseconds that it is expected to save.
+    fn of(folder: PathBuf, tuned: Tuned, always: bool) -> Result<(Better, f64)> {
+        let parent = folder.parent().unwrap_or(&folder);
+        let program = match CapturedProgram::is_in(parent) {
+            true => Some(CapturedProgram::read(parent)?),
+            false => None,
+        };
+        let name = name(&folder);
+        let kind = program.as_ref().and_then(|program| program.kind_in(&name));
+        let kind = kind.map(|(_, kind)| kind);
+        let saved = kind
+            .filter(|kind| kind.timed > 0)
+            .map(|kind| kind.total_ns * (1.0 - 1.0 / tuned.speedup));
+        let (costs, how) = match folder.join(TUNED_CODE).is_file() {
+            true => (LOADING_NS, "loading it"),
+            false => (COMPILING_NS, "compiling it"),
+        };
+        let left_out = match (saved, kind) {
+            (Some(saved), Some(kind)) if saved < costs && !always => Some(format!(
+                "it is expected to save {} in {} launches, and {how} takes about {}; `--always` puts it in place",
+                number::duration(saved.max(0.0)),
+                kind.launches,
+                number::duration(costs)
+            )),
+            _ => None,
+        };
+        let usual_ns = kind.and_then(|kind| kind.mean_ns());
+        let own = Better {
+            folder,
+            tuned,
+            usual_ns,
+            left_out,
+        };
+        Ok((own, saved.unwrap_or(f64::MAX)))
     }
-    all
+
+    fn module(&self) -> PathBuf {
+        self.folder.join(TUNED_MODULE)
+    }
 }
 
-fn summary(tuned: &[(PathBuf, Tuned)], processes: &[Process]) -> String {
-    let mut text = String::new();
-    for (folder, tuned) in tuned {
-        let name = folder
-            .file_name()
-            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let counts = counts(tuned, processes);
-        let _ = write!(
-            text,
-            "headstart: {name}: {} of {} launches ran the tuned kernel ({}, {:.2} times as fast on {} in the search)",
-            counts.replaced, counts.launches, tuned.plan, tuned.speedup, tuned.device
-        );
-        let mean = |(timed, total): (u64, u64)| (timed > 0).then(|| total as f64 / timed as f64);
-        if let (Some(better), Some(original)) = (mean(counts.replaced_timed), mean(counts.original_timed)) {
-            let _ = write!(
-                text,
-                "; here {} instead of {} (means of {} and {} alternating launches)",
-                number::duration(better),
-                number::duration(original),
-                counts.replaced_timed.0,
-                counts.original_timed.0
-            );
-            let saved = (original - better) * counts.replaced as f64;
-            let word = if saved < 0.0 { "lost" } else { "saved" };
-            let _ = write!(text, "; {word} {}", number::duration(saved.abs()));
-        }
-        text.push('\n');
-        if counts.refused > 0 {
-            let _ = writeln!(
-                text,
-                "headstart: {name}: {} launches did not meet its assumptions and ran the original",
-                counts.refused
-            );
-        }
-        if counts.in_graphs > 0 {
-            let _ = writeln!(
-                text,
-                "headstart: {name}: {} launches in graphs ran the original",
-                counts.in_graphs
-            );
-        }
-        if counts.is_switched_back {
-            let _ = writeln!(
-                text,
-                "headstart: {name}: the tuned kernel was slower here, so the original runs again"
-            );
-        }
-    }
-    for process in processes {
-        for trouble in &process.troubles {
-            let _ = writeln!(text, "headstart: process {}: {trouble}", process.number);
-        }
-    }
-    if tuned.is_empty() {
-        text.push_str(
-            "headstart: this capture has no tuned kernels; `headstart tune DIR/KERNEL` makes them\n",
-        );
-    }
-    if processes.is_empty() {
-        text.push_str(
-            "headstart: the program did not call the CUDA driver, or could not be observed (linked statically, setuid, or no room on the disk for its record)\n",
-        );
-    }
-    text
+fn name(folder: &Path) -> String {
+    folder
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }

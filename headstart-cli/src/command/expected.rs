@@ -7,7 +7,7 @@ pub fn sentence(captured: &Captured, speedup: f64) -> Option<String> {
     let program = CapturedProgram::read(captured.folder.parent()?).ok()?;
     let folder = captured.folder.file_name()?.to_string_lossy().into_owned();
     let (_, kind) = program.kind_in(&folder)?;
-    (kind.timed > 0 && kind.typical == captured.number).then(|| said(kind, speedup))
+    (kind.timed > 0 && kind.is_typical).then(|| said(kind, speedup))
 }
 
 fn said(kind: &LaunchKind, speedup: f64) -> String {
@@ -49,6 +49,7 @@ mod tests {
             group: [32, 1, 1],
             shared_bytes: 0,
             parameters: String::new(),
+            is_typical: true,
             folder: Some("k".to_owned()),
             not_captured: None,
         };

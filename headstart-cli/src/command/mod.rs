@@ -10,6 +10,7 @@ pub mod devices;
 pub mod emit;
 pub mod exec;
 mod expected;
+pub mod improve;
 pub mod kernels;
 pub mod kit;
 pub mod launch_template;

@@ -1,23 +1,23 @@
 //! `headstart tune`: try the plans, choose one, write the report.
 
-use std::fs;
+mod placed;
+pub mod program;
+
+use std::path::Path;
 use std::time::Duration;
 
 use headstart::back::spirv::SpirvTarget;
-use headstart::capture::{Captured, Contraction};
-use headstart::device::cuda::ptxas::assembled_for;
+use headstart::capture::{Captured, CapturedProgram, Contraction};
+use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Report, Verdict, page, table};
+use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
-use headstart::tune::{self, Answers, Log, MEASURED, SearchSettings, Shard};
+use headstart::tune::{self, Answers, Bench, Log, MEASURED, SearchSettings, Shard, Subject, kinds};
 use headstart::{Error, Result};
 
-use crate::arguments::{AtFullSize, KernelOptions, Tune};
-use crate::command::capture::toml_string;
-use crate::command::exec::{TUNED, TUNED_CODE, TUNED_MODULE};
-use crate::command::expected;
+use crate::arguments::{AtFullSize, CheckOptions, DeviceOptions, Improve, KernelOptions, Tune};
 use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::launched::Launches;
@@ -25,11 +25,16 @@ use crate::output::{Destination, json_line, print};
 use crate::progress::{Bar, Clock};
 use crate::spirv_module::SpirvModule;
 use crate::terminal;
+use placed::place;
 
 /// Runs the command.
 pub fn run(options: &Tune) -> Result<()> {
     let Some(program) = &options.program.bin else {
         let kernel = options.kernel.clone().unwrap_or_default();
+        let folder = Path::new(&kernel);
+        if CapturedProgram::is_in(folder) && !Captured::is_in(folder) {
+            return program::run(options, folder);
+        }
         let data = options.data.clone();
         return tune_kernel(options, &KernelOptions { kernel, data });
     };
@@ -71,8 +76,7 @@ pub fn run(options: &Tune) -> Result<()> {
 fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     let mut clock = Clock::start();
     // All possible errors are found before the long work starts.
-    let named = options.plans.as_deref().filter(|text| *text != LIKELY);
-    let plans = named.map(read_plans).transpose()?;
+    let asked = Asked::of(options)?;
     let mut captured = kernel::captured(which)?;
     // A program's own kernel stays as it is: its answers are found by its text.
     let places = match options.program.bin {
@@ -81,28 +85,16 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     };
     let mut subject = kernel::find_with(which, captured.as_ref(), places)?;
     clock.over("kernel and launch read");
-    let measure = measure(options)?;
-    let budget = budget(options.budget)?;
-    let bench = device::bench(
-        options.on.device.as_deref(),
-        &options.on.model,
-        options.on.cache.l2.into(),
-        options.on.watchdog.max_steps,
-    )?;
+    let bench = asked.bench()?;
     clock.over("device opened");
-    if let (Some(text), Some(_), true) = (&options.measure, measure, bench.times_at_once()) {
+    if let (Some(text), Some(_), true) = (&options.measure, asked.measure, bench.times_at_once()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for GPUs: on the simulated {}, every plan is simulated",
             bench.device().description().name
         ))
         .accepted("leave it out, or name the plans with `--plans`"));
     }
-    let plans = match options.plans.as_deref() {
-        Some(LIKELY) => {
-            Some(tune::likely(subject.as_ref(), bench.as_ref())?).filter(|plans| !plans.is_empty())
-        }
-        _ => plans,
-    };
+    let plans = asked.plans_for(subject.as_ref(), bench.as_ref())?;
     let json = options
         .json
         .as_deref()
@@ -147,18 +139,14 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
 
     if let Some(captured) = &mut captured {
-        print(&replayed(captured)?)?;
-        clock.over("captured launch run again");
-        // Without an answer the kernel is tuned all the same, and a plan is refused where it would be written back.
-        captured.contraction = tune::contraction(captured, Some(bench.as_ref())).unwrap_or_default();
-        print(&contracted(&captured.contraction))?;
+        print(&run_again(captured, bench.as_ref())?)?;
         if let Contraction::Decided(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
             if let Some(Rewritten::Ptx(module)) = &mut module {
                 *module = Module::of_captured(captured)?;
             }
         }
-        clock.over("open sums decided");
+        clock.over("captured launch run again, open sums decided");
     }
 
     let shard: Option<Shard> = options.shard.as_deref().map(str::parse).transpose()?;
@@ -166,19 +154,14 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     for line in log.iter().flat_map(Log::skipped) {
         eprintln!("headstart: the log has no valid trial at {line}; that trial is repeated");
     }
-    let asked = SearchSettings {
-        plans: plans.as_deref(),
+    let settings = SearchSettings {
         shard,
         log: log.as_ref(),
-        perturbed: options.check.settings(),
-        check_whole: options.at_full_size == AtFullSize::Full,
-        measure,
-        // Who names plans wants their times.
-        every_plan: options.every_plan || plans.is_some(),
+        ..asked.settings(plans.as_deref())
     };
 
-    let bar = Bar::new(budget);
-    let mut report = tune::search(subject.as_ref(), bench.as_ref(), &asked, &bar)?.report;
+    let bar = Bar::new(asked.budget);
+    let mut report = tune::search(subject.as_ref(), bench.as_ref(), &settings, &bar)?.report;
     drop(bar);
     clock.over("search");
     // An answer that is shipped is a plan: the settings beside it are not the program's to choose.
@@ -186,7 +169,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     if shard.is_none() {
-        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, asked.perturbed)?;
+        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, settings.perturbed)?;
         clock.over("launch settings tried");
     }
 
@@ -207,7 +190,9 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .as_ref()
         .is_some_and(|partial| partial.lost.is_some());
     let exchanged = match &captured {
-        Some(captured) if !is_lost => Some(write_tuned(captured, &report)?),
+        Some(captured) if !is_lost => {
+            Some(place(captured, &report, asked.gpu().as_ref())?.said(captured, &report))
+        }
         _ => None,
     };
     if let Some(module) = &module {
@@ -259,6 +244,115 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     match failed {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` failed: {reason}"))),
         None => Ok(()),
+    }
+}
+
+/// What is asked of a search, as far as it is the same for all kernels of a program.
+pub struct Asked<'o> {
+    on: &'o DeviceOptions,
+    check: CheckOptions,
+    check_whole: bool,
+    every_plan: bool,
+    measure: Option<usize>,
+    /// The plans that are named.
+    plans: Option<Vec<Plan>>,
+    /// Only the plans that are likely to help are asked for.
+    is_likely: bool,
+    budget: Option<Duration>,
+}
+
+impl<'o> Asked<'o> {
+    /// What the options ask.
+    ///
+    /// # Errors
+    /// A plan, a time or a number is none.
+    fn of(options: &'o Tune) -> Result<Asked<'o>> {
+        let own = Asked::new(
+            &options.on,
+            options.check,
+            options.plans.as_deref(),
+            options.budget,
+        )?;
+        Ok(Asked {
+            check_whole: options.at_full_size == AtFullSize::Full,
+            every_plan: options.every_plan,
+            measure: measure(options)?,
+            ..own
+        })
+    }
+
+    /// What is asked for all kernels of a program.
+    ///
+    /// # Errors
+    /// A plan or a time is none.
+    pub fn for_program(options: &'o Improve) -> Result<Asked<'o>> {
+        Asked::new(
+            &options.on,
+            options.check,
+            options.plans.as_deref(),
+            Some(options.budget),
+        )
+    }
+
+    fn new(
+        on: &'o DeviceOptions,
+        check: CheckOptions,
+        plans: Option<&str>,
+        seconds: Option<f64>,
+    ) -> Result<Asked<'o>> {
+        let named = plans.filter(|text| *text != LIKELY);
+        Ok(Asked {
+            on,
+            check,
+            check_whole: false,
+            every_plan: false,
+            measure: plans.is_none().then_some(MEASURED),
+            plans: named.map(read_plans).transpose()?,
+            is_likely: plans == Some(LIKELY),
+            budget: budget(seconds)?,
+        })
+    }
+
+    /// The device.
+    fn bench(&self) -> Result<Box<dyn Bench>> {
+        let on = self.on;
+        device::bench(
+            on.device.as_deref(),
+            &on.model,
+            on.cache.l2.into(),
+            on.watchdog.max_steps,
+        )
+    }
+
+    /// The NVIDIA GPU that plans are tried on, if it is one.
+    fn gpu(&self) -> Option<GpuFacts> {
+        let name = self.on.device.as_deref();
+        // Several of one kind: the first is as good as the others.
+        let one = name.filter(|name| kinds::all_of(name).is_none());
+        let device = device::find_or_first(one, &self.on.model).ok()?;
+        device.gpu().cloned()
+    }
+
+    /// The plans to try; none asks for the default space.
+    fn plans_for(&self, subject: &dyn Subject, bench: &dyn Bench) -> Result<Option<Vec<Plan>>> {
+        match self.is_likely {
+            true => Ok(Some(tune::likely(subject, bench)?).filter(|plans| !plans.is_empty())),
+            false => Ok(self.plans.clone()),
+        }
+    }
+
+    /// A search among these plans, without a log.
+    fn settings<'p>(&self, plans: Option<&'p [Plan]>) -> SearchSettings<'p> {
+        SearchSettings {
+            plans,
+            shard: None,
+            log: None,
+            perturbed: self.check.settings(),
+            check_whole: self.check_whole,
+            measure: self.measure,
+            // Who names plans wants their times.
+            every_plan: self.every_plan || plans.is_some(),
+        }
     }
 }
 
@@ -344,6 +438,15 @@ fn contracted(contraction: &Contraction) -> String {
     format!("Some of its sums are left to the assembler, so the kernel cannot be replaced: {refused}.\n")
 }
 
+/// Runs a captured launch again, and decides its open sums by what it left: what was found, in sentences. Without an answer the
+/// kernel is tuned all the same, and a plan is refused where it would be written back.
+fn run_again(captured: &mut Captured, bench: &dyn Bench) -> Result<String> {
+    let mut said = replayed(captured)?;
+    captured.contraction = tune::contraction(captured, Some(bench)).unwrap_or_default();
+    said.push_str(&contracted(&captured.contraction));
+    Ok(said)
+}
+
 /// Runs a captured launch again on the simulator: a sentence about the comparison, if the memory after the launch is known.
 pub fn replayed(captured: &Captured) -> Result<String> {
     if !captured.has_run {
@@ -369,96 +472,6 @@ pub fn replayed(captured: &Captured) -> Result<String> {
             first.captured
         ),
     })
-}
-
-/// Leaves the better kernel beside a captured launch, for `headstart exec`; a sentence about it.
-fn write_tuned(captured: &Captured, report: &Report) -> Result<String> {
-    let (module, facts) = (captured.folder.join(TUNED_MODULE), captured.folder.join(TUNED));
-    let code = captured.folder.join(TUNED_CODE);
-    let unwritable = |error: std::io::Error| {
-        let shown = captured.folder.to_string_lossy();
-        Error::device(format!("the tuned kernel cannot be written: {error}")).at(quoted(&shown))
-    };
-    for old in [&module, &code, &facts] {
-        match fs::remove_file(old) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(unwritable(error)),
-            _ => {}
-        }
-    }
-    if report.verdict == Verdict::Undecided {
-        return Ok("Undecided: `headstart exec` keeps the original kernel.\n".to_owned());
-    }
-    if report.best.plan.is_none() {
-        return Ok("No plan is faster: `headstart exec` keeps the original kernel.\n".to_owned());
-    }
-    let subject = tune::captured_subject(captured.clone())?;
-    let planned = tune::best_planned(&subject, report)?;
-    let exchange = match tune::exchange(captured, &subject, &planned) {
-        Ok(exchange) => exchange,
-        Err(error) => return Ok(format!("{error}.\n")),
-    };
-    let list = |lines: &[String]| {
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| format!("  {},\n", toml_string(line)))
-            .collect();
-        format!("[\n{}]", lines.concat())
-    };
-    let addresses = exchange.addresses.iter();
-    let addresses: Vec<String> = addresses.map(|(kept_in, of)| format!("{kept_in} {of}")).collect();
-    let text = format!(
-        "# Written by `headstart tune`; read by `headstart exec`.\nkernel = {}\nimage = {}\nplan = {}\ndevice = {}\n\
-         speedup = {:.4}\nfacts = {}\nrests_on = {}\naddresses = {}\n",
-        toml_string(&captured.kernel),
-        toml_string(&captured.image),
-        toml_string(&planned.plan.to_string()),
-        toml_string(&report.device),
-        report.best.speedup,
-        list(&exchange.facts),
-        list(&exchange.sentences),
-        list(&addresses)
-    );
-    fs::write(&module, &exchange.module).map_err(unwritable)?;
-    // The program then compiles nothing, and runs the code that was measured.
-    let assembled = assembled_for(&generation(captured, &exchange.module), &exchange.module);
-    let mut said = String::new();
-    match assembled {
-        Ok(Some(bytes)) => fs::write(&code, bytes).map_err(unwritable)?,
-        Ok(None) => {}
-        Err(failure) => {
-            said = format!(
-                "Not assembled ahead, the driver will compile it: {}.\n",
-                failure.what
-            )
-        }
-    }
-    fs::write(&facts, text).map_err(unwritable)?;
-    said.push_str("The tuned kernel assumes the following, checked at every launch:\n");
-    for sentence in &exchange.sentences {
-        said.push_str(&format!("  {sentence}\n"));
-    }
-    said.push_str(&expected::sentence(captured, report.best.speedup).unwrap_or_default());
-    let parent = captured
-        .folder
-        .parent()
-        .map_or_else(String::new, |parent| parent.to_string_lossy().into_owned());
-    said.push_str(&format!("Next: headstart exec --with {parent} -- PROGRAM\n"));
-    Ok(said)
-}
-
-/// The generation of GPUs that a captured launch's kernel is assembled for: the captured one's, or the variant of it that the
-/// text names, such as `sm_90a`.
-fn generation(captured: &Captured, text: &str) -> String {
-    let own = format!("sm_{}", captured.capability);
-    let named = text.lines().find_map(|line| line.trim().strip_prefix(".target "));
-    let named = named.and_then(|rest| rest.split(',').next()).map(str::trim);
-    match named.filter(|name| {
-        name.strip_prefix(&own)
-            .is_some_and(|rest| matches!(rest, "a" | "f"))
-    }) {
-        Some(variant) => variant.to_owned(),
-        None => own,
-    }
 }
 
 /// How long a search may go on beginning plans.

@@ -56,7 +56,7 @@ fn goes_all_the_way(sources: &[&str], arguments: &[&str], kernels: &[&str]) {
             text(&tuned.stderr)
         );
     }
-    let exec = run(&["exec", "--with", "cap"]);
+    let exec = run(&["exec", "--always", "--with", "cap"]);
     let told = text(&exec.stderr);
     assert_eq!(text(&exec.stdout), alone, "{name}: {told}");
     for kernel in kernels
@@ -100,17 +100,17 @@ fn a_loop_that_is_left_early_goes_all_the_way() {
         "{tuned}"
     );
     let alone = text(&place.alone("until", &size).stdout);
-    let exec = with(&["exec", "--with", "cap"], &program);
+    let exec = with(&["exec", "--always", "--with", "cap"], &program);
     assert_eq!(text(&exec.stdout), alone);
     assert!(
-        text(&exec.stderr).contains("until: 3 of 6 launches"),
+        text(&exec.stderr).contains("until: 5 of 6 launches"),
         "{}",
         text(&exec.stderr)
     );
     // Early loads are guarded by the ends of the captured memory: other sizes take the original.
     let other = ["./until", "512", "48", "6", "4096"];
     let alone = text(&place.alone("until", &other[1..]).stdout);
-    let exec = with(&["exec", "--with", "cap"], &other);
+    let exec = with(&["exec", "--always", "--with", "cap"], &other);
     assert_eq!(text(&exec.stdout), alone);
     let told = text(&exec.stderr);
     assert!(
@@ -154,7 +154,7 @@ fn graphs_that_are_changed_go_all_the_way() {
     with(&["capture", "-o", "cap", "--launch", "0"]);
     let plans = ["--plans", "unroll:4"];
     place.done(&[&["tune", "cap/bag", "--device", "sim:h200"][..], &plans].concat());
-    let (said, told) = with(&["exec", "--with", "cap"]);
+    let (said, told) = with(&["exec", "--always", "--with", "cap"]);
     assert_eq!(said, alone, "{told}");
     // In the first 16 launches of each executable graph the two take turns: 6 as captured, 6 after a node was set, 4 and all of the
     // last 2 after the update, of two nodes each; then 6 of one node beside another kernel, and 6 of two again.

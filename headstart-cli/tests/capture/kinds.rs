@@ -1,10 +1,12 @@
 //! Kernels whose launches are of several kinds: each kind is counted, copied and tuned by itself.
 
 use std::fs;
+use std::process::Command;
 
 use headstart::capture::{Captured, CapturedProgram};
+use headstart::report::{Answer, KindReport, ProgramReport};
 
-use crate::place::{Place, ptx, text};
+use crate::place::{EVEN, Place, ptx, text};
 
 #[test]
 fn launches_that_are_unlike_are_counted_and_copied_by_themselves() {
@@ -52,7 +54,7 @@ fn launches_that_are_unlike_are_counted_and_copied_by_themselves() {
         };
         let captured = Captured::read(&place.at("cap").join(folder)).expect("a captured launch");
         assert_eq!((captured.groups, captured.group), (kind.groups, kind.group));
-        assert_eq!(captured.number, kind.typical);
+        assert!(kind.is_typical && kind.typical < kind.launches);
     }
     assert!(said.contains("Next: headstart tune cap\n"), "{said}");
 }
@@ -82,4 +84,106 @@ fn lesser_kinds_share_their_room() {
         path.join("launch.toml").is_file()
     });
     assert_eq!(copies.count(), 2, "nothing half written is left");
+}
+
+/// Each kind is tuned by itself, within one budget; a launch takes the kernel of its kind, and what remains has its reasons.
+#[test]
+fn every_kind_that_was_tuned_has_its_kernel_and_the_others_have_reasons() {
+    let ptx = ptx("gather");
+    let place = Place::new("kinds", 1);
+    let program = ["--", "./kinds", &ptx, "20"];
+    let alone = text(&place.alone("kinds", &program[2..]).stdout);
+    place.done(&["capture", "-o", "cap", "--", "./kinds", &ptx, "2"]);
+    let tune = ["--device", "sim:h200", "--plans", "param_0=rolling-registers:4"];
+    let outputs = ["--budget", "60", "--json", "cap.json", "--html", "cap.html"];
+    let said = place.done(&[&["tune", "cap"][..], &tune, &outputs].concat());
+    let json = fs::read_to_string(place.at("cap.json")).expect("a report");
+    let report: ProgramReport = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(report.kinds.len(), 4, "{json}");
+    assert!(report.kinds.is_sorted_by(|one, other| one.share >= other.share));
+    let faster: Vec<&KindReport> = report
+        .kinds
+        .iter()
+        .filter(|kind| matches!(kind.answer, Answer::Replaced { .. }))
+        .collect();
+    assert!(faster.len() > 1 && report.speedup > 1.0, "{said}{json}");
+    let page = fs::read_to_string(place.at("cap.html")).expect("a page");
+    for kind in &report.kinds {
+        if let Some(folder) = &kind.folder {
+            assert!(said.contains(folder), "{said}");
+        }
+        assert!(page.contains(kind.answer.name()), "{}", kind.answer.name());
+    }
+    assert!(said.contains("Of the time of all kernels"), "{said}");
+    assert!(said.contains("Next: headstart exec --with cap"), "{said}");
+
+    let even = place.driver_in_front("even", EVEN);
+    let exec = |first: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+        command.args(["exec", "--with", "cap", "--json", "ran.json"]);
+        command.args(first).args(program);
+        let output = place.behind(&even, command).output().expect("it runs");
+        assert_eq!(text(&output.stdout), alone, "{}", text(&output.stderr));
+        let json = fs::read_to_string(place.at("ran.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        (report, text(&output.stderr))
+    };
+    let (ran, told) = exec(&["--always"]);
+    let kernels = ran["kernels"].as_array().expect("a list");
+    assert_eq!(kernels.len(), faster.len(), "{told}");
+    let sum = |name: &str| {
+        kernels
+            .iter()
+            .map(|own| own[name].as_u64().expect("a number"))
+            .sum::<u64>()
+    };
+    let of_first = |name: &str| kernels[0][name].as_u64().expect("a number");
+    assert_eq!((of_first("launches"), of_first("unknown")), (100, 0), "{ran}");
+    let tuned = faster.iter().map(|kind| 10 * kind.launches).sum::<u64>();
+    // A kernel may serve launches of other kinds, too.
+    assert!(sum("replaced") >= 9 * tuned / 10, "{tuned}: {ran}");
+    let all = |ran: &serde_json::Value, sum: u64| {
+        let of_first = |name: &str| ran["kernels"][0][name].as_u64().expect("a number");
+        sum + of_first("refused") + of_first("compared") + of_first("left")
+    };
+    assert_eq!(all(&ran, sum("replaced")), 100, "{ran}");
+
+    // Without its own, a kind has the original, and says what it lacks.
+    let small = faster.iter().find(|kind| kind.group == [64, 1, 1]);
+    let small = small
+        .and_then(|kind| kind.folder.clone())
+        .expect("a kind of its own");
+    fs::remove_file(place.at("cap").join(small).join("tuned.toml")).expect("it is there");
+    let (ran, told) = exec(&["--always"]);
+    assert_eq!(ran["kernels"][0]["refused"], 20, "{ran}");
+    let refusal = &ran["kernels"][0]["refusals"][0];
+    assert_eq!(refusal["launches"], 20, "{ran}");
+    assert_eq!(refusal["assumed"], "work-groups have 128×1×1 work-items", "{ran}");
+    assert_eq!(refusal["found"], "work-groups have 64×1×1", "{ran}");
+    let said = "20 launches did not have: work-groups have 128×1×1 work-items; the first of them: work-groups have 64×1×1";
+    assert!(told.contains(said), "{told}");
+
+    for kind in &faster {
+        let path = place
+            .at("cap")
+            .join(kind.folder.as_deref().expect("a folder"))
+            .join("tuned.toml");
+        let Ok(tuned) = fs::read_to_string(&path) else {
+            continue;
+        };
+        let speedup = tuned
+            .lines()
+            .find(|line| line.starts_with("speedup = "))
+            .expect("a gain");
+        fs::write(&path, tuned.replace(speedup, "speedup = 1.0001")).expect("written");
+    }
+    // What saves less than it takes to compile a kernel.
+    let (ran, told) = exec(&[]);
+    assert!(told.contains("stays as it is"), "{told}");
+    assert!(
+        told.contains("launches, and compiling it takes about 200 ms"),
+        "{told}"
+    );
+    assert_eq!(ran["kernels"][0]["replaced"], 0, "{ran}");
+    assert!(ran["is_observed"].is_null(), "nothing is in its way: {ran}");
 }

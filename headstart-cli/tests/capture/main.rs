@@ -7,5 +7,6 @@ mod cost;
 mod drivers;
 mod facts;
 mod faults;
+mod improve;
 mod kinds;
 mod place;

@@ -1,43 +1,47 @@
-//! Modules and libraries of ours beside the program's: loaded when it loads an image that has a better kernel, gone with it.
+//! Libraries of ours beside the program's modules and libraries, one for each better kernel.
+//!
+//! CUDA's runtime loads a module within the first launch of one of its kernels. Loading ours then, and compiling text, would be
+//! part of that launch. A library needs no module of the program's: ours are loaded as soon as the program has a context, when it
+//! first gets memory or loads an image.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ffi::{CString, c_int, c_void};
 use std::fs;
 use std::ptr;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use crate::abi::{Handle, SUCCESS};
-use crate::facts::{Better, read};
-use crate::images::ImageHash;
+use crate::facts::{Better, LeftOut, read};
 use crate::lock::Lock;
 use crate::settings::{self, Mode};
 use crate::{addresses, events, real, record};
 
-/// Modules and libraries of ours, by the program's module or library and the name of its kernel.
-static SIDE: Lock<Option<HashMap<(usize, String), Side>>> = Lock::new(None);
-
-/// A better kernel, and the module or library of ours that it is of.
+/// A better kernel that is loaded, and its library.
 #[derive(Clone, Copy)]
 pub(super) struct Side {
-    pub owner: usize,
+    pub library: usize,
     pub kernel: usize,
-    pub is_library: bool,
 }
 
-/// What was loaded for a kernel of the program's module or library.
-pub(super) fn of(owner: Handle, name: &str) -> Option<Side> {
-    let key = (owner as usize, name.to_owned());
-    SIDE.take().as_ref()?.get(&key).copied()
+/// A library of ours, and the module or library of the program's whose variables' addresses it keeps; 0 for none.
+struct Loaded {
+    side: Side,
+    owner: usize,
 }
+
+/// By the better kernel's number in the table.
+static ALL: Lock<Vec<Vec<Loaded>>> = Lock::new(Vec::new());
+/// The first thread loads; others wait for it, or their kernels would be found without a better one.
+static LOADING: Once = Once::new();
 
 /// Holds the lock for the time of a fork.
 pub fn hold() {
-    SIDE.hold();
+    ALL.hold();
 }
 
 /// Ends [`hold`].
 pub fn release() {
-    SIDE.release();
+    ALL.release();
 }
 
 /// The kernels that have a better one.
@@ -45,39 +49,83 @@ pub(super) fn table() -> &'static [Better] {
     static TABLE: OnceLock<Vec<Better>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let text = fs::read_to_string(settings::get().folder.join("exec.txt")).unwrap_or_default();
-        read(&text)
+        let mut better = Vec::new();
+        for read in read(&text) {
+            match read {
+                Ok(own) => better.push(own),
+                Err(LeftOut { name, why }) => record::line(&["trouble", &name, &why]),
+            }
+        }
+        better
     })
 }
 
-/// The program has loaded an image: better kernels for it are loaded, too.
-///
-/// # Safety
-/// `owner` is the module or library.
-pub unsafe fn loaded(owner: Handle, image: Option<ImageHash>, is_library: bool) {
-    let Some(image) = image.filter(|_| settings::mode() == Mode::Exec) else {
-        return;
-    };
-    let image = image.to_string();
-    for better in table().iter().filter(|better| better.image == image) {
-        if let Some(wanted) = better.machine
-            && !is_machine(wanted)
-        {
-            let (driver, capability) = wanted;
+/// Loads all better kernels, if that was not done and the program has a context.
+#[inline]
+pub fn begin() {
+    if !LOADING.is_completed() && settings::mode() == Mode::Exec && events::context() != 0 {
+        LOADING.call_once(load_all);
+    }
+}
+
+#[cold]
+fn load_all() {
+    let loaded = table().iter().map(|better| {
+        if let Some((driver, capability)) = better.machine.filter(|wanted| !is_machine(*wanted)) {
             let why = format!(
                 "it was tuned with driver {driver} for compute capability {capability}, and other machine code may fuse other products"
             );
             record::line(&["trouble", &better.name, &why]);
-            continue;
+            return Vec::new();
         }
-        // SAFETY: the caller's.
-        match events::relaxed(|| unsafe { load(better, is_library) }) {
-            Ok(side) => {
-                let key = (owner as usize, better.name.clone());
-                SIDE.take().get_or_insert_default().insert(key, side);
-            }
-            Err(why) => record::line(&["trouble", &better.name, &why]),
+        new(better).into_iter().collect()
+    });
+    let loaded: Vec<Vec<Loaded>> = loaded.collect();
+    *ALL.take() = loaded;
+}
+
+/// A library of ours with a better kernel.
+fn new(better: &Better) -> Option<Loaded> {
+    match events::relaxed(|| load(better)) {
+        Ok(side) => Some(Loaded { side, owner: 0 }),
+        Err(why) => {
+            record::line(&["trouble", &better.name, &why]);
+            None
         }
     }
+}
+
+/// The better kernel of this number for a module or library of the program's. One that keeps addresses is for one of these at a
+/// time.
+pub(super) fn of(owner: Handle, number: usize) -> Option<Side> {
+    let better = table().get(number)?;
+    let owner = owner as usize;
+    let own = {
+        let mut all = ALL.take();
+        let loaded = all.get_mut(number)?;
+        // It could not be loaded, or is for another machine.
+        loaded.first()?;
+        let found = match better.addresses.is_empty() {
+            true => loaded.first_mut(),
+            false => {
+                let number = loaded
+                    .iter()
+                    .position(|own| own.owner == owner)
+                    .or_else(|| loaded.iter().position(|own| own.owner == 0));
+                number.map(|number| &mut loaded[number])
+            }
+        };
+        found.map(|own| {
+            own.owner = owner;
+            own.side
+        })
+    };
+    own.or_else(|| {
+        let new = new(better)?;
+        let side = new.side;
+        ALL.take().get_mut(number)?.push(Loaded { owner, ..new });
+        Some(side)
+    })
 }
 
 /// Whether this is the driver, and all devices have this compute capability.
@@ -93,89 +141,71 @@ fn is_machine((driver, capability): (u64, u64)) -> bool {
 }
 
 /// Loads a better kernel: as machine code if the driver takes it, which compiles nothing then, or else as text.
-unsafe fn load(better: &Better, is_library: bool) -> Result<Side, String> {
-    // SAFETY: the caller's.
-    let of = |file: &str| unsafe { load_file(file, better, is_library) };
+fn load(better: &Better) -> Result<Side, String> {
+    let of = |file: &str| load_file(file, better);
     let assembled = better.assembled.as_deref().and_then(|file| of(file).ok());
     assembled.map_or_else(|| of(&better.file), Ok)
 }
 
-unsafe fn load_file(file: &str, better: &Better, is_library: bool) -> Result<Side, String> {
+fn load_file(file: &str, better: &Better) -> Result<Side, String> {
     let path = settings::get().folder.join(file);
     let mut bytes = fs::read(&path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     // Text ends with a zero.
     bytes.push(0);
     let entry = CString::new(better.entry.as_str()).map_err(|error| error.to_string())?;
     let image = bytes.as_ptr().cast::<c_void>();
-    let (mut owner, mut kernel) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: an image of ours, and places for the handles.
+    let (mut library, mut kernel) = (ptr::null_mut(), ptr::null_mut());
+    let none = ptr::null_mut;
+    // SAFETY: an image of ours, which the driver copies, and places for the handles.
     let result = unsafe {
-        match is_library {
-            true => {
-                let none = ptr::null_mut;
-                match real::cuLibraryLoadData(
-                    &raw mut owner,
-                    image,
-                    ptr::null_mut(),
-                    none(),
-                    0,
-                    ptr::null_mut(),
-                    none(),
-                    0,
-                ) {
-                    SUCCESS => real::cuLibraryGetKernel(&raw mut kernel, owner, entry.as_ptr()),
-                    other => other,
-                }
-            }
-            false => match real::cuModuleLoadData(&raw mut owner, image) {
-                SUCCESS => real::cuModuleGetFunction(&raw mut kernel, owner, entry.as_ptr()),
-                other => other,
-            },
+        match real::cuLibraryLoadData(
+            &raw mut library,
+            image,
+            ptr::null_mut(),
+            none(),
+            0,
+            ptr::null_mut(),
+            none(),
+            0,
+        ) {
+            SUCCESS => real::cuLibraryGetKernel(&raw mut kernel, library, entry.as_ptr()),
+            other => other,
         }
     };
     if result != SUCCESS {
         return Err(format!("the driver refused {file} with error {result}"));
     }
-    if is_library {
-        // Where loading is lazy it is done now. Without a context it cannot be yet.
-        let mut function = ptr::null_mut();
-        // SAFETY: a kernel of ours.
-        let _ = unsafe { real::cuKernelGetFunction(&raw mut function, kernel) };
-    }
+    // Where loading is lazy it is done now.
+    function(kernel);
     Ok(Side {
-        owner: owner as usize,
+        library: library as usize,
         kernel: kernel as usize,
-        is_library,
     })
 }
 
-/// A module or library of the program is about to go: so do ours for it.
-pub fn unloaded(owner: Handle) {
-    let mut gone = Vec::new();
-    if let Some(side) = SIDE.take().as_mut() {
-        side.retain(|(of, _), side| {
-            let stays = *of != owner as usize;
-            if !stays {
-                gone.push(*side);
-            }
-            stays
-        });
-    }
-    for side in gone {
-        // SAFETY: a module or library of ours, whose kernel no launch takes any more.
-        let _ = unsafe {
-            match side.is_library {
-                true => real::cuLibraryUnload(side.owner as Handle),
-                false => real::cuModuleUnload(side.owner as Handle),
-            }
-        };
-    }
+/// A kernel's function in the current context; none if there is no context.
+pub(super) fn function(kernel: Handle) -> Option<Handle> {
+    let mut function = ptr::null_mut();
+    // SAFETY: a kernel, and a place for a handle.
+    let found = events::relaxed(|| unsafe { real::cuKernelGetFunction(&raw mut function, kernel) });
+    (found == SUCCESS).then_some(function)
 }
 
-/// A context is gone, and with it everything loaded in it.
-pub fn forget_modules() {
+/// A module or library of the program is about to go: what kept its addresses is free for another one.
+pub fn unloaded(owner: Handle) {
+    leave(|own| own == owner as usize);
+}
+
+/// A context is gone, and with it all modules in it.
+pub fn forget_modules(libraries: &HashSet<usize>) {
     addresses::forget();
-    if let Some(side) = SIDE.take().as_mut() {
-        side.retain(|_, side| side.is_library);
+    leave(|own| !libraries.contains(&own));
+}
+
+fn leave(is_gone: impl Fn(usize) -> bool) {
+    for own in ALL.take().iter_mut().flatten() {
+        if is_gone(own.owner) {
+            own.owner = 0;
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Facts at launches, and kernels that are slower in a program.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use super::*;
 use crate::facts::{Better, read};
@@ -25,42 +26,19 @@ fn facts_are_looked_at_for_each_launch() {
         Fact::Known(place(0)),
     ];
     let reaches = Reaches::default();
-    let counts: &'static Counts = Box::leak(Box::default());
-    let replacement = Replacement {
-        handle: ptr::null_mut(),
-        only_in: None,
-        is_library: false,
-        places: places(&facts, &reaches),
-        facts,
-        reaches,
-        reached: Last::new(),
-        counts,
-        launches: AtomicU64::new(0),
-        is_off: AtomicBool::new(false),
-        resident: Resident::new(),
-        last: Lock::new(None),
-    };
+    let replacement = replacement(facts, reaches);
     let holds = |one: u64, other: u64, group: u32, shared_bytes: u32| {
         let mut values = [one, other];
         let mut pointers = values
             .each_mut()
             .map(|value| ptr::from_mut(value).cast::<c_void>());
         let launch = Launch {
-            handle: ptr::null_mut(),
-            grid: [1; 3],
             block: [group, 1, 1],
             shared_bytes,
-            stream: ptr::null_mut(),
-            per_thread: false,
-            is_cooperative: false,
-            is_node: false,
-            parameters: pointers.as_mut_ptr(),
-            extra: ptr::null_mut(),
-            attributes: ptr::null(),
-            attribute_count: 0,
+            ..launch(pointers.as_mut_ptr())
         };
         // SAFETY: two parameters of 8 bytes.
-        unsafe { replacement.holds(&launch) }
+        unsafe { replacement.unmet(&launch) }.is_none()
     };
     for _ in 0..2 {
         assert!(holds(0x10_0000, 0x20_0010, 64, 0));
@@ -92,25 +70,12 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
     let text = "kernel\tab\tk\tk.ptx\tk\napart\t0\t0\t1\t0\n\
         terms\tc:0\tp:2:0:4\tc:4\tmul:1:2\tc:1\tsub:3:4\tbetween:0:5\tg:0\tmul:7:2\tsub:8:4\tbetween:0:9\n\
         reach\t0\t0\t6\nreach\t1\t0\t10\n";
-    let Better { facts, reaches, .. } = read(text).pop().expect("a kernel");
+    let last = read(text).pop().expect("a kernel");
+    let Better { facts, reaches, .. } = last.expect("it is understood");
     assert_eq!((facts.len(), reaches.number(1, 0)), (1, Some(1)));
     let wrong = text.replace("reach\t1\t0\t10", "reach\t1\t0\t11");
-    assert!(read(&wrong).is_empty(), "there is no such term");
-    let counts: &'static Counts = Box::leak(Box::default());
-    let replacement = Replacement {
-        handle: ptr::null_mut(),
-        only_in: None,
-        is_library: false,
-        places: places(&facts, &reaches),
-        facts,
-        reaches,
-        reached: Last::new(),
-        counts,
-        launches: AtomicU64::new(0),
-        is_off: AtomicBool::new(false),
-        resident: Resident::new(),
-        last: Lock::new(None),
-    };
+    assert!(read(&wrong)[0].is_err(), "there is no such term");
+    let replacement = replacement(facts, reaches);
     let holds = |one: u64, other: u64, words: u32, groups: u32| {
         let (mut one, mut other, mut words) = (one, other, words);
         let mut pointers = [
@@ -119,21 +84,11 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
             ptr::from_mut(&mut words).cast(),
         ];
         let launch = Launch {
-            handle: ptr::null_mut(),
             grid: [groups, 1, 1],
-            block: [64, 1, 1],
-            shared_bytes: 0,
-            stream: ptr::null_mut(),
-            per_thread: false,
-            is_cooperative: false,
-            is_node: false,
-            parameters: pointers.as_mut_ptr(),
-            extra: ptr::null_mut(),
-            attributes: ptr::null(),
-            attribute_count: 0,
+            ..launch(pointers.as_mut_ptr())
         };
         // SAFETY: two parameters of 8 bytes and one of 4.
-        unsafe { replacement.holds(&launch) }
+        unsafe { replacement.unmet(&launch) }.is_none()
     };
     assert!(holds(0x70_0000, 0x70_0100, 0x40, 8));
     assert!(!holds(0x70_0000, 0x70_0100, 0x41, 8), "a word more is read");
@@ -150,40 +105,12 @@ fn pointers_into_one_allocation_are_apart_where_the_launch_reaches_other_bytes()
 
 /// One fact alone, of a launch whose first parameter is this address.
 fn meets(fact: Fact, address: u64) -> bool {
-    let counts: &'static Counts = Box::leak(Box::default());
-    let reaches = Reaches::default();
-    let replacement = Replacement {
-        handle: ptr::null_mut(),
-        only_in: None,
-        is_library: false,
-        places: places(&[fact], &reaches),
-        facts: vec![fact],
-        reaches,
-        reached: Last::new(),
-        counts,
-        launches: AtomicU64::new(0),
-        is_off: AtomicBool::new(false),
-        resident: Resident::new(),
-        last: Lock::new(None),
-    };
+    let replacement = replacement(vec![fact], Reaches::default());
     let mut address = address;
     let mut pointers = [ptr::from_mut(&mut address).cast::<c_void>()];
-    let launch = Launch {
-        handle: ptr::null_mut(),
-        grid: [1; 3],
-        block: [64, 1, 1],
-        shared_bytes: 0,
-        stream: ptr::null_mut(),
-        per_thread: false,
-        is_cooperative: false,
-        is_node: false,
-        parameters: pointers.as_mut_ptr(),
-        extra: ptr::null_mut(),
-        attributes: ptr::null(),
-        attribute_count: 0,
-    };
+    let launch = launch(pointers.as_mut_ptr());
     // SAFETY: one parameter of 8 bytes.
-    unsafe { replacement.holds(&launch) }
+    unsafe { replacement.unmet(&launch) }.is_none()
 }
 
 #[test]
@@ -210,26 +137,116 @@ fn without_the_driver_s_answer_it_is_not_known_what_is_resident() {
 
 #[test]
 fn what_is_slower_is_switched_back() {
-    let counts: &'static Counts = Box::leak(Box::default());
-    let replacement = Replacement {
+    let replacement = replacement(Vec::new(), Reaches::default());
+    let counts = replacement.counts;
+    for launch in 0..8 {
+        assert!(!replacement.is_off());
+        let turn = turns::of(launch, 0);
+        if turn.is_timed {
+            replacement.timed(turn.takes_better, if turn.takes_better { 1200 } else { 1000 });
+        }
+        if replacement.is_off() {
+            break;
+        }
+    }
+    assert!(replacement.is_off());
+    assert_eq!(counts.switched_back.load(Ordering::Relaxed), 1);
+}
+
+/// Two better kernels for launches of two kinds: each has its own, a third kind has the original, and its reasons.
+#[test]
+fn the_first_better_kernel_whose_facts_hold_takes_a_launch() {
+    let of = |group| {
+        replacement(
+            vec![Fact::Shared(0), Fact::Group([group, 1, 1])],
+            Reaches::default(),
+        )
+    };
+    let both: &'static Replacements = Box::leak(Box::new(Replacements {
+        all: vec![of(64), of(128)],
+    }));
+    let counts = Counts::default();
+    let counts = &counts;
+    let chosen = |group: u32, shared_bytes: u32| {
+        let launch = Launch {
+            block: [group, 1, 1],
+            shared_bytes,
+            ..launch(ptr::null_mut())
+        };
+        // SAFETY: facts without parameters.
+        let found = unsafe { both.chosen(&launch) };
+        if found.is_none() {
+            // SAFETY: as above.
+            unsafe { both.count(&launch, counts) };
+        }
+        found.map(|found| both.all.iter().position(|own| ptr::eq(own, found)))
+    };
+    assert_eq!(chosen(64, 0), Some(Some(0)));
+    assert_eq!(chosen(128, 0), Some(Some(1)));
+    let refused = |number: usize| -> Vec<u64> {
+        let all = both.all.iter();
+        all.map(|own| own.counts.refusals[number].load(Ordering::Relaxed))
+            .collect()
+    };
+    assert_eq!((refused(0), refused(1)), (vec![0, 0], vec![0, 0]));
+    assert_eq!(chosen(256, 0), None);
+    assert_eq!(chosen(64, 16), None);
+    assert_eq!((refused(0), refused(1)), (vec![1, 1], vec![1, 1]));
+    both.all[0].is_off.store(true, Ordering::Relaxed);
+    assert_eq!(
+        chosen(64, 0),
+        None,
+        "it is switched off, and the other is for others"
+    );
+    assert_eq!((refused(0), refused(1)), (vec![1, 1], vec![1, 2]));
+    both.all[1].is_off.store(true, Ordering::Relaxed);
+    assert_eq!(chosen(128, 0), None);
+    let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    assert_eq!((load(&counts.refused), load(&counts.left)), (3, 1));
+    let other = Launch {
+        block: [256, 2, 1],
+        ..launch(ptr::null_mut())
+    };
+    // SAFETY: as above.
+    let found = unsafe { both.all[1].found(Refusal::Fact(1), &other) };
+    assert_eq!(found, "work-groups have 256×2×1");
+}
+
+/// A better kernel without a handle.
+fn replacement(facts: Vec<Fact>, reaches: Reaches) -> Replacement {
+    Replacement {
         handle: ptr::null_mut(),
+        file: String::new(),
         only_in: None,
         is_library: false,
-        places: Vec::new(),
-        facts: Vec::new(),
-        reaches: Reaches::default(),
+        places: places(&facts, &reaches),
+        facts,
+        reaches,
         reached: Last::new(),
-        counts,
+        counts: Box::leak(Box::default()),
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(false),
+        times: Times::new(),
+        usual_ns: AtomicU64::new(0),
         resident: Resident::new(),
         last: Lock::new(None),
-    };
-    for _ in 0..ENOUGH {
-        replacement.timed(false, 1000);
-        assert!(!replacement.is_off.load(Ordering::Relaxed));
-        replacement.timed(true, 1100);
     }
-    assert!(replacement.is_off.load(Ordering::Relaxed));
-    assert_eq!(counts.switched_back.load(Ordering::Relaxed), 1);
+}
+
+/// A launch of one work-group of 64.
+fn launch(parameters: *mut *mut c_void) -> Launch {
+    Launch {
+        handle: ptr::null_mut(),
+        grid: [1; 3],
+        block: [64, 1, 1],
+        shared_bytes: 0,
+        stream: ptr::null_mut(),
+        per_thread: false,
+        is_cooperative: false,
+        is_node: false,
+        parameters,
+        extra: ptr::null_mut(),
+        attributes: ptr::null(),
+        attribute_count: 0,
+    }
 }

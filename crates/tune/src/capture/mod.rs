@@ -24,7 +24,7 @@ mod stored;
 
 pub use fat_binary::{Text, texts};
 pub use launch::{Allocation, Captured, Contraction, Difference, Variable};
-pub use process::{Class, Counts, Process, Seen};
+pub use process::{Better, Class, Counts, Process, Seen};
 pub use program::{CapturedKernel, CapturedProgram, LaunchKind};
 
 /// The manifest of a captured launch, in its folder.

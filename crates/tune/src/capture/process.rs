@@ -8,7 +8,9 @@ use crate::files;
 use crate::suggest::quoted;
 
 /// Bytes of a kernel's counts in the file.
-const SIZE: usize = 512;
+const SIZE: usize = 1024;
+/// Where the counts of refusals begin.
+const REFUSALS: usize = 528;
 /// Classes of launches by their time, an octave each.
 const CLASSES: usize = 24;
 /// The longest file of lines.
@@ -33,12 +35,27 @@ pub struct Process {
     pub linked: HashMap<String, Vec<String>>,
     /// The kernels that it asked for.
     pub kernels: Vec<Seen>,
-    /// Folders of launches that were captured, and the parameters of each in the words of its kind.
+    /// Folders of launches that were captured, and the hash of the kind of each.
     pub captured: Vec<(String, String)>,
     /// Folders of launches that were chosen and not captured, and why.
     pub skipped: Vec<(String, String)>,
+    /// The better kernels that were put in place.
+    pub better: Vec<Better>,
+    /// What the first launch had that a better kernel's fact refused, by the better kernel's file and the number of the fact.
+    pub refused: HashMap<(String, usize), String>,
     /// Further errors.
     pub troubles: Vec<String>,
+}
+
+/// A better kernel that was put in place in a process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Better {
+    /// The file of its module.
+    pub file: String,
+    /// The counts of its launches.
+    pub counts: Counts,
+    /// How many launches each of its facts refused, by its number; the last is for what is no fact.
+    pub refusals: Vec<u64>,
 }
 
 /// A kernel that a process asked for.
@@ -48,8 +65,9 @@ pub struct Seen {
     pub name: String,
     /// The image's hash; nothing if that is not known.
     pub image: Option<String>,
-    /// The kind of its launches that the counts are of; nothing if they are of all that have no kind of their own.
-    pub like: Option<String>,
+    /// The kind of its launches that the counts are of: its hash, and its parameters in words; nothing if they are of all that have
+    /// no kind of their own.
+    pub kind: Option<(String, String)>,
     /// The counts.
     pub counts: Counts,
 }
@@ -65,7 +83,7 @@ pub struct Counts {
     pub total_ns: u64,
     /// The longest of them, in nanoseconds.
     pub longest_ns: u64,
-    /// Which launch that was, from 0.
+    /// Which launch of the kind that was, from 0.
     pub longest: u64,
     /// Its work-groups, or those of the first launch.
     pub groups: [u32; 3],
@@ -85,6 +103,10 @@ pub struct Counts {
     pub original_timed: (u64, u64),
     /// Whether the original was taken again, since it was faster.
     pub is_switched_back: bool,
+    /// Launches that took the original for comparison.
+    pub compared: u64,
+    /// Launches after the original was taken for good.
+    pub left: u64,
     /// Launches whose time is known, by that: an octave of times each.
     pub classes: [Class; CLASSES],
 }
@@ -94,7 +116,7 @@ pub struct Counts {
 pub struct Class {
     /// Their times, in nanoseconds.
     pub total_ns: u64,
-    /// Which launch was the first of them, from 0.
+    /// Which launch of the kind was the first of them, from 0.
     pub launch: u64,
 }
 
@@ -135,6 +157,17 @@ impl Counts {
         self.timed += rest.timed;
         self.total_ns += rest.total_ns;
         self.in_graphs += rest.in_graphs;
+        self.replaced += rest.replaced;
+        self.refused += rest.refused;
+        self.compared += rest.compared;
+        self.left += rest.left;
+        self.is_switched_back |= rest.is_switched_back;
+        for (own, more) in [
+            (&mut self.replaced_timed, rest.replaced_timed),
+            (&mut self.original_timed, rest.original_timed),
+        ] {
+            *own = (own.0 + more.0, own.1 + more.1);
+        }
         for (own, class) in self.classes.iter_mut().zip(rest.classes) {
             own.launch = match class.total_ns > own.total_ns {
                 true => class.launch,
@@ -195,6 +228,8 @@ impl Process {
             kernels: Vec::new(),
             captured: Vec::new(),
             skipped: Vec::new(),
+            better: Vec::new(),
+            refused: HashMap::new(),
             troubles: Vec::new(),
         };
         for line in lines {
@@ -206,12 +241,14 @@ impl Process {
                 ["image", hash, _] => {
                     process.images.insert(hash.to_owned());
                 }
-                ["function", slot, image, name] | ["kind", slot, image, name, _] => {
+                ["function", slot, image, name] | ["kind", slot, image, name, _, _] => {
                     let slot: usize = slot.parse().unwrap_or(usize::MAX);
                     process.kernels.push(Seen {
                         name: name.to_owned(),
                         image: (image != "-").then(|| image.to_owned()),
-                        like: words.get(4).map(|&like| like.to_owned()),
+                        kind: words[4..]
+                            .first_chunk()
+                            .map(|&[hash, like]| (hash.to_owned(), like.to_owned())),
                         counts: counts_at(counts, slot),
                     });
                 }
@@ -219,8 +256,20 @@ impl Process {
                     let texts = texts.iter().map(|&text| text.to_owned()).collect();
                     process.linked.insert(code.to_owned(), texts);
                 }
-                ["captured", name, like] => {
-                    process.captured.push((name.to_owned(), like.to_owned()));
+                ["captured", name, kind] => {
+                    process.captured.push((name.to_owned(), kind.to_owned()));
+                }
+                ["better", slot, _, _, file] => {
+                    let slot: usize = slot.parse().unwrap_or(usize::MAX);
+                    process.better.push(Better {
+                        file: file.to_owned(),
+                        counts: counts_at(counts, slot),
+                        refusals: refusals_at(counts, slot),
+                    });
+                }
+                ["refused", file, number, found] => {
+                    let key = (file.to_owned(), number.parse().unwrap_or(usize::MAX));
+                    process.refused.insert(key, found.to_owned());
                 }
                 ["skipped", name, why] => process.skipped.push((name.to_owned(), why.to_owned())),
                 ["trouble", ref what @ ..] => process.troubles.push(what.join(": ")),
@@ -233,15 +282,32 @@ impl Process {
     }
 }
 
-fn counts_at(file: &[u8], slot: usize) -> Counts {
+/// The number in these little-endian bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let bytes = bytes.iter().rev();
+    bytes.fold(0u64, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// The bytes of a count.
+fn bytes_at(file: &[u8], slot: usize) -> Option<&[u8]> {
     let start = slot.saturating_mul(SIZE);
-    let Some(own) = file.get(start..start.saturating_add(SIZE)) else {
+    file.get(start..start.saturating_add(SIZE))
+}
+
+fn refusals_at(file: &[u8], slot: usize) -> Vec<u64> {
+    let own = bytes_at(file, slot).unwrap_or_default();
+    own.get(REFUSALS..)
+        .unwrap_or_default()
+        .chunks(8)
+        .map(number)
+        .collect()
+}
+
+fn counts_at(file: &[u8], slot: usize) -> Counts {
+    let Some(own) = bytes_at(file, slot) else {
         return Counts::default();
     };
-    let number = |at: usize, bytes: usize| {
-        let own = own[at..at + bytes].iter().rev();
-        own.fold(0u64, |number, &byte| number << 8 | u64::from(byte))
-    };
+    let number = |at: usize, bytes: usize| number(&own[at..at + bytes]);
     let long = |at: usize| number(at, 8);
     let short = |at: usize| number(at, 4) as u32;
     Counts {
@@ -263,6 +329,8 @@ fn counts_at(file: &[u8], slot: usize) -> Counts {
             total_ns: long(128 + 16 * number),
             launch: long(136 + 16 * number),
         }),
+        compared: long(512),
+        left: long(520),
     }
 }
 
@@ -303,20 +371,30 @@ mod tests {
     #[test]
     fn a_process_that_was_cut_off_has_what_it_counted() {
         let text = "headstart 1\ncommand\t./program 3\ndriver\t13000\nimage\tab\t10\nfunction\t1\tab\tone\n\
-                    function\t0\t-\ttwo\nkind\t0\tab\tone\ta 2^9\nlinked\tcd\tab\tef\nskipped\tone\tbusy\nfuncti";
+                    function\t0\t-\ttwo\nkind\t0\tab\tone\tfe\ta 2^9\nlinked\tcd\tab\tef\nskipped\tone\tbusy\nbetter\t1\tab\tone\tone.ptx\n\
+                    refused\tone.ptx\t2\tseven\nfuncti";
         let mut counts = vec![0u8; 2 * SIZE];
         counts[SIZE] = 7;
         counts[SIZE + 40] = 3;
         counts[SIZE + 128 + 16 * 23] = 5;
         counts[SIZE + 136 + 16 * 23] = 6;
+        counts[2 * SIZE - 8] = 9;
+        counts[SIZE + REFUSALS + 16] = 4;
         let process = Process::parse(12, text, &counts).expect("a process");
         assert!(!process.has_ended && process.driver == 13000 && process.command == "./program 3");
         assert_eq!(process.kernels[0].counts.launches, 7);
         assert_eq!(process.kernels[0].counts.groups, [3, 0, 0]);
         assert_eq!(process.kernels[0].counts.typical(), (6, 1.0));
         assert_eq!(process.kernels[1].image, None);
-        assert_eq!(process.kernels[1].like, None);
-        assert_eq!(process.kernels[2].like.as_deref(), Some("a 2^9"));
+        assert_eq!(process.kernels[1].kind, None);
+        assert_eq!(
+            process.kernels[2].kind,
+            Some(("fe".to_owned(), "a 2^9".to_owned()))
+        );
+        let better = &process.better[0];
+        assert_eq!((better.file.as_str(), better.counts.launches), ("one.ptx", 7));
+        assert_eq!((better.refusals[2], better.refusals.last()), (4, Some(&9)));
+        assert_eq!(process.refused[&("one.ptx".to_owned(), 2)], "seven");
         assert_eq!(process.linked["cd"], ["ab", "ef"]);
         assert_eq!(process.skipped, [("one".to_owned(), "busy".to_owned())]);
         assert!(

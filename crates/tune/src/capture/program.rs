@@ -69,7 +69,7 @@ pub struct LaunchKind {
     pub share: f64,
     /// The longest of them, in nanoseconds.
     pub longest_ns: u64,
-    /// The launch that says most of them, counted from 0 among the kernel's.
+    /// The launch that says most of them, counted from 0 among the kind's.
     pub typical: u64,
     /// Of their time, the share of launches that take about as long as that one.
     pub share_of_typical: f64,
@@ -81,6 +81,8 @@ pub struct LaunchKind {
     pub shared_bytes: u32,
     /// The parameters: a letter for the allocation that a pointer leads to, the power of two below a number.
     pub parameters: String,
+    /// Whether that one was captured, or one that was named.
+    pub is_typical: bool,
     /// The folder of a captured launch of the kind, in that of the capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -188,6 +190,7 @@ mod tests {
             group: [128, 1, 1],
             shared_bytes: 0,
             parameters: "a b 2^9".to_owned(),
+            is_typical: true,
             folder: Some("k".to_owned()),
             not_captured: None,
         };

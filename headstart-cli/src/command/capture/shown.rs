@@ -36,6 +36,7 @@ pub(super) fn whole(
             group: counts.group,
             shared_bytes: counts.shared_bytes,
             parameters: kind.like.clone(),
+            is_typical: kind.is_typical,
             folder: kind.captured.clone().and_then(std::result::Result::ok),
             not_captured: kind.why_not(kernel, options.list),
         }
@@ -214,12 +215,8 @@ pub fn aligned<const COLUMNS: usize>(rows: &[[String; COLUMNS]], right: std::ops
 /// The launches of a kernel count as different if fewer than this share of its time is in launches of about the same length.
 const SPREAD: f64 = 0.75;
 
-pub(super) fn closing(
-    folder: &Path,
-    kernels: &[Kernel],
-    processes: &[Process],
-    status: ExitStatus,
-) -> String {
+/// What is remarkable, a line each.
+pub(super) fn remarks(kernels: &[Kernel], processes: &[Process], status: ExitStatus) -> String {
     let mut text = String::new();
     if !status.success() {
         let _ = writeln!(text, "The program ended with {status}.");
@@ -235,35 +232,37 @@ pub(super) fn closing(
     for trouble in processes.iter().flat_map(|process| &process.troubles) {
         let _ = writeln!(text, "Trouble: {trouble}.");
     }
-    let shown = folder
-        .file_name()
-        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let captured: Vec<(&Kind, &String)> = kernels
-        .iter()
-        .flat_map(|kernel| &kernel.kinds)
-        .filter_map(|kind| Some((kind, kind.captured.as_ref()?.as_ref().ok()?)))
-        .collect();
-    for (kind, name) in &captured {
+    for (kind, name) in captured(kernels) {
         let (launch, share) = kind.counts.typical();
-        if share < SPREAD {
+        if share < SPREAD && kind.is_typical {
             let _ = writeln!(
                 text,
-                "{name}: its launches differ. Launch {launch} was captured, half of its time is in shorter and longer ones; {:.0} % of \
+                "{name}: its launches differ. Launch {launch} of its kind was captured, half of its time is in shorter and longer ones; {:.0} % of \
                  it is in launches that take about as long.",
                 100.0 * share
             );
         }
     }
-    match captured[..] {
-        [] => {}
-        [(_, name)] => {
-            let _ = writeln!(text, "Next: headstart tune {shown}/{name}");
-        }
-        _ => {
-            let _ = writeln!(text, "Next: headstart tune {shown}");
-        }
-    }
     text
+}
+
+/// The kinds that were captured, and their folders.
+fn captured(kernels: &[Kernel]) -> impl Iterator<Item = (&Kind, &String)> {
+    let kinds = kernels.iter().flat_map(|kernel| &kernel.kinds);
+    kinds.filter_map(|kind| Some((kind, kind.captured.as_ref()?.as_ref().ok()?)))
+}
+
+/// What to do next.
+pub(super) fn next(folder: &Path, kernels: &[Kernel]) -> String {
+    let shown = folder
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let all: Vec<&String> = captured(kernels).map(|(_, name)| name).collect();
+    match all[..] {
+        [] => String::new(),
+        [name] => format!("Next: headstart tune {shown}/{name}\n"),
+        _ => format!("Next: headstart tune {shown}\n"),
+    }
 }
 
 #[cfg(test)]

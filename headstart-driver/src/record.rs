@@ -96,42 +96,44 @@ pub const REFUSALS: usize = 62;
 const _: () = assert!(size_of::<Counts>() == 1024);
 
 /// Where it is counted if there is no file.
-static NOWHERE: Counts = Counts::NONE;
+static NOWHERE: Counts = Counts::new();
 
 impl Counts {
     /// Nothing was counted.
-    pub const NONE: Counts = Counts {
-        launches: AtomicU64::new(0),
-        timed: AtomicU64::new(0),
-        total_ns: AtomicU64::new(0),
-        longest_ns: AtomicU64::new(0),
-        longest: AtomicU64::new(0),
-        grid: [const { AtomicU32::new(0) }; 3],
-        block: [const { AtomicU32::new(0) }; 3],
-        shared_bytes: AtomicU32::new(0),
-        in_graphs: AtomicU32::new(0),
-        replaced: AtomicU64::new(0),
-        refused: AtomicU64::new(0),
-        replaced_timed: AtomicU64::new(0),
-        replaced_ns: AtomicU64::new(0),
-        original_timed: AtomicU64::new(0),
-        original_ns: AtomicU64::new(0),
-        switched_back: AtomicU64::new(0),
-        classes: [const {
-            Class {
-                total_ns: AtomicU64::new(0),
-                launch: AtomicU64::new(0),
-            }
-        }; CLASSES],
-        compared: AtomicU64::new(0),
-        left: AtomicU64::new(0),
-        refusals: [const { AtomicU64::new(0) }; REFUSALS],
-    };
+    pub const fn new() -> Counts {
+        Counts {
+            launches: AtomicU64::new(0),
+            timed: AtomicU64::new(0),
+            total_ns: AtomicU64::new(0),
+            longest_ns: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
+            grid: [const { AtomicU32::new(0) }; 3],
+            block: [const { AtomicU32::new(0) }; 3],
+            shared_bytes: AtomicU32::new(0),
+            in_graphs: AtomicU32::new(0),
+            replaced: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            replaced_timed: AtomicU64::new(0),
+            replaced_ns: AtomicU64::new(0),
+            original_timed: AtomicU64::new(0),
+            original_ns: AtomicU64::new(0),
+            switched_back: AtomicU64::new(0),
+            classes: [const {
+                Class {
+                    total_ns: AtomicU64::new(0),
+                    launch: AtomicU64::new(0),
+                }
+            }; CLASSES],
+            compared: AtomicU64::new(0),
+            left: AtomicU64::new(0),
+            refusals: [const { AtomicU64::new(0) }; REFUSALS],
+        }
+    }
 }
 
 impl Default for Counts {
     fn default() -> Counts {
-        Counts::NONE
+        Counts::new()
     }
 }
 

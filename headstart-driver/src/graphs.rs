@@ -14,13 +14,14 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::abi::{CUresult, Handle, KernelNode, NodeParameters, SUCCESS};
 use crate::functions;
 use crate::launches::Launch;
 use crate::lock::Lock;
 use crate::replace::Replacement;
+use crate::replace::turns::{self, Times, Turn};
 use crate::settings::{self, Mode};
 use crate::{events, memory, real};
 
@@ -33,10 +34,6 @@ const DEVICE_UPDATABLE: c_uint = 13;
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD` and `…_DEVICE_LAUNCH`.
 const UPLOAD: u64 = 2;
 const DEVICE_LAUNCH: u64 = 4;
-/// Launches that take the two graphs in turns.
-const TRIAL: u64 = 16;
-/// Of these, timed launches of each before one is said to be slower.
-const ENOUGH: u64 = 4;
 /// From so many updates on a graph must be launched twice for each: making ours takes longer than its kernels save.
 const FEW_UPDATES: u64 = 4;
 
@@ -64,23 +61,6 @@ struct Node {
     known: Option<functions::Known>,
     /// What is in the copy instead.
     better: Option<&'static Replacement>,
-}
-
-/// Nanoseconds of timed launches, and how many: ours, the program's.
-#[derive(Default)]
-struct Times {
-    ours: [AtomicU64; 2],
-    own: [AtomicU64; 2],
-}
-
-impl Times {
-    fn is_slower(&self) -> bool {
-        let mean = |[total, count]: &[AtomicU64; 2]| {
-            let count = count.load(Ordering::Relaxed);
-            (count >= ENOUGH).then(|| total.load(Ordering::Relaxed) as f64 / count as f64)
-        };
-        matches!((mean(&self.ours), mean(&self.own)), (Some(ours), Some(own)) if ours > own * 1.02)
-    }
 }
 
 static ALL: Lock<Option<HashMap<usize, Graph>>> = Lock::new(None);
@@ -323,13 +303,19 @@ pub unsafe fn launch(
         };
         let holds = events::relaxed(|| graph.holds());
         let is_elsewhere = graph.last.is_some_and(|(last, _)| last != own_stream);
-        let is_trial = graph.launches < TRIAL && !is_elsewhere;
-        let takes_ours = holds && !(is_trial && graph.launches % 2 == 1);
+        // On another stream the two would have to wait for each other.
+        let turn = match is_elsewhere {
+            true => Turn {
+                takes_better: true,
+                is_timed: false,
+            },
+            false => turns::of(graph.launches, graph.times.usual_ns()),
+        };
+        let takes_ours = holds && turn.takes_better;
         let chosen = if takes_ours { graph.exec } else { exec as usize };
         // Launches of one executable graph follow each other, whatever their streams. Those of two do so on one stream.
         let must_wait = is_elsewhere && graph.last.is_some_and(|(_, last)| last != chosen);
-        // The first launch pays for what is done once.
-        let is_timed = holds && is_trial && graph.launches > 1;
+        let is_timed = holds && turn.is_timed;
         let times = Arc::clone(&graph.times);
         graph.launches += 1;
         graph.last = Some((own_stream, chosen));
@@ -359,9 +345,7 @@ pub unsafe fn launch(
     }
     if let Some(running) = running {
         let told = move |ns: u64| {
-            let [total, count] = if takes_ours { &times.ours } else { &times.own };
-            total.fetch_add(ns, Ordering::Relaxed);
-            count.fetch_add(1, Ordering::Relaxed);
+            times.add(takes_ours, ns);
         };
         // SAFETY: as above.
         unsafe { events::end(running, stream, per_thread, Box::new(told)) };

@@ -169,6 +169,7 @@ functions! {
     cuLibraryGetKernel(kernel: *mut Handle, library: Handle, name: *const c_char);
     cuLibraryGetModule(module: *mut Handle, library: Handle);
     cuKernelGetFunction(function: *mut Handle, kernel: Handle);
+    cuFuncLoad(function: Handle);
     cuFuncGetName(name: *mut *const c_char, function: Handle);
     cuKernelGetName(name: *mut *const c_char, kernel: Handle);
     cuFuncGetModule(module: *mut Handle, function: Handle);

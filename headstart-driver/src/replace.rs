@@ -14,7 +14,7 @@ mod resident;
 mod side;
 #[cfg(test)]
 mod tests;
-mod turns;
+pub mod turns;
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,7 +23,6 @@ use holds::{Refusal, Seen};
 use resident::Resident;
 use side::Side;
 pub use side::{begin, forget_modules, hold, release, unloaded};
-use turns::Times;
 
 use crate::abi::{CUresult, Handle, SUCCESS};
 use crate::addresses::{self, Validity};
@@ -35,6 +34,7 @@ use crate::reach::{Last, Reaches};
 use crate::record::{self, Counts};
 use crate::settings::{self, Mode};
 use crate::{events, functions, images};
+use turns::Times;
 
 /// Better kernels of one kernel at most.
 const MOST: usize = 8;
@@ -110,7 +110,13 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
     }
     // They are never freed: a launch may be looking at them.
     known.replace(Box::leak(Box::new(Replacements { all })));
-    if is_library && let Some(function) = side::function(handle) {
+    let function = match is_library {
+        true => side::function(handle),
+        false => Some(handle),
+    };
+    if let Some(function) = function {
+        // A launch that is compared would pay for what is done once.
+        side::load_now(function);
         // A graph's node has the kernel's function in the context.
         functions::alias(function, handle);
     }
@@ -154,7 +160,7 @@ fn made(
         counts,
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(counts.switched_back.load(Ordering::Relaxed) != 0),
-        times: Times::new(),
+        times: Times::default(),
         usual_ns: AtomicU64::new(better.usual_ns),
         resident: Resident::new(),
         last: Lock::new(None),
@@ -320,7 +326,13 @@ impl Replacement {
 
     /// A launch took so long. Where the better kernel is slower, the original is taken from now on.
     fn timed(&self, is_better: bool, ns: u64) {
-        let is_slower = self.times.add(self.counts, is_better, ns);
+        let (timed, total) = match is_better {
+            true => (&self.counts.replaced_timed, &self.counts.replaced_ns),
+            false => (&self.counts.original_timed, &self.counts.original_ns),
+        };
+        timed.fetch_add(1, Ordering::Relaxed);
+        total.fetch_add(ns, Ordering::Relaxed);
+        let is_slower = self.times.add(is_better, ns);
         if !is_better || self.usual_ns.load(Ordering::Relaxed) == 0 {
             self.usual_ns.store(ns.max(1), Ordering::Relaxed);
         }

@@ -20,7 +20,8 @@ pub struct Capture {
     /// Capture the kernels whose names match [default: those with at least 1 % of the time]
     #[arg(long, value_name = "REGEX")]
     pub kernel: Option<String>,
-    /// Capture this launch of each kernel, counted from 0 [default: one that takes as long as those in which its time is spent]
+    /// Capture this launch of each kernel, counted from 0 [default: of each kind of launches one that takes as long as those in
+    /// which its time is spent]
     #[arg(long, value_name = "N")]
     pub launch: Option<u64>,
     #[command(flatten)]

@@ -176,7 +176,9 @@ fn load_file(file: &str, better: &Better) -> Result<Side, String> {
         return Err(format!("the driver refused {file} with error {result}"));
     }
     // Where loading is lazy it is done now.
-    function(kernel);
+    if let Some(function) = function(kernel) {
+        load_now(function);
+    }
     Ok(Side {
         library: library as usize,
         kernel: kernel as usize,
@@ -189,6 +191,12 @@ pub(super) fn function(kernel: Handle) -> Option<Handle> {
     // SAFETY: a kernel, and a place for a handle.
     let found = events::relaxed(|| unsafe { real::cuKernelGetFunction(&raw mut function, kernel) });
     (found == SUCCESS).then_some(function)
+}
+
+/// Loads a function of the current context, if it is not: its first launch need not.
+pub(super) fn load_now(function: Handle) {
+    // SAFETY: a function.
+    let _ = events::relaxed(|| unsafe { real::cuFuncLoad(function) });
 }
 
 /// A module or library of the program is about to go: what kept its addresses is free for another one.

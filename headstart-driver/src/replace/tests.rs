@@ -226,7 +226,7 @@ fn replacement(facts: Vec<Fact>, reaches: Reaches) -> Replacement {
         counts: Box::leak(Box::default()),
         launches: AtomicU64::new(0),
         is_off: AtomicBool::new(false),
-        times: Times::new(),
+        times: Times::default(),
         usual_ns: AtomicU64::new(0),
         resident: Resident::new(),
         last: Lock::new(None),

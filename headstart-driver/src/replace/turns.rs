@@ -7,8 +7,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::record::Counts;
-
 /// Launches that are compared often.
 const FIRST: u64 = 256;
 /// Launches below this are short, in nanoseconds.
@@ -45,67 +43,72 @@ pub fn of(number: u64, usual_ns: u64) -> Turn {
     }
 }
 
-/// Timed launches of a better kernel and of its original.
+/// Timed launches of a better kernel and of its original, or of graphs with the one and the other.
 #[derive(Debug, Default)]
 pub struct Times {
-    /// The shortest time of the better kernel, in nanoseconds; 0 before there is one.
-    least_ns: AtomicU64,
+    better: Timed,
+    original: Timed,
+}
+
+/// Timed launches, in nanoseconds.
+#[derive(Debug, Default)]
+struct Timed {
+    count: AtomicU64,
+    total: AtomicU64,
+    /// The shortest; 0 before there is one.
+    least: AtomicU64,
+}
+
+impl Timed {
+    fn add(&self, ns: u64) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.total.fetch_add(ns, Ordering::Relaxed);
+        let least = |now: u64| Some(if now == 0 { ns } else { now.min(ns) }.max(1));
+        let _ = self
+            .least
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, least);
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn mean(&self) -> f64 {
+        self.total.load(Ordering::Relaxed) as f64 / self.count().max(1) as f64
+    }
 }
 
 impl Times {
-    pub const fn new() -> Times {
-        Times {
-            least_ns: AtomicU64::new(0),
-        }
-    }
-
     /// A launch took so long; whether the better kernel is slower by all that is known.
-    pub fn add(&self, counts: &Counts, is_better: bool, ns: u64) -> bool {
-        let (timed, total) = match is_better {
-            true => (&counts.replaced_timed, &counts.replaced_ns),
-            false => (&counts.original_timed, &counts.original_ns),
-        };
-        timed.fetch_add(1, Ordering::Relaxed);
-        total.fetch_add(ns, Ordering::Relaxed);
-        if is_better {
-            let least = |now: u64| Some(if now == 0 { ns } else { now.min(ns) }.max(1));
-            let _ = self
-                .least_ns
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, least);
+    pub fn add(&self, is_better: bool, ns: u64) -> bool {
+        match is_better {
+            true => self.better.add(ns),
+            false => self.original.add(ns),
         }
-        let load = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        is_slower(
-            Timed {
-                count: load(&counts.replaced_timed),
-                total: load(&counts.replaced_ns),
-                least: load(&self.least_ns),
-            },
-            load(&counts.original_timed),
-            load(&counts.original_ns),
-        )
+        self.is_slower()
     }
-}
 
-/// Timed launches.
-#[derive(Clone, Copy, Debug)]
-struct Timed {
-    count: u64,
-    total: u64,
-    least: u64,
-}
-
-/// Whether a better kernel is slower than its original. Launches of a program may be unlike: as long as there are few, all of the
-/// better kernel's must be longer than the original's.
-fn is_slower(better: Timed, originals: u64, original_ns: u64) -> bool {
-    if better.count < 4 || originals == 0 {
-        return false;
+    /// What the original usually takes, in nanoseconds; 0 as long as it is not known.
+    pub fn usual_ns(&self) -> u64 {
+        self.original.mean() as u64
     }
-    let original = original_ns as f64 / originals as f64;
-    let mean = better.total as f64 / better.count as f64;
-    match originals {
-        1 => better.least as f64 > 1.1 * original,
-        2 | 3 => better.least as f64 > original && mean > 1.05 * original,
-        _ => mean > 1.02 * original,
+
+    /// Whether the better kernel is slower. Launches of a program may be unlike: as long as there are few, all of the better
+    /// kernel's must be longer than the original's.
+    pub fn is_slower(&self) -> bool {
+        let (originals, original) = (self.original.count(), self.original.mean());
+        if self.better.count() < 4 || originals == 0 {
+            return false;
+        }
+        let (least, mean) = (
+            self.better.least.load(Ordering::Relaxed) as f64,
+            self.better.mean(),
+        );
+        match originals {
+            1 => least > 1.1 * original,
+            2 | 3 => least > original && mean > 1.05 * original,
+            _ => mean > 1.02 * original,
+        }
     }
 }
 
@@ -139,11 +142,11 @@ mod tests {
     #[test]
     fn what_is_slower_is_noticed_within_eight_launches_and_noise_is_not() {
         let slow = |better: u64, original: u64| {
-            let (counts, times) = (Counts::default(), Times::new());
+            let times = Times::default();
             (0..256).find(|&number| {
                 let turn = of(number, 0);
                 let ns = if turn.takes_better { better } else { original };
-                turn.is_timed && times.add(&counts, turn.takes_better, ns)
+                turn.is_timed && times.add(turn.takes_better, ns)
             })
         };
         assert!(slow(1200, 1000).is_some_and(|number| number < 8));
@@ -152,12 +155,12 @@ mod tests {
         assert_eq!(slow(1010, 1000), None);
         assert_eq!(slow(500, 1000), None);
         // Launches of a search from level to level: the original got a short one.
-        let (counts, times) = (Counts::default(), Times::new());
+        let times = Times::default();
         let all = [100, 500, 90, 3000, 4000, 95, 700];
         let noticed = all
             .iter()
             .zip(1..)
-            .any(|(&ns, number)| times.add(&counts, of(number, 0).takes_better, ns));
+            .any(|(&ns, number)| times.add(of(number, 0).takes_better, ns));
         assert!(!noticed);
     }
 }

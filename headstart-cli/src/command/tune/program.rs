@@ -28,6 +28,7 @@ pub fn run(options: &Tune, folder: &Path) -> Result<()> {
         ("--log", options.log.is_some()),
         ("--ship", options.ship.is_some()),
         ("--output", options.output.is_some()),
+        ("--diff", options.diff.is_some()),
         ("--set", !options.data.set.is_empty()),
         ("--trace", options.data.trace.is_some()),
         ("--launch", options.data.launch.is_some()),

@@ -88,17 +88,18 @@ fn profiles_of_another_launch_and_of_no_device() {
         2,
         &["run.ncu-rep", "ncu --import FILE.ncu-rep"],
     );
+    // No model is of that GPU: which device to try plans on has to be said.
+    let other = profile("ncu-details-8.6.csv#0");
+    let gather = ["advise", "gather", "--ncu", &other, "--set", "groups=4096"];
     refused(
-        &[
-            "advise",
-            "gather",
-            "--ncu",
-            &profile("ncu-details-8.6.csv#0"),
-            "--set",
-            "groups=4096",
-        ],
+        &gather,
         2,
-        &["another launch"],
+        &["compute capability 8.6", "no model is of", "--device"],
+    );
+    refused(
+        &[&gather[..], &["--device", "sim:h200"]].concat(),
+        2,
+        &["4,096 blocks of 256", "4,096 blocks of 128"],
     );
 }
 

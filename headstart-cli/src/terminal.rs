@@ -159,7 +159,7 @@ fn line(text: &str) -> String {
     let coloured = if let Some(verdict) = line.strip_prefix("Verdict: ") {
         let colour = match verdict {
             "prefetch" | "unroll" => AnsiColor::Green,
-            "more work-groups" | "more blocks" => AnsiColor::Yellow,
+            "more work-groups" | "more blocks" | "other work-groups" | "other blocks" => AnsiColor::Yellow,
             _ => AnsiColor::Cyan,
         };
         format!(

@@ -63,6 +63,37 @@ fn points_have_the_times_of_single_runs() {
     assert!(written(&html).contains("dram.latency"));
 }
 
+/// Near a limit of the model some points took four cores to stand for all, and others sixteen: 71, 135, 90 and 153 µs at latencies
+/// of 500 to 530 cycles. With one sample for all, the curve is that of the mechanism.
+#[test]
+fn a_curve_over_a_number_of_the_model_is_that_of_one_sample() {
+    let swept = json(&[
+        "sweep",
+        "gather",
+        "--set",
+        "items=64",
+        "--model",
+        "l1.outstanding=64",
+        "--device",
+        "sim:h200",
+        "--plan",
+        "values=rolling-async:8",
+        "--over",
+        "dram.latency=500,510,520,530,540",
+        "--json",
+        "-",
+    ]);
+    let points = swept["points"].as_array().expect("points");
+    let times: Vec<f64> = points
+        .iter()
+        .filter_map(|point| point["time_ns"].as_f64())
+        .collect();
+    assert_eq!(times.len(), 5);
+    for pair in times.windows(2) {
+        assert!((0.8..1.25).contains(&(pair[1] / pair[0])), "{times:?}");
+    }
+}
+
 #[test]
 fn without_a_plan_the_plain_kernel_is_timed() {
     let output = headstart(&[

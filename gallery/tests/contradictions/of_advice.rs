@@ -17,7 +17,7 @@ pub fn contradictions(advice: &Advice) -> Vec<String> {
         advice
             .choices
             .iter()
-            .filter(|choice| choice.what != Verdict::MoreWorkGroups)
+            .filter(|choice| !choice.what.is_of_geometry())
     };
     let fastest = here().map(|choice| choice.speedup).fold(1.0, f64::max);
     let chosen: Vec<_> = advice.choices.iter().filter(|choice| choice.chosen).collect();

@@ -28,7 +28,9 @@ fn choice(report: &Report) -> Vec<String> {
     let fits = match verdict {
         Verdict::LaunchSettings => plan.is_none() && !best.way.is_usual(),
         Verdict::LeaveIt | Verdict::Undecided => plan.is_none() && best.speedup == 1.0,
-        Verdict::MoreWorkGroups => plan.is_none() && report.plain_best_geometry.is_some(),
+        Verdict::MoreWorkGroups | Verdict::OtherWorkGroups => {
+            plan.is_none() && report.plain_best_geometry.is_some()
+        }
         Verdict::MoreRegisters => plan.leaves_code() && plan.registers().is_some(),
         Verdict::Unroll => plan.loads().is_empty() && plan.unroll().is_some(),
         Verdict::Prefetch => !plan.loads().is_empty(),
@@ -52,7 +54,7 @@ fn choice(report: &Report) -> Vec<String> {
         }
     }
     // A dearer answer is passed over only where it gains too little.
-    if verdict != Verdict::MoreWorkGroups {
+    if !verdict.is_of_geometry() {
         check(
             fastest < best.speedup * WORTH_IT,
             format!("{fastest} was reached, and {} chosen", best.speedup),
@@ -159,7 +161,7 @@ fn sentences(report: &Report, evidence: &Evidence) -> Vec<String> {
         ),
     );
     check(
-        !text.contains("would not help") || (more < WORTH_IT && report.verdict != Verdict::MoreWorkGroups),
+        !text.contains("would not help") || (more < WORTH_IT && !report.verdict.is_of_geometry()),
         format!("more work-groups would not help, and reach {more}"),
     );
     if let Some(waiting) = evidence.waiting_for_loads {

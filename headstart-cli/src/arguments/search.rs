@@ -95,8 +95,11 @@ pub struct Advise {
     /// Use task N of a VTune CSV of GPU compute tasks as the evidence
     #[arg(long, value_name = "FILE.csv[#N]")]
     pub vtune: Option<String>,
+    /// Use a profile whose grid, block, registers or time contradict the kernel's launch
+    #[arg(long, requires = "kernel")]
+    pub profile_is_of_another_launch: bool,
     /// A device from `headstart devices`, or a model file [default: the first GPU, or sim:h200 without one; for a profile,
-    /// the simulated device that it was taken on]
+    /// the simulated device that it was taken on; needed where a VTune file does not name it]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
     /// Override a number of the simulated device's model, in the model's unit; repeatable

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
+use headstart::report::terms::Terms;
 use headstart::suggest::quoted;
 use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
@@ -54,16 +55,23 @@ fn check_share(share: Option<f64>) -> Result<()> {
 fn advice(options: &Advise) -> Result<Advice> {
     let overrides = &options.model;
     let budget = super::tune::budget(options.budget)?;
-    let given = options
-        .device
-        .as_deref()
-        .map(|name| device::find(name, overrides))
-        .transpose()?;
     let profile = match (&options.ncu, &options.vtune) {
         (Some(name), _) => Some((Profiler::NsightCompute, name)),
         (None, Some(name)) => Some((Profiler::VTune, name)),
         (None, None) => None,
     };
+    if let Some((profiler, _)) = profile {
+        // A profile's terms are its profiler's, whatever the device.
+        terminal::use_terms(match profiler {
+            Profiler::NsightCompute => Terms::Cuda,
+            Profiler::VTune => Terms::Sycl,
+        });
+    }
+    let given = options
+        .device
+        .as_deref()
+        .map(|name| device::find(name, overrides))
+        .transpose()?;
     let Some(kernel) = &options.kernel else {
         let data = &options.data;
         if !data.set.is_empty() || data.trace.is_some() || data.launch.is_some() {
@@ -79,6 +87,7 @@ fn advice(options: &Advise) -> Result<Advice> {
             given.as_deref(),
         )?));
     };
+    let is_of_another_launch = options.profile_is_of_another_launch;
     let (cache, max_steps) = (options.cache.l2.into(), options.watchdog.max_steps);
     let options = KernelOptions {
         kernel: kernel.clone(),
@@ -87,14 +96,15 @@ fn advice(options: &Advise) -> Result<Advice> {
     let subject = kernel::find(&options, Places::Filled)?;
     let profiled = profile
         .map(|(profiler, name)| read_profile(profiler, name, Some(subject.name()), given.as_deref()))
-        .transpose()?;
-    let device = match given {
-        Some(device) => device,
-        None => match profile {
-            Some((Profiler::VTune, _)) => device::find("sim:pvc-1550", overrides)?,
-            Some((Profiler::NsightCompute, _)) => device::find("sim:h200", overrides)?,
-            None => device::find_or_first(None, overrides)?,
-        },
+        .transpose()?
+        .map(|profiled| Profiled {
+            is_of_another_launch,
+            ..profiled
+        });
+    let device = match (given, &profiled) {
+        (Some(device), _) => device,
+        (None, Some(profiled)) => device::find(simulated(profiled)?, overrides)?,
+        (None, None) => device::find_or_first(None, overrides)?,
     };
     let bench = device::open(&*device, cache, max_steps)?;
     let bar = match budget {
@@ -105,6 +115,17 @@ fn advice(options: &Advise) -> Result<Advice> {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),
         None => advise::advise(subject.as_ref(), bench.as_ref(), &bar),
     }
+}
+
+/// The simulated device that a profile was made on.
+fn simulated(profiled: &Profiled) -> Result<&str> {
+    profiled.simulated.as_deref().ok_or_else(|| {
+        Error::usage(format!(
+            "the profile is of {}, which no model is of",
+            profiled.device
+        ))
+        .accepted("`--device` with a device to try the plans on")
+    })
 }
 
 /// Reads `FILE`, or launch N of `FILE#N`. Without a number it is a launch of the kernel's name.

@@ -59,13 +59,40 @@ struct Setting {
     plain: Arc<Kernel>,
 }
 
-/// A setting with its data on the device and the plain kernel's time.
-struct Ready {
-    bound: Bound,
-    plain_ns: f64,
-    /// The number, if the kernel is a microbenchmark.
-    number: Option<f64>,
+/// A kernel that was timed, and the cores that stood for all where a sample did.
+#[derive(Clone)]
+struct Run {
+    kernel: Arc<Kernel>,
+    time_ns: f64,
+    sampled: Option<u32>,
 }
+
+impl Run {
+    fn of(bench: &dyn Bench, bound: &Bound, kernel: Arc<Kernel>) -> Result<Run> {
+        let timed = bench.time(bound, &kernel)?;
+        Ok(Run {
+            kernel,
+            time_ns: timed.time_ns,
+            sampled: timed.sampled,
+        })
+    }
+
+    /// The same from a sample of as many cores as the other points have: a curve over a number of the model shows that number,
+    /// and not what another sample shows.
+    fn sampled(self, bench: &dyn Bench, bound: &Bound, cores: u32) -> Result<Run> {
+        match self.sampled {
+            Some(own) if own != cores => Ok(Run {
+                time_ns: bench.time_sampled(bound, &self.kernel, cores)?.time_ns,
+                sampled: Some(cores),
+                ..self
+            }),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// The outcome of a point: the plan with the parents that it carries and its run, or why it has none.
+type Outcome = (Plan, std::result::Result<Run, String>);
 
 /// Runs a sweep.
 ///
@@ -106,30 +133,21 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
         bound[position].run(setting.bench.device(), &setting.plain)?;
     }
     let places: Vec<usize> = (0..settings.len()).collect();
-    let plain_ns = map(at_once, &places, |&place| {
+    let plain = map(at_once, &places, |&place| {
         let Setting { bench, plain, .. } = &settings[place];
-        Ok((
-            bench.time(&bound[place], plain)?.time_ns,
-            number_of(&settings[place])?,
-        ))
+        Run::of(bench.as_ref(), &bound[place], Arc::clone(plain))
     });
-    let plain_ns: Vec<(f64, Option<f64>)> = plain_ns.into_iter().collect::<Result<_>>()?;
-    let ready: Vec<Ready> = bound
-        .into_iter()
-        .zip(plain_ns)
-        .map(|(bound, (plain_ns, number))| Ready {
-            bound,
-            plain_ns,
-            number,
-        })
-        .collect();
+    let plain: Vec<Run> = plain.into_iter().collect::<Result<_>>()?;
+    // Those of microbenchmarks.
+    let numbers = map(at_once, &places, |&place| number_of(&settings[place]));
+    let numbers: Vec<Option<f64>> = numbers.into_iter().collect::<Result<_>>()?;
 
     clock.over("plain kernels computed and timed");
     let mut notes = Vec::new();
     if request.cache != CacheState::default() {
         notes.push(format!("Each timed launch finds {}.", request.cache));
     }
-    let base = base_plan(request, first, &ready[0], &mut notes)?;
+    let base = base_plan(request, first, &bound[0], &mut notes)?;
     // A value that makes no plan is an error whatever the others are.
     let plans: Vec<Plan> = combinations
         .iter()
@@ -155,14 +173,43 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let positions: Vec<usize> = (0..combinations.len()).collect();
     let outcomes = map(at_once, &positions, |&point| {
         let setting = &settings[of[point]];
-        let outcome = outcome(
-            &plans[point],
-            setting,
-            &ready[of[point]],
-            &perturbed[setting.data],
-        );
+        let (plan, plain) = (&plans[point], &plain[of[point]]);
+        let outcome = outcome(plan, setting, &bound[of[point]], plain, &perturbed[setting.data]);
         progress.done();
         outcome
+    });
+    let outcomes: Vec<Outcome> = outcomes.into_iter().collect::<Result<_>>()?;
+    let wanted = of_one_sample(&settings, &of, &plain, &outcomes);
+    let again = |place: usize, run: &Run| {
+        let Setting { bench, data, .. } = &settings[place];
+        match wanted[*data] {
+            Some(cores) => run.clone().sampled(bench.as_ref(), &bound[place], cores),
+            None => Ok(run.clone()),
+        }
+    };
+    let plain = map(at_once, &places, |&place| again(place, &plain[place]));
+    let plain: Vec<Run> = plain.into_iter().collect::<Result<_>>()?;
+    let outcomes = map(at_once, &positions, |&point| -> Result<(Plan, PointOutcome)> {
+        let (plan, outcome) = &outcomes[point];
+        Ok(match outcome {
+            Ok(run) => {
+                let time_ns = again(of[point], run)?.time_ns;
+                let plain_ns = plain[of[point]].time_ns;
+                let number = numbers[of[point]].filter(|_| plan.is_none());
+                let ran = PointOutcome::Ok {
+                    time_ns,
+                    plain_ns,
+                    number,
+                };
+                (plan.clone(), ran)
+            }
+            Err(reason) => (
+                plan.clone(),
+                PointOutcome::Refused {
+                    reason: reason.clone(),
+                },
+            ),
+        })
     });
     clock.over("points timed");
     for (at, outcome) in combinations.iter().zip(&outcomes) {
@@ -304,7 +351,7 @@ fn map<T: Sync, R: Send>(at_once: bool, all: &[T], each: impl Fn(&T) -> R + Send
 fn base_plan(
     request: &SweepRequest<'_>,
     setting: &Setting,
-    ready: &Ready,
+    bound: &Bound,
     notes: &mut Vec<String>,
 ) -> Result<Option<Plan>> {
     let varies = |varied| request.over.iter().any(|over| over.varied == varied);
@@ -327,7 +374,7 @@ fn base_plan(
     }
     let times = map(setting.bench.times_at_once(), &alone, |plan| {
         let derived = tune::derive(setting.bench.as_ref(), &setting.workload, &setting.plain, plan).ok()?;
-        Some(setting.bench.time(&ready.bound, &derived.kernel).ok()?.time_ns)
+        Some(setting.bench.time(bound, &derived.kernel).ok()?.time_ns)
     });
     let ran = alone
         .iter()
@@ -407,43 +454,47 @@ fn with_distance(plan: &Plan, distance: &str) -> Result<Plan> {
     })
 }
 
-/// The completed plan of a point, and its result.
+/// The completed plan of a point, and its run.
 fn outcome(
     plan: &Plan,
     setting: &Setting,
-    ready: &Ready,
+    bound: &Bound,
+    plain: &Run,
     perturbed: &Perturbed,
-) -> Result<(Plan, PointOutcome)> {
-    let plain_ns = ready.plain_ns;
+) -> Result<Outcome> {
     if plan.is_none() {
-        let ran = PointOutcome::Ok {
-            time_ns: plain_ns,
-            plain_ns,
-            number: ready.number,
-        };
-        return Ok((plan.clone(), ran));
+        return Ok((plan.clone(), Ok(plain.clone())));
     }
     let bench = setting.bench.as_ref();
-    let timed = || -> Result<(Plan, f64)> {
+    let timed = || -> Result<(Plan, Run)> {
         let derived = tune::derive(bench, &setting.workload, &setting.plain, plan)?;
         perturbed.check(&derived.plan, &derived.kernel, Thoroughness::Quick)?;
-        Ok((derived.plan, bench.time(&ready.bound, &derived.kernel)?.time_ns))
+        let run = Run::of(bench, bound, Arc::clone(&derived.kernel))?;
+        Ok((derived.plan, run))
     };
     match timed() {
-        Ok((plan, time_ns)) => Ok((
-            plan,
-            PointOutcome::Ok {
-                time_ns,
-                plain_ns,
-                number: None,
-            },
-        )),
+        Ok((plan, run)) => Ok((plan, Ok(run))),
         Err(error) if error.fault() == Fault::Bug => Err(error),
-        Err(error) => {
-            let reason = error.to_string();
-            Ok((plan.clone(), PointOutcome::Refused { reason }))
-        }
+        Err(error) => Ok((plan.clone(), Err(error.to_string()))),
     }
+}
+
+/// For each kernel on its data the largest sample that a point of it took; none where none took one.
+fn of_one_sample(
+    settings: &[Setting],
+    of: &[usize],
+    plain: &[Run],
+    outcomes: &[Outcome],
+) -> Vec<Option<u32>> {
+    let mut wanted: Vec<Option<u32>> = vec![None; settings.len()];
+    let of_plain = plain.iter().enumerate();
+    let planned = of.iter().copied().zip(outcomes);
+    let of_plans = planned.filter_map(|(place, (_, outcome))| Some((place, outcome.as_ref().ok()?)));
+    for (place, run) in of_plain.chain(of_plans) {
+        let wanted = &mut wanted[settings[place].data];
+        *wanted = (*wanted).max(run.sampled);
+    }
+    wanted
 }
 
 /// For each kernel on its data the first setting that has it.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::{folder, refused, write};
+use crate::{folder, headstart, refused, write};
 
 #[test]
 fn advice_from_what_is_no_profile() {
@@ -56,6 +56,65 @@ fn advice_from_what_is_no_profile() {
     );
     refused(&["advise", "gather", "--share", "NaN"], 2, &["not a share"]);
     refused(&["advise", "gathr"], 2, &["did you mean `gather`?"]);
+}
+
+/// A profile of the tests.
+fn profile(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../headstart/tests/data/profiles");
+    format!("{folder}/{name}")
+}
+
+#[test]
+fn profiles_of_another_launch_and_of_no_device() {
+    let recorded = profile("ncu-raw.csv");
+    let gather = ["advise", "gather", "--ncu", &recorded, "--device", "sim:h200"];
+    refused(
+        &[&gather[..], &["--set", "groups=33"]].concat(),
+        2,
+        &[
+            "another launch",
+            "132 blocks of 128",
+            "33 blocks of 128",
+            "--profile-is-of-another-launch",
+        ],
+    );
+    refused(
+        &["advise", "--vtune", &profile("vtune-stalls.csv")],
+        2,
+        &["does not name its device", "--device sim:pvc-1550"],
+    );
+    refused(
+        &["advise", "--ncu", "run.ncu-rep"],
+        2,
+        &["run.ncu-rep", "ncu --import FILE.ncu-rep"],
+    );
+    // No model is of that GPU: which device to try plans on has to be said.
+    let other = profile("ncu-details-8.6.csv#0");
+    let gather = ["advise", "gather", "--ncu", &other, "--set", "groups=4096"];
+    refused(
+        &gather,
+        2,
+        &["compute capability 8.6", "no model is of", "--device"],
+    );
+    refused(
+        &[&gather[..], &["--device", "sim:h200"]].concat(),
+        2,
+        &["4,096 blocks of 256", "4,096 blocks of 128"],
+    );
+}
+
+/// A profile of Nsight Compute is told in CUDA's terms, whatever device is named or not.
+#[test]
+fn nsight_s_terms_are_cuda_s() {
+    for name in ["ncu-details-8.6.csv", "recorded-raw.csv"] {
+        let output = headstart(&["advise", "--ncu", &profile(name)]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        for word in ["work-item", "work-group", "sub-group"] {
+            assert!(!said.contains(word), "{word}: {said}");
+        }
+        assert!(said.contains("warps"), "{said}");
+    }
 }
 
 #[test]

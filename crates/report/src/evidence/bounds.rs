@@ -180,8 +180,9 @@ fn memory_ns(evidence: &Evidence, profile: Option<&Profile>) -> Option<f64> {
     Some((bytes - scattered) / bandwidth + scattered / scattered_bandwidth)
 }
 
-/// The time that sub-groups wait for loads, where none of those that they wait for may start earlier: the address of
-/// each depends on the one before.
+/// The time that sub-groups wait for loads, where none of those that they wait for may start earlier, because the address of
+/// one depends on what was loaded before. An address that arithmetic alone makes from the one before is no such chain: a copy of
+/// that arithmetic may run ahead.
 fn serial_ns(evidence: &Evidence, profile: &Profile, loads: &[LoopLoad]) -> Option<f64> {
     let waiting = evidence.waiting_for_loads?;
     let main = profile.main_loop()?;
@@ -190,7 +191,10 @@ fn serial_ns(evidence: &Evidence, profile: &Profile, loads: &[LoopLoad]) -> Opti
         .filter(|load| load.loop_place == main.place)
         .peekable();
     of_loop.peek()?;
-    let refused = of_loop.all(|load| load.refusal.is_some());
+    let is_chained = loads
+        .iter()
+        .any(|load| load.loop_place == main.place && load.is_chained);
+    let refused = is_chained && of_loop.all(|load| load.refusal.is_some());
     refused.then_some(evidence.time_ns * waiting * main.waiting)
 }
 
@@ -274,6 +278,7 @@ mod tests {
             bytes: 4,
             copies: 1,
             refusal: refusal.map(str::to_owned),
+            is_chained: refusal.is_some(),
         }
     }
 
@@ -309,6 +314,16 @@ mod tests {
         );
         assert!((bounds.best_speedup - 1.0 / 0.83).abs() < 1e-9);
         assert_eq!((bounds.without_waiting, bounds.distance), (None, None));
+        let by_arithmetic = LoopLoad {
+            is_chained: false,
+            ..load(Some("its address depends on the iteration before"))
+        };
+        let bounds = Bounds::of(&starved(), Some(&profile()), &[by_arithmetic]).expect("all is known");
+        assert!(
+            bounds.roofs.iter().all(|roof| !roof.name.contains("chain")),
+            "{bounds:?}"
+        );
+        assert!(bounds.best_speedup > 5.0, "{bounds:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::balance::Balance;
 use super::diverging::Diverging;
 use crate::device::sim::timer::{Code, LaunchTime, StallReason};
 use crate::model::DeviceModel;
@@ -29,6 +30,16 @@ pub struct Profile {
     pub l2_busy_ns: Option<f64>,
     /// Passes over the banks of shared memory that conflicts added, for each access to it.
     pub bank_conflicts: Option<f64>,
+    /// Share of the sectors that accesses to global memory need only because they are not coalesced, as a profiler's rule has
+    /// it, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uncoalesced: Option<f64>,
+    /// How evenly the work is spread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<Balance>,
+    /// Share of the time in which a core has no sub-group, as a profiler has it, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<f64>,
     /// Where work-items of a sub-group diverge, and the cost of that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diverging: Option<Diverging>,
@@ -178,6 +189,9 @@ impl Profile {
                 let passes = share(memory.bank_conflicts as f64, memory.shared_accesses as f64);
                 (passes - unavoidable_passes(model, footprint.sub_group)).max(0.0)
             }),
+            uncoalesced: None,
+            balance: Some(Balance::of(time)),
+            idle: None,
             diverging: Diverging::of(
                 kernel,
                 share(
@@ -216,6 +230,9 @@ impl Profile {
             cache: self.cache.clone().or_else(|| other.cache.clone()),
             l2_busy_ns: self.l2_busy_ns.or(other.l2_busy_ns),
             bank_conflicts: self.bank_conflicts.or(other.bank_conflicts),
+            uncoalesced: self.uncoalesced.or(other.uncoalesced),
+            balance: self.balance.or(other.balance),
+            idle: self.idle.or(other.idle),
             diverging: self.diverging.clone().or_else(|| other.diverging.clone()),
             sub_group: self.sub_group.or(other.sub_group),
         }

@@ -16,6 +16,8 @@ pub struct Evidence {
     pub group: u32,
     /// How many work-groups fit into a core, and the limit.
     pub fits: Option<Occupancy>,
+    /// Sub-groups resident in a core on average, where they were counted.
+    pub achieved: Option<f64>,
     /// Time of the run, in nanoseconds, from the start of its first work-group to the end of its last where `launch_ns` is known.
     pub time_ns: f64,
     /// What a launch takes beside it, in nanoseconds: a part of the times that are reported.
@@ -26,10 +28,14 @@ pub struct Evidence {
     pub memory_bytes: Option<f64>,
     /// Device memory's best rate, in bytes per nanosecond (GB/s).
     pub bandwidth: Option<f64>,
+    /// Share of that rate that was counted, where bytes were not, 0 to 1.
+    pub bandwidth_counted: Option<f64>,
     /// Its best rate if each access is to another place, in bytes per nanosecond.
     pub scattered_bandwidth: Option<f64>,
     /// How long a load from idle device memory takes, in nanoseconds.
     pub latency_ns: Option<f64>,
+    /// Bytes in flight to all cores that keep device memory busy: its bandwidth times its latency under that load.
+    pub saturating_bytes: Option<f64>,
     /// Bytes in flight from memory to all cores, on average; if the device does not count them, they follow from the memory's
     /// throughput.
     pub bytes_in_flight: Option<f64>,
@@ -39,8 +45,12 @@ pub struct Evidence {
     pub issued: Option<f64>,
 }
 
+/// Numbers that differ by less than this part are the same to a reader.
+const ABOUT: f64 = 0.1;
+
 impl Evidence {
-    /// Sub-groups resident in a core: as many as fit, or as many as the launch has for each core.
+    /// Sub-groups resident in a core while there are enough of them: as many as fit, or as many as the launch has for each
+    /// core.
     pub fn resident(&self) -> Option<u32> {
         let fits = self.fits.as_ref()?;
         let launched = self.groups.div_ceil(u64::from(self.cores.max(1)));
@@ -50,10 +60,22 @@ impl Evidence {
             .map(|groups| groups * fits.sub_groups_per_group)
     }
 
-    /// Share of a core's places for sub-groups that is taken, 0 to 1.
+    /// Share of a core's places for sub-groups that is taken on average, 0 to 1: as counted, or as the launch allows.
     pub fn occupancy(&self) -> Option<f64> {
-        self.resident()
-            .map(|resident| f64::from(resident) / f64::from(self.places.max(1)))
+        self.counted()
+            .or_else(|| self.resident().map(f64::from))
+            .map(|resident| self.of_places(resident))
+    }
+
+    /// Sub-groups that were resident in a core on average, where that is another number than the launch allows.
+    pub(crate) fn counted(&self) -> Option<f64> {
+        let launched = self.resident().map(f64::from);
+        self.achieved
+            .filter(|achieved| launched.is_none_or(|launched| (achieved - launched).abs() > ABOUT * launched))
+    }
+
+    fn of_places(&self, sub_groups: f64) -> f64 {
+        sub_groups / f64::from(self.places.max(1))
     }
 
     /// Whether more work-groups would fit beside those that the launch has, and half of the places or more are empty.
@@ -62,7 +84,11 @@ impl Evidence {
             (Some(fits), Some(resident)) => resident < fits.sub_groups_per_core,
             _ => false,
         };
-        more_would_fit && self.occupancy().is_some_and(|occupancy| occupancy <= 0.5)
+        let launched = self
+            .resident()
+            .map(|resident| self.of_places(f64::from(resident)));
+        // Where some end long before the others, it is not the number of them that keeps the places empty.
+        more_would_fit && launched.is_some_and(|share| share <= 0.5) && self.short_of().is_none()
     }
 
     /// The launch's part of the times that are reported, in nanoseconds.
@@ -79,17 +105,22 @@ impl Evidence {
 
     /// Share of the bandwidth of device memory that is used, 0 to 1.
     pub fn bandwidth_used(&self) -> Option<f64> {
-        let bandwidth = self.bandwidth.filter(|&bandwidth| bandwidth > 0.0)?;
-        self.delivered().map(|delivered| delivered / bandwidth)
+        let bandwidth = self.bandwidth.filter(|&bandwidth| bandwidth > 0.0);
+        let of_bytes = self.delivered().zip(bandwidth);
+        of_bytes
+            .map(|(delivered, bandwidth)| delivered / bandwidth)
+            .or(self.bandwidth_counted)
     }
 
-    /// Bytes on their way from memory on average, and how many keep it busy: bandwidth × latency (Little's law).
+    /// Bytes on their way from memory on average, and how many keep it busy: bandwidth × latency (Little's law), the latency of idle
+    /// memory where that of busy memory is not known.
     pub fn in_flight(&self) -> Option<(f64, f64)> {
         let latency = self.latency_ns?;
         let in_flight = self
             .bytes_in_flight
             .or_else(|| self.delivered().map(|delivered| delivered * latency));
-        Some((in_flight?, self.bandwidth? * latency))
+        let by_idle_latency = self.bandwidth.map(|bandwidth| bandwidth * latency);
+        Some((in_flight?, self.saturating_bytes.or(by_idle_latency)?))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Static structure of a kernel: its loads in loops, and which of them may be fetched early.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::ir::{Kernel, Label, OpKind};
+use crate::analysis::definitions::{Definition, Definitions};
+use crate::analysis::loops::summarize;
+use crate::ir::{Kernel, Label, LoadId, OpKind, Value};
 use crate::prefetch::plan::{Distance, Strategy, StrategyKind};
 use crate::prefetch::{self, Candidate, Plan};
 
@@ -23,6 +25,9 @@ pub struct LoopLoad {
     pub copies: u32,
     /// Why it cannot be fetched early, if it cannot.
     pub refusal: Option<String>,
+    /// Whether its address follows from what a load of the loop read in an earlier iteration, as in a list; arithmetic alone, as a
+    /// random number's, is no such chain.
+    pub is_chained: bool,
 }
 
 /// The loads of global memory in a kernel's loops.
@@ -34,6 +39,7 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
         }
     });
     let all = prefetch::candidates(kernel);
+    let chained = chained(kernel);
     let found = |candidate: &Candidate| LoopLoad {
         name: candidate.name.to_string(),
         place: candidate.place.clone(),
@@ -42,6 +48,7 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
         bytes: candidate.bytes,
         copies: candidate.copies,
         refusal: refusal(kernel, candidate),
+        is_chained: chained.contains(&(candidate.looped, candidate.id)),
     };
     all.iter().map(found).collect()
 }
@@ -57,6 +64,56 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
     let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::PlanTarget::default());
     // The place is that of the load, which is told beside it.
     applied.err().map(|error| error.what().to_owned())
+}
+
+/// The loads, by loop, whose addresses follow from what a load of the loop read in an earlier iteration.
+fn chained(kernel: &Kernel) -> HashSet<(Label, LoadId)> {
+    let definitions = Definitions::of(kernel);
+    let mut found = HashSet::new();
+    kernel.body.walk(&mut |op| {
+        let OpKind::Loop { label, .. } = &op.kind else {
+            return;
+        };
+        let loads = summarize(kernel, &definitions, op).loads;
+        let read: HashSet<Value> = loads
+            .iter()
+            .flat_map(|site| site.results.iter().copied())
+            .collect();
+        let chained = loads
+            .iter()
+            .filter(|site| is_chained(&definitions, site.pointer, *label, &read));
+        found.extend(chained.map(|site| (*label, site.id)));
+    });
+    found
+}
+
+/// Whether an address follows, over the edge of a loop, from a value that the loop `read`.
+fn is_chained(definitions: &Definitions, pointer: Value, looped: Label, read: &HashSet<Value>) -> bool {
+    let mut seen: HashSet<(Value, bool)> = HashSet::new();
+    let mut left = vec![(pointer, false)];
+    while let Some((value, is_earlier)) = left.pop() {
+        if is_earlier && read.contains(&value) {
+            return true;
+        }
+        if !seen.insert((value, is_earlier)) {
+            continue;
+        }
+        match definitions.get(value) {
+            Some(Definition::LoopParam { label, next, .. }) if *label == looped => {
+                left.extend(next.iter().map(|&next| (next, true)));
+            }
+            Some(Definition::LoopParam { initial, next, .. }) => {
+                left.push((*initial, is_earlier));
+                left.extend(next.iter().map(|&next| (next, is_earlier)));
+            }
+            Some(Definition::Result { kind, passed, .. }) => {
+                left.extend(passed.iter().map(|&passed| (passed, is_earlier)));
+                kind.for_each_operand(|operand| left.push((operand, is_earlier)));
+            }
+            None => {}
+        }
+    }
+    false
 }
 
 /// The loads that lead to a load's address, each behind those that lead to its own.
@@ -95,6 +152,37 @@ impl LoopLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A loop that reads `table` where `next` says.
+    fn walk(next: &str) -> Vec<LoopLoad> {
+        let text = format!(
+            "hsir 1
+            kernel @walk(%table: ptr.global i32[%length] align 4 readonly unaliased, %length: i64, %count: i64) {{
+              file #1 \"walk.rs\"
+              load @table #1:4:9
+              loop 'steps (%j = 0:i64, %at = 1:i32) {{
+                %more = lt.s %j, %count
+                if %more {{ yield }} else {{ break }}
+                %i = extend.u %at to i64
+                %p = address %table + %i * 4
+                %x = load i32 %p, @table
+                {next}
+                %k = add %j, 1:i64
+                continue %k, %n
+              }}
+              return
+            }}"
+        );
+        loop_loads(&crate::ir::read(&text, "walk.hsir").unwrap_or_else(|error| panic!("{error}")))
+    }
+
+    #[test]
+    fn a_recurrence_of_arithmetic_is_no_chain_of_loads() {
+        let list = walk("%n = and %x, 1023:i32");
+        assert!(list[0].is_chained && list[0].refusal.is_some(), "{list:?}");
+        let random = walk("%a = mul %at, 1103515245:i32\n%b = add %a, 12345:i32\n%n = and %b, 1023:i32");
+        assert!(!random[0].is_chained, "{random:?}");
+    }
 
     #[test]
     fn a_chain_is_told_from_its_first_load_on() {

@@ -41,7 +41,7 @@ pub use violation::{NO_LAUNCH, broken_rule};
 pub use waiting::{Waiting, WaitsFor};
 pub use ways::{LaunchSettings, SettingsTrial, Ways};
 
-use crate::evidence::{Bounds, Roofline};
+use crate::evidence::{Bounds, Remedy, Roofline};
 use crate::prefetch::Plan;
 
 /// The result of tuning one kernel on one device.
@@ -65,6 +65,9 @@ pub struct Report {
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
+    /// What to change before any plan: idle lanes, accesses that are not coalesced, narrow loads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<Remedy>,
     /// Why, with numbers: the most important first.
     pub reasons: Vec<String>,
     /// The part of each time that is the launch, in nanoseconds, where that is known.
@@ -267,6 +270,9 @@ pub enum Verdict {
     /// Launch the same work as more work-groups.
     #[serde(rename = "more work-groups")]
     MoreWorkGroups,
+    /// Launch the same work as other work-groups, and not as more of them.
+    #[serde(rename = "other work-groups")]
+    OtherWorkGroups,
     /// Tell the compiler how many registers it may use.
     #[serde(rename = "more registers")]
     MoreRegisters,
@@ -430,10 +436,26 @@ impl Verdict {
         }
     }
 
+    /// The verdict that advises to launch the same work in so many work-groups instead of others.
+    #[doc(hidden)]
+    pub fn in_groups(from: u64, to: u64) -> Verdict {
+        match to > from {
+            true => Verdict::MoreWorkGroups,
+            false => Verdict::OtherWorkGroups,
+        }
+    }
+
+    /// Whether it advises another geometry.
+    #[doc(hidden)]
+    pub fn is_of_geometry(self) -> bool {
+        matches!(self, Verdict::MoreWorkGroups | Verdict::OtherWorkGroups)
+    }
+
     /// The verdict in a word or two, as the JSON has it.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::MoreWorkGroups => "more work-groups",
+            Verdict::OtherWorkGroups => "other work-groups",
             Verdict::MoreRegisters => "more registers",
             Verdict::Unroll => "unroll",
             Verdict::Prefetch => "prefetch",
@@ -497,9 +519,9 @@ impl Report {
             .best_elsewhere
             .as_ref()
             .and_then(|other| other.perturbed.as_ref());
-        let checked = match self.verdict {
-            Verdict::MoreWorkGroups => elsewhere,
-            _ => self.perturbed.as_ref(),
+        let checked = match self.verdict.is_of_geometry() {
+            true => elsewhere,
+            false => self.perturbed.as_ref(),
         };
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
         let at_full_size = self.checked.iter().map(Checked::sentence);
@@ -542,8 +564,8 @@ impl Report {
     pub(crate) fn advised_speedup(&self) -> Option<f64> {
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
             (Verdict::LeaveIt | Verdict::Undecided, ..) => None,
-            (Verdict::MoreWorkGroups, _, Some(other)) => Some(other.speedup),
-            (Verdict::MoreWorkGroups, Some(other), None) => Some(other.speedup),
+            (verdict, _, Some(other)) if verdict.is_of_geometry() => Some(other.speedup),
+            (verdict, Some(other), None) if verdict.is_of_geometry() => Some(other.speedup),
             _ => Some(self.best.speedup),
         }
     }
@@ -694,7 +716,7 @@ impl Report {
         let ways = ways.map_or(String::new(), |ways| format!(" {ways}"));
         let split = split + &ways;
         match (self.verdict, &self.plain_best_geometry, &self.best_elsewhere) {
-            (Verdict::MoreWorkGroups, _, Some(other)) => {
+            (verdict, _, Some(other)) if verdict.is_of_geometry() => {
                 format!(
                     "As {}, with `{}`: {}",
                     other.geometry,
@@ -702,7 +724,7 @@ impl Report {
                     gain(other.speedup, other.time_ns)
                 )
             }
-            (Verdict::MoreWorkGroups, Some(other), None) => {
+            (verdict, Some(other), None) if verdict.is_of_geometry() => {
                 format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
             }
             (Verdict::LeaveIt, ..) => {

@@ -23,12 +23,21 @@ pub fn lacks_sub_groups(evidence: &Evidence) -> Option<bool> {
 pub fn filling(evidence: &Evidence) -> Option<String> {
     let (resident, occupancy) = (evidence.resident()?, evidence.occupancy()?);
     let fits = evidence.fits.as_ref()?;
+    let counted = evidence.counted().map(figures);
     let full = format!(
-        "{resident} of {} sub-groups are resident on each core ({} occupancy)",
+        "{} of {} sub-groups are resident on each core{} ({} occupancy)",
+        counted.clone().unwrap_or_else(|| resident.to_string()),
         evidence.places,
+        if counted.is_some() { " on average" } else { "" },
         percent(occupancy)
     );
-    Some(if evidence.is_starved() && hardly_waits(evidence) {
+    let short_of = evidence.short_of().filter(|_| occupancy < 0.5);
+    Some(if let Some((_, launched)) = short_of {
+        format!(
+            "Only {full}, where {} would be if none ended long before the others.",
+            figures(launched)
+        )
+    } else if evidence.is_starved() && hardly_waits(evidence) {
         format!(
             "With {} work-groups of {} work-items {full}, where {} would fit; for loads they hardly wait.",
             grouped(evidence.groups),
@@ -52,8 +61,10 @@ pub fn filling(evidence: &Evidence) -> Option<String> {
 /// Device memory's throughput and its share of the peak, without a full stop.
 #[doc(hidden)]
 pub fn bandwidth(evidence: &Evidence) -> Option<String> {
-    let delivered = evidence.delivered()?;
     let used = evidence.bandwidth_used()?;
+    let Some((delivered, most)) = evidence.delivered().zip(evidence.bandwidth) else {
+        return Some(format!("device memory is busy {} of the time", percent(used)));
+    };
     let why = match evidence.cache {
         Some(CacheState::Kept) if used < NOTHING => {
             ": what the launch before left in L2 comes from there (`--l2 flushed` times a launch that finds nothing in it)"
@@ -63,7 +74,7 @@ pub fn bandwidth(evidence: &Evidence) -> Option<String> {
     Some(format!(
         "device memory delivers {} of {} GB/s ({}){}{why}",
         figures(delivered),
-        figures(evidence.bandwidth?),
+        figures(most),
         percent(used),
         scattered_limit(evidence, delivered)
     ))
@@ -93,12 +104,12 @@ pub fn flying(in_flight: f64, needed: f64) -> String {
     if in_flight < NOTHING * needed {
         return format!(
             "Hardly anything is in flight from device memory: the kernel's loads hit in caches. Saturating memory needs {} in \
-             flight (bandwidth × latency).",
+             flight (bandwidth × latency under load).",
             bytes(needed)
         );
     }
     format!(
-        "On average {} are in flight from device memory; saturating it needs {} in flight (bandwidth × latency).",
+        "On average {} are in flight from device memory; saturating it needs {} in flight (bandwidth × latency under load).",
         bytes(in_flight),
         bytes(needed)
     )

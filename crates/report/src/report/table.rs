@@ -9,6 +9,7 @@ use super::columns::{Columns, broken, on_one_line};
 use super::series::{self, Series};
 use super::short::Short;
 use super::{Outcome, Report, Trial, explain, number, taken};
+use crate::evidence::Remedy;
 use crate::names;
 use crate::prefetch::Plan;
 
@@ -60,6 +61,7 @@ pub fn text(report: &Report, columns: Columns) -> String {
             text.push_str(&wrapped(&meaning, "      ", "      "));
         }
     }
+    text.push_str(&before_any_plan(&report.first, columns));
     let _ = writeln!(text, "\nWhy");
     for reason in &report.reasons {
         text.push_str(&wrapped(reason, "  - ", "    "));
@@ -80,6 +82,28 @@ pub fn text(report: &Report, columns: Columns) -> String {
         text.push_str(&wrapped(&note, "", ""));
     }
     text
+}
+
+/// What to change before any plan; empty where nothing is.
+#[doc(hidden)]
+pub fn before_any_plan(first: &[Remedy], columns: Columns) -> String {
+    match first.is_empty() {
+        true => String::new(),
+        false => format!("\nBefore any plan\n{}", remedies(first, columns)),
+    }
+}
+
+/// Remedies, a point each, with their places.
+#[doc(hidden)]
+pub fn remedies(remedies: &[Remedy], columns: Columns) -> String {
+    let point = |remedy: &Remedy| {
+        let place = remedy
+            .place
+            .as_ref()
+            .map_or(String::new(), |place| format!("{place}: "));
+        columns.wrapped(&format!("{place}{}", remedy.finding), "  - ", "    ")
+    };
+    remedies.iter().map(point).collect()
 }
 
 /// A plan in full, to be pasted: spaces after its commas are allowed where it is read.

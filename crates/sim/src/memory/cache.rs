@@ -27,6 +27,8 @@ pub(super) struct Cache {
     sectors: usize,
     /// Look-ups and insertions so far, from which [`Replaces::Any`] chooses.
     clock: u64,
+    /// Whether it was full of lines that the simulation has not seen.
+    was_full: bool,
 }
 
 /// A set: which of its ways may have a line, and which goes next.
@@ -51,6 +53,9 @@ struct Line {
     number: u64,
     dirty: u8,
     partial: u8,
+    /// It took the place of a line that the simulation has not seen, and that was as this one is going to be: where this one is
+    /// written, that one was.
+    owes: bool,
     /// The first core that requested it, if that is recorded; `NOBODY` if none did.
     first_asker: u32,
 }
@@ -101,6 +106,7 @@ impl Line {
             number,
             dirty: 0,
             partial: 0,
+            owes: false,
             first_asker: NOBODY,
         }
     }
@@ -172,7 +178,14 @@ impl Cache {
             ways,
             sectors: shape.sectors(),
             clock: 0,
+            was_full: false,
         }
+    }
+
+    /// The same, which others had filled with lines of the same kinds: each line that comes makes one of them go.
+    pub(super) fn filled_before(mut self) -> Cache {
+        self.was_full = true;
+        self
     }
 
     /// Where to look for a line. Consecutive lines lie in different sets, in an order that a hash changes from one round
@@ -256,7 +269,8 @@ impl Cache {
             way = pick(spread(self.clock), self.ways);
         }
         let (bit, slot) = (1 << way, first + way);
-        let is_dirty = set.taken & bit != 0 && set.dirty & bit != 0;
+        let was_taken = set.taken & bit != 0;
+        let is_dirty = was_taken && set.dirty & bit != 0;
         if replaces != Replaces::LeastRecentAndGoesNext {
             set.touch(way, self.ways);
         }
@@ -265,7 +279,10 @@ impl Cache {
         set.dirty &= !bit;
         set.taken |= bit;
         let victim = is_dirty.then(|| self.victim(slot));
-        self.lines[slot] = Line::new(key.number);
+        self.lines[slot] = Line {
+            owes: self.was_full && !was_taken,
+            ..Line::new(key.number)
+        };
         self.ready[slot * self.sectors..][..self.sectors].fill(Cycles::INFINITY);
         (Slot(slot), victim)
     }
@@ -337,12 +354,20 @@ impl Cache {
         }
     }
 
-    /// Sectors were written and must be written back when their line goes; of `partial` ones a part was.
-    pub(super) fn mark_dirty(&mut self, slot: Slot, sectors: u8, partial: u8) {
+    /// Sectors were written and must be written back when their line goes; of `partial` ones a part was. Gives what the line that
+    /// was here before has to write back for it, where it was full of such lines.
+    pub(super) fn mark_dirty(&mut self, slot: Slot, sectors: u8, partial: u8) -> Option<Victim> {
         self.sets[slot.0 / self.ways].dirty |= u16::from(sectors != 0) << (slot.0 % self.ways);
         let line = &mut self.lines[slot.0];
+        let new = sectors & !line.dirty;
+        let owed = (line.owes && new != 0).then_some(Victim {
+            number: line.number,
+            dirty: new,
+            partial: partial & new,
+        });
         line.dirty |= sectors;
         line.partial = line.partial & !(sectors & !partial) | partial;
+        owed
     }
 }
 

@@ -21,6 +21,11 @@ pub(super) struct Dram {
     write_busy: f64,
     refresh: Cycles,
     refresh_interval: Cycles,
+    /// Cycles of the bus for a unit.
+    unit: Cycles,
+    /// Cycles that writes take of the bus, and of the banks on average.
+    bus_written: Cycles,
+    banks_written: Cycles,
 }
 
 impl Dram {
@@ -28,8 +33,12 @@ impl Dram {
     pub(super) fn new(model: &DeviceModel, share: f64) -> Dram {
         let banks = f64::from(*model.dram.banks) * share;
         let count = banks.round().max(1.0);
+        let rate = model.dram.bytes_per_cycle(*model.core.clock) * share;
         Dram {
-            bus: Port::new(model.dram.bytes_per_cycle(*model.core.clock) * share),
+            bus: Port::new(rate),
+            unit: 1.0 / rate,
+            bus_written: 0.0,
+            banks_written: 0.0,
             banks: vec![0.0; count as usize],
             turns: Turns::new(count as usize, 0x9e37_79b9_7f4a_7c15),
             // What rounding adds to the number of banks it takes from their rate.
@@ -59,12 +68,15 @@ impl Dram {
 
     /// A write of `bytes` of a line; gives the start of its service.
     pub(super) fn write(&mut self, now: Cycles, line: u64, bytes: u64) -> Cycles {
-        self.serve(
-            now,
-            line,
-            bytes as f64 * self.write_bytes,
-            self.busy * self.write_busy,
-        )
+        let (units, busy) = (bytes as f64 * self.write_bytes, self.busy * self.write_busy);
+        self.bus_written += units * self.unit;
+        self.banks_written += busy / self.banks.len() as f64;
+        self.serve(now, line, units, busy)
+    }
+
+    /// How long all writes so far take, at least.
+    pub(super) fn written(&self) -> Cycles {
+        self.bus_written.max(self.banks_written)
     }
 
     fn serve(&mut self, now: Cycles, line: u64, units: f64, busy: Cycles) -> Cycles {

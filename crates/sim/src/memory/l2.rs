@@ -166,6 +166,14 @@ impl L2 {
         }
     }
 
+    /// The same, which was full of lines of the same kinds where `was_full` says so: see [`Cache::filled_before`].
+    pub(super) fn filled_before(mut self, was_full: bool) -> L2 {
+        if was_full {
+            self.halves = self.halves.into_iter().map(Cache::filled_before).collect();
+        }
+        self
+    }
+
     /// Whether all that is touched is there from the start.
     pub(super) fn holds_touched(&self) -> bool {
         self.holds_touched
@@ -333,12 +341,13 @@ impl L2 {
         }
     }
 
-    /// Sectors of a line are written, and can be read at a time. Of `partial` ones a part is, and the rest was not there.
-    pub(super) fn write(&mut self, place: Place, sectors: u8, partial: u8, ready: Cycles) {
+    /// Sectors of a line are written, and can be read at a time. Of `partial` ones a part is, and the rest was not there. Gives what
+    /// has to be written back for it: see [`Cache::mark_dirty`].
+    pub(super) fn write(&mut self, place: Place, sectors: u8, partial: u8, ready: Cycles) -> Option<Victim> {
         match place {
             Place::Cached { half, slot } => {
                 self.halves[half].fill(slot, sectors, ready);
-                self.halves[half].mark_dirty(slot, sectors, partial);
+                self.halves[half].mark_dirty(slot, sectors, partial)
             }
             Place::Small { buffer, line } => {
                 let times = &mut self.small[buffer].ready[line * self.sectors..][..self.sectors];
@@ -347,6 +356,7 @@ impl L2 {
                         *time = ready;
                     }
                 }
+                None
             }
         }
     }

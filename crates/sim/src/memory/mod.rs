@@ -38,6 +38,7 @@ mod port;
 mod recent;
 mod regions;
 mod reuse;
+mod saturation;
 mod slices;
 mod spilled;
 mod stacks;
@@ -76,6 +77,7 @@ pub(crate) use port::spread;
 use recent::Recent;
 use regions::Regions;
 pub(crate) use reuse::{Requests, Reuse, noted};
+pub use saturation::{Saturation, saturation};
 use slices::Slices;
 use stacks::Link;
 pub use stacks::Placement;
@@ -114,6 +116,8 @@ pub struct Extent {
     pub buffers: Vec<Range<u64>>,
     /// L2's initial contents.
     pub contents: Contents,
+    /// Whether the launch touches more than L2 holds, and what it had touched before, or a launch like it, fills L2.
+    pub was_full: bool,
     /// In which stacks they lie.
     pub placement: Placement,
     /// How they can be compressed, where memory is.
@@ -233,7 +237,7 @@ impl MemorySystem {
             shape,
             cores: vec![core; simulated as usize],
             near_tlb: NearTlb::new(&model.tlb, *model.core.count, simulated, extent.busy, footprint),
-            l2: beyond,
+            l2: beyond.filled_before(extent.was_full),
             l2_port: Port::new(*l2.requests_per_cycle * share),
             slices: Slices::new(*l2.slices, f64::from(*l2.slices), share),
             link: Link::new(model, &extent.placement, simulated, share),
@@ -266,6 +270,11 @@ impl MemorySystem {
     /// When a core's port for global and shared memory is free again.
     pub fn port_free(&self, core: usize) -> Cycles {
         self.cores[core].port.free()
+    }
+
+    /// How long device memory takes for all writes so far, at least.
+    pub fn dram_written(&self) -> Cycles {
+        self.dram.written()
     }
 
     /// The counters so far.

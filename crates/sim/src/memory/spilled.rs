@@ -52,6 +52,7 @@ mod tests {
             l1_bytes: 240 << 10,
             buffers: Vec::new(),
             contents: Contents::Nothing,
+            was_full: false,
             placement: Placement::default(),
             compressible: Vec::new(),
         };

@@ -46,6 +46,7 @@ impl Scatter {
             l1_bytes: 240 << 10,
             buffers: vec![0..self.footprint],
             contents: Contents::Nothing,
+            was_full: false,
             placement: Placement::default(),
             compressible: Vec::new(),
         };

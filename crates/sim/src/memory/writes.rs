@@ -70,7 +70,8 @@ impl MemorySystem {
             let (place, room) = self.place_in_l2(start, &key);
             let (present, ready) = self.l2.present(place, sectors);
             let partial = if whole { 0 } else { sectors & !present };
-            self.l2.write(place, sectors, partial, ready.max(start));
+            let owed = self.l2.write(place, sectors, partial, ready.max(start));
+            let room = room.max(self.write_back(start, owed));
             if let Some(recent) = &mut self.recent {
                 recent.write(&key, start);
             }
@@ -115,7 +116,8 @@ impl MemorySystem {
             let back = self.look_up(core, (start, served), &key, sectors, purpose);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let (place, _) = self.place_in_l2(back, &key);
-            self.l2.write(place, sectors, 0, back);
+            let owed = self.l2.write(place, sectors, 0, back);
+            self.write_back(back, owed);
             done = done.max(self.atomics.change(line, back, words * values as usize));
         }
         // Nobody may wait for it.

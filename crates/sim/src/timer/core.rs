@@ -16,6 +16,7 @@ mod places;
 
 use std::collections::VecDeque;
 
+use super::balance::Balance;
 use super::code::Code;
 use super::cost::Pipe;
 use super::fetch::Fetch;
@@ -86,6 +87,8 @@ pub(super) struct Core<'l> {
     pub ended: Vec<u64>,
     /// The number of instructions that each of them issued.
     pub work: Vec<u64>,
+    /// How long each of them and each sub-group was there.
+    pub balance: Balance,
     /// By place, when the last sub-group there ended, and how many instructions it issued.
     pub last: Vec<(u64, u64)>,
     /// Instructions issued so far.
@@ -195,6 +198,7 @@ impl<'l> Core<'l> {
             resident_cycles: 0,
             ended: Vec::new(),
             work: Vec::new(),
+            balance: Balance::default(),
             last: Vec::new(),
             issued: 0,
             lives: Vec::new(),

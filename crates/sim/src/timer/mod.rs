@@ -15,6 +15,7 @@
 //! A run is a function of its inputs alone.
 
 mod access;
+mod balance;
 mod code;
 mod core;
 mod cost;
@@ -37,6 +38,9 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+#[doc(hidden)]
+pub use crate::memory::{Saturation, saturation};
+pub use balance::{Balance, Spread};
 pub use code::Code;
 #[doc(hidden)]
 pub use pace::WORTH;

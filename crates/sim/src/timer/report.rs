@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::balance::Balance;
 use super::code::Code;
 use super::profile::{self, LoadProfile, LoopProfile, UnitProfile};
 use super::run::Simulated;
@@ -32,6 +33,8 @@ pub struct LaunchTime {
     pub occupancy: Occupancy,
     /// Sub-groups resident in a busy core, on average.
     pub resident_sub_groups: f64,
+    /// How evenly the work is spread.
+    pub balance: Balance,
     /// The part of the busy cores' issue slots that was used, 0 to 1.
     pub issued: f64,
     /// Instructions issued for sub-groups.
@@ -146,6 +149,7 @@ pub(super) fn launch_time(
         footprint,
         occupancy,
         resident_sub_groups: simulated.resident_cycles as f64 / core_cycles,
+        balance: simulated.balance,
         issued: issued as f64 / (core_cycles * f64::from(*model.core.schedulers)),
         instructions: issued as f64 * scale,
         work_item_instructions: lanes as f64 * scale,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::balance::Balance;
 use super::code::Code;
 use super::core::{Core, Groups, Shared};
 use super::pace::{Behind, Course, FEW, Follower, Pace};
@@ -18,8 +19,8 @@ use crate::home::Home;
 use crate::ir::effects::{Access, Memory};
 use crate::ir::{Kernel, Space};
 use crate::memory::{
-    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, parts,
-    stays_in_l2,
+    Compressible, Contents, Extent, MemoryCounters, MemorySystem, Placement, Reuse, WithHost, may_stay_in_l2,
+    parts, stays_in_l2,
 };
 use crate::model::DeviceModel;
 use crate::model::occupancy::{Footprint, Occupancy};
@@ -87,6 +88,7 @@ pub(super) struct Simulated {
     /// Cycles of all simulated cores together, until the last one ended.
     pub core_cycles: f64,
     pub groups: u64,
+    pub balance: Balance,
     pub lives: Vec<(u64, u64)>,
     pub watched: Vec<Vec<Issue>>,
     /// Whether work-groups have about as many instructions to issue.
@@ -118,6 +120,10 @@ struct Job<'l> {
     places: u32,
     /// L2's initial contents.
     contents: Contents,
+    /// Whether the launch touches more than L2 holds.
+    overflows: bool,
+    /// Whether L2 has what a launch like it has left there.
+    is_kept: bool,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
     /// Which stack of the card runs it.
@@ -194,6 +200,14 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         busy,
         places,
         contents,
+        overflows: survey.map_or_else(
+            || {
+                let buffers = state.extents().into_iter();
+                buffers.map(|buffer| buffer.end - buffer.start).sum::<u64>() > may_stay_in_l2(model)
+            },
+            |survey| !survey.touches_at_most(may_stay_in_l2(model)),
+        ),
+        is_kept: cache == CacheState::Kept,
         reuse: survey.and_then(Survey::reuse),
         stack: timer.stack,
         watch: timer.watch,
@@ -471,6 +485,8 @@ impl Job<'_> {
             l1_bytes: self.model.l1_bytes(self.occupancy),
             buffers: self.state.extents(),
             contents: self.contents,
+            // Of the launch itself, or of its work-groups before those that are simulated.
+            was_full: self.overflows && (self.is_kept || ratio > 1.0),
             placement: self.placement(),
             compressible: self.compressible(),
         };
@@ -602,7 +618,7 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         groups: queue,
         profile,
     } = shared;
-    let groups = cores.iter().map(|core| core.ended.len() as u64).sum();
+    let groups: u64 = cores.iter().map(|core| core.ended.len() as u64).sum();
     let last = |core: &Core| core.ended.iter().copied().max().unwrap_or(0) as f64;
     let end = cores.iter().map(last).fold(0.0, f64::max);
     // Cores with as many work-groups as the first should take as long.
@@ -618,10 +634,12 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         .fold((f64::INFINITY, 0.0f64), |(least, most), work| {
             (least.min(work), most.max(work))
         });
+    // Writes wait in L2 for a while: in few rounds of work-groups nothing waits for them, in many everything does.
+    let of_writes = memory.dram_written() * cores.len() as f64 / groups.max(1) as f64;
     let all: Vec<f64> = cores
         .iter()
         .enumerate()
-        .map(|(number, core)| whole_time(core, left_over(&queue, number), u64::from(places)))
+        .map(|(number, core)| whole_time(core, left_over(&queue, number), u64::from(places), of_writes))
         .collect();
     let mut work_of_groups = Moments::default();
     cores
@@ -634,6 +652,9 @@ fn summary(cores: &[Core], shared: Shared<Queue>, places: u32) -> Simulated {
         resident_cycles: cores.iter().map(|core| core.resident_cycles).sum(),
         core_cycles: end * cores.len() as f64,
         groups,
+        balance: cores
+            .iter()
+            .fold(Balance::default(), |all, core| all.and(core.balance)),
         lives: cores.first().map(|core| core.lives.clone()).unwrap_or_default(),
         watched: cores.first().map(|core| core.watched.clone()).unwrap_or_default(),
         same_instructions: work_of_groups.relative() <= ALIKE_WORK,
@@ -669,8 +690,9 @@ fn unseen(cores: &[Core], queue: &Queue, places: u32) -> f64 {
     slowest::later(&times, queue.count as f64 / groups as f64)
 }
 
-/// A core's time with the work-groups that were left out: they come as fast as those of the later half.
-fn whole_time(core: &Core, left_over: u64, places: u64) -> f64 {
+/// A core's time with the work-groups that were left out: they come as fast as those of the later half, and no faster than device
+/// memory keeps up with their writes, which takes `least` cycles for each.
+fn whole_time(core: &Core, left_over: u64, places: u64, least: f64) -> f64 {
     let mut ended = core.ended.clone();
     ended.sort_unstable();
     let last = ended.last().copied().unwrap_or(0) as f64;
@@ -687,5 +709,5 @@ fn whole_time(core: &Core, left_over: u64, places: u64) -> f64 {
         true => (ended[to] - ended[from]) as f64 / (to - from) as f64,
         false => last / ended.len().max(1) as f64,
     };
-    last + per_group * left_over as f64
+    last + per_group.max(least) * left_over as f64
 }

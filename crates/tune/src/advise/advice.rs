@@ -3,14 +3,15 @@
 use serde::Serialize;
 
 use super::hints::{self, HintsAlone};
-use super::instead::{Remedy, instead};
+use super::instead::instead;
 use super::profiler::Profiled;
 use super::steps::{Answer, Case, ChecklistStep, procedure};
 use crate::error::{Error, Result};
-use crate::evidence::{Bounds, Evidence, loop_loads};
+use crate::evidence::{Bounds, Remedy, accesses, first, loop_loads};
 use crate::model::Vendor;
 use crate::prefetch::Plan;
-use crate::report::{Geometry, LaunchSettings, Report, Verdict};
+use crate::report::number::percent;
+use crate::report::{Geometry, LaunchSettings, Report, TakenBy, Verdict};
 use crate::tune::{self, Bench, MEASURED, Progress, SearchSettings, Subject};
 
 /// The recommendation for a kernel, with reasons.
@@ -48,6 +49,9 @@ pub struct Advice {
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
+    /// What to change before any plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub first: Vec<Remedy>,
     /// Alternatives and additions.
     pub instead: Vec<Remedy>,
     /// How fast the kernel can get at most.
@@ -111,6 +115,9 @@ fn advise_with(
     progress: &dyn Progress,
 ) -> Result<Advice> {
     let workload = subject.workload()?;
+    if let Some(profiled) = profiled {
+        profiled.is_of_geometry(workload.geometry())?;
+    }
     let kernel = tune::plain(bench, &workload)?;
     let loads = loop_loads(&kernel);
     let settings = SearchSettings {
@@ -119,12 +126,21 @@ fn advise_with(
     };
     let mut found = tune::search(subject, bench, &settings, progress)?;
     found.report = tune::beside_the_plan(subject, bench, found.report, settings.perturbed)?;
+    if let Some(profiled) = profiled {
+        let takes = found.baseline.takes;
+        let counted = takes.filter(|takes| takes.by == TakenBy::Compiler);
+        profiled.is_of_run(
+            found.baseline.evidence.time_ns,
+            counted.map(|takes| takes.registers),
+        )?;
+    }
     let own = found.baseline.profile.as_ref();
     let seen = profiled.map(|profiled| profiled.profile.with_gaps_from(own));
     let case = Case {
         evidence: profiled.map_or(&found.baseline.evidence, |profiled| &profiled.evidence),
         profile: seen.as_ref().or(own),
         loads: Some(&loads),
+        accesses: &accesses(&kernel, workload.group),
         footprint: Some(workload.bytes()),
     };
     let mut advice = Advice::of_report(&case, &found.report, subject.may_be_split());
@@ -165,6 +181,7 @@ impl Advice {
             conclusion: report.conclusion(),
             doubt: report.doubt.clone(),
             plan: (!report.best.plan.is_none()).then(|| report.best.plan.clone()),
+            first: first(case.evidence, case.profile, case.accesses),
             instead: instead(case),
             bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default())
                 .map(|bounds| report.beside_the_plans(bounds)),
@@ -180,10 +197,16 @@ impl Advice {
             evidence,
             profile: Some(&profiled.profile),
             loads: None,
+            accesses: &[],
             footprint: None,
         };
         let steps = procedure(&case);
-        let (verdict, conclusion) = by_procedure(&steps, evidence);
+        let (verdict, conclusion) = by_procedure(&steps, &case);
+        let first = first(evidence, case.profile, &[]);
+        let conclusion = match first.first() {
+            Some(remedy) => format!("First: {} Then: {conclusion}", remedy.finding),
+            None => conclusion,
+        };
         Advice {
             kernel: profiled.kernel.clone(),
             device: profiled.device.clone(),
@@ -193,6 +216,7 @@ impl Advice {
             }),
             parameters: Vec::new(),
             time_ns: evidence.time_ns,
+            first,
             instead: instead(&case),
             bounds: Bounds::of(evidence, case.profile, &[]),
             steps,
@@ -212,7 +236,7 @@ impl Advice {
     /// report come from the run on `bench`: the stalls, and the spare registers.
     ///
     /// # Errors
-    /// As for [`tune::tune`].
+    /// As for [`tune::tune`]; and the profile contradicts the launch.
     pub fn of_profiled_kernel(
         profiled: &Profiled,
         subject: &dyn Subject,
@@ -248,6 +272,12 @@ impl Advice {
     }
 }
 
+/// What another geometry is called beside that of a report.
+fn in_groups(report: &Report, other: Geometry) -> Verdict {
+    let own = report.geometry.map_or(0, |own| own.groups);
+    Verdict::in_groups(own, other.groups)
+}
+
 /// The possible remedies, the cheapest first.
 fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     let (best, usual) = (&report.best, LaunchSettings::default());
@@ -262,24 +292,24 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         chosen: report.verdict == Verdict::LeaveIt,
     }];
     choices.extend(report.plain_best_geometry.as_ref().map(|other| Choice {
-        what: Verdict::MoreWorkGroups,
+        what: in_groups(report, other.geometry),
         plan: None,
         way: usual,
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
-        chosen: report.verdict == Verdict::MoreWorkGroups && report.best_elsewhere.is_none(),
+        chosen: report.verdict.is_of_geometry() && report.best_elsewhere.is_none(),
     }));
     choices.extend(report.best_elsewhere.as_ref().map(|other| Choice {
-        what: Verdict::MoreWorkGroups,
+        what: in_groups(report, other.geometry),
         plan: Some(other.plan.clone()),
         way: usual,
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
-        chosen: report.verdict == Verdict::MoreWorkGroups,
+        chosen: report.verdict.is_of_geometry(),
     }));
     for what in [Verdict::MoreRegisters, Verdict::Unroll, Verdict::Prefetch] {
         let fastest = report
@@ -313,14 +343,29 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
     choices
 }
 
+/// Units that are busy for this share of the time leave nothing to waiting.
+const BUSY: f64 = 0.8;
+
 /// The verdict if no plan could be tried: the documents' statement on such answers.
-fn by_procedure(steps: &[ChecklistStep], evidence: &Evidence) -> (Verdict, String) {
+fn by_procedure(steps: &[ChecklistStep], case: &Case<'_>) -> (Verdict, String) {
+    let evidence = case.evidence;
     // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
     let required = &steps[..2];
     if let Some(no) = required.iter().find(|step| step.answer == Answer::No) {
         return (
             Verdict::LeaveIt,
             format!("Prefetching would not help. {} No: {}", no.question, no.finding),
+        );
+    }
+    let busiest = case.profile.and_then(|profile| profile.units.first());
+    if let Some(unit) = busiest.filter(|unit| unit.busy_ns >= BUSY * evidence.time_ns) {
+        return (
+            Verdict::LeaveIt,
+            format!(
+                "Prefetching would not help. The units for {} are busy {} of the time.",
+                unit.name,
+                percent((unit.busy_ns / evidence.time_ns).min(1.0))
+            ),
         );
     }
     if let Some(unknown) = required.iter().find(|step| step.answer == Answer::Unknown) {

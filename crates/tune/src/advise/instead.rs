@@ -1,21 +1,10 @@
-//! Remedies instead of prefetching or in addition: coalescing, another layout, fewer bytes, less arithmetic.
-
-use serde::Serialize;
+//! Remedies instead of prefetching or in addition: another layout, fewer bytes, less arithmetic. What comes before any prefetch is
+//! in `evidence::first`.
 
 use super::steps::Case;
 use crate::device::sim::timer::StallReason;
-use crate::evidence::LoadTime;
+use crate::evidence::{LoadTime, Remedy};
 use crate::report::number::{figures, percent};
-
-/// One remedy.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Remedy {
-    /// Findings and remedies, in sentences with numbers.
-    pub finding: String,
-    /// The source place that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-}
 
 /// A reason is worth a remedy from this share of the time on.
 const MATTERS: f64 = 0.2;
@@ -32,13 +21,10 @@ const COMPUTES: f64 = 0.4;
 
 /// Remedies, by subject.
 pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
-    let mut remedies: Vec<Remedy> = case
-        .profile
-        .into_iter()
-        .flat_map(|profile| &profile.loads)
-        .filter_map(|load| scattered(case, load))
-        .collect();
+    let loads = case.profile.into_iter().flat_map(|profile| &profile.loads);
+    let mut remedies: Vec<Remedy> = loads.filter_map(|load| scattered(case, load)).collect();
     let general = [
+        idle_cores(case),
         side_by_side(case),
         fewer_bytes(case),
         fewer_operations(case),
@@ -57,43 +43,39 @@ pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
     remedies
 }
 
-/// A load whose accesses are scattered: the caches fetch more than is asked for.
+/// Cores without any sub-group.
+fn idle_cores(case: &Case<'_>) -> Option<String> {
+    let share = case.profile?.idle.filter(|&share| share >= MATTERS)?;
+    Some(format!(
+        "The cores have no sub-group at all {} of the time: more work-groups, or work that is shared evenly among them, would \
+         fill them.",
+        percent(share)
+    ))
+}
+
+/// A load whose accesses are scattered because their indices are: the caches fetch more than is asked for.
 fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
-    let known = case
-        .loads
-        .into_iter()
-        .flatten()
-        .find(|known| known.place == load.place);
-    if load.lines < SCATTERED_LINES || load.waiting < 0.05 && load.fetched < 2.0 {
+    let is_indexed = case
+        .accesses
+        .iter()
+        .any(|access| access.place == load.place && access.is_indexed);
+    if !is_indexed || load.lines < SCATTERED_LINES || load.waiting < 0.05 && load.fetched < 2.0 {
         return None;
     }
-    let found = format!(
-        "One access of a sub-group to `{}` touches {} cache lines{}.",
-        load.name,
-        figures(load.lines),
-        match load.fetched {
-            fetched if fetched >= 2.0 => format!(
-                ", and device memory delivers {} bytes for each byte requested",
-                figures(fetched)
-            ),
-            _ => String::new(),
-        }
-    );
-    let remedy = match known
-        .filter(|known| known.refusal.is_none())
-        .map(|known| known.chain.as_slice())
-    {
-        Some([]) => {
-            "Its address follows from the loop's counter: let neighbouring work-items read neighbouring elements \
-             (exchange the loops, or store a structure of arrays), and it would be one or two."
-        }
-        Some(_) => {
-            "Indices that are sorted, or indices with which neighbouring work-items share lines, would reduce that."
-        }
-        None => "If neighbouring work-items read neighbouring elements, there would be fewer.",
+    let fetched = match load.fetched {
+        fetched if fetched >= 2.0 => format!(
+            ", and device memory delivers {} bytes for each byte requested",
+            figures(fetched)
+        ),
+        _ => String::new(),
     };
     Some(Remedy {
-        finding: format!("{found} {remedy}"),
+        finding: format!(
+            "One access of a sub-group to `{}` touches {} cache lines{fetched}. Indices that are sorted, or indices with which \
+             neighbouring work-items share lines, would reduce that.",
+            load.name,
+            figures(load.lines)
+        ),
         place: Some(load.place.clone()).filter(|place| !place.is_empty()),
     })
 }
@@ -138,12 +120,26 @@ fn side_by_side(case: &Case<'_>) -> Option<String> {
         .filter(|load| load.loop_place == main.place)
         .peekable();
     of_loop.peek()?;
+    let is_chained = case
+        .loads?
+        .iter()
+        .any(|load| load.loop_place == main.place && load.is_chained);
     let refused = of_loop.all(|load| load.refusal.is_some());
-    (refused && case.evidence.waiting_for_loads.is_some_and(|share| share >= MATTERS)).then(|| {
-        "No load of the loop may start earlier: several independent chains in each work-item, or more work-groups, would \
-         have more on its way at once."
-            .to_owned()
-    })
+    let remedy = match is_chained {
+        true => {
+            "several independent chains in each work-item, or more work-groups, would have more on its way at once"
+        }
+        false => {
+            "more work-groups, several work-items' work side by side, or a copy of what makes the addresses that runs some \
+             iterations ahead would have more on its way at once"
+        }
+    };
+    (refused
+        && case
+            .evidence
+            .waiting_for_loads
+            .is_some_and(|share| share >= MATTERS))
+    .then(|| format!("No plan may start a load of the loop earlier: {remedy}."))
 }
 
 fn fewer_bytes(case: &Case<'_>) -> Option<String> {

@@ -22,6 +22,7 @@ pub mod profiler;
 mod steps;
 mod text;
 
+pub use crate::evidence::Remedy;
 pub use crate::evidence::{
     Bounds, Cache, Doing, Evidence, LoadTime, LoopLoad, LoopTime, Moment, Profile, Resources, Roof, Roofline,
     RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads,
@@ -29,6 +30,6 @@ pub use crate::evidence::{
 pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
 pub use hints::{HintsAlone, SpelledHint};
-pub use instead::{Remedy, instead};
+pub use instead::instead;
 pub use steps::{Answer, Case, ChecklistStep, Measure, procedure};
 pub use text::text;

@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::device::sim::timer::StallReason;
-use crate::evidence::{Evidence, LoopLoad, Profile};
+use crate::evidence::{Access, Evidence, LoopLoad, Profile};
 use crate::report::number::{bytes, capacity, figures, percent};
 use crate::report::run::{bandwidth, filling, flying, lacks_sub_groups, sentence};
 
@@ -60,6 +60,8 @@ pub struct Case<'a> {
     pub profile: Option<&'a Profile>,
     /// The loads of the kernel's text, if Headstart has it.
     pub loads: Option<&'a [LoopLoad]>,
+    /// How they and all other loads read.
+    pub accesses: &'a [Access],
     /// Bytes of all buffers.
     pub footprint: Option<u64>,
 }

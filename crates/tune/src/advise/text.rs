@@ -7,7 +7,7 @@ use crate::evidence::Bounds;
 use crate::names;
 use crate::report::columns::{Columns, broken, on_one_line};
 use crate::report::number::{duration, percent, speedup};
-use crate::report::table::{align_numbers, plain_table, plan_line};
+use crate::report::table::{align_numbers, before_any_plan, plain_table, plan_line, remedies};
 use crate::report::{Verdict, explain};
 
 /// The whole advice, ending with a line break.
@@ -56,18 +56,13 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
             text.push_str(&wrapped(&meaning, "      ", "      "));
         }
     }
+    text.push_str(&before_any_plan(&advice.first, columns));
     if let Some(bounds) = &advice.bounds {
         text.push_str(&gains(bounds, advice, columns));
     }
     if !advice.instead.is_empty() {
         let _ = writeln!(text, "\nWhat else would help");
-        for remedy in &advice.instead {
-            let place = remedy
-                .place
-                .as_ref()
-                .map_or(String::new(), |place| format!("{place}: "));
-            text.push_str(&wrapped(&format!("{place}{}", remedy.finding), "  - ", "    "));
-        }
+        text.push_str(&remedies(&advice.instead, columns));
     }
     for note in &advice.notes {
         text.push('\n');
@@ -132,7 +127,7 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
     for choice in choices {
         let mark = if choice.chosen { "* " } else { "  " };
         let how = match (&choice.plan, choice.geometry) {
-            (plan, Some(geometry)) if choice.what == Verdict::MoreWorkGroups => {
+            (plan, Some(geometry)) if choice.what.is_of_geometry() => {
                 let condition = choice
                     .condition
                     .map_or(String::new(), |condition| format!(", {condition}"));

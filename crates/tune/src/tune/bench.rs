@@ -83,6 +83,16 @@ pub trait Bench: Sync {
     /// The device cannot run the kernel, or running it went wrong.
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
 
+    /// As [`Bench::time`], from a sample of this many cores, where a sample stands for all of them and its size is its own choice:
+    /// numbers that are compared have the same sample.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
+        let _ = cores;
+        self.time(bound, kernel)
+    }
+
     /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up, where the
     /// device can tell.
     ///
@@ -207,6 +217,8 @@ pub struct Timed {
     /// The quartiles of a measured time, in nanoseconds; of a simulated sample of work-groups, how far the time of all may lie
     /// from this. None where the model leaves nothing to chance.
     pub interval_ns: Option<(f64, f64)>,
+    /// The cores that stand for all, where the size of that sample follows from what it shows.
+    pub sampled: Option<u32>,
     /// What it takes of a core.
     pub takes: Option<Taken>,
     /// Its information about the kernel.

@@ -1,14 +1,14 @@
 //! The choice between the plans that ran, the cheapest answer first.
 
 use crate::prefetch::Plan;
-use crate::report::{Best, Elsewhere, LaunchSettings, PlainBest, THRESHOLD, Trial, Verdict};
+use crate::report::{Best, Elsewhere, Geometry, LaunchSettings, PlainBest, THRESHOLD, Trial, Verdict};
 
 /// What differs by less is as fast: GPUs repeat themselves to about 1 %.
 const AS_FAST: f64 = 1.01;
 
 /// The verdict and the plan to use.
 ///
-/// The answers from cheap to dear are: leave it, more work-groups (only where the work can be split), more registers,
+/// The answers from cheap to dear are: leave it, other work-groups (only where the work can be split), more registers,
 /// unrolling, prefetching, and a plan with more work-groups. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
 /// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
 /// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
@@ -17,7 +17,7 @@ const AS_FAST: f64 = 1.01;
 /// listed with their time and this condition, and are not chosen, however cheap they are. That holds for every verdict: from
 /// tried plans, from a profiler's numbers alone, and on the page.
 pub fn choose(
-    baseline_ns: f64,
+    (geometry, baseline_ns): (Geometry, f64),
     trials: &[Trial],
     plain_best: Option<&PlainBest>,
     best_elsewhere: Option<&Elsewhere>,
@@ -33,7 +33,7 @@ pub fn choose(
     let mut best = as_it_is.clone();
     let mut to_beat = 1.0;
     if let Some(other) = plain_best.filter(|other| may_be_split && other.speedup >= THRESHOLD) {
-        verdict = Verdict::MoreWorkGroups;
+        verdict = Verdict::in_groups(geometry.groups, other.geometry.groups);
         to_beat = other.speedup;
     }
     for kind in [Verdict::MoreRegisters, Verdict::Unroll, Verdict::Prefetch] {
@@ -58,8 +58,12 @@ pub fn choose(
             best = fastest;
         }
     }
-    if best_elsewhere.is_some_and(|other| may_be_split && other.speedup >= to_beat * THRESHOLD) {
-        return (Verdict::MoreWorkGroups, as_it_is);
+    let elsewhere = best_elsewhere.filter(|other| may_be_split && other.speedup >= to_beat * THRESHOLD);
+    if let Some(other) = elsewhere {
+        return (
+            Verdict::in_groups(geometry.groups, other.geometry.groups),
+            as_it_is,
+        );
     }
     (verdict, best)
 }
@@ -121,6 +125,14 @@ mod tests {
     use super::*;
     use crate::report::{Geometry, Outcome, Outputs};
 
+    /// One work-group, where the other geometry has two.
+    const ONE: Geometry = Geometry {
+        groups: 1,
+        group: 128,
+    };
+    /// And four.
+    const FOUR: Geometry = Geometry { groups: 4, group: 32 };
+
     fn timed(speedup: f64) -> Outcome {
         Outcome::Ok {
             time_ns: 1000.0 / speedup,
@@ -142,7 +154,7 @@ mod tests {
             time_ns: 1000.0 / more_groups,
             speedup: more_groups,
         };
-        let (verdict, best) = choose(1000.0, &trials, Some(&plain_best), None, may_be_split);
+        let (verdict, best) = choose((ONE, 1000.0), &trials, Some(&plain_best), None, may_be_split);
         (verdict, best.plan.to_string())
     }
 
@@ -240,10 +252,20 @@ mod tests {
             perturbed: None,
             speedup,
         };
-        let verdict =
-            |speedup, may_be_split| choose(1000.0, &trials, None, Some(&elsewhere(speedup)), may_be_split).0;
+        let verdict = |speedup, may_be_split| {
+            choose(
+                (ONE, 1000.0),
+                &trials,
+                None,
+                Some(&elsewhere(speedup)),
+                may_be_split,
+            )
+            .0
+        };
         assert_eq!(verdict(2.5, true), Verdict::MoreWorkGroups);
         assert_eq!(verdict(2.5, false), Verdict::Prefetch);
+        let fewer = choose((FOUR, 1000.0), &trials, None, Some(&elsewhere(2.5)), true).0;
+        assert_eq!(fewer, Verdict::OtherWorkGroups);
         assert_eq!(verdict(2.02, true), Verdict::Prefetch);
     }
 

@@ -37,7 +37,10 @@ pub fn doubt(verdict: Verdict, best: &Best, trials: &[Trial], bounds: Option<&Bo
             ))
         }
         // What is not decided is no answer to doubt.
-        Verdict::MoreWorkGroups | Verdict::LaunchSettings | Verdict::Undecided => None,
+        Verdict::MoreWorkGroups
+        | Verdict::OtherWorkGroups
+        | Verdict::LaunchSettings
+        | Verdict::Undecided => None,
         Verdict::MoreRegisters | Verdict::Unroll | Verdict::Prefetch => (best.speedup < OVERRATED).then(|| {
             format!(
                 "The simulator cannot settle this: it predicts a gain of {}, and 10 % of plans fall short of the prediction by \

@@ -129,6 +129,11 @@ impl Subject for FileSubject {
         reshaped.collect()
     }
 
+    /// The launch file says that other geometries do the same work.
+    fn may_be_split(&self) -> bool {
+        self.launch.has_geometries()
+    }
+
     fn regrouped(&self) -> Result<Vec<Reshaped>> {
         Ok(divided_otherwise(&self.workload()?))
     }

@@ -115,8 +115,8 @@
 //! races = ["param_3"]           # any race for this memory is meant: whatever is left there is right, and not compared
 //! ```
 //!
-//! If the same work can be launched in other geometries, list them, so that the report can answer how much more work-groups
-//! gain:
+//! If the same work can be launched in other geometries, list them: they are timed, and advised where they are faster. The file
+//! is believed, as it is about what nothing overlaps:
 //!
 //! ```toml
 //! [[geometries]]
@@ -392,6 +392,11 @@ impl LaunchFile {
             }
         }
         Ok(launch)
+    }
+
+    /// Whether other geometries are named.
+    pub(super) fn has_geometries(&self) -> bool {
+        !self.geometries.is_empty()
     }
 
     /// The launch in each of the other geometries.

@@ -42,21 +42,31 @@ pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
 fn fill(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
     let filling = filling(evidence)?;
     Some(match findings.plain_best {
-        Some(other) if evidence.is_starved() => format!("{filling} {}", more_groups(other, findings)),
+        Some(other) if evidence.is_starved() && other.geometry.groups > evidence.groups => {
+            format!("{filling} {}", more_groups(other, findings))
+        }
+        Some(other) if other.speedup >= findings.threshold => {
+            format!("{filling} {}.", sentence(&same_work(other, findings)))
+        }
         _ => filling,
     })
 }
 
-fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
+/// The same work in another geometry, and its time.
+fn same_work(other: &PlainBest, findings: &Findings<'_>) -> String {
     let with_plan = findings.best_elsewhere.map_or(String::new(), |planned| {
         format!(", and {} of it with `{}`", speedup(planned.speedup), planned.plan)
     });
-    let number = format!(
+    format!(
         "the plain kernel does the same work as {} in {}, {} the speed{with_plan}",
         other.geometry,
         duration(other.time_ns),
         speedup(other.speedup)
-    );
+    )
+}
+
+fn more_groups(other: &PlainBest, findings: &Findings<'_>) -> String {
+    let number = same_work(other, findings);
     let how = if findings.may_be_split {
         ""
     } else {
@@ -141,12 +151,14 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
             speedup(factor),
             over_cheaper(findings)
         )),
-        Verdict::MoreWorkGroups => Some(match fastest(findings, |plan| !plan.is_none()) {
-            Some((plan, factor)) => {
-                format!("In this geometry the fastest plan, `{plan}`, reaches {factor}.")
-            }
-            None => "In this geometry no plan was timed.".to_owned(),
-        }),
+        Verdict::MoreWorkGroups | Verdict::OtherWorkGroups => {
+            Some(match fastest(findings, |plan| !plan.is_none()) {
+                Some((plan, factor)) => {
+                    format!("In this geometry the fastest plan, `{plan}`, reaches {factor}.")
+                }
+                None => "In this geometry no plan was timed.".to_owned(),
+            })
+        }
         Verdict::LeaveIt | Verdict::LaunchSettings | Verdict::Undecided => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
             let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));

@@ -20,7 +20,7 @@ use super::threads;
 use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
 use super::workload::Workload;
 use crate::error::{Error, Fault, Result};
-use crate::evidence::{Bounds, Roofline, loop_loads, overview};
+use crate::evidence::{Bounds, Roofline, accesses, first, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
@@ -371,7 +371,7 @@ pub fn search(
     // The chosen kernel has to agree with the plain one on every launch, not only on the most informative ones.
     let (verdict, best, agreed) = loop {
         let (chosen, best) = choose(
-            baseline_ns,
+            (workload.geometry(), baseline_ns),
             &trials,
             plain_best.as_ref(),
             best_elsewhere.as_ref(),
@@ -430,6 +430,7 @@ pub fn search(
         doubt,
         reasons,
         launch_ns: baseline.evidence.launch_ns,
+        first: first(&baseline.evidence, profile, &accesses(&kernel, workload.group)),
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,

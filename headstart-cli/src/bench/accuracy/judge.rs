@@ -10,13 +10,16 @@
 
 use headstart::Result;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Outputs, THRESHOLD, Trial, Verdict};
+use headstart::report::{Geometry, Outcome, Outputs, THRESHOLD, Trial, Verdict};
 use headstart::tune::choose::choose;
 use headstart::tune::doubt::{TO_BE_HAD, doubt};
 use headstart::tune::{BATCH, MEASURED, Proposals};
 
 use super::cases;
 use super::record::{Entry, Record, Side};
+
+/// Where no other geometry is looked at, the own one does not matter.
+const NO_OTHER: Geometry = Geometry { groups: 1, group: 1 };
 
 /// A plan's speedups over the plain kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,10 +132,10 @@ fn judge(case: &str, searched: &[Plan], measured: &Side, simulated: &Side) -> Re
         .into_iter()
         .filter(|trial| searched.contains(&trial.plan) && is_measured(&trial.plan.to_string()))
         .collect();
-    let (says, choice) = choose(simulated.plain_ns, &tried, None, None, false);
+    let (says, choice) = choose((NO_OTHER, simulated.plain_ns), &tried, None, None, false);
     let doubted = doubt(says, &choice, &tried, simulated.bounds.as_ref()).is_some();
     let few = of_few(&pairs)?;
-    let (few_say, of_few) = choose(measured.plain_ns, &few, None, None, false);
+    let (few_say, of_few) = choose((NO_OTHER, measured.plain_ns), &few, None, None, false);
     let best = measured
         .plans
         .iter()

@@ -64,6 +64,7 @@ pub fn html(report: &Report) -> String {
     );
     header(&mut page, report);
     page.push_str("<main>\n");
+    first(&mut page, report);
     reasons(&mut page, report);
     figures(&mut page, report);
     gain(&mut page, report);
@@ -131,7 +132,7 @@ fn header(page: &mut String, report: &Report) {
         Verdict::Prefetch => ("prefetch", Some(report.best.speedup)),
         Verdict::Unroll | Verdict::MoreRegisters => ("unroll", Some(report.best.speedup)),
         Verdict::LaunchSettings => ("more", Some(report.best.speedup)),
-        Verdict::MoreWorkGroups => ("more", report.advised_speedup()),
+        Verdict::MoreWorkGroups | Verdict::OtherWorkGroups => ("more", report.advised_speedup()),
         Verdict::LeaveIt | Verdict::Undecided => ("leave", None),
     };
     let factor = factor.map_or(String::new(), |factor| {
@@ -180,6 +181,22 @@ fn capitalised(text: &str) -> String {
     characters.next().map_or(String::new(), |first| {
         first.to_uppercase().chain(characters).collect()
     })
+}
+
+/// What to change before any plan.
+fn first(page: &mut String, report: &Report) {
+    if report.first.is_empty() {
+        return;
+    }
+    page.push_str("<section>\n<h2>Before any plan</h2>\n<ol class=\"reasons\" id=\"first\">\n");
+    for remedy in &report.first {
+        let place = remedy.place.iter();
+        let place: String = place
+            .map(|place| format!("<code>{}</code>: ", Escaped(place)))
+            .collect();
+        put(page, format_args!("<li>{place}{}</li>\n", Prose(&remedy.finding)));
+    }
+    page.push_str("</ol>\n</section>\n");
 }
 
 fn reasons(page: &mut String, report: &Report) {

@@ -85,11 +85,15 @@ impl Core<'_> {
             self.last.resize(member + 1, (0, 0));
         }
         self.last[member] = (now + 1, self.sub_groups[member].issued);
-        self.resident_cycles += now + 1 - self.groups[slot].started;
+        let life = now + 1 - self.groups[slot].started;
+        self.resident_cycles += life;
+        self.balance.sub_groups.add(life);
+        self.balance.instructions.add(self.sub_groups[member].issued);
         if self.groups[slot].alive > 0 {
             return self.release(slot, now, &shared.profile);
         }
         self.ended.push(now + 1);
+        self.balance.groups.add(life);
         if slot == 0 {
             self.lives.push((self.groups[slot].started, now + 1));
         }

@@ -12,6 +12,7 @@ mod reports;
 mod samples;
 mod standstill;
 mod work_groups;
+mod writes;
 
 use std::sync::Arc;
 

@@ -4,6 +4,7 @@
 //! the user's locale. So columns are found by name, and only a time is required. Missing ones are reported, with the command
 //! that collects them.
 
+mod launch;
 mod ncu;
 pub(super) mod number;
 pub(super) mod table;
@@ -21,6 +22,11 @@ use crate::suggest::quoted;
 /// The longest file, in bytes.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// How the profilers' own files become CSV files.
+const EXPORT_NCU: &str = "a CSV file; a report of Nsight Compute becomes one by `ncu --import FILE.ncu-rep --csv --page details > FILE.csv`";
+const EXPORT_VTUNE: &str = "a CSV file; a result of VTune becomes one by `vtune -report hotspots -r FOLDER -group-by computing-task \
+                            -format csv -csv-delimiter comma > FILE.csv`";
+
 /// Which profiler wrote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profiler {
@@ -37,6 +43,12 @@ pub struct Profiled {
     pub kernel: String,
     /// The device, as the profiler has it.
     pub device: String,
+    /// The simulated device of its kind, as `--device` spells it, where there is one.
+    pub simulated: Option<String>,
+    /// 32-bit registers of a work-item, where the profiler tells.
+    pub registers: Option<u32>,
+    /// Whether it may be of another launch than that of the kernel it is used for: nothing then compares the two.
+    pub is_of_another_launch: bool,
     /// Numbers of the launch as a whole.
     pub evidence: Evidence,
     /// Where its time goes.
@@ -62,6 +74,16 @@ pub struct Wanted<'a> {
 /// It cannot be read, has another format, or has no matching launch: where, and what would be accepted.
 pub fn read(profiler: Profiler, path: &Path, wanted: &Wanted<'_>) -> Result<Profiled> {
     let place = quoted(&path.to_string_lossy());
+    let exported = match path.extension().and_then(|end| end.to_str()) {
+        Some("ncu-rep") => Some(EXPORT_NCU),
+        _ if path.is_dir() => Some(EXPORT_VTUNE),
+        _ => None,
+    };
+    if let Some(how) = exported {
+        return Err(Error::usage("the profile is no CSV file")
+            .at(&place)
+            .accepted(how));
+    }
     let bytes = files::bytes(path, MAX_BYTES).map_err(|error| match error {
         FileError::TooLong { .. } => Error::input("the profile is too large")
             .at(&place)
@@ -132,9 +154,7 @@ fn decode(bytes: &[u8]) -> Result<String> {
         [0xff, 0xfe, ..] => Ok(wide(u16::from_le_bytes)),
         [0xfe, 0xff, ..] => Ok(wide(u16::from_be_bytes)),
         // The program's output need not be UTF-8; the profiler's is.
-        _ if bytes.contains(&0) => Err(Error::input("the profile is not text").accepted(
-            "a CSV file; a report of Nsight Compute becomes one by `ncu --import FILE.ncu-rep --csv --page raw`",
-        )),
+        _ if bytes.contains(&0) => Err(Error::input("the profile is not text").accepted(EXPORT_NCU)),
         _ => Ok(String::from_utf8_lossy(bytes).into_owned()),
     }
 }

@@ -1,5 +1,7 @@
 //! Profiles recorded and made by hand (`tests/data/profiles/README.md`), whole, mangled and cut short.
 
+mod exports;
+
 use super::*;
 use crate::advise::{Advice, Answer};
 use crate::report::Verdict;
@@ -17,6 +19,15 @@ const RECORDED_BASIC: &str = include_str!("../../../../../headstart/tests/data/p
 
 fn ncu(text: &str) -> Result<Profiled> {
     parse(Profiler::NsightCompute, text.as_bytes(), &Wanted::default())
+}
+
+fn vtune(text: &str) -> Result<Profiled> {
+    let model = crate::model::built_in("pvc-1550", &[]).expect("a model");
+    let wanted = Wanted {
+        model: Some(&model),
+        ..Wanted::default()
+    };
+    parse(Profiler::VTune, text.as_bytes(), &wanted)
 }
 
 fn close(found: Option<f64>, expected: f64) -> bool {
@@ -81,7 +92,7 @@ fn recorded_profiles_of_one_program_agree() {
     assert_eq!(advice.verdict, Verdict::LeaveIt);
     assert!(
         advice
-            .instead
+            .first
             .iter()
             .any(|remedy| remedy.finding.contains("4.50 bytes for each byte requested"))
     );
@@ -242,7 +253,7 @@ fn wide_text_is_read_as_text() {
 
 #[test]
 fn vtune_s_columns_are_found_by_what_their_names_hold() {
-    let profiled = parse(Profiler::VTune, VTUNE.as_bytes(), &Wanted::default()).expect("a profile");
+    let profiled = vtune(VTUNE).expect("a profile");
     assert_eq!(profiled.kernel, "gather");
     let evidence = &profiled.evidence;
     assert!((evidence.time_ns - 1_720_000.0).abs() < 1.0, "{evidence:?}");
@@ -252,7 +263,7 @@ fn vtune_s_columns_are_found_by_what_their_names_hold() {
     assert_eq!(advice.verdict, Verdict::Prefetch, "{advice:?}");
 
     let other = VTUNE.replace("XVE Array", "Array");
-    let profiled = parse(Profiler::VTune, other.as_bytes(), &Wanted::default()).expect("a profile");
+    let profiled = vtune(&other).expect("a profile");
     assert!(
         profiled
             .notes
@@ -268,7 +279,7 @@ fn vtune_s_columns_are_found_by_what_their_names_hold() {
 #[test]
 fn vtune_s_full_set_answers_the_procedure() {
     let text = include_str!("../../../../../headstart/tests/data/profiles/vtune-full-synthetic.csv");
-    let profiled = parse(Profiler::VTune, text.as_bytes(), &Wanted::default()).expect("a profile");
+    let profiled = vtune(text).expect("a profile");
     let evidence = &profiled.evidence;
     assert_eq!((evidence.groups, evidence.group), (64 * 264 / 128, 128));
     // 132 work-groups of four threads for 64 cores, which hold 64 threads each.
@@ -308,7 +319,13 @@ fn mangled_files_end_in_one_line() {
         state ^= state << 17;
         (state % below as u64) as usize
     };
-    let check = |profiler, bytes: &[u8]| match parse(profiler, bytes, &Wanted::default()) {
+    let model = crate::model::built_in("pvc-1550", &[]).expect("a model");
+    let device = |profiler| Some(&model).filter(|_| profiler == Profiler::VTune);
+    let wanted = |profiler| Wanted {
+        model: device(profiler),
+        ..Wanted::default()
+    };
+    let check = |profiler, bytes: &[u8]| match parse(profiler, bytes, &wanted(profiler)) {
         Ok(profiled) => {
             let advice = Advice::of_profiler(&profiled);
             assert!(advice.time_ns > 0.0);
@@ -368,8 +385,10 @@ fn kernels_are_found_as_modules_spell_them() {
         ),
         (Profiler::VTune, VTUNE.replace("gather", spelled)),
     ] {
+        let model = crate::model::built_in("pvc-1550", &[]).expect("a model");
         let wanted = Wanted {
             kernel: Some("gather-hint-l1"),
+            model: Some(&model).filter(|_| profiler == Profiler::VTune),
             ..Wanted::default()
         };
         let profiled = parse(profiler, text.as_bytes(), &wanted).unwrap_or_else(|error| panic!("{error}"));

@@ -1,19 +1,21 @@
 //! VTune's CSV of GPU compute tasks: `vtune -report hotspots -group-by computing-task -format csv -csv-delimiter comma`.
 //!
 //! Columns are found by parts of their names, because VTune has renamed them with each generation of GPUs (`EU Array` became
-//! `XVE Array`): stalled, waiting for the scoreboard (SBID), occupancy, and the memory's bandwidth; and from the full set of
+//! `XVE Array`): active, stalled for any reason, idle, waiting for the scoreboard (SBID), occupancy, and the memory's bandwidth; and from the full set of
 //! counters the L3 miss rate, the active lanes of an instruction (SIMD utilization), spills, and the task's sizes. Numbers that
 //! VTune does not count are derived from the model and these: the resident work-groups from the task's sizes and its shared
-//! memory, the bytes in flight from bandwidth and latency.
+//! memory, the bytes in flight from bandwidth and latency. A file names its device only where it is grouped by adapters, too;
+//! elsewhere the user does.
 
 use super::number::Spelling;
 use super::table::Table;
 use super::{Profiled, Wanted, spelled};
-use crate::device::sim::timer::StallReason;
+use crate::device::sim::timer::{StallReason, saturation};
 use crate::error::{Error, Result};
 use crate::evidence::{Cache, Diverging, Evidence, Profile, Resources, Stall};
-use crate::model;
 use crate::model::occupancy::Footprint;
+use crate::model::{self, DeviceModel, Vendor};
+use crate::report::number::percent;
 
 /// The name of the first column.
 const TASK: &str = "Computing Task";
@@ -32,8 +34,13 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         |row: &[String], column: Option<usize>| spelling.number(row[column?].trim_end_matches(['s', '%']));
     let task = |row: &[String]| row[columns.task].clone();
     let mut rows: Vec<(usize, &Vec<String>)> = table.rows.iter().enumerate().collect();
+    let is_kernel = |row: &[String]| {
+        let task = task(row);
+        !NO_KERNELS.iter().any(|begin| task.starts_with(begin))
+    };
     rows.retain(|(position, row)| {
-        wanted.launch.is_none_or(|launch| launch == *position as u64)
+        (wanted.launch.is_some() || is_kernel(row))
+            && wanted.launch.is_none_or(|launch| launch == *position as u64)
             && wanted.kernel.is_none_or(|kernel| {
                 let task = task(row);
                 task.contains(kernel) || task.contains(&spelled(kernel))
@@ -77,8 +84,9 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         (read, written) => Some(read.unwrap_or(0.0) + written.unwrap_or(0.0)),
     };
     let (stalled, scoreboard) = (share(columns.stalled), share(columns.scoreboard));
+    let idle = share(columns.idle);
+    notes.extend(spent(share(columns.active), stalled, idle));
     let missing: Vec<&str> = [
-        (stalled.is_none() && scoreboard.is_none(), "XVE Array: Stalled"),
         (scoreboard.is_none(), "the scoreboard (SBID) share of the stalls"),
         (rate.is_none(), "GPU Memory Bandwidth"),
         (columns.l3_misses.is_none(), "L3's miss ratio"),
@@ -95,15 +103,17 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
             missing.join(", ")
         ));
     }
-    let chosen = wanted.model.cloned();
-    let model = chosen.or_else(|| model::built_in("pvc-1550", &[]).ok());
+    let named = columns.adapter.and_then(|column| of_adapter(&row[column]));
+    let model = wanted.model.cloned().or(named).ok_or_else(|| {
+        Error::usage("the profile does not name its device")
+            .accepted("`--device` with the device that it was made on, such as `--device sim:pvc-1550`")
+    })?;
     let waiting = match (stalled, scoreboard) {
         // The scoreboard's share is one of the stalls, which are a share of the time.
         (Some(stalled), Some(scoreboard)) if columns.scoreboard_is_part => Some(stalled * scoreboard),
-        (_, Some(scoreboard)) => Some(scoreboard),
-        (stalled, None) => stalled,
+        (_, scoreboard) => scoreboard,
     };
-    let model = model.as_ref();
+    let model = Some(&model);
     let size = |column: Option<usize>| column.and_then(|column| product(&row[column]));
     let group = size(columns.local)
         .and_then(|items| u32::try_from(items).ok())
@@ -154,23 +164,22 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
         group,
         // VTune has the achieved occupancy; the possible one follows from the task's sizes.
         fits,
+        achieved: share(columns.occupancy)
+            .zip(model)
+            .map(|(share, model)| share * f64::from(*model.core.sub_groups)),
         time_ns,
         launch_ns: None,
         cache: None,
         memory_bytes: rate.map(|rate| rate * time_ns),
         bandwidth: model.map(|model| *model.dram.bandwidth),
+        bandwidth_counted: None,
         scattered_bandwidth: None,
         latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
+        saturating_bytes: model.map(|model| saturation(model).bytes),
         bytes_in_flight: None,
         waiting_for_loads: waiting,
         issued: share(columns.active),
     };
-    if let Some(occupancy) = share(columns.occupancy) {
-        notes.push(format!(
-            "The profile's occupancy of threads is {}.",
-            crate::report::number::percent(occupancy)
-        ));
-    }
     let stalls = waiting.map(|share| Stall {
         reason: StallReason::LongScoreboard,
         share,
@@ -178,16 +187,50 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     Ok(Profiled {
         kernel: task(row),
         device: model.map_or("an Intel GPU".to_owned(), |model| model.title.clone()),
+        simulated: model.map(|model| format!("sim:{}", model.name)),
+        // How many VTune does not tell.
+        registers: None,
+        is_of_another_launch: false,
         evidence,
         profile: Profile {
             stalls: stalls.into_iter().collect(),
             resources,
             cache,
             diverging,
+            idle,
             ..Profile::default()
         },
         notes,
     })
+}
+
+/// Tasks of the runtime, and the time between tasks: no kernels of the user.
+const NO_KERNELS: [&str; 3] = ["[Outside any task]", "zeCommandList", "clEnqueue"];
+
+/// How the cores spent their time. What they are stalled for, the scoreboard's share alone tells.
+fn spent(active: Option<f64>, stalled: Option<f64>, idle: Option<f64>) -> Option<String> {
+    let (active, stalled, idle) = (active?, stalled?, idle?);
+    Some(format!(
+        "The profile's vector engines are active {} of the time, stalled for any reason {}, and idle, without a thread, {}.",
+        percent(active),
+        percent(stalled),
+        percent(idle)
+    ))
+}
+
+/// The model of the adapter that VTune names, where there is one: `Intel(R) Data Center GPU Max 1550`.
+fn of_adapter(name: &str) -> Option<DeviceModel> {
+    let plain = name.replace("(R)", "").replace("(TM)", "");
+    let words =
+        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_ascii_lowercase).collect() };
+    let wanted = words(&plain);
+    let models = model::built_in_names().filter_map(|name| model::built_in(name, &[]).ok());
+    let mut found = models.filter(|model| {
+        // Behind the name stands which part of it, or how many units.
+        let title = words(model.title.split(" (").next().unwrap_or_default());
+        model.vendor == Vendor::Intel && wanted.windows(title.len()).any(|part| part == title)
+    });
+    found.next()
 }
 
 /// A size in several dimensions, `64 x 264`, multiplied.
@@ -208,7 +251,10 @@ struct Columns {
     time: Option<usize>,
     instances: Option<usize>,
     active: Option<usize>,
+    /// Stalled for any reason.
     stalled: Option<usize>,
+    idle: Option<usize>,
+    adapter: Option<usize>,
     scoreboard: Option<usize>,
     /// Whether the scoreboard's share is one of the stalls and not of the time.
     scoreboard_is_part: bool,
@@ -245,9 +291,14 @@ impl Columns {
             instances: find(&["instance count"]),
             active: array("active"),
             stalled: array("stalled"),
+            idle: array("idle"),
+            adapter: find(&["adapter"]),
             scoreboard_is_part: scoreboard.is_some_and(|column| names[column].contains("of stall")),
             scoreboard,
-            occupancy: find(&["occupancy"]),
+            // The peak is what could be resident, and not what was.
+            occupancy: names
+                .iter()
+                .position(|name| name.contains("threads occupancy") && !name.starts_with("peak")),
             global: find(&["work size", "global"]),
             local: find(&["work size", "local"]),
             simd: find(&["simd width"]),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::metrics::{BYTES_RATE, BYTES_READ, BYTES_WRITTEN, REASONS, Unit, base};
+use super::metrics::{
+    BYTES_OP_READ, BYTES_OP_WRITTEN, BYTES_RATE, BYTES_READ, BYTES_WRITTEN, REASONS, SECTOR, Unit, base,
+};
 use crate::advise::profiler::number::Spelling;
 use crate::evidence::Stall;
 use crate::model::{self, DeviceModel, Vendor};
@@ -19,8 +21,55 @@ pub(super) struct Launch {
     pub(super) metrics: BTreeMap<String, Vec<(Unit, f64)>>,
     /// Text values, such as the device's name.
     pub(super) words: BTreeMap<String, String>,
-    /// Share of the time spent waiting for L1TEX, where a rule says it.
-    pub(super) waiting_by_rule: Option<f64>,
+    /// What the profiler's own rules say.
+    pub(super) rules: Rules,
+}
+
+/// The findings of the details page that stand in its rules' sentences only.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rules {
+    /// Share of the time spent waiting for L1TEX.
+    pub(super) waiting: Option<f64>,
+    /// Share of the sectors that only uncoalesced accesses to global memory need.
+    pub(super) excessive: Option<f64>,
+    /// Bytes that are used of each sector of a load.
+    pub(super) of_sector: Option<f64>,
+}
+
+impl Rules {
+    /// Reads a rule's sentences, in the words of all versions so far:
+    ///
+    /// - "… waiting for a scoreboard dependency on a L1TEX … operation. … This stall type represents about 83.1% of the total
+    ///   average of 14.9 cycles …"
+    /// - "… uncoalesced global accesses resulting in a total of 117440512 excessive sectors (78% of the total 151257088 sectors) …"
+    /// - "The memory access pattern for global loads … On average, only 7.1 of the 32 bytes transmitted per sector are utilized …"
+    fn read(&mut self, text: &str, spelling: Spelling) {
+        let lower = text.to_ascii_lowercase();
+        let number = |before: &str| {
+            let digits = before
+                .rsplit(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')))
+                .next()?;
+            // A rule's sentence may have a point where the table has commas.
+            spelling.number(digits).or_else(|| digits.parse().ok())
+        };
+        let share = |mark: &str| {
+            let (before, _) = lower.split_once(mark)?;
+            let share = number(before)? / 100.0;
+            (0.0..=1.0).contains(&share).then_some(share)
+        };
+        if lower.contains("l1tex") && lower.contains("scoreboard") {
+            self.waiting = share("% of the total").or(self.waiting);
+        }
+        if lower.contains("global") && lower.contains("excessive sectors") {
+            self.excessive = share("% of the total").or(self.excessive);
+        }
+        if lower.contains("global loads")
+            && let Some((before, _)) = lower.split_once(" of the 32 bytes transmitted per sector")
+        {
+            let used = number(before).filter(|used| (0.0..=SECTOR).contains(used));
+            self.of_sector = used.or(self.of_sector);
+        }
+    }
 }
 
 impl Launch {
@@ -40,25 +89,9 @@ impl Launch {
         }
     }
 
-    /// The details page tells stalls in sentences only: "… waiting for a scoreboard dependency on a L1TEX … operation. …
-    /// This stall type represents about 83.1% of the total average of 14.9 cycles …".
+    /// Takes in a rule's sentences.
     pub(super) fn read_rule(&mut self, text: &str, spelling: Spelling) {
-        let lower = text.to_ascii_lowercase();
-        if !lower.contains("l1tex") || !lower.contains("scoreboard") {
-            return;
-        }
-        let Some((before, _)) = lower.split_once("% of the total") else {
-            return;
-        };
-        let number = before
-            .rsplit(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))
-            .next();
-        let share = number
-            .and_then(|number| spelling.number(number))
-            .map(|percent| percent / 100.0);
-        self.waiting_by_rule = share
-            .filter(|share| (0.0..=1.0).contains(share))
-            .or(self.waiting_by_rule);
+        self.rules.read(text, spelling);
     }
 
     /// The first of these metrics that is there, in this unit.
@@ -85,6 +118,7 @@ impl Launch {
         };
         let seconds = time_ns / 1e9;
         sum(BYTES_READ, BYTES_WRITTEN, Unit::Bytes)
+            .or_else(|| sum(BYTES_OP_READ, BYTES_OP_WRITTEN, Unit::Bytes))
             .or_else(|| self.find(&["dram__bytes.sum"], Unit::Bytes))
             .or_else(|| {
                 self.find(&[BYTES_RATE], Unit::BytesPerSecond)

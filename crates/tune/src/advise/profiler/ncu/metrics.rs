@@ -12,8 +12,12 @@ pub(super) const SECTOR: f64 = 32.0;
 pub(super) const DURATION: &str = "gpu__time_duration.sum";
 pub(super) const BYTES_READ: &str = "dram__bytes_read.sum";
 pub(super) const BYTES_WRITTEN: &str = "dram__bytes_write.sum";
+/// What Blackwell calls the same.
+pub(super) const BYTES_OP_READ: &str = "dram__bytes_op_read.sum";
+pub(super) const BYTES_OP_WRITTEN: &str = "dram__bytes_op_write.sum";
 pub(super) const BYTES_RATE: &str = "dram__bytes.sum.per_second";
 pub(super) const BANDWIDTH_USED: &str = "dram__throughput.avg.pct_of_peak_sustained_elapsed";
+pub(super) const THROUGHPUT: &str = "sm__throughput.avg.pct_of_peak_sustained_elapsed";
 pub(super) const STALLS: &str = "smsp__average_warps_issue_stalled_";
 pub(super) const STALLS_END: &str = "_per_issue_active.ratio";
 pub(super) const REGISTERS: &str = "launch__registers_per_thread";

@@ -6,10 +6,12 @@
 //! |---|---|
 //! | `metrics` | the profiler's names and units |
 //! | `launch` | the metrics of one launch |
+//! | `occupancy` | how full its cores were |
 //! | `profiled` | what they say |
 
 mod launch;
 mod metrics;
+mod occupancy;
 mod profiled;
 
 use self::launch::Launch;

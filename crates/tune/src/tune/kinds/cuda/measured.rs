@@ -330,6 +330,7 @@ impl MeasuredBench {
         Timed {
             time_ns: measured.timing.median_ns,
             interval_ns: Some(measured.timing.quartiles_ns()),
+            sampled: None,
             takes: Some(Taken {
                 registers: compiled.registers,
                 spilled_bytes: compiled.local_bytes,
@@ -362,14 +363,17 @@ impl MeasuredBench {
             groups: geometry.groups,
             group: geometry.group,
             fits,
+            achieved: None,
             time_ns: measured.timing.median_ns,
             // A part of the time: how much of it, no counter says.
             launch_ns: None,
             cache: Some(measured.timing.cache),
             memory_bytes: simulated.and_then(|simulated| simulated.memory_bytes),
             bandwidth: model.map(|model| *model.dram.bandwidth),
+            bandwidth_counted: None,
             scattered_bandwidth: simulated.and_then(|simulated| simulated.scattered_bandwidth),
             latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
+            saturating_bytes: self.model.as_ref().map(|model| model.saturating_bytes()),
             bytes_in_flight: None,
             waiting_for_loads: simulated.and_then(|simulated| simulated.waiting_for_loads),
             issued: simulated.and_then(|simulated| simulated.issued),

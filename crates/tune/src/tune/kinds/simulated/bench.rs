@@ -1,11 +1,11 @@
 //! The bench of a simulated device: its model, the functional engine for checks, and the timer.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::back::machine::Assembled;
 use crate::back::ptx;
 use crate::device::sim::functional::Options;
-use crate::device::sim::timer::{self, Code, LaunchTime, Pace, StallReason, Survey, Timer};
+use crate::device::sim::timer::{self, Code, Cores, LaunchTime, Pace, StallReason, Survey, Timer};
 use crate::device::sim::{Simulator, Stop};
 use crate::device::{CacheState, Device, Launch};
 use crate::error::{Error, Result};
@@ -34,6 +34,7 @@ pub struct SimulatedBench {
     has_large_registers: bool,
     /// The work of the work-groups of a kernel's launch: that of the current search, and the same work elsewhere.
     survey: Last<Option<Arc<Survey>>, Geometry>,
+    saturating: OnceLock<f64>,
     elsewhere: Last<Option<Arc<Survey>>, Geometry>,
 }
 
@@ -51,6 +52,7 @@ impl SimulatedBench {
             stop: None,
             has_large_registers: false,
             survey: Last::default(),
+            saturating: OnceLock::new(),
             elsewhere: Last::default(),
             model,
         }
@@ -88,6 +90,13 @@ impl SimulatedBench {
     /// The device's model.
     pub fn model(&self) -> &DeviceModel {
         &self.model
+    }
+
+    /// Bytes in flight that keep the model's device memory busy.
+    pub(in crate::tune) fn saturating_bytes(&self) -> f64 {
+        *self
+            .saturating
+            .get_or_init(|| timer::saturation(&self.model).bytes)
     }
 
     /// The timer of a workload's kernels.
@@ -237,6 +246,7 @@ impl SimulatedBench {
                 let off = part * time.nanoseconds;
                 (time.between_events_ns - off, time.between_events_ns + off)
             }),
+            sampled: (!time.sample.is_stratified).then_some(time.sample.cores),
             takes: Some(Taken {
                 registers: code.program().register_estimate.registers,
                 spilled_bytes: code.program().register_estimate.spilled_bytes,
@@ -263,15 +273,18 @@ impl SimulatedBench {
             groups: geometry.groups,
             group: geometry.group,
             fits: Some(time.occupancy.clone()),
+            achieved: Some(time.resident_sub_groups),
             time_ns: time.nanoseconds,
             launch_ns: Some(time.between_events_ns - time.nanoseconds),
             cache: Some(self.cache),
             memory_bytes: Some(time.dram_bytes()),
             bandwidth: Some(bandwidth),
+            bandwidth_counted: None,
             scattered_bandwidth: Some(
                 bandwidth * self.model.dram.scattered_efficiency(*self.model.core.clock),
             ),
             latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
+            saturating_bytes: Some(self.saturating_bytes()),
             bytes_in_flight: Some(time.bytes_from_memory * f64::from(time.sample.of_cores)),
             waiting_for_loads: Some(time.waiting_for_memory()),
             issued: Some(time.issued),
@@ -398,6 +411,12 @@ impl Bench for SimulatedBench {
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let (launch, code) = self.prepared(bound, kernel)?;
         Ok(self.timed(bound, &code, &self.timer(bound)?.run(&code, &launch)?))
+    }
+
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        let timer = self.timer(bound)?.with_cores(Cores::Exactly(cores));
+        Ok(self.timed(bound, &code, &timer.run(&code, &launch)?))
     }
 
     fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {

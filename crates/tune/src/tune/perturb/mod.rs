@@ -27,6 +27,7 @@
 //! | `search` | which launches are tried |
 //! | `goals` | what they should reach, and what they left out |
 //! | `agree` | a derived kernel on a launch |
+//! | `on_device` | the same on a device that judges plans itself |
 //! | `written` | the derived kernel as it is read again from the module that is written |
 //! | `reproducer` | a difference, written down so that it can be repeated |
 
@@ -36,6 +37,7 @@ mod derive;
 mod evidence;
 mod goals;
 mod launch;
+mod on_device;
 mod overlap;
 mod plain;
 mod pointers;
@@ -186,6 +188,21 @@ impl Perturbed {
         plans: impl IntoIterator<Item = &'p Plan>,
         settings: Settings,
     ) -> Result<Perturbed> {
+        Perturbed::while_wanted(subject, plain, engine, plans, settings, &|| true)
+    }
+
+    /// The same, with the launches that were found by when no more are wanted.
+    ///
+    /// # Errors
+    /// As for [`Perturbed::new`].
+    pub(in crate::tune) fn while_wanted<'p>(
+        subject: &dyn Subject,
+        plain: &Arc<Kernel>,
+        engine: Engine,
+        plans: impl IntoIterator<Item = &'p Plan>,
+        settings: Settings,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Perturbed> {
         let workload = subject.workload()?;
         let compiled = Arc::new(Compiled::new(plain));
         let dynamic = dynamic_arrays(&workload);
@@ -200,6 +217,7 @@ impl Perturbed {
             targets: goals::targets(plans),
             distances: distances.into_iter().collect(),
             settings: &settings,
+            is_wanted,
         };
         let launches = search(&given);
         if let Some((what, error)) = &launches.misread {
@@ -411,6 +429,7 @@ impl Perturbed {
             dropped_for: by_name(&self.launches.dropped),
             agreed: agreed.launches,
             not_for: agreed.not_for,
+            on_device: None,
             weakly_checked: match plan.is_none() {
                 true => Vec::new(),
                 false => goals::left_out(&self.plain, &self.launches, plan),

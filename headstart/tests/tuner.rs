@@ -1,10 +1,12 @@
 //! Searches on a device whose clock drifts: few plans measured, nothing lost, several devices at once; and answers that
 //! are remembered, none of them stale.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use headstart::device::{Device, model};
 use headstart::ir::{CacheLevel, Kernel};
@@ -166,6 +168,66 @@ fn twenty_measured_plans_find_what_all_of_them_would() {
             few.notes
         );
     }
+}
+
+/// A search that has time for its first plans, and for no more.
+struct Short;
+
+impl Progress for Short {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
+
+    fn left(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
+    }
+}
+
+#[test]
+fn a_search_without_time_for_another_plan_says_what_is_open() {
+    let bench = Drifting::new(&[]);
+    let asked = SearchSettings {
+        measure: Some(MEASURED),
+        ..SearchSettings::default()
+    };
+    let found = search(&subject(GATHER, 40), &bench, &asked, &Short);
+    let report = found.expect("a report").report;
+    let measured = bench.timed.load(Ordering::Relaxed);
+    assert!(0 < measured && measured < MEASURED, "{measured}");
+    let partial = report.partial.as_ref().expect("it is partial");
+    assert_eq!(partial.tried_kinds.len(), measured, "{partial:?}");
+    assert!(!partial.open_kinds.is_empty(), "{partial:?}");
+    assert!(
+        partial
+            .tried_kinds
+            .iter()
+            .all(|kind| !partial.open_kinds.contains(kind)),
+        "{partial:?}"
+    );
+    let notes = report.notes.join("\n");
+    assert!(notes.contains("Not explained: bytes moved"), "{notes}");
+    // A whole search knows of every family.
+    let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
+    assert!(whole.partial.is_none());
+    let open: BTreeSet<&str> = whole
+        .trials
+        .iter()
+        .flat_map(|trial| family(&trial.plan))
+        .collect();
+    for family in [
+        "unroll",
+        "rolling-async",
+        "rolling-registers",
+        "batched-registers",
+        "cache",
+    ] {
+        assert!(open.contains(family), "{open:?}");
+    }
+}
+
+/// The strategy of a plan's first load, or `unroll`.
+fn family(plan: &Plan) -> Option<&'static str> {
+    let first = plan.loads().first().map(|(_, strategy)| strategy.name());
+    first.or(plan.unroll().map(|_| "unroll"))
 }
 
 #[test]

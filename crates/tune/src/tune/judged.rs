@@ -93,12 +93,12 @@ pub fn on_device(
             ));
             Ok(None)
         }
-        found => found.map(Some),
+        found => Ok(Some(found?).filter(|found| found.agreed + found.dropped > 0)),
     }
 }
 
 /// How long the simulator has to explain a time where a search may take as long as it takes.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Tells the answer, and then explains the plain kernel's time in what is left of the search: warnings about the launch.
 pub fn explained(

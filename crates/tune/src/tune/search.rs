@@ -12,7 +12,7 @@ use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
-use super::judged::{explained, first, on_device, small_launches};
+use super::judged::{PATIENCE, explained, first, on_device, small_launches};
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings};
 use super::race::{self, Race};
@@ -211,6 +211,9 @@ pub struct SearchSettings<'a> {
     pub every_plan: bool,
 }
 
+/// How long a device's plan is checked on the processors after the time of a search.
+const OVER: Duration = Duration::from_secs(1);
+
 /// How long launches to check plans on are looked for at least, while a device measures.
 const LAUNCHES: Duration = Duration::from_secs(2);
 
@@ -349,7 +352,10 @@ pub fn search(
             (tried?, None, late)
         }
     };
-    let perturbed = early.or(late);
+    let perturbed = early.or(late).map(|perturbed| match (is_judge, progress.left()) {
+        (true, Some(left)) => perturbed.until(Instant::now() + left + OVER),
+        _ => perturbed,
+    });
     let derived = derivation.ended();
     let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
     let Trials {
@@ -358,6 +364,7 @@ pub fn search(
         trials: tried,
         note,
         lost,
+        is_cut,
         mut checked,
         a_plan,
     } = tried;
@@ -376,7 +383,7 @@ pub fn search(
     let tried_kinds = kinds(trials.iter().filter(has_run).map(|trial| &trial.plan));
     let left = pairs.iter().filter(|pair| is_left(pair, &trials));
     let open_kinds = &kinds(left.map(|(asked, _)| *asked)) - &tried_kinds;
-    let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
+    let partial = (lost.is_some() || is_cut || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
         telling_left: telling
@@ -407,9 +414,13 @@ pub fn search(
             .filter(|_| bench.times_at_once())
             .map(|bounds| bounds.best_speedup),
     };
+    // Few plans there take about as long as to explain the time here.
+    let has_time = progress.left().is_none_or(|left| left > PATIENCE);
     // A part of a search knows too little of which plans are worth it.
     let best_elsewhere = match &plain_best {
-        Some((there, shape)) if settings.shard.is_none() => elsewhere::planned(&here, there, shape)?,
+        Some((there, shape)) if settings.shard.is_none() && has_time => {
+            elsewhere::planned(&here, there, shape)?
+        }
         _ => None,
     };
     let plain_best = plain_best.map(|(there, _)| there);

@@ -63,6 +63,8 @@ pub struct Trials {
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
+    /// Whether more would have been measured, had there been time for another.
+    pub is_cut: bool,
     /// How they were checked.
     pub checked: Option<Checked>,
     /// How long a plan took on average; without any, how long the plain kernel took.
@@ -234,6 +236,7 @@ impl Trying<'_> {
             trials,
             note: None,
             lost: None,
+            is_cut: false,
             checked: Some(self.checked(Some(&checks))),
         };
         Ok((tried, beside))
@@ -281,9 +284,11 @@ impl Trying<'_> {
             baseline: &baseline,
             tried: plans.iter().map(|_| None).collect(),
             measured: 0,
+            began: Instant::now(),
         };
         let began = Instant::now();
         let lost = turns.all(few);
+        let is_cut = matches!(lost, Ok(true));
         let (tried, measured) = (turns.tried, turns.measured);
         // A driver that was reset loses no measurement that was made before.
         let lost = match lost {
@@ -305,6 +310,7 @@ impl Trying<'_> {
             trials,
             note,
             lost,
+            is_cut,
             checked: Some(self.checked(checks.as_ref())),
         })
     }
@@ -320,20 +326,25 @@ struct Turns<'t> {
     tried: Vec<Option<(Trial, Option<Timed>)>>,
     /// How many plans were measured.
     measured: usize,
+    began: Instant,
 }
 
 impl Turns<'_> {
     /// Tries so many of the plans, those first that are likely to help and then those like the fastest; all in their order
-    /// without a number.
-    fn all(&mut self, few: Option<usize>) -> Result<()> {
+    /// without a number. Whether that ends because there is no time for another one.
+    fn all(&mut self, few: Option<usize>) -> Result<bool> {
         let plans = self.derivation.plans();
         let mut proposals = few.map(|few| (few, Proposals::new(plans, self.trying.likely)));
         let mut next = 0;
         while !self.trying.progress.is_stopped() {
+            let fits = self.fits();
+            if fits == 0 {
+                return Ok(true);
+            }
             let batch = match &mut proposals {
-                Some((few, proposals)) => self.proposed(proposals, BATCH.min(*few - self.measured)),
+                Some((few, proposals)) => self.proposed(proposals, BATCH.min(*few - self.measured).min(fits)),
                 None => {
-                    let batch: Vec<usize> = (next..plans.len()).take(UNRANKED).collect();
+                    let batch: Vec<usize> = (next..plans.len()).take(UNRANKED.min(fits)).collect();
                     next += batch.len();
                     self.derivation.derive(&batch);
                     batch.into_iter().filter(|&index| self.is_legal(index)).collect()
@@ -351,7 +362,17 @@ impl Turns<'_> {
                 }
             }
         }
-        Ok(())
+        Ok(false)
+    }
+
+    /// How many more plans can be measured in the time that is left, by the time of those before.
+    fn fits(&self) -> usize {
+        let measured = u32::try_from(self.measured).unwrap_or(u32::MAX);
+        let a_plan = self.began.elapsed().checked_div(measured);
+        match (self.trying.progress.left(), a_plan) {
+            (Some(left), Some(a_plan)) => (left.as_secs_f64() / a_plan.as_secs_f64().max(1e-9)) as usize,
+            _ => usize::MAX,
+        }
     }
 
     /// The next plans to measure, at most so many; those that turn out to be illegal are tried, too.

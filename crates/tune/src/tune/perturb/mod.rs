@@ -49,6 +49,7 @@ mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use agree::Agreement;
 use launch::Variant;
@@ -137,6 +138,8 @@ pub struct Perturbed {
     /// The launches, those that reached something new first.
     order: Vec<usize>,
     settings: Settings,
+    /// When no more launches are run.
+    until: Option<Instant>,
 }
 
 /// On how many launches a plan agreed with the plain kernel.
@@ -233,7 +236,17 @@ impl Perturbed {
             launches,
             order,
             settings,
+            until: None,
         })
+    }
+
+    /// The same, which runs no launch after this time.
+    #[must_use]
+    pub(in crate::tune) fn until(self, until: Instant) -> Perturbed {
+        Perturbed {
+            until: Some(until),
+            ..self
+        }
     }
 
     /// Checks a derived kernel on the launches.
@@ -282,6 +295,9 @@ impl Perturbed {
         let (mut spent, mut relies) = (0, None);
         for number in self.order_for(plan, thoroughness) {
             let kept = &self.launches.kept[number];
+            if self.until.is_some_and(|until| Instant::now() > until) {
+                break;
+            }
             if spent > 0 && spent + kept.cost() > budget {
                 continue;
             }

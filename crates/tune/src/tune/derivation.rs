@@ -51,14 +51,19 @@ impl<'a> Derivation<'a> {
         });
     }
 
-    /// Derives all of them in their order, on all threads, until that is no longer wanted.
-    pub fn ahead(&self, is_over: impl Fn() -> bool + Sync) {
-        let all: Vec<usize> = (0..self.plans.len()).collect();
-        threads::map(&all, |&index| {
-            if !is_over() {
-                self.pair(index);
+    /// Derives all of them, on all threads.
+    pub fn all(&self) {
+        self.derive(&(0..self.plans.len()).collect::<Vec<_>>());
+    }
+
+    /// Derives them in their order until that is no longer wanted, on this thread: the others may compile what is measured next.
+    pub fn ahead(&self, is_over: impl Fn() -> bool) {
+        for index in 0..self.plans.len() {
+            if is_over() {
+                break;
             }
-        });
+            self.pair(index);
+        }
     }
 
     /// The outcome of each plan. One that was not derived has none to speak of: it was not tried.
@@ -89,7 +94,7 @@ mod tests {
         });
         derivation.derive(&[3, 5]);
         assert_eq!(count.load(Ordering::Relaxed), 2);
-        threads::both(|| derivation.ahead(|| false), || derivation.ahead(|| false));
+        threads::both(|| derivation.ahead(|| false), || derivation.all());
         assert_eq!(count.load(Ordering::Relaxed), plans.len());
         let refusal = |derived: &Result<Derived>| derived.as_ref().expect_err("refused").to_string();
         assert!(refusal(derivation.pair(5).1).contains("unroll:7"));

@@ -123,7 +123,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     let derivation = Derivation::new(&plans, |plan| {
         shielded(|| derive(here.bench, &shape.workload, &kernel, plan))
     });
-    derivation.ahead(|| false);
+    derivation.all();
     let pairs: Vec<Pair<'_>> = (0..plans.len()).map(|index| derivation.pair(index)).collect();
     let derived = || pairs.iter().filter_map(|(_, derived)| derived.as_ref().ok());
     let bound = shape.workload.bind(here.bench.device())?;

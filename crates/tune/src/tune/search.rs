@@ -296,7 +296,7 @@ pub fn search(
         true => None,
         false => {
             // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
-            derivation.ahead(|| false);
+            derivation.all();
             let legal = (0..plans.len()).filter_map(|index| derivation.pair(index).1.as_ref().ok());
             launches(&legal.map(|derived| &derived.plan).collect::<Vec<_>>(), &|| true)?
         }

@@ -2,7 +2,7 @@
 //! and a budget.
 //!
 //! When a search is to stop, the plans that are being tried end at once. The plain kernel has more time, since without it there is
-//! nothing to report, and so has what follows on the plans; but not for ever.
+//! nothing to report. Once it is known, what follows on the plans has a few seconds; then the command ends with what is known.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -26,8 +26,11 @@ pub static STOP: Stop = Stop::new();
 /// How often it is looked whether a search is to stop.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time that a search has behind its budget for the plain kernel and for its report: as much again, and this at least.
-const GRACE: Duration = Duration::from_secs(60);
+/// The time that a command has behind its budget for its report.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// The same for the plain kernel: as much again, and this at least.
+const GRACE_OF_PLAIN: Duration = Duration::from_secs(60);
 
 /// As a shell tells it of a command that an interrupt (signal 2) ended.
 pub const INTERRUPTED_STATUS: u8 = 130;
@@ -45,7 +48,6 @@ pub fn was_interrupted() -> bool {
 /// While it exists, Ctrl-C stops the search, which then reports its results so far; pressed again, it ends the command.
 pub struct Bar {
     bar: ProgressBar,
-    best: Mutex<f64>,
     limits: Arc<Limits>,
     /// Plans of the search, and those that are done.
     plans: AtomicUsize,
@@ -55,8 +57,15 @@ pub struct Bar {
     begun: Instant,
     /// When the first plan was done that the log does not have.
     first: OnceLock<Instant>,
-    /// The time of the last line, if there is no terminal.
-    said: OnceLock<Mutex<Instant>>,
+    /// The last line about the plans that are done, if there is no terminal.
+    said: OnceLock<Mutex<Said>>,
+}
+
+/// A line about the plans that are done.
+struct Said {
+    at: Instant,
+    /// The time that was said to be left.
+    left: Option<Duration>,
 }
 
 /// When a search is to stop.
@@ -65,6 +74,17 @@ struct Limits {
     until: Option<Instant>,
     /// Whether plans are being tried.
     is_trying: Mutex<bool>,
+    /// The fastest plan so far, with its speedup; nothing at all before the plain kernel is known.
+    best: Mutex<Option<Best>>,
+}
+
+/// The fastest plan so far.
+struct Best {
+    /// When the plain kernel was known, which what follows waits for.
+    plain_known: Instant,
+    speedup: f64,
+    /// In words.
+    plan: String,
 }
 
 impl Limits {
@@ -85,16 +105,28 @@ impl Limits {
                 let is_trying = limits.is_trying.lock().unwrap_or_else(PoisonError::into_inner);
                 STOP.set(*is_trying && limits.is_stopped());
             }
-            if let (Some(budget), Some(until)) = (limits.budget, limits.until)
-                && until.elapsed() > budget.max(GRACE)
-            {
-                let seconds = budget.as_secs_f64();
-                eprintln!(
-                    "headstart: the plain kernel, or the report, is not done {} s after the `--budget` of {seconds} s; a larger \
-                     one, or a smaller launch",
-                    until.elapsed().as_secs()
-                );
-                std::process::exit(LATE_STATUS.into());
+            if let (Some(budget), Some(until)) = (limits.budget, limits.until) {
+                let best = limits.best.lock().unwrap_or_else(PoisonError::into_inner);
+                let (from, grace, what) = match &*best {
+                    Some(best) => (
+                        until.max(best.plain_known),
+                        GRACE,
+                        format!("the report is not done, and {}", best.plan),
+                    ),
+                    None => (
+                        until,
+                        budget.max(GRACE_OF_PLAIN),
+                        "the plain kernel is not done".to_owned(),
+                    ),
+                };
+                if from.elapsed() > grace {
+                    eprintln!(
+                        "headstart: {what}, {} s after the `--budget` of {} s; a larger one, or a smaller launch",
+                        until.elapsed().as_secs(),
+                        budget.as_secs_f64()
+                    );
+                    std::process::exit(LATE_STATUS.into());
+                }
             }
             drop(limits);
             thread::sleep(LOOK);
@@ -118,6 +150,15 @@ fn left(since_first: Duration, done: usize, known: usize, plans: usize) -> Optio
     Some(since_first.mul_f64(plans.saturating_sub(done) as f64 / more as f64))
 }
 
+/// A time that is left, which is at most what was left a while ago without that while.
+fn never_more(before: Option<(Duration, Duration)>, now: Option<Duration>) -> Option<Duration> {
+    let before = before.map(|(left, since)| left.saturating_sub(since));
+    now.into_iter().chain(before).min()
+}
+
+/// By how much a plan has to be faster than the one before, or than the kernel as it is, for a line of its own.
+const WORTH_TELLING: f64 = 1.02;
+
 /// A bar that is not drawn where only errors are wanted.
 fn bar() -> ProgressBar {
     match terminal::is_quiet() {
@@ -126,17 +167,17 @@ fn bar() -> ProgressBar {
     }
 }
 
-/// How long the phases of a command take, for `--verbose`.
+/// How long the phases of a command take, for `--verbose`; a budget begins with the first.
 pub struct Clock {
+    began: Instant,
     since: Instant,
 }
 
 impl Clock {
     /// The first phase begins.
     pub fn start() -> Clock {
-        Clock {
-            since: Instant::now(),
-        }
+        let began = Instant::now();
+        Clock { began, since: began }
     }
 
     /// A phase is over, and the next begins.
@@ -173,18 +214,18 @@ fn fate(trial: &Trial) -> String {
 }
 
 impl Bar {
-    /// A bar that appears when the search begins. After `budget`, counted from now, the search begins no further plan, and ends
-    /// those that it has begun.
-    pub fn new(budget: Option<Duration>) -> Bar {
-        Bar::until(budget, budget)
+    /// A bar that appears when the search begins. After `budget`, counted from the command's begin, the search begins no further
+    /// plan, and ends those that it has begun.
+    pub fn new(clock: &Clock, budget: Option<Duration>) -> Bar {
+        Bar::until(clock, budget, budget)
     }
 
     /// The same without a word of a budget by the user: after `time` no plan begins, and the plain kernel may take longer.
-    pub fn about(time: Duration) -> Bar {
-        Bar::until(None, Some(time))
+    pub fn about(clock: &Clock, time: Duration) -> Bar {
+        Bar::until(clock, None, Some(time))
     }
 
-    fn until(budget: Option<Duration>, plans: Option<Duration>) -> Bar {
+    fn until(clock: &Clock, budget: Option<Duration>, plans: Option<Duration>) -> Bar {
         // A second bar of one command finds the handler in place, which is what it wants.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -194,14 +235,14 @@ impl Bar {
         });
         let limits = Arc::new(Limits {
             budget,
-            until: plans.and_then(|plans| Instant::now().checked_add(plans)),
+            until: plans.and_then(|plans| clock.began.checked_add(plans)),
             is_trying: Mutex::new(false),
+            best: Mutex::new(None),
         });
         let watched = Arc::downgrade(&limits);
         thread::spawn(move || Limits::watch(&watched));
         Bar {
             bar: bar(),
-            best: Mutex::new(0.0),
             limits,
             plans: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
@@ -214,44 +255,64 @@ impl Bar {
 
     /// Where there is no bar, a line now and then.
     fn say(&self, done: usize) {
-        let Some(last) = self.said.get().filter(|_| self.bar.is_hidden()) else {
-            return;
-        };
-        let mut last = last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(said) = self.said.get() else { return };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
         let plans = self.plans.load(Ordering::Relaxed).max(done);
         let known = self.known.load(Ordering::Relaxed);
         if done <= known {
             return;
         }
         let since_first = self.first.get_or_init(Instant::now).elapsed();
-        if last.elapsed() < SAY {
+        let shown = left(since_first, done, known, plans)
+            .into_iter()
+            .chain(self.left())
+            .min();
+        let shown = never_more(said.left.map(|left| (left, said.at.elapsed())), shown);
+        let text = shown.map_or(String::new(), |left| format!(", about {} s left", left.as_secs()));
+        if !self.bar.is_hidden() {
+            self.bar.set_prefix(text);
+        } else if said.at.elapsed() >= SAY {
+            tell(&format!("headstart: {done} of {plans} plans{text}"));
+        } else {
             return;
         }
-        *last = Instant::now();
-        let left = left(since_first, done, known, plans);
-        let left = left.map_or(String::new(), |left| format!(", about {} s left", left.as_secs()));
-        tell(&format!("headstart: {done} of {plans} plans{left}"));
+        *said = Said {
+            at: Instant::now(),
+            left: shown,
+        };
     }
 
-    fn show(&self, trial: &Trial, from: &str) {
+    fn tell_fate(&self, trial: &Trial, from: &str) {
         if terminal::is_verbose() {
             let at = seconds(self.begun.elapsed());
             self.bar
                 .suspend(|| explain(|| format!("{at}  {}{from}", fate(trial))));
         }
+    }
+
+    fn show(&self, trial: &Trial, from: &str) {
+        self.tell_fate(trial, from);
         self.bar.inc(1);
         self.say(self.done.fetch_add(1, Ordering::Relaxed) + 1);
-        let Some((_, speedup)) = trial.measured() else {
+        let mut best = self.limits.best.lock().unwrap_or_else(PoisonError::into_inner);
+        if trial.plan.is_none() {
+            *best = Some(Best {
+                plain_known: Instant::now(),
+                speedup: 1.0,
+                plan: "no faster plan is known".to_owned(),
+            });
+        }
+        let (Some((time_ns, speedup)), Some(best)) = (trial.measured(), best.as_mut()) else {
             return;
         };
-        let mut best = self
-            .best
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        if speedup > *best {
-            *best = speedup;
-            self.bar
-                .set_message(format!("{} {}", number::speedup(speedup), trial.plan));
+        if speedup > best.speedup {
+            let (times, time) = (number::speedup(speedup), number::duration(time_ns));
+            let plan = format!("the fastest plan so far is `{}`: {times}, {time}", trial.plan);
+            self.bar.set_message(format!("{times} {}", trial.plan));
+            if self.bar.is_hidden() && speedup > best.speedup * WORTH_TELLING {
+                tell(&format!("headstart: {plan}"));
+            }
+            (best.speedup, best.plan) = (speedup, plan);
         }
     }
 }
@@ -268,9 +329,13 @@ impl Progress for Bar {
         if self.said.get().is_none() {
             tell(&format!("{plans} plans to try"));
         }
-        let _ = self.said.set(Mutex::new(Instant::now()));
+        let said = Said {
+            at: Instant::now(),
+            left: None,
+        };
+        let _ = self.said.set(Mutex::new(said));
         self.plans.store(plans, Ordering::Relaxed);
-        let style = ProgressStyle::with_template("{bar:28} {pos}/{len} plans, {eta} left  {wide_msg}");
+        let style = ProgressStyle::with_template("{bar:28} {pos}/{len} plans{prefix}  {wide_msg}");
         self.bar
             .set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         self.bar.set_length(plans as u64);
@@ -284,8 +349,10 @@ impl Progress for Bar {
     fn known(&self, trial: &Trial) {
         self.known.fetch_add(1, Ordering::Relaxed);
         self.show(trial, ", from the log");
-        // Steps that took no time say nothing about the remaining time.
-        self.bar.reset_eta();
+    }
+
+    fn refused(&self, trial: &Trial) {
+        self.tell_fate(trial, "");
     }
 
     fn is_stopped(&self) -> bool {
@@ -296,11 +363,9 @@ impl Progress for Bar {
         self.limits.trying(is_trying);
     }
 
-    fn spent(&self) -> f64 {
-        self.limits.until.map_or(0.0, |until| {
-            let whole = until.saturating_duration_since(self.begun).as_secs_f64();
-            (self.begun.elapsed().as_secs_f64() / whole.max(1e-9)).min(1.0)
-        })
+    fn left(&self) -> Option<Duration> {
+        let until = self.limits.until?;
+        Some(until.saturating_duration_since(Instant::now()))
     }
 }
 
@@ -349,5 +414,17 @@ mod tests {
         for done in [42, 43] {
             assert_eq!(left(ten, done, 42, 112), None);
         }
+    }
+
+    #[test]
+    fn the_time_that_is_left_never_grows() {
+        let seconds = Duration::from_secs;
+        assert_eq!(never_more(None, Some(seconds(13))), Some(seconds(13)));
+        let after_ten = Some((seconds(13), seconds(10)));
+        assert_eq!(never_more(after_ten, Some(seconds(46))), Some(seconds(3)));
+        assert_eq!(never_more(after_ten, Some(seconds(2))), Some(seconds(2)));
+        assert_eq!(never_more(after_ten, None), Some(seconds(3)));
+        let long_ago = Some((seconds(13), seconds(20)));
+        assert_eq!(never_more(long_ago, Some(seconds(72))), Some(Duration::ZERO));
     }
 }

@@ -212,43 +212,15 @@ fn sample(workload: &Workload, seed: u64) -> Option<Arc<Sample>> {
 }
 
 #[test]
-fn a_sample_has_the_first_and_the_last_and_what_they_wrote() {
+fn a_sample_has_the_first_and_the_last() {
     let workload = Sums::new(3000).workload().expect("a workload");
     let one = sample(&workload, 1).expect("no work-group sees another");
     let groups = one.groups();
     assert_eq!((groups[0], groups.last()), (0, Some(&2999)));
     assert!(groups.len() > 2 && groups.len() < 3000);
-    assert_eq!((one.alone(), one.of()), (groups.len(), 3000));
-    let written: u64 = one.pieces().iter().map(|piece| piece.bytes).sum();
-    assert_eq!(written, groups.len() as u64 * 32 * 4);
-    for piece in one.pieces() {
-        let group = piece.offset / (32 * 4);
-        assert!(piece.output == 0 && groups.contains(&group), "{piece:?}");
-    }
     let again = sample(&workload, 1).expect("the same");
     assert_eq!(again.groups(), groups);
     assert_ne!(sample(&workload, 2).expect("another").groups(), groups);
-}
-
-#[test]
-fn work_groups_that_read_what_others_write_are_not_compared() {
-    let of = |groups: u32| {
-        let subject = Sums {
-            kernel: Arc::new(reads_results::kernel().expect("right")),
-            ..Sums::new(groups)
-        };
-        sample(&subject.workload().expect("a workload"), 1).expect("none waits for another")
-    };
-    let sample = of(3000);
-    // Every second one reads an element before it writes it.
-    let even = sample.groups().iter().filter(|&&group| group % 2 == 0).count();
-    assert_eq!(sample.alone(), sample.groups().len() - even);
-    assert!(
-        sample
-            .pieces()
-            .iter()
-            .all(|piece| piece.offset / (32 * 4) % 2 == 1)
-    );
 }
 
 #[test]
@@ -282,6 +254,5 @@ fn work_groups_that_take_too_long_are_not_sampled() {
         ..Sums::new(3000)
     };
     let sample = sample(&subject.workload().expect("a workload"), 1).expect("none sees another");
-    assert!(sample.groups().is_empty() && sample.pieces().is_empty());
-    assert_eq!(sample.of(), 3000);
+    assert!(sample.groups().is_empty());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headstart::device::cuda::timing::TimingOptions;
-use headstart::device::cuda::worker::{self, Piece};
+use headstart::device::cuda::worker;
 use headstart::device::{Fill, Pattern};
 use headstart::ir::{Kernel, Type};
 use headstart::prelude::{Atomic, Ordering, global_id, kernel};
@@ -173,7 +173,7 @@ fn beside_own(bench: &mut GpuBench, kernel: Kernel) -> Result<Measured> {
         ("last".to_owned(), Arc::new(same::kernel().expect("right"))),
     ];
     let Against { kernels, .. } = bench
-        .measure_against_own(&own, &kernels, &[], timing())
+        .measure_against_own(&own, &kernels, timing())
         .expect("the own kernel is right");
     let [plain, other, last] = <[_; 3]>::try_from(kernels).expect("one for each");
     // Whatever goes wrong with one, the others are measured.
@@ -243,7 +243,7 @@ fn a_kernel_that_does_not_end_is_given_up() {
 fn own_refused(bench: &mut GpuBench, own: &Workload, expected: &[&str]) {
     let kernels = [("none".to_owned(), Arc::clone(&own.kernel))];
     let error = bench
-        .measure_against_own(own, &kernels, &[], timing())
+        .measure_against_own(own, &kernels, timing())
         .expect_err("nothing can be compared with it");
     assert_eq!(error.fault(), Fault::Input, "{error}");
     let text = error.to_string();
@@ -255,7 +255,7 @@ fn own_refused(bench: &mut GpuBench, own: &Workload, expected: &[&str]) {
 #[test]
 fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
     type Case = (fn() -> Result<Kernel>, &'static [&'static str]);
-    let cases: [Case; 4] = [
+    let cases: [Case; 3] = [
         (
             reads_beyond::kernel,
             &[
@@ -267,13 +267,6 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
         (
             writes_an_input::kernel,
             &["`writes_an_input` writes `data`, which it is given as an input"],
-        ),
-        (
-            adds_up::kernel,
-            &[
-                "`adds_up` reads `result` before it writes it",
-                "first in element 0",
-            ],
         ),
     ];
     for mut bench in benches() {
@@ -289,7 +282,7 @@ fn what_is_wrong_with_the_users_own_kernel_is_told_as_theirs() {
         let zeros = Fill::Pattern(Pattern::Constant(0));
         let own = workload(adds_up::kernel().expect("right"), zeros, Compare::Bits);
         let kernels = [("none".to_owned(), Arc::clone(&own.kernel))];
-        let against = bench.measure_against_own(&own, &kernels, &[], timing());
+        let against = bench.measure_against_own(&own, &kernels, timing());
         assert!(against.is_ok_and(|against| against.kernels[0].is_ok()));
     }
 }
@@ -314,23 +307,83 @@ fn places(compare: Compare) -> Workload {
     workload.expect("its parameters")
 }
 
+/// Kernels beside the user's own one: the findings about that, and the outcome of each.
+fn beside(bench: &mut GpuBench, own: &Workload, kernels: &[Kernel]) -> (Vec<String>, Vec<Result<Measured>>) {
+    let others = kernels.iter().cloned().map(Arc::new);
+    let all = std::iter::once(Arc::clone(&own.kernel)).chain(others).enumerate();
+    let named: Vec<_> = all.map(|(number, kernel)| (number.to_string(), kernel)).collect();
+    let Against { own, mut kernels } = bench
+        .measure_against_own(own, &named, timing())
+        .expect("the own kernel can be compared with");
+    kernels.remove(0).expect("the own kernel");
+    (own.findings, kernels)
+}
+
+/// Adds to what it finds, but in one place.
+#[kernel(work_group = 32)]
+fn adds_up_but_once(data: &[u32], result: &mut [u32]) {
+    let i = global_id();
+    let more = if i == 40 { 1 } else { 0 };
+    result[i] += data[i] + more;
+}
+
 #[test]
-fn a_kernel_that_is_not_deterministic_is_told_unless_that_is_declared() {
-    let said = [
-        "`by_chance` is not deterministic",
-        "left other bits in `result`",
-        "words of 4 bytes differ",
-    ];
+fn what_reads_its_outputs_first_is_compared_with_the_same_in_them() {
+    for mut bench in benches() {
+        let kernel = adds_up::kernel().expect("right");
+        let own = workload(kernel.clone(), Fill::Uninitialized, Compare::Bits);
+        let wrong = adds_up_but_once::kernel().expect("right");
+        let (findings, kernels) = beside(&mut bench, &own, &[kernel, wrong]);
+        let [finding] = &findings[..] else {
+            panic!("{findings:?}")
+        };
+        assert!(
+            finding.contains("reads `result` before it writes it") && finding.contains("first in element 0"),
+            "{finding}"
+        );
+        assert!(kernels[0].is_ok());
+        let error = kernels[1].as_ref().expect_err("it is wrong").to_string();
+        assert!(error.contains("element 40"), "{error}");
+    }
+}
+
+#[test]
+fn what_varies_by_chance_is_compared_by_its_class() {
     let mut chance = started("HEADSTART_TEST_WORKER=none HEADSTART_TEST_CHANCE=1").expect("it starts");
-    own_refused(&mut chance, &places(Compare::Bits), &said);
-    match started("HEADSTART_TEST_WORKER=gpu") {
-        Ok(mut bench) => own_refused(&mut bench, &places(Compare::Bits), &said),
-        Err(error) => eprintln!("skipped on a GPU: {error}"),
+    let own = workload(own::kernel().expect("right"), Fill::Uninitialized, Compare::Bits);
+    let kernels = [same::kernel(), wrong_in_one::kernel(), silent_in_one::kernel()];
+    let kernels = kernels.map(|kernel| kernel.expect("it is a kernel"));
+    let (findings, outcomes) = beside(&mut chance, &own, &kernels);
+    assert!(
+        findings[0].contains("of the 1280 words of `result` from launch to launch"),
+        "{findings:?}"
+    );
+    let same = outcomes[0].as_ref().expect("it varies alike");
+    assert_eq!(same.outputs, Some(Outputs::Equivalent));
+    for wrong in &outcomes[1..] {
+        let error = wrong.as_ref().expect_err("it is wrong each time");
+        assert_eq!(error.fault(), Fault::Usage, "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("no launch of the kernel as it is left"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn places_that_are_taken_in_any_order_are_the_same_places() {
+    if let Ok(mut bench) = started("HEADSTART_TEST_WORKER=gpu") {
+        let own = places(Compare::Bits);
+        let (findings, outcomes) = beside(&mut bench, &own, &[by_chance::kernel().expect("right")]);
+        assert!(findings[0].contains("in another order"), "{findings:?}");
+        assert!(outcomes[0].is_ok());
     }
     for mut bench in benches() {
         let own = places(Compare::Multiset);
         let kernels = [0, 1].map(|number: u32| (number.to_string(), Arc::clone(&own.kernel)));
-        let against = bench.measure_against_own(&own, &kernels, &[], timing());
+        let against = bench.measure_against_own(&own, &kernels, timing());
         let Against { own, kernels } = against.expect("that is declared");
         // Launched on what it left, it takes places beyond the end.
         assert!(own.restored);
@@ -347,36 +400,8 @@ fn outputs_are_put_back_for_kernels_that_leave_something_else_the_next_time() {
             let zeros = Fill::Pattern(Pattern::Constant(0));
             let own = workload(kernel.expect("right"), zeros, Compare::Bits);
             let kernels = [("none".to_owned(), Arc::clone(&own.kernel))];
-            let against = bench.measure_against_own(&own, &kernels, &[], timing());
+            let against = bench.measure_against_own(&own, &kernels, timing());
             assert_eq!(against.expect("it is right").own.restored, !repeats);
         }
-    }
-}
-
-#[test]
-fn pieces_of_what_the_own_kernel_leaves_are_read() {
-    for mut bench in benches() {
-        let own = workload(own::kernel().expect("right"), Fill::Uninitialized, Compare::Bits);
-        let kernels = [("none".to_owned(), Arc::clone(&own.kernel))];
-        let piece = |first: u64, count: u64| Piece {
-            output: 0,
-            offset: first * 4,
-            bytes: count * 4,
-        };
-        let pieces = [piece(776, 2), piece(0, 1)];
-        let against = bench
-            .measure_against_own(&own, &kernels, &pieces, timing())
-            .expect("it is right");
-        let data = Pattern::Below { bound: 1000, seed: 3 };
-        let right = |i: u64| match i {
-            777 => 0x5a5a_5a5a,
-            _ => data.bits(Type::I32, i) as u32 * 3 + 1,
-        };
-        let expected: Vec<u8> = [776, 777, 0]
-            .into_iter()
-            .flat_map(|i| right(i).to_le_bytes())
-            .collect();
-        assert_eq!(against.own.pieces, expected);
-        assert!(!against.own.is_its_module);
     }
 }

@@ -1,19 +1,22 @@
 //! Searches on a device whose clock drifts: few plans measured, nothing lost, several devices at once; and answers that
 //! are remembered, none of them stale.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use headstart::device::{Device, model};
 use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
 use headstart::report::{Outputs, Report, Trial};
+use headstart::tune::check::compare;
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Bench, Bound, FileSubject, LaunchFile, Log, MEASURED, MeasuredBench, Progress, Right,
-    SearchSettings, SeveralBench, SimulatedBench, Timed, Tuned, log, search, tuned_with,
+    Answers, Bench, Bound, FileSubject, Judged, LaunchFile, Log, MEASURED, MeasuredBench, Progress,
+    SearchSettings, SeveralBench, SimulatedBench, Timed, Tuned, Workload, log, search, tuned_with,
 };
 use headstart::{Error, Fault, Result};
 use headstart_testing::worker;
@@ -25,10 +28,9 @@ impl Progress for Silent {
     fn done(&self, _trial: &Trial) {}
 }
 
-/// Stands for a GPU: a model other than the one that predicts, and a clock that is slower in every batch.
+/// Stands for a GPU: a clock that is slower in every batch.
 struct Drifting {
     truth: SimulatedBench,
-    predictor: SimulatedBench,
     /// Plans that were timed, the plain kernel not counted.
     timed: Arc<AtomicUsize>,
     batches: AtomicUsize,
@@ -48,7 +50,6 @@ impl Drifting {
     fn new(overrides: &[&str]) -> Drifting {
         Drifting {
             truth: simulated(overrides),
-            predictor: simulated(&[]),
             timed: Arc::default(),
             batches: AtomicUsize::new(0),
             killed_in: None,
@@ -79,20 +80,25 @@ impl Bench for Drifting {
         false
     }
 
-    fn predictor(&self) -> Option<&dyn Bench> {
-        Some(&self.predictor)
+    fn checks_on_device(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        let bound = launch.bind(self.device())?;
+        let run = |kernel| bound.run(self.device(), kernel).map(|(_, left)| left);
+        let Ok(own) = run(&launch.kernel) else {
+            return Ok(Judged::NotComparable);
+        };
+        let left = run(plan).and_then(|left| compare(launch, &own, &left));
+        Ok(left.map_or_else(Judged::Different, |_| Judged::Same))
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         self.truth.time(bound, kernel)
     }
 
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        _: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let batch = self.batches.fetch_add(1, Ordering::Relaxed);
         assert_ne!(Some(batch), self.killed_in, "killed");
         if self.lost_in.is_some_and(|lost| batch >= lost) {
@@ -143,8 +149,7 @@ fn best(report: &Report) -> f64 {
 }
 
 #[test]
-fn twelve_measured_plans_find_what_all_of_them_would() {
-    // The model that predicts knows nothing of these.
+fn twenty_measured_plans_find_what_all_of_them_would() {
     for overrides in [&["dram.latency=1100"][..], &["dram.latency=400"]] {
         let all = run(&simulated(overrides), None, None);
         let bench = Drifting::new(overrides);
@@ -158,45 +163,71 @@ fn twelve_measured_plans_find_what_all_of_them_would() {
             best(&all)
         );
         assert!(
-            few.notes.iter().any(|note| note.contains("12 of ")),
+            few.notes.iter().any(|note| note.contains("20 of ")),
             "{:?}",
             few.notes
         );
     }
 }
 
-/// A search whose time for predictions is over as soon as it begins.
-struct Late;
+/// A search that has time for its first plans, and for no more.
+struct Short;
 
-impl Progress for Late {
-    fn begin(&self, _: usize) {}
+impl Progress for Short {
+    fn begin(&self, _plans: usize) {}
+    fn done(&self, _trial: &Trial) {}
 
-    fn done(&self, _: &Trial) {}
-
-    fn spent(&self) -> f64 {
-        // Each time it is asked a little more of the time is over.
-        static ASKED: AtomicUsize = AtomicUsize::new(0);
-        1.0 - 1.0 / (1.0 + ASKED.fetch_add(1, Ordering::Relaxed) as f64)
+    fn left(&self) -> Option<Duration> {
+        Some(Duration::ZERO)
     }
 }
 
 #[test]
-fn without_time_to_predict_the_likely_plans_are_measured() {
-    let bench = Drifting::new(&["dram.latency=1100"]);
+fn a_search_without_time_for_another_plan_says_what_is_open() {
+    let bench = Drifting::new(&[]);
     let asked = SearchSettings {
         measure: Some(MEASURED),
         ..SearchSettings::default()
     };
-    let found = search(&subject(GATHER, 40), &bench, &asked, &Late);
-    let found = found.expect("a report").report;
-    assert_eq!(bench.timed.load(Ordering::Relaxed), MEASURED);
-    let all = run(&simulated(&["dram.latency=1100"]), None, None);
+    let found = search(&subject(GATHER, 40), &bench, &asked, &Short);
+    let report = found.expect("a report").report;
+    let measured = bench.timed.load(Ordering::Relaxed);
+    assert!(0 < measured && measured < MEASURED, "{measured}");
+    let partial = report.partial.as_ref().expect("it is partial");
+    assert_eq!(partial.tried_kinds.len(), measured, "{partial:?}");
+    assert!(!partial.open_kinds.is_empty(), "{partial:?}");
     assert!(
-        best(&found) * 1.1 >= best(&all),
-        "{} of {}",
-        best(&found),
-        best(&all)
+        partial
+            .tried_kinds
+            .iter()
+            .all(|kind| !partial.open_kinds.contains(kind)),
+        "{partial:?}"
     );
+    let notes = report.notes.join("\n");
+    assert!(notes.contains("Not explained: bytes moved"), "{notes}");
+    // A whole search knows of every family.
+    let whole = run(&Drifting::new(&[]), Some(MEASURED), None);
+    assert!(whole.partial.is_none());
+    let open: BTreeSet<&str> = whole
+        .trials
+        .iter()
+        .flat_map(|trial| family(&trial.plan))
+        .collect();
+    for family in [
+        "unroll",
+        "rolling-async",
+        "rolling-registers",
+        "batched-registers",
+        "cache",
+    ] {
+        assert!(open.contains(family), "{open:?}");
+    }
+}
+
+/// The strategy of a plan's first load, or `unroll`.
+fn family(plan: &Plan) -> Option<&'static str> {
+    let first = plan.loads().first().map(|(_, strategy)| strategy.name());
+    first.or(plan.unroll().map(|_| "unroll"))
 }
 
 #[test]
@@ -204,8 +235,8 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.jsonl");
     let mut killed = Drifting::new(&[]);
-    // In the middle of the second batch that the simulator proposes.
-    killed.killed_in = Some(6);
+    // In the middle of the second batch; the plain kernel alone is the first to be timed.
+    killed.killed_in = Some(7);
     let log = Log::open(&path).expect("a new log");
     let stopped = catch_unwind(AssertUnwindSafe(|| run(&killed, Some(MEASURED), Some(&log))));
     assert!(
@@ -214,12 +245,7 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     );
     drop(log);
     let kept = std::fs::read_to_string(&path).expect("there");
-    let predictions = |text: &str| {
-        text.lines()
-            .filter(|line| line.contains("\"key\":\"predicted for "))
-            .count()
-    };
-    assert_eq!(kept.lines().count() - predictions(&kept), 6);
+    assert_eq!(kept.lines().count(), 6);
 
     let log = Log::open(&path).expect("a log");
     let again = Drifting::new(&[]);
@@ -235,9 +261,6 @@ fn a_search_that_is_killed_goes_on_with_nothing_lost() {
     assert!((best(&resumed) - best(&whole)).abs() < 1e-9);
     let text = std::fs::read_to_string(&path).expect("there");
     assert!(text.starts_with(&kept));
-    // Stored predictions are not requested again, and are not trials.
-    assert!(predictions(&kept) > 100);
-    assert_eq!(predictions(&text), predictions(&kept));
     assert_eq!(log::merge(&[path]).expect("a log").trials, MEASURED);
 }
 
@@ -246,7 +269,7 @@ fn what_was_measured_before_a_device_is_lost_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = Log::open(&folder.path().join("log.jsonl")).expect("a new log");
     let mut bench = Drifting::new(&[]);
-    bench.lost_in = Some(5);
+    bench.lost_in = Some(6);
     let report = run(&bench, Some(MEASURED), Some(&log));
     let partial = report.partial.as_ref().expect("it is partial");
     assert!(
@@ -285,20 +308,23 @@ fn worker_process() {
     }
 }
 
+/// A worker that stands for a GPU, with this environment.
+fn judge(environment: &str) -> Result<MeasuredBench> {
+    let command = format!(
+        "HEADSTART_TEST_WORKER=1 {environment} exec \"$0\" worker_process --exact --nocapture --test-threads=1"
+    );
+    let this = std::env::current_exe().expect("a test has a path");
+    let arguments = ["-c".into(), command.into(), this.into()];
+    MeasuredBench::start(Path::new("/bin/sh"), &arguments, 0)
+}
+
 #[test]
 fn what_was_measured_before_the_workers_die_is_reported() {
     let folder = tempfile::tempdir().expect("a folder");
     let left = folder.path().join("left");
     let search_with = |times: u32| {
         std::fs::write(&left, times.to_string()).expect("writable");
-        let command = format!(
-            "HEADSTART_TEST_WORKER=1 {}='{}' exec \"$0\" worker_process --exact --nocapture --test-threads=1",
-            worker::LOST,
-            left.display()
-        );
-        let this = std::env::current_exe().expect("a test has a path");
-        let arguments = ["-c".into(), command.into(), this.into()];
-        let bench = MeasuredBench::start(Path::new("/bin/sh"), &arguments, 0)?;
+        let bench = judge(&format!("{}='{}'", worker::LOST, left.display()))?;
         let asked = SearchSettings {
             measure: Some(MEASURED),
             ..SearchSettings::default()
@@ -324,6 +350,41 @@ fn what_was_measured_before_the_workers_die_is_reported() {
     assert_eq!(error.fault(), Fault::Device);
 }
 
+/// `gather` whose work-items write their neighbours' results first, and then their own: a race to the simulator.
+fn racing() -> String {
+    let racing = GATHER.replace(
+        "  %result_ptr = address",
+        "  %beside = xor %item, 1:i64\n  %beside_ptr = address %result + %beside * 4\n  store %beside_ptr, 0.0:f32\n  \
+         %result_ptr = address",
+    );
+    assert_ne!(racing, GATHER);
+    racing
+}
+
+#[test]
+fn a_kernel_that_the_simulator_calls_wrong_is_tuned_where_a_device_judges() {
+    let bench = judge("").expect("a worker");
+    let plans: Vec<Plan> = ["unroll:2", "values=rolling-registers:2"]
+        .map(|plan| plan.parse().expect("a plan"))
+        .into();
+    let asked = SearchSettings {
+        plans: Some(&plans),
+        ..SearchSettings::default()
+    };
+    let found = |text: &str, bench: &dyn Bench| search(&subject(text, 40), bench, &asked, &Silent);
+    // The simulator refuses it.
+    let refused = found(&racing(), &simulated(&[])).expect_err("it races");
+    assert!(refused.to_string().contains("race"), "{refused}");
+    let report = found(&racing(), &bench).expect("the device ran it").report;
+    let measured = report.trials.iter().filter_map(Trial::measured).count();
+    assert_eq!(measured, 3, "{:?}", report.trials);
+    let at = report
+        .checked
+        .as_ref()
+        .and_then(|checked| checked.at_full_size.as_ref());
+    assert!(at.is_some_and(|at| at.findings.is_empty()), "{at:?}");
+}
+
 #[test]
 fn several_devices_share_the_plans_and_say_the_same() {
     let mut second = Drifting::new(&[]);
@@ -333,7 +394,7 @@ fn several_devices_share_the_plans_and_say_the_same() {
     let counts = [Arc::clone(&first.timed), Arc::clone(&second.timed)];
     let both = SeveralBench::new(vec![Box::new(first), Box::new(second)]).expect("of one kind");
     let shared = run(&both, Some(MEASURED), None);
-    assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [6, 6]);
+    assert_eq!(counts.map(|count| count.load(Ordering::Relaxed)), [10, 10]);
     let alone = run(&Drifting::new(&[]), Some(MEASURED), None);
     for (one, other) in shared.trials.iter().zip(&alone.trials) {
         assert_eq!(one.plan, other.plan);

@@ -308,7 +308,8 @@ impl State {
         self.launches += 1;
         if let Some(output) = self.last.last_mut().filter(|_| self.by_chance) {
             let count = output.len().max(1);
-            if let Some(byte) = output.get_mut(self.launches % count) {
+            // In another word each time.
+            if let Some(byte) = output.get_mut(self.launches * 41 % count) {
                 *byte ^= 1;
             }
         }

@@ -20,7 +20,7 @@ pub use list::{Devices, Kernels, Occupancy, Offload};
 pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};
 pub use program::{Capture, Exec, Improve, LaunchTemplate, New};
 pub use run::{CodeForm, Compare, Emit, EmitTarget, Run, Sweep};
-pub use search::{Advise, AtFullSize, Merge, Tune};
+pub use search::{Advise, Merge, Tune};
 pub use words::{Completions, Man, PLANS};
 
 use crate::terminal::{Colour, Words};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, WatchdogOptions};
 
@@ -24,8 +24,8 @@ pub struct Tune {
     /// Try only these plans, separated by semicolons; `likely` tries the few that are most likely to help
     #[arg(long, value_name = "PLAN;…")]
     pub plans: Option<String>,
-    /// On a GPU that has a model: measure only the N plans that the simulator ranks best, or `all`
-    /// [default: 12, and all of --plans or of a --shard]
+    /// On a GPU: measure only N plans, first those that are likely to help and then those like the fastest, or `all`
+    /// [default: 20, and all of --plans or of a --shard]
     #[arg(long, value_name = "N|all")]
     pub measure: Option<String>,
     /// Simulate every plan to the end, instead of dropping those that are certain not to be 2 % faster than the best so
@@ -43,9 +43,6 @@ pub struct Tune {
     pub budget: Option<f64>,
     #[command(flatten)]
     pub check: CheckOptions,
-    /// On a GPU: the reference that outputs of the whole launch are compared with
-    #[arg(long = "check", value_enum, default_value_t = AtFullSize::Own, value_name = "HOW")]
-    pub at_full_size: AtFullSize,
     /// Write the report as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
@@ -69,15 +66,6 @@ Examples:
   headstart tune sum.ptx:sum --launch sum.toml -o better.ptx
   headstart tune cap --budget 60 --json cap.json
   headstart tune --bin target/release/my-program --device sim:h200";
-
-/// The reference for the outputs of a whole launch on a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum AtFullSize {
-    /// The plain kernel's outputs on the GPU, themselves compared with the simulator's for some work-groups
-    Own,
-    /// The simulator's outputs for the whole launch, however long it takes
-    Full,
-}
 
 /// The options of `headstart advise`.
 #[derive(Args, Debug)]

@@ -30,7 +30,7 @@ pub fn run(options: &Advise) -> Result<()> {
         .map(|path| Destination::check("--json", path))
         .transpose()?;
     let mut clock = Clock::start();
-    let mut advice = advice(options)?;
+    let mut advice = advice(options, &clock)?;
     clock.over("advice found");
     if let Some(share) = options.share {
         advice = advice.within_program(share)?;
@@ -52,7 +52,7 @@ fn check_share(share: Option<f64>) -> Result<()> {
 }
 
 /// The advice from a search that soon ends, or from a profile, or from both.
-fn advice(options: &Advise) -> Result<Advice> {
+fn advice(options: &Advise, clock: &Clock) -> Result<Advice> {
     let overrides = &options.model;
     let budget = super::tune::budget(options.budget)?;
     let profile = match (&options.ncu, &options.vtune) {
@@ -108,8 +108,8 @@ fn advice(options: &Advise) -> Result<Advice> {
     };
     let bench = device::open(&*device, cache, max_steps)?;
     let bar = match budget {
-        Some(budget) => Bar::new(Some(budget)),
-        None => Bar::about(ENOUGH),
+        Some(budget) => Bar::new(clock, Some(budget)),
+        None => Bar::about(clock, ENOUGH),
     };
     match profiled {
         Some(profiled) => Advice::of_profiled_kernel(&profiled, subject.as_ref(), bench.as_ref(), &bar),

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::arguments;
 use crate::device;
 use crate::output::{Destination, json_line, print};
-use crate::progress::Bar;
+use crate::progress::{Bar, Clock};
 use crate::published;
 
 /// Runs the command.
@@ -275,7 +275,7 @@ fn tuned(subject: &FileSubject, tuner: &MeasuredBench) -> Result<Value> {
         plans: Some(&plans),
         ..SearchSettings::default()
     };
-    let report = tune::search(subject, tuner, &asked, &Bar::new(None))?.report;
+    let report = tune::search(subject, tuner, &asked, &Bar::new(&Clock::start(), None))?.report;
     Ok(json!({
         "plan": report.best.plan.to_string(),
         "time_ns": report.best.time_ns,

@@ -140,7 +140,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
 
     if let Some(captured) = &mut captured {
-        print(&run_again(captured, bench.as_ref())?)?;
+        print(&run_again(captured, bench.as_ref(), asked.budget)?)?;
         if let Contraction::Decided(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
             if let Some(Rewritten::Ptx(module)) = &mut module {
@@ -161,7 +161,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         ..asked.settings(plans.as_deref())
     };
 
-    let bar = Bar::new(asked.budget);
+    let bar = Bar::new(&clock, asked.budget);
     let mut report = tune::search(subject.as_ref(), bench.as_ref(), &settings, &bar)?.report;
     drop(bar);
     clock.over("search");
@@ -175,8 +175,13 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
 
     if let Some(html) = &html {
+        let detail = match report.partial {
+            // No time is left to look into the kernels.
+            Some(_) => None,
+            None => tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
+        };
         let shown = Report {
-            detail: tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
+            detail,
             ..report.clone()
         };
         html.write(&terminal::page(&page::html(&shown)))?;
@@ -303,6 +308,10 @@ fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
 
 /// The word for the plans that are likely to help, in the place of their names.
 const LIKELY: &str = "likely";
+
+/// How long a GPU may be asked about open sums before the first plan.
+const OPEN_SUMS: Duration = Duration::from_secs(3);
+
 /// A sentence about the sums that a captured launch's text leaves to the assembler.
 fn contracted(contraction: &Contraction) -> String {
     let refused = match contraction {
@@ -332,9 +341,16 @@ fn contracted(contraction: &Contraction) -> String {
 
 /// Runs a captured launch again, and decides its open sums by what it left: what was found, in sentences. Without an answer the
 /// kernel is tuned all the same, and a plan is refused where it would be written back.
-fn run_again(captured: &mut Captured, bench: &dyn Bench) -> Result<String> {
-    let mut said = replayed(captured)?;
-    captured.contraction = tune::contraction(captured, Some(bench)).unwrap_or_default();
+fn run_again(captured: &mut Captured, bench: &dyn Bench, budget: Option<Duration>) -> Result<String> {
+    let is_judge = bench.checks_on_device();
+    // A GPU runs the launch again in any case, as the first thing of the search.
+    let mut said = match is_judge {
+        true => String::new(),
+        false => replayed(captured)?,
+    };
+    let own = is_judge.then_some(OPEN_SUMS);
+    let limit = budget.map(|budget| budget / 4).into_iter().chain(own).min();
+    captured.contraction = tune::contraction(captured, Some(bench), limit).unwrap_or_default();
     said.push_str(&contracted(&captured.contraction));
     Ok(said)
 }

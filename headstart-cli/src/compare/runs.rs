@@ -8,7 +8,7 @@ use headstart::prefetch::Plan;
 use headstart::suggest::quoted;
 use headstart::tune::kinds::KnownDevice;
 use headstart::tune::perturb::{self, Engine, Settings};
-use headstart::tune::{self, Bench, Bound, Right, Subject, Timed, Workload};
+use headstart::tune::{self, Bench, Bound, Subject, Timed, Workload};
 use headstart::{Error, Result, ir, names};
 
 use super::code::Difference;
@@ -172,12 +172,8 @@ fn in_turns(
     plain: &Arc<Kernel>,
     kernels: &[Arc<Kernel>],
 ) -> Result<Vec<Timed>> {
-    let right = match bench.checks_on_device() {
-        true => Right::OnDevice(None),
-        false => Right::Simulated,
-    };
     let all: Vec<Arc<Kernel>> = std::iter::once(plain).chain(kernels).map(Arc::clone).collect();
-    let timed = bench.time_in_turns(bound, &all, right)?;
+    let timed = bench.time_in_turns(bound, &all)?;
     let timed: Vec<Timed> = timed
         .into_iter()
         .map(|timed| timed.map(|(timed, _)| timed))

@@ -31,7 +31,7 @@ mod ways;
 use std::collections::BTreeMap;
 use std::fmt;
 
-pub use checked::{AtFullSize, Checked, Sample};
+pub use checked::{AtFullSize, Checked};
 pub use program::{Answer, KindReport, ProgramReport};
 use serde::{Deserialize, Serialize};
 pub use taken::{Taken, TakenBy};
@@ -133,6 +133,12 @@ pub struct Partial {
     /// Those of the plans left that tell what the others may gain: the likely ones, and one of each other kind.
     #[serde(default)]
     pub telling_left: usize,
+    /// The kinds of plans that were tried, and those of which none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried_kinds: Vec<String>,
+    /// See there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_kinds: Vec<String>,
     /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_a_plan: Option<f64>,
@@ -148,6 +154,11 @@ impl fmt::Display for Partial {
             "Stopped after {} of {} plans: others may be faster.",
             self.tried, self.of
         )?;
+        for (what, kinds) in [("Tried", &self.tried_kinds), ("Open", &self.open_kinds)] {
+            if !kinds.is_empty() {
+                write!(f, " {what}: {}.", kinds.join(", "))?;
+            }
+        }
         match &self.lost {
             Some(error) => write!(f, " The device was lost: {error}."),
             None => Ok(()),
@@ -318,9 +329,21 @@ pub struct Perturbed {
     pub agreed: u64,
     /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
     pub not_for: u64,
+    /// Some of the launches on the device that the plan is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_device: Option<OnDevice>,
     /// Why these launches prove little; empty if they covered everything.
     #[serde(default)]
     pub weakly_checked: Vec<String>,
+}
+
+/// Perturbed launches on a device: the plan against the kernel as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnDevice {
+    /// Launches on which the plan left the same.
+    pub agreed: u64,
+    /// Launches at which the kernel as it is faults, does not end, or leaves nothing that can be compared.
+    pub dropped: u64,
 }
 
 impl Perturbed {
@@ -334,6 +357,7 @@ impl Perturbed {
             not_for,
             dropped_for,
             weakly_checked,
+            on_device,
             ..
         } = self;
         let mut checked = match launches {
@@ -360,6 +384,17 @@ impl Perturbed {
             ));
         }
         let mut sentences = vec![checked + "."];
+        if let Some(OnDevice { agreed, dropped }) = on_device {
+            let dropped = match dropped {
+                0 => String::new(),
+                dropped => format!(
+                    "; {dropped} more were dropped, at which the kernel as it is faults or cannot be compared with"
+                ),
+            };
+            sentences.push(format!(
+                "On the device the plan left the same as the kernel as it is in {agreed} perturbed launches{dropped}."
+            ));
+        }
         if !weakly_checked.is_empty() {
             sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));
         }
@@ -524,7 +559,7 @@ impl Report {
             false => self.perturbed.as_ref(),
         };
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
-        let at_full_size = self.checked.iter().map(Checked::sentence);
+        let at_full_size = self.checked.iter().flat_map(Checked::sentences);
         let waits = waiting::sentence(&self.waits);
         checked
             .chain(at_full_size)

@@ -99,6 +99,8 @@ fn a_search_that_tried_nothing_decides_nothing() {
         tried: 0,
         of: 131,
         telling_left: 24,
+        tried_kinds: vec!["unroll".to_owned()],
+        open_kinds: vec!["cache".to_owned(), "rolling-async".to_owned()],
         seconds_a_plan: Some(2.0),
         lost: None,
     });
@@ -110,6 +112,15 @@ fn a_search_that_tried_nothing_decides_nothing() {
         assert!(conclusion.contains(expected), "{conclusion}");
     }
     assert!(!conclusion.contains("worth it"), "{conclusion}");
+    let partial = report
+        .partial
+        .as_ref()
+        .map(Partial::to_string)
+        .unwrap_or_default();
+    assert!(
+        partial.ends_with("others may be faster. Tried: unroll. Open: cache, rolling-async."),
+        "{partial}"
+    );
     let json = serde_json::to_value(&report).expect("serializable");
     assert_eq!(json["verdict"], "undecided");
     assert_eq!(json["partial"]["telling_left"], 24);
@@ -126,6 +137,7 @@ fn what_was_not_checked_is_not_counted() {
         dropped_for: BTreeMap::new(),
         agreed: 0,
         not_for: 0,
+        on_device: None,
         weakly_checked: vec!["no launch is as small as these".to_owned()],
     };
     let expected = [
@@ -146,6 +158,10 @@ fn dropped_draws_are_counted_by_rule() {
         dropped_for: BTreeMap::from([("race".to_owned(), 7), ("out-of-bounds".to_owned(), 90)]),
         agreed: 500,
         not_for: 0,
+        on_device: Some(OnDevice {
+            agreed: 12,
+            dropped: 1,
+        }),
         weakly_checked: Vec::new(),
     };
     let said = some.sentences();
@@ -153,4 +169,6 @@ fn dropped_draws_are_counted_by_rule() {
     assert!(said[0].ends_with(end), "{said:?}");
     let json = serde_json::to_value(&some).expect("plain data");
     assert_eq!(json["dropped_for"]["out-of-bounds"], 90);
+    let on_device = "in 12 perturbed launches; 1 more were dropped, at which the kernel as it is faults or cannot be compared with.";
+    assert!(said[1].ends_with(on_device), "{said:?}");
 }

@@ -4,9 +4,9 @@
 //! benches of one kind side by side.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use super::residency::Held;
-use super::sample::Sample;
 use super::ways::{Choices, Pressure};
 use super::workload::{Bound, Workload};
 use crate::back::machine::MachineProgram;
@@ -57,23 +57,8 @@ pub trait Bench: Sync {
         1
     }
 
-    /// Whether it gets its predictions in time, if its [predictor](Bench::predictor) is abandoned after a while.
-    fn predicts_in_time(&self) -> bool {
-        true
-    }
-
-    /// Whether nothing more is told in time, where it is such a predictor.
-    fn is_out_of_time(&self) -> bool {
-        false
-    }
-
     /// The model, where times are those of one.
     fn simulates(&self) -> Option<&DeviceModel> {
-        None
-    }
-
-    /// The predictor of its times: the model of a device of the same kind, if there is one.
-    fn predictor(&self) -> Option<&dyn Bench> {
         None
     }
 
@@ -171,10 +156,26 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// Whether it can compute the plain kernel's outputs at full size itself: a device that runs kernels, and is compared with
-    /// the simulator on a [sample](super::sample) of work-groups.
+    /// Whether it judges plans itself: it runs the user's own kernel, and compares the plans' outputs with that one's. A search
+    /// on such a device waits for no simulation.
     fn checks_on_device(&self) -> bool {
         false
+    }
+
+    /// Whether a plan leaves what the kernel as it is leaves in another launch of it, on a device that judges plans itself.
+    ///
+    /// # Errors
+    /// The device is lost, or does not judge plans.
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        let _ = (launch, plan);
+        Err(Error::bug("a device was asked that judges no plans"))
+    }
+
+    /// The simulator's account of a kernel's time: bytes moved, and where the time goes. None where no model of the device is
+    /// known, or the simulator needs more time than `patience`.
+    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
+        let _ = (bound, kernel, patience);
+        None
     }
 
     /// The reference for outputs at full size, once there were some.
@@ -182,31 +183,16 @@ pub trait Bench: Sync {
         None
     }
 
-    /// Times kernels against each other, the plain one first, and compares the outputs of each with the reference `right`. The
-    /// outcome of each, in order.
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with the reference: the unmodified
+    /// kernel's outputs on the device if it [judges plans itself](Bench::checks_on_device), and else the simulator's results for
+    /// all of the launch. The outcome of each, in order.
     ///
     /// # Errors
     /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        right: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
-        let _ = right;
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
         Ok(kernels.iter().map(time).collect())
     }
-}
-
-/// The reference for outputs at full size.
-#[derive(Clone, Copy, Debug)]
-pub enum Right<'a> {
-    /// The simulator's results for all of the launch.
-    Simulated,
-    /// The unmodified kernel's outputs on the device, if the bench [can compare there](Bench::checks_on_device); and their
-    /// comparison with these work-groups' outputs on the simulator.
-    OnDevice(Option<&'a Sample>),
 }
 
 /// A timed run.
@@ -231,6 +217,54 @@ pub struct Timed {
     pub note: String,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// What the simulator says of a measured launch.
+#[derive(Clone, Debug, Default)]
+pub struct Explanation {
+    /// Its own run of the kernel; none where that took too long.
+    pub simulated: Option<Timed>,
+    /// Why the launch says nothing of the kernel, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Timed {
+    /// Adds the simulator's counters to a measured time.
+    pub(super) fn explained_by(&mut self, simulated: &Timed) {
+        let Evidence {
+            memory_bytes,
+            scattered_bandwidth,
+            waiting_for_loads,
+            issued,
+            ..
+        } = simulated.evidence;
+        self.evidence = Evidence {
+            memory_bytes,
+            scattered_bandwidth,
+            waiting_for_loads,
+            issued,
+            ..self.evidence.clone()
+        };
+        self.profile.clone_from(&simulated.profile);
+        if let Some(delivered) = self.evidence.delivered() {
+            self.counted.push((
+                "device memory throughput, in bytes that the simulator counts",
+                "GB/s",
+                delivered,
+            ));
+        }
+    }
+}
+
+/// What a device says of a plan in a launch.
+#[derive(Clone, Debug)]
+pub enum Judged {
+    /// It leaves the same as the kernel as it is.
+    Same,
+    /// It leaves something else, or goes wrong: how.
+    Different(Error),
+    /// The kernel as it is faults, does not end, or leaves nothing that can be compared; or the device cannot launch it so.
+    NotComparable,
 }
 
 /// A kernel that was looked into.
@@ -279,12 +313,6 @@ impl<T: Clone, K: PartialEq> Last<T, K> {
         known(found.as_ref(), kernel, besides)
     }
 
-    /// Keeps an answer in the place of the one before.
-    pub fn keep(&self, kernel: &Arc<Kernel>, besides: K, answer: T) {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        *found = Some((Arc::clone(kernel), besides, answer));
-    }
-
     /// The answer for this kernel if known, otherwise the result of `find`; concurrent queries wait for it.
     ///
     /// # Errors
@@ -328,7 +356,7 @@ mod tests {
         assert_eq!(last.known_or(&one, true, || Ok(2)).expect("known"), 1);
         assert_eq!(last.known(&one, &false), None);
         assert_eq!(last.known(&same, &true), None);
-        last.keep(&same, true, 3);
+        assert_eq!(last.known_or(&same, true, || Ok(3)).expect("found"), 3);
         assert_eq!(
             (last.known(&one, &true), last.known(&same, &true)),
             (None, Some(3))

@@ -34,6 +34,8 @@ pub struct Checks<'d> {
 /// Which work-groups run at full size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtFullSize {
+    /// None: a device runs the whole launch.
+    Nothing,
     /// The first ones.
     First,
     /// The first, the last, and others at random by this seed; the first ones if work-groups may see each other's writes.
@@ -121,13 +123,13 @@ impl<'d> Checks<'d> {
             symbolic: BTreeMap::new(),
             sample: None,
         };
-        let workload = subject.workload()?;
-        let seed = match at_full_size {
-            AtFullSize::Sample { seed } => Some(seed),
-            AtFullSize::First => None,
+        let is_known = match at_full_size {
+            AtFullSize::Nothing => true,
+            AtFullSize::First => false,
+            AtFullSize::Sample { seed } => checks.add_sample(&subject.workload()?, plain, seed)?,
         };
-        if !seed.map_or(Ok(false), |seed| checks.add_sample(&workload, plain, seed))? {
-            let (workload, groups) = few_groups(workload);
+        if !is_known {
+            let (workload, groups) = few_groups(subject.workload()?);
             checks.add(None, workload, groups, plain)?;
         }
         for plan in plans {

@@ -29,11 +29,15 @@ const MOST_RUNS: usize = 64;
 const MOST_TIME: Duration = Duration::from_secs(40);
 
 /// The choices of a captured launch's machine code for its open sums; `bench` has the device for running the launch again, if
-/// that is a real one.
+/// that is a real one. `limit` is the most that this may take, if it is less than it takes by itself.
 ///
 /// # Errors
 /// The launch cannot be read or run again.
-pub fn contraction(captured: &Captured, bench: Option<&dyn Bench>) -> Result<Contraction> {
+pub fn contraction(
+    captured: &Captured,
+    bench: Option<&dyn Bench>,
+    limit: Option<Duration>,
+) -> Result<Contraction> {
     let imported = captured_import(captured)?;
     let open = &imported.original.open_sums;
     if open.is_empty() {
@@ -43,7 +47,7 @@ pub fn contraction(captured: &Captured, bench: Option<&dyn Bench>) -> Result<Con
         return Ok(Contraction::TooLong);
     }
     let simulator = Simulator::untimed();
-    let until = Instant::now() + MOST_TIME;
+    let until = Instant::now() + limit.map_or(MOST_TIME, |limit| limit.min(MOST_TIME));
     let mut wrong = |choice: &[Fused]| -> Result<Option<u64>> {
         if Instant::now() > until {
             return Ok(None);
@@ -54,7 +58,10 @@ pub fn contraction(captured: &Captured, bench: Option<&dyn Bench>) -> Result<Con
         };
         let replayed = match on_device {
             Some(replayed) => replayed,
-            None if captured.work_items() > MOST_ITEMS => return Ok(None),
+            // A device that judges plans itself is the only one to run a launch.
+            None if captured.work_items() > MOST_ITEMS || bench.is_some_and(Bench::checks_on_device) => {
+                return Ok(None);
+            }
             None => {
                 let chosen = Captured {
                     contraction: Contraction::Decided(choice.to_vec()),
@@ -163,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_launch_tells_what_its_machine_code_fuses() {
-        let found = |launch: &Captured| contraction(launch, None).expect("it runs");
+        let found = |launch: &Captured| contraction(launch, None, None).expect("it runs");
         let rounded = left(0.1, |a, b, c| c - a * b);
         assert_eq!(found(&rounded), Contraction::Decided(vec![Fused::Nothing]));
         let fused = left(0.1, |a, b, c| (-a).mul_add(b, c));

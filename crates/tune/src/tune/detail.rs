@@ -21,14 +21,9 @@ const LISTED: usize = 3;
 /// # Errors
 /// The kernel cannot be had or run any more.
 pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Result<Option<Detail>> {
-    let looked_into = match bench.times_at_once() {
-        true => Some(bench),
-        false => bench.predictor(),
-    };
-    let Some(model) = looked_into else { return Ok(None) };
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
-    let bound = workload.bind(model.device())?;
+    let bound = workload.bind(bench.device())?;
     let plan = &report.best.plan;
     let best = match plan.is_none() {
         true => None,
@@ -51,7 +46,7 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
         }
     }
     let derived: Vec<Arc<Kernel>> = kernels.iter().map(|(_, kernel)| Arc::clone(kernel)).collect();
-    let looked = model.look(&bound, &derived, watched)?;
+    let looked = bench.look(&bound, &derived, watched)?;
     let Some(Looked {
         timed: Timed {
             profile: Some(profile),

@@ -6,10 +6,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bench::Bench;
+use super::derivation::Derivation;
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
-use super::proposals::Proposals;
+use super::proposals::fastest_of_kinds;
 use super::race::Race;
-use super::search::{Derived, Progress, derive, main_loads, plain, registers_left, sampled_for};
+use super::search::{Progress, derive, main_loads, plain, registers_left};
 use super::space::likely_plans_for;
 use super::subject::{Reshaped, Subject};
 use super::threads;
@@ -40,8 +41,6 @@ pub struct Here<'a> {
     pub settings: Settings,
     /// Whether plans that are surely behind are dropped.
     pub race: bool,
-    /// Outputs are compared with the simulator's results for all of the launch.
-    pub check_whole: bool,
     /// An upper bound on a plan's speedup over the plain kernel here, for any geometry, if known.
     pub at_most: Option<f64>,
 }
@@ -121,14 +120,16 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     };
     let plans = worth_trying(here.trials).into_iter().map(with_registers);
     let plans: Vec<Plan> = plans.filter(|plan| !plan.is_none()).collect();
-    let derived: Vec<Result<Derived>> = threads::map(&plans, |plan: &Plan| {
+    let derivation = Derivation::new(&plans, |plan| {
         shielded(|| derive(here.bench, &shape.workload, &kernel, plan))
     });
-    let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
+    derivation.all();
+    let pairs: Vec<Pair<'_>> = (0..plans.len()).map(|index| derivation.pair(index)).collect();
+    let derived = || pairs.iter().filter_map(|(_, derived)| derived.as_ref().ok());
     let bound = shape.workload.bind(here.bench.device())?;
     // The same kernel in work-groups of the same size has the same launches.
     let is_same = shape.workload.group == here.workload.group && print(&kernel) == print(here.kernel);
-    let legal = derived.iter().flatten().map(|derived| &derived.plan);
+    let legal = derived().map(|derived| &derived.plan);
     let own = match here.perturbed.filter(|_| is_same) {
         Some(_) => None,
         None => Some(Perturbed::new(
@@ -140,6 +141,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         )?),
     };
     let perturbed = own.as_ref().or(here.perturbed);
+    let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels()).unwrap_or_default();
     let trying = Trying {
         subject: &shape.workload,
         bench: here.bench,
@@ -148,16 +150,13 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         bound: &bound,
         memory: &Memory::new(here.log, here.bench, &shape.workload, &kernel),
         perturbed,
-        sampled: sampled_for(here.bench, here.check_whole, here.settings),
         progress: &Unseen,
-        race: here.race.then(|| {
-            let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels());
-            Race::new(&kernel, likely.unwrap_or_default())
-        }),
+        likely: &likely,
+        race: here.race.then(|| Race::new(&kernel, likely.clone())),
     };
     let tried = match here.bench.times_at_once() {
         true => trying.at_once(&pairs, |_| ())?.0,
-        false => trying.in_turns(&pairs, None)?,
+        false => trying.in_turns(&derivation, None, None)?,
     };
     let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {
         Outcome::Failed { reason, .. } => Some(Error::bug(format!(
@@ -177,7 +176,7 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         return Ok(None);
     };
     // A recommended plan has to agree on all launches.
-    let of_plan = derived.iter().flatten().find(|derived| derived.plan == *plan);
+    let of_plan = derived().find(|derived| derived.plan == *plan);
     let (Some(perturbed), Some(of_plan)) = (perturbed, of_plan) else {
         return Err(Error::bug(format!("plan `{plan}` was timed and not derived")));
     };
@@ -214,8 +213,7 @@ fn worth_trying(trials: &[Trial]) -> Vec<Plan> {
         .map(|(plan, _)| plan.clone())
         .collect();
     plans.dedup();
-    let first_of_kinds = Proposals::new(others.clone()).next(KINDS);
-    plans.extend(first_of_kinds.into_iter().map(|index| others[index].0.clone()));
+    plans.extend(fastest_of_kinds(&others, KINDS));
     plans
 }
 

@@ -17,11 +17,16 @@ const LONGEST: u64 = 1 << 20;
 
 /// The notes on a meaningless launch, a sentence each. None if it cannot be determined: a work-group faults, or waits for
 /// others.
-pub(super) fn warnings(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Vec<String> {
-    told(bound, device, kernel).unwrap_or_default()
+pub(super) fn warnings(
+    bound: &Bound,
+    device: &dyn Device,
+    kernel: &Arc<Kernel>,
+    options: Options,
+) -> Vec<String> {
+    told(bound, device, kernel, options).unwrap_or_default()
 }
 
-fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Option<Vec<String>> {
+fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>, options: Options) -> Option<Vec<String>> {
     let compiled = CompiledKernel::new(Arc::clone(kernel));
     if compiled.may_wait_for_others() {
         return None;
@@ -49,7 +54,7 @@ fn told(bound: &Bound, device: &dyn Device, kernel: &Arc<Kernel>) -> Option<Vec<
         prepared.launch.sub_group_size(kernel, device.description()),
     );
     let groups = Groups::Some(chosen.clone());
-    let (ran, covered) = compiled.run_covering(&sites, &prepared.launch, size, Options::CHECKING, &groups);
+    let (ran, covered) = compiled.run_covering(&sites, &prepared.launch, size, options, &groups);
     ran.ok()?;
 
     let which = match all {

@@ -261,9 +261,8 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
             }
         }
     }
-    let trials = entries.iter().filter(|entry| !entry.key.starts_with(PREDICTED));
-    let mut keys: Vec<&str> = trials.map(|entry| entry.key.as_str()).collect();
-    let trials = keys.len();
+    let trials = entries.len();
+    let mut keys: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
     Ok(Merged {
@@ -278,18 +277,10 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
 pub struct Merged {
     /// How many keys there are.
     pub searches: usize,
-    /// How many trials, predictions not counted.
+    /// How many trials.
     pub trials: usize,
     /// The log's text.
     pub text: String,
-}
-
-/// How the keys of predictions begin.
-const PREDICTED: &str = "predicted for ";
-
-/// The key of a model's prediction for the search of a key: no measurement, and no checks.
-pub(super) fn predictions(key: &str) -> String {
-    format!("{PREDICTED}{key}")
 }
 
 /// The key that decides whether a trial counts: kernel, geometry, parameters, device, version. It is readable, and two of them

@@ -8,7 +8,9 @@
 //! | `space` | the plans that are tried |
 //! | `remainder` | launches in which only the remainder of an unrolled loop runs |
 //! | `search` | tries them: derive, check, time, choose |
+//! | `derivation` | its plans, derived when they are wanted |
 //! | `trying` | the trials of a search, in parallel or alternating |
+//! | `judged` | what it does where a device judges plans itself: the first line, small launches, the explanation |
 //! | `proposals` | which plans to measure if only a few can be |
 //! | `check`, `compare`, `sample` | whether a derived kernel computes the same as the plain one |
 //! | `perturb` | the same on launches derived from the given one |
@@ -34,6 +36,7 @@ pub mod choose;
 #[doc(hidden)]
 pub mod compare;
 mod contraction;
+mod derivation;
 mod detail;
 pub mod doubt;
 pub mod drop_in;
@@ -47,6 +50,7 @@ mod fitted_template;
 pub mod granted;
 mod hashed;
 mod idle;
+mod judged;
 pub mod kinds;
 pub(crate) mod launch_file;
 mod launch_template;
@@ -81,7 +85,7 @@ pub mod ways;
 pub mod workload;
 
 pub use accuracy::with_accuracy;
-pub use bench::{Bench, Looked, Raced, Right, Timed};
+pub use bench::{Bench, Explanation, Judged, Looked, Raced, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use contraction::{MOST_ITEMS, contraction};

@@ -403,6 +403,7 @@ mod tests {
             dropped_for: Default::default(),
             agreed: 424_242,
             not_for: 0,
+            on_device: None,
             weakly_checked: Vec::new(),
         };
         let written = |perturbed: Option<Perturbed>| {

@@ -123,15 +123,6 @@ impl Race {
         }
         self.pace.ended(course, speedup);
     }
-
-    /// The speedup expected of a plan that there was no time to predict: above 1 for the likely ones, and more for those that
-    /// have more iterations on their way, since a kernel that is worth a search waits. Only the order matters.
-    pub fn unpredicted(&self, plan: &Plan) -> f64 {
-        match self.likely.contains(plan) {
-            true => 1.1 + 0.01 * f64::from(ahead(plan)).log2(),
-            false => 1.0,
-        }
-    }
 }
 
 /// The plans, by their positions, that tell what the others may gain: the likely ones, and one of each kind that none of those
@@ -168,7 +159,7 @@ pub fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
 const USUAL: u32 = 8;
 
 /// Iterations whose loads are on their way with a plan.
-fn ahead(plan: &Plan) -> u32 {
+pub fn ahead(plan: &Plan) -> u32 {
     let distances = plan.loads().iter().map(|(_, strategy)| strategy.distance().get());
     let group = plan.unroll().and_then(|unroll| unroll.iterations()).unwrap_or(1);
     distances.max().unwrap_or(0) + group

@@ -1,8 +1,8 @@
 //! Launches in which only the remainder of an unrolled loop runs: rows shorter than what the main loop does at once.
 //!
 //! A plan that names a load without its loop concerns the main loop. Where a launch never enters that, the time is in the
-//! remainder, and plans have to name it: `param_0@L__BB0_7`. Some of the launch's work-groups run on the functional engine to
-//! find out, if the kernel has such loops.
+//! remainder, and plans have to name it: `param_0@L__BB0_7`. Where plans are simulated, some of the launch's work-groups run on
+//! the functional engine to find out, if the kernel has such loops. A device that judges plans itself tries both.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -93,6 +93,13 @@ fn most_iterations(
         .iter()
         .map(|trips| trips.0.last().copied().unwrap_or(0));
     Some(labels.into_iter().zip(most).collect())
+}
+
+/// Every remainder of a kernel, as if its main loop never ran.
+pub(crate) fn every(kernel: &Kernel) -> Alone {
+    let all = prefetch::candidates(kernel);
+    let rests = all.iter().filter(|load| load.is_rest);
+    rests.map(|rest| (rest.looped, u32::MAX)).collect()
 }
 
 /// The loads that plans name in such a launch: those that can be fetched early and lead to no other such load.

@@ -1,25 +1,18 @@
 //! A sample of the launch's work-groups, with its data: the first, the last, and some at random.
 //!
 //! A launch of millions of work-items takes minutes on the functional engine. Some of its work-groups take a second, and show
-//! whether a plan is correct on the real data: at the ends of buffers, with the real strides and bounds. The plain kernel's
-//! outputs are also compared with those of the whole launch on a device, which shows that the kernel that we derive from is the
-//! one that the device runs.
+//! whether a plan is correct on the real data: at the ends of buffers, with the real strides and bounds.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::compare::Compare;
 use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
-use crate::device::Piece;
-use crate::device::sim::functional::{
-    BufferMemory, CompiledKernel, Options, Sampled, has_not_ended, runs_apart,
-};
+use crate::device::sim::functional::{CompiledKernel, Options, Sampled, has_not_ended, runs_apart};
 use crate::device::{Counters, Device};
-use crate::error::{Error, Result};
-use crate::ir::{Kernel, Type, verify};
+use crate::error::Result;
+use crate::ir::{Kernel, verify};
 use crate::random::splitmix64;
-use crate::report;
 
 /// Operations of sub-groups that the work-groups of a sample may take together; by choice, a fraction of a second.
 const OPERATIONS: u64 = 4_000_000;
@@ -41,18 +34,11 @@ const GROUPS: Range<u64> = 2..65;
 /// How many times as many work-groups as have run may run next.
 const AT_ONCE: u64 = 8;
 
-/// Work-groups of a launch to run, and the plain kernel's writes in them.
+/// Work-groups of a launch to run.
 #[derive(Debug)]
 pub struct Sample {
     /// Those that run, in order.
     groups: Vec<u64>,
-    /// How many of them read no memory that others write: their outputs are compared with the device's.
-    alone: usize,
-    /// How many the launch has.
-    of: u64,
-    /// Their writes: the byte ranges of the outputs, concatenated.
-    pieces: Vec<Piece>,
-    bytes: Vec<u8>,
     /// Held while a plan is run and compared, if that takes much memory.
     turn: Option<Mutex<()>>,
 }
@@ -117,41 +103,8 @@ impl Sample {
             chosen => chosen?,
         };
 
-        // The place of each buffer among the outputs.
-        let buffers = bound.workload().given.iter();
-        let mut outputs_so_far = 0;
-        let places: Vec<Option<usize>> = buffers
-            .filter_map(|given| match given {
-                ArgumentSpec::Scalar(..) | ArgumentSpec::Part { .. } => None,
-                ArgumentSpec::Input { .. } => Some(None),
-                ArgumentSpec::Output { .. } => {
-                    outputs_so_far += 1;
-                    Some(Some(outputs_so_far - 1))
-                }
-            })
-            .collect();
-        let (mut pieces, mut bytes) = (Vec::new(), Vec::new());
-        for (buffer, range) in &sampled.written {
-            let Some(&Some(output)) = places.get(*buffer) else {
-                continue;
-            };
-            let memory: Arc<BufferMemory> = outputs[output].buffer.implementation()?;
-            let end = range.end.min(memory.bytes());
-            let start = bytes.len();
-            bytes.resize(start + (end - range.start) as usize, 0);
-            memory.copy_out(range.start, &mut bytes[start..])?;
-            pieces.push(Piece {
-                output,
-                offset: range.start,
-                bytes: end - range.start,
-            });
-        }
         let sample = Sample {
             groups,
-            alone: sampled.alone.len(),
-            of,
-            pieces,
-            bytes,
             turn: (sampled.touched > TOUCHED_AT_ONCE).then(Mutex::default),
         };
         Ok(Some((sample, outputs)))
@@ -166,96 +119,6 @@ impl Sample {
     /// The work-groups that run, by linear number, in order.
     pub fn groups(&self) -> &[u64] {
         &self.groups
-    }
-
-    /// How many of them read nothing that others write.
-    pub fn alone(&self) -> usize {
-        self.alone
-    }
-
-    /// How many the launch has.
-    pub fn of(&self) -> u64 {
-        self.of
-    }
-
-    /// The bytes of the outputs that the plain kernel wrote in those that read nothing that others write.
-    pub fn pieces(&self) -> &[Piece] {
-        &self.pieces
-    }
-
-    /// Compares the plain kernel's writes here with those of a whole launch elsewhere in the same [pieces](Sample::pieces),
-    /// concatenated. `exact` is the definition of equality for results that must have the same bits.
-    ///
-    /// # Errors
-    /// An element differs: of which output, and both its values; there are not as many bytes.
-    pub(super) fn compare(&self, workload: &Workload, found: &[u8], exact: Compare) -> Result<()> {
-        if found.len() != self.bytes.len() {
-            return Err(Error::bug(format!(
-                "{} bytes of a sample were compared with {}",
-                self.bytes.len(),
-                found.len()
-            )));
-        }
-        if self.bytes == found {
-            return Ok(());
-        }
-        let params = workload.given.iter().zip(&workload.kernel.params);
-        let outputs: Vec<(Type, Compare, &str)> = params
-            .filter_map(|(given, param)| match given {
-                ArgumentSpec::Output { element, compare, .. } => {
-                    let compare = if *compare == Compare::Bits {
-                        exact
-                    } else {
-                        *compare
-                    };
-                    Some((*element, compare, param.name.as_str()))
-                }
-                ArgumentSpec::Scalar(..) | ArgumentSpec::Input { .. } | ArgumentSpec::Part { .. } => None,
-            })
-            .collect();
-        let starts = self.pieces.iter().scan(0, |end, piece| {
-            let start = *end;
-            *end += piece.bytes as usize;
-            Some(start..*end)
-        });
-        let pieces: Vec<(&Piece, Range<usize>)> = self.pieces.iter().zip(starts).collect();
-        let mut largest = vec![0.0f64; outputs.len()];
-        for (piece, range) in &pieces {
-            let (element, compare, _) = outputs[piece.output];
-            let own = compare.largest(element, &self.bytes[range.clone()]);
-            largest[piece.output] = own.max(largest[piece.output]);
-        }
-        for (piece, range) in pieces {
-            let (element, compare, name) = outputs[piece.output];
-            // In any order says nothing of some of them.
-            if compare == Compare::Multiset {
-                continue;
-            }
-            let first = piece.offset / u64::from(element.bytes().max(1));
-            let (right, found) = (&self.bytes[range.clone()], &found[range]);
-            compare
-                .check_from(element, first, largest[piece.output], right, found)
-                .map_err(|error| error.at(format!("output `{name}`")))?;
-        }
-        Ok(())
-    }
-
-    /// The work-groups in a few words: `0, 17, 4711 and 9 others`.
-    pub(super) fn describe(&self) -> String {
-        let shown: Vec<String> = self.groups.iter().take(3).map(u64::to_string).collect();
-        match self.groups.len().saturating_sub(shown.len()) {
-            0 => shown.join(", "),
-            others => format!("{} and {others} others", shown.join(", ")),
-        }
-    }
-
-    /// The report's sentence about it.
-    pub(super) fn summary(&self) -> report::Sample {
-        report::Sample {
-            groups: self.groups.len() as u64,
-            alone: self.alone as u64,
-            of: self.of,
-        }
     }
 }
 

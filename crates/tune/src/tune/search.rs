@@ -1,31 +1,37 @@
 //! The search: derive each plan, check it, time it, choose.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::bench::{Bench, Timed};
 use super::choose::{Seen, choose};
+use super::derivation::Derivation;
 use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
+use super::judged::{PATIENCE, explained, first, on_device, small_launches};
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings};
 use super::race::{self, Race};
 use super::reasons::{Findings, reasons};
 use super::remainder::{self, Alone, main_loads_beside};
 use super::residency;
-use super::space::{default_plans, likely_plans_for, shared_plans, with_registers, without_shared_copies};
+use super::space::{Space, likely_plans_for, with_registers, without_shared_copies};
 use super::subject::Subject;
 use super::threads;
 use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
 use super::workload::Workload;
+use crate::device::sim::functional::Options;
 use crate::error::{Error, Fault, Result};
-use crate::evidence::{Bounds, Roofline, accesses, first, loop_loads, overview};
+use crate::evidence::{Bounds, LoopLoad, Roofline, accesses, first, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::report::waiting::{self, Waiting};
-use crate::report::{Counter, Outcome, Partial, Report, THRESHOLD, Trial, number};
+use crate::report::{Counter, Outcome, Partial, Perturbed as Agreed, Report, THRESHOLD, Trial, number};
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {
@@ -49,9 +55,13 @@ pub trait Progress: Sync {
     fn trying(&self, is_trying: bool) {
         let _ = is_trying;
     }
-    /// The share of the search's time that is over, from 0 to 1; 0 where it may take as long as it takes.
-    fn spent(&self) -> f64 {
-        0.0
+    /// A plan is refused, and costs no time to speak of.
+    fn refused(&self, trial: &Trial) {
+        let _ = trial;
+    }
+    /// The time that is left of the search; none where it may take as long as it takes.
+    fn left(&self) -> Option<Duration> {
+        None
     }
 }
 
@@ -107,11 +117,6 @@ fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &P
     })
 }
 
-/// The seed of the work-groups that run at full size, where a sample of them does.
-pub(super) fn sampled_for(bench: &dyn Bench, check_whole: bool, settings: Settings) -> Option<u64> {
-    (bench.checks_on_device() && !check_whole).then_some(settings.seed)
-}
-
 pub(super) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::PlanTarget {
     prefetch::PlanTarget {
         group_size: Some(workload.group),
@@ -130,11 +135,33 @@ pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
 
 /// The same for a plain kernel and its launch.
 pub(super) fn likely_for(workload: &Workload, plain: &Arc<Kernel>, bench: &dyn Bench) -> Result<Vec<Plan>> {
-    let alone = remainder::alone(workload, plain, bench.device().description());
-    let loads = main_loads_beside(plain, &alone);
-    let plans = likely_plans_for(plain, &loads, &bench.levels())?;
+    let loads = main_loads_beside(plain, &alone(bench, workload, plain));
+    let mut plans = likely_plans_for(plain, &loads, &bench.levels())?;
+    plans.extend(likely_of_remainders(bench, plain, &loads)?);
     let plans = without_shared_copies(plain, plans);
     Ok(with_registers(plans, registers_left(bench, workload)))
+}
+
+/// The remainders that run without their main loops. A device that judges plans itself need not know.
+fn alone(bench: &dyn Bench, workload: &Workload, plain: &Arc<Kernel>) -> Alone {
+    match bench.checks_on_device() {
+        true => Alone::new(),
+        false => remainder::alone(workload, plain, bench.device().description()),
+    }
+}
+
+/// The likely plans of loops that may be all that a launch runs of a loop, beside those for its main loops' loads: for a device
+/// that judges plans itself, where nothing has looked at the launch.
+pub(super) fn likely_of_remainders(
+    bench: &dyn Bench,
+    plain: &Kernel,
+    main: &[LoadName],
+) -> Result<Vec<Plan>> {
+    let loads = main_loads_beside(plain, &remainder::every(plain));
+    match bench.checks_on_device() && loads != main {
+        true => likely_plans_for(plain, &loads, &bench.levels()),
+        false => Ok(Vec::new()),
+    }
 }
 
 /// The registers of a work-item that a launch leaves to a user's module, which does not say so itself.
@@ -178,15 +205,17 @@ pub struct SearchSettings<'a> {
     pub log: Option<&'a Log>,
     /// The launches that plans are checked on besides the one at hand.
     pub perturbed: Settings,
-    /// On a device that can provide the reference itself: compare with the simulator's results for all of the launch instead,
-    /// however long that takes.
-    pub check_whole: bool,
-    /// How many plans are measured, on a device that has a [predictor](Bench::predictor); none asks for all. See
-    /// [`Proposals`](super::Proposals).
+    /// How many plans are measured, on a device whose clock drifts; none asks for all. See [`Proposals`](super::Proposals).
     pub measure: Option<usize>,
     /// Whether plans that are surely behind are simulated to their end, too.
     pub every_plan: bool,
 }
+
+/// How long a device's plan is checked on the processors after the time of a search.
+const OVER: Duration = Duration::from_secs(1);
+
+/// How long launches to check plans on are looked for at least, while a device measures.
+const LAUNCHES: Duration = Duration::from_secs(2);
 
 /// The result of a search.
 #[derive(Clone, Debug)]
@@ -228,8 +257,8 @@ pub fn search(
         bench.device().description().name
     ));
     let kernel = plain(bench, &workload)?;
-    perturb::check_wishes(subject, &kernel, Engine::of(bench, &workload), settings.perturbed)?;
-    let alone = remainder::alone(&workload, &kernel, bench.device().description());
+    let is_judge = bench.checks_on_device();
+    let alone = alone(bench, &workload, &kernel);
     let only_rests = remainder::sentences(&kernel, &alone);
     let waits = Waiting::of(&kernel);
     tell(
@@ -239,50 +268,38 @@ pub fn search(
             .chain(waiting::sentence(&waits))
             .collect(),
     );
-    let loads = main_loads_beside(&kernel, &alone);
-    let levels = bench.levels();
-    // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
-    let likely = likely_plans_for(&kernel, &loads, &levels).unwrap_or_default();
-    let registers = registers_left(bench, &workload);
-    let plans = match settings.plans {
-        Some(plans) => plans.to_vec(),
-        None => {
-            let mut plans = default_plans(&loads, &levels)?;
-            for plan in &likely {
-                if !plans.contains(plan) {
-                    plans.push(plan.clone());
-                }
+    let bound = workload.bind(bench.device())?;
+    let listed = || Space::of(bench, &workload, &kernel, &alone, settings);
+    // A device is asked about the kernel as it is while plans are listed.
+    let (space, first) = match is_judge {
+        true => {
+            let (space, first) = threads::both(listed, || first(bench, &bound, &kernel, progress));
+            (space?, Some(first?))
+        }
+        false => (listed()?, None),
+    };
+    let Space { plans, likely } = &space;
+    let memory = Memory::new(settings.log, bench, &workload, &kernel);
+    let derivation = Derivation::new(plans, |plan| shielded(|| derive(bench, &workload, &kernel, plan)));
+    let engine = || Engine::of(bench, &workload);
+    let launches = |plans: &[&Plan], is_wanted: &(dyn Fn() -> bool + Sync)| -> Result<Option<Perturbed>> {
+        perturb::check_wishes(subject, &kernel, engine(), settings.perturbed)?;
+        match plans.is_empty() {
+            true => Ok(None),
+            false => {
+                let (plans, settings) = (plans.iter().copied(), settings.perturbed);
+                Perturbed::while_wanted(subject, &kernel, engine(), plans, settings, is_wanted).map(Some)
             }
-            let plans = without_shared_copies(&kernel, plans);
-            let mut plans = with_registers(plans, registers);
-            // More registers slow some plans down: the likely ones are tried without, too.
-            let as_they_are = without_shared_copies(&kernel, likely.clone());
-            plans.extend(as_they_are.into_iter().filter(|_| registers.is_some()));
-            let legal = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan)).is_ok();
-            plans.extend(shared_plans(&loads, &levels)?.into_iter().filter(legal));
-            plans
         }
     };
-    let likely = with_registers(likely, registers);
-    let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
-    let plans = settings.shard.map_or(plans.clone(), |shard| shard.of(plans));
-    let memory = Memory::new(settings.log, bench, &workload, &kernel);
-    // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
-    let derive = |plan: &Plan| shielded(|| derive(bench, &workload, &kernel, plan));
-    let derived: Vec<Result<Derived>> = threads::map(&plans, derive);
-    let bound = workload.bind(bench.device())?;
-    let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
-    let legal = derived.iter().filter_map(|derived| derived.as_ref().ok());
-    let legal: Vec<&Plan> = legal.map(|derived| &derived.plan).collect();
-    let perturbed = match legal.is_empty() {
+    let early = match is_judge {
         true => None,
-        false => Some(Perturbed::new(
-            subject,
-            &kernel,
-            Engine::of(bench, &workload),
-            legal,
-            settings.perturbed,
-        )?),
+        false => {
+            // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
+            derivation.all();
+            let legal = (0..plans.len()).filter_map(|index| derivation.pair(index).1.as_ref().ok());
+            launches(&legal.map(|derived| &derived.plan).collect::<Vec<_>>(), &|| true)?
+        }
     };
     let trying = Trying {
         subject,
@@ -291,26 +308,64 @@ pub fn search(
         kernel: &kernel,
         bound: &bound,
         memory: &memory,
-        perturbed: perturbed.as_ref(),
-        sampled: sampled_for(bench, settings.check_whole, settings.perturbed),
+        perturbed: early.as_ref(),
         progress,
+        likely,
         race: (!settings.every_plan).then(|| Race::new(&kernel, likely.clone())),
     };
     let plain_best = |baseline_ns| elsewhere::plain_best(subject, bench, &workload, progress, baseline_ns);
-    let (tried, beside) = match bench.times_at_once() {
-        true => {
+    let mut remarks: Vec<String> = Vec::new();
+    let (tried, beside, late) = match first {
+        _ if bench.times_at_once() => {
+            let pairs: Vec<Pair<'_>> = (0..plans.len()).map(|index| derivation.pair(index)).collect();
             let (tried, plain_best) = trying.at_once(&pairs, plain_best)?;
-            (tried, Some(plain_best))
+            (tried, Some(plain_best), None)
         }
-        false => (trying.in_turns(&pairs, settings.measure)?, None),
+        None => (trying.in_turns(&derivation, None, settings.measure)?, None, None),
+        // Meanwhile the processors derive plans, and look for launches to check them on.
+        Some(first) => {
+            let is_over = AtomicBool::new(false);
+            let measure = || {
+                let tried = trying.in_turns(&derivation, Some(first), settings.measure);
+                is_over.store(true, Ordering::Relaxed);
+                tried
+            };
+            let is_measuring = || !is_over.load(Ordering::Relaxed) && !progress.is_stopped();
+            // Few plans are measured soon.
+            let began = Instant::now();
+            let is_wanted = || is_measuring() || began.elapsed() < LAUNCHES && !progress.is_stopped();
+            let all: Vec<&Plan> = plans.iter().collect();
+            let work = || {
+                threads::both(
+                    || derivation.ahead(|| !is_measuring()),
+                    || launches(&all, &is_wanted),
+                )
+                .1
+            };
+            let (tried, late) = threads::both(measure, work);
+            let late = late.unwrap_or_else(|error| {
+                remarks.push(format!(
+                    "The plans were not checked on perturbed launches on the simulator: {error}."
+                ));
+                None
+            });
+            (tried?, None, late)
+        }
     };
+    let perturbed = early.or(late).map(|perturbed| match (is_judge, progress.left()) {
+        (true, Some(left)) => perturbed.until(Instant::now() + left + OVER),
+        _ => perturbed,
+    });
+    let derived = derivation.ended();
+    let pairs: Vec<Pair<'_>> = plans.iter().zip(&derived).collect();
     let Trials {
-        baseline,
+        mut baseline,
         none,
         trials: tried,
         note,
         lost,
-        checked,
+        is_cut,
+        mut checked,
         a_plan,
     } = tried;
     let baseline_ns = baseline.time_ns;
@@ -321,23 +376,22 @@ pub fn search(
     settings.log.map_or(Ok(()), Log::check)?;
     let (trials, runs): (Vec<Trial>, Vec<Option<Timed>>) = tried.into_iter().unzip();
     let mut trials: Vec<Trial> = std::iter::once(none).chain(trials).collect();
-    let (profile, loads) = (baseline.profile.as_ref(), loop_loads(&kernel));
-    let fastest_ns = trials
-        .iter()
-        .filter_map(Trial::measured)
-        .map(|(time_ns, _)| time_ns);
-    let fastest_ns = fastest_ns.fold(baseline_ns, f64::min);
-    let bounds = Bounds::of(&baseline.evidence, profile, &loads)
-        .map(|bounds| bounds.beside_a_plan(baseline_ns, fastest_ns));
-    let seen = Seen {
-        // Where none was asked for, nothing is known of any.
-        is_empty: plans.is_empty() && settings.plans.is_none(),
-        ..seen(&pairs, &likely, &trials, bounds.as_ref())
-    };
-    let partial = (lost.is_some() || progress.is_stopped()).then(|| Partial {
+    let loads = loop_loads(&kernel);
+    let asked: Vec<&Plan> = pairs.iter().map(|(asked, _)| *asked).collect();
+    let telling = race::telling(&asked, likely);
+    let has_run = |trial: &&Trial| trial.measured().or(trial.dropped()).is_some();
+    let tried_kinds = kinds(trials.iter().filter(has_run).map(|trial| &trial.plan));
+    let left = pairs.iter().filter(|pair| is_left(pair, &trials));
+    let open_kinds = &kinds(left.map(|(asked, _)| *asked)) - &tried_kinds;
+    let partial = (lost.is_some() || is_cut || progress.is_stopped()).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
-        telling_left: seen.telling_left,
+        telling_left: telling
+            .iter()
+            .filter(|&&index| is_left(&pairs[index], &trials))
+            .count(),
+        tried_kinds: tried_kinds.iter().map(ToString::to_string).collect(),
+        open_kinds: open_kinds.iter().map(ToString::to_string).collect(),
         seconds_a_plan: Some(a_plan.as_secs_f64()),
         lost: lost.map(|error| error.to_string()),
     });
@@ -355,21 +409,23 @@ pub fn search(
         perturbed: perturbed.as_ref(),
         settings: settings.perturbed,
         race: !settings.every_plan,
-        check_whole: settings.check_whole,
         // A device may be a little faster than its model allows.
-        at_most: bounds
-            .as_ref()
+        at_most: bounds(&baseline, &loads, &trials)
             .filter(|_| bench.times_at_once())
             .map(|bounds| bounds.best_speedup),
     };
+    // Few plans there take about as long as to explain the time here.
+    let has_time = progress.left().is_none_or(|left| left > PATIENCE);
     // A part of a search knows too little of which plans are worth it.
     let best_elsewhere = match &plain_best {
-        Some((there, shape)) if settings.shard.is_none() => elsewhere::planned(&here, there, shape)?,
+        Some((there, shape)) if settings.shard.is_none() && has_time => {
+            elsewhere::planned(&here, there, shape)?
+        }
         _ => None,
     };
     let plain_best = plain_best.map(|(there, _)| there);
     // The chosen kernel has to agree with the plain one on every launch, not only on the most informative ones.
-    let (verdict, best, agreed) = loop {
+    let (chosen, best, agreed) = loop {
         let (chosen, best) = choose(
             (workload.geometry(), baseline_ns),
             &trials,
@@ -377,16 +433,56 @@ pub fn search(
             best_elsewhere.as_ref(),
             subject.may_be_split(),
         );
-        let verdict = seen.supported(chosen, &trials);
         let of_best = derived.iter().flatten().find(|derived| derived.plan == best.plan);
-        let (Some(perturbed), Some(of_best)) = (&perturbed, of_best) else {
-            break (verdict, best, None);
+        let Some(of_best) = of_best else {
+            break (chosen, best, None);
         };
-        match shielded(|| perturbed.check_written(subject, &of_best.plan, &of_best.kernel)) {
-            Ok(summary) => break (verdict, best, Some(summary)),
+        let check = || -> Result<Option<Agreed>> {
+            if let Some(checked) = checked.as_mut().filter(|_| is_judge) {
+                small_launches(subject, bench, &kernel, of_best, checked, &mut remarks)?;
+            }
+            let Some(perturbed) = &perturbed else {
+                return Ok(None);
+            };
+            let mut agreed = perturbed.check_written(subject, &of_best.plan, &of_best.kernel)?;
+            if is_judge {
+                agreed.on_device = on_device(bench, &workload, perturbed, of_best, progress, &mut remarks)?;
+            }
+            Ok(Some(agreed))
+        };
+        match shielded(check) {
+            Ok(agreed) => break (chosen, best, agreed),
             Err(error) => refute(&mut trials, &best.plan, &error),
         }
     };
+    let warnings = match is_judge {
+        true => explained(
+            bench,
+            &bound,
+            &kernel,
+            &best,
+            &mut baseline,
+            progress,
+            &mut remarks,
+        ),
+        false => idle::warnings(&bound, bench.device(), &kernel, Options::CHECKING),
+    };
+    let bounds = bounds(&baseline, &loads, &trials);
+    let seen = Seen {
+        // Where none was asked for, nothing is known of any.
+        is_empty: plans.is_empty() && settings.plans.is_none(),
+        ..seen(&pairs, likely, &telling, &trials, bounds.as_ref())
+    };
+    // Where few are measured, one of each kind tells of the others.
+    let seen = match is_judge {
+        true => Seen {
+            has_telling: true,
+            telling_left: open_kinds.len(),
+            ..seen
+        },
+        false => seen,
+    };
+    let verdict = seen.supported(chosen, &trials);
     let findings = Findings {
         verdict,
         best: (&best.plan, best.speedup),
@@ -397,7 +493,7 @@ pub fn search(
         may_be_split: subject.may_be_split(),
     };
     let reasons = reasons(&baseline.evidence, &findings);
-    let mut roofline = Roofline::of(&baseline.evidence, profile);
+    let mut roofline = Roofline::of(&baseline.evidence, baseline.profile.as_ref());
     if let Some(roofline) = &mut roofline {
         let timed = std::iter::once(Some(&baseline)).chain(runs.iter().map(Option::as_ref));
         for (trial, timed) in trials.iter().zip(timed) {
@@ -425,7 +521,7 @@ pub fn search(
         baseline_ns,
         trials,
         best,
-        warnings: idle::warnings(&bound, bench.device(), &kernel),
+        warnings,
         verdict,
         doubt,
         reasons,
@@ -446,6 +542,7 @@ pub fn search(
             .chain(note)
             .chain(partial.as_ref().map(Partial::to_string))
             .chain(only_rests)
+            .chain(remarks)
             .chain(subject.unlocking())
             .collect(),
         partial,
@@ -455,22 +552,52 @@ pub fn search(
     Ok(SearchOutcome { report, baseline })
 }
 
-/// How much of the plans was tried.
-fn seen(pairs: &[Pair<'_>], likely: &[Plan], trials: &[Trial], bounds: Option<&Bounds>) -> Seen {
-    let is_left = |(asked, derived): &Pair<'_>| {
-        let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
-        !trials.iter().any(|trial| trial.plan == *plan)
+/// The kinds of plans: the strategies, `unroll` and `registers`.
+fn kinds<'p>(plans: impl IntoIterator<Item = &'p Plan>) -> BTreeSet<&'static str> {
+    let kind = |plan: &Plan| match (plan.loads().first(), plan.leaves_code()) {
+        (Some((_, strategy)), _) => strategy.name(),
+        (None, true) => "registers",
+        (None, false) => "unroll",
     };
-    let asked: Vec<&Plan> = pairs.iter().map(|(asked, _)| *asked).collect();
-    let has_likely = asked.iter().any(|plan| likely.contains(plan));
-    let telling = race::telling(&asked, likely);
+    let plans = plans.into_iter().filter(|plan| !plan.is_none());
+    plans.map(kind).collect()
+}
+
+/// How much of the plans was tried.
+fn seen(
+    pairs: &[Pair<'_>],
+    likely: &[Plan],
+    telling: &[usize],
+    trials: &[Trial],
+    bounds: Option<&Bounds>,
+) -> Seen {
     Seen {
         is_empty: false,
-        left: pairs.iter().filter(|pair| is_left(pair)).count(),
-        has_telling: has_likely,
-        telling_left: telling.iter().filter(|&&index| is_left(&pairs[index])).count(),
+        left: pairs.iter().filter(|pair| is_left(pair, trials)).count(),
+        has_telling: pairs.iter().any(|(asked, _)| likely.contains(asked)),
+        telling_left: telling
+            .iter()
+            .filter(|&&index| is_left(&pairs[index], trials))
+            .count(),
         at_most: bounds.map(|bounds| bounds.best_speedup),
     }
+}
+
+/// Whether a plan was not tried.
+fn is_left((asked, derived): &Pair<'_>, trials: &[Trial]) -> bool {
+    let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
+    !trials.iter().any(|trial| trial.plan == *plan)
+}
+
+/// What a device's limits leave to gain, by what is known of the plain kernel's run.
+fn bounds(baseline: &Timed, loads: &[LoopLoad], trials: &[Trial]) -> Option<Bounds> {
+    let times = trials
+        .iter()
+        .filter_map(Trial::measured)
+        .map(|(time_ns, _)| time_ns);
+    let fastest_ns = times.fold(baseline.time_ns, f64::min);
+    let bounds = Bounds::of(&baseline.evidence, baseline.profile.as_ref(), loads);
+    bounds.map(|bounds| bounds.beside_a_plan(baseline.time_ns, fastest_ns))
 }
 
 /// A plan that was tried is not accepted after all.

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
-use super::bench::{Bench, Looked, Right, Timed};
+use super::bench::{Bench, Explanation, Judged, Looked, Timed};
 use super::residency::Held;
 use super::workload::{Bound, Workload};
 use crate::device::Device;
@@ -72,10 +73,6 @@ impl Bench for SeveralBench {
         1 + self.others.len()
     }
 
-    fn predictor(&self) -> Option<&dyn Bench> {
-        self.first.predictor()
-    }
-
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         self.first.time(bound, kernel)
     }
@@ -96,16 +93,19 @@ impl Bench for SeveralBench {
         self.first.checks_on_device()
     }
 
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        self.first.judge(launch, plan)
+    }
+
+    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
+        self.first.explain(bound, kernel, patience)
+    }
+
     fn at_full_size(&self) -> Option<AtFullSize> {
         self.first.at_full_size()
     }
 
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        right: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let Some((plain, plans)) = kernels.split_first() else {
             return Ok(Vec::new());
         };
@@ -124,9 +124,7 @@ impl Bench for SeveralBench {
                 let kernels = share(own);
                 // The first answers for the plain kernel; the others run where there is something for them.
                 let is_wanted = own == 0 || kernels.len() > 1;
-                running.push(
-                    is_wanted.then(|| scope.spawn(move || bench.time_in_turns(bound, &kernels, right))),
-                );
+                running.push(is_wanted.then(|| scope.spawn(move || bench.time_in_turns(bound, &kernels))));
             }
             let answer = |thread: Option<thread::ScopedJoinHandle<'_, _>>| match thread {
                 Some(thread) => thread

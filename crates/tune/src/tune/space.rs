@@ -1,8 +1,14 @@
 //! The search space: the plans tried by default.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use super::search::main_loads;
+use super::bench::Bench;
+use super::remainder::{Alone, main_loads_beside};
+use super::search::{SearchSettings, derive, likely_of_remainders, main_loads, registers_left};
+use super::threads;
+use super::trying::shielded;
+use super::workload::Workload;
 use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
@@ -280,6 +286,68 @@ fn together(start: Plan, loads: &[LoadName], strategy: Strategy) -> Result<Plan>
     loads
         .iter()
         .try_fold(start, |plan, load| plan.with(load.clone(), strategy))
+}
+
+/// The plans of a search.
+pub(super) struct Space {
+    /// Those to try.
+    pub plans: Vec<Plan>,
+    /// Those that are likely to help.
+    pub likely: Vec<Plan>,
+}
+
+impl Space {
+    /// Lists them.
+    ///
+    /// # Errors
+    /// As for [`default_plans`].
+    pub fn of(
+        bench: &dyn Bench,
+        workload: &Workload,
+        kernel: &Arc<Kernel>,
+        alone: &Alone,
+        settings: &SearchSettings<'_>,
+    ) -> Result<Space> {
+        let loads = main_loads_beside(kernel, alone);
+        let levels = bench.levels();
+        // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
+        let mut likely = likely_plans_for(kernel, &loads, &levels).unwrap_or_default();
+        likely.extend(likely_of_remainders(bench, kernel, &loads).unwrap_or_default());
+        let registers = registers_left(bench, workload);
+        let plans = match settings.plans {
+            Some(plans) => plans.to_vec(),
+            None => {
+                let mut plans = default_plans(&loads, &levels)?;
+                for plan in &likely {
+                    if !plans.contains(plan) {
+                        plans.push(plan.clone());
+                    }
+                }
+                let plans = without_shared_copies(kernel, plans);
+                let mut plans = with_registers(plans, registers);
+                // More registers slow some plans down: the likely ones are tried without, too.
+                let as_they_are = without_shared_copies(kernel, likely.clone());
+                plans.extend(as_they_are.into_iter().filter(|_| registers.is_some()));
+                let shared = shared_plans(&loads, &levels)?;
+                let legal = threads::map(&shared, |plan| {
+                    shielded(|| derive(bench, workload, kernel, plan)).is_ok()
+                });
+                plans.extend(
+                    shared
+                        .into_iter()
+                        .zip(legal)
+                        .filter(|(_, legal)| *legal)
+                        .map(|(plan, _)| plan),
+                );
+                plans
+            }
+        };
+        let plans: Vec<Plan> = plans.into_iter().filter(|plan| !plan.is_none()).collect();
+        Ok(Space {
+            plans: settings.shard.map_or(plans.clone(), |shard| shard.of(plans)),
+            likely: with_registers(likely, registers),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,18 @@
 //! Trials: a derived plan is checked, timed, compared and recorded; a failure is also a result.
 //!
 //! A device with its own clock, the simulator, tries plans in parallel. On a device whose clock drifts they are timed in turns
-//! with the plain kernel, a batch at a time. With a log, each plan has turns of its own with the plain kernel, and is stored
-//! before the next begins: stopping the search loses no completed measurement. A model's predictions are stored, too.
+//! with the plain kernel, a batch at a time, the plain kernel alone first. With a log, each plan has turns of its own with the
+//! plain kernel, and is stored before the next begins: stopping the search loses no completed measurement.
+//!
+//! A device that judges plans itself is asked at once. Others are asked about plans that passed their checks on the simulator.
 
-use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::bench::{Bench, Raced, Right, Timed};
-use super::check::{AtFullSize, Checks, compare};
+use super::bench::{Bench, Raced, Timed};
+use super::check::{Checks, compare};
+use super::derivation::Derivation;
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
@@ -42,9 +44,9 @@ pub struct Trying<'a> {
     pub memory: &'a Memory<'a>,
     /// Launches derived from this one, where plans are checked on those, too.
     pub perturbed: Option<&'a Perturbed>,
-    /// The seed of the work-groups that run at full size, if a sample of them does and the device provides the reference.
-    pub sampled: Option<u64>,
     pub progress: &'a dyn Progress,
+    /// The plans that are likely to help.
+    pub likely: &'a [Plan],
     /// The criterion for abandoning plans that are certainly slower; none if every plan is timed to its end.
     pub race: Option<Race>,
 }
@@ -61,6 +63,8 @@ pub struct Trials {
     pub note: Option<String>,
     /// Why the device measured no more, where it was lost on the way.
     pub lost: Option<Error>,
+    /// Whether more would have been measured, had there been time for another.
+    pub is_cut: bool,
     /// How they were checked.
     pub checked: Option<Checked>,
     /// How long a plan took on average; without any, how long the plain kernel took.
@@ -79,33 +83,15 @@ fn each(since: Instant, trials: &[(Trial, Option<Timed>)]) -> Option<Duration> {
 impl Trying<'_> {
     fn checks(&self, pairs: &[Pair<'_>]) -> Result<Checks<'_>> {
         let derived = pairs.iter().filter_map(|(_, derived)| derived.as_ref().ok());
-        let at_full_size = match self.sampled {
-            Some(seed) => AtFullSize::Sample { seed },
-            None => AtFullSize::First,
-        };
-        Checks::with(
-            self.subject,
-            self.kernel,
-            self.bench.device(),
-            derived.map(|derived| &derived.plan),
-            at_full_size,
-        )
-    }
-
-    /// The reference for outputs at full size.
-    fn right<'c>(&self, checks: &'c Checks<'_>) -> Right<'c> {
-        match self.sampled {
-            Some(_) => Right::OnDevice(checks.sample().map(Arc::as_ref)),
-            None => Right::Simulated,
-        }
+        let plans = derived.map(|derived| &derived.plan);
+        Checks::new(self.subject, self.kernel, self.bench.device(), plans)
     }
 
     /// How the plans were checked.
-    fn checked(&self, checks: &Checks<'_>) -> Checked {
+    fn checked(&self, checks: Option<&Checks<'_>>) -> Checked {
         Checked {
-            sizes: checks.sizes().collect(),
-            symbolic_sizes: checks.symbolic_sizes().collect(),
-            sample: checks.sample().map(|sample| sample.summary()),
+            sizes: checks.into_iter().flat_map(Checks::sizes).collect(),
+            symbolic_sizes: checks.into_iter().flat_map(Checks::symbolic_sizes).collect(),
             at_full_size: self.bench.at_full_size(),
         }
     }
@@ -250,240 +236,237 @@ impl Trying<'_> {
             trials,
             note: None,
             lost: None,
-            checked: Some(self.checked(&checks)),
+            is_cut: false,
+            checked: Some(self.checked(Some(&checks))),
         };
         Ok((tried, beside))
     }
 
-    /// In turns with the plain kernel. `measure` is the number of plans, if times can be predicted; `None` means all.
-    pub fn in_turns(&self, pairs: &[Pair<'_>], measure: Option<usize>) -> Result<Trials> {
-        let legal: Vec<usize> = (0..pairs.len()).filter(|&index| pairs[index].1.is_ok()).collect();
-        let few = measure.filter(|&few| few < legal.len());
-        let mut proposals = few.and_then(|_| self.predicted(pairs, &legal));
-        let budget = match proposals {
-            Some(_) => few.unwrap_or(legal.len()),
-            None => legal.len(),
+    /// In turns with the plain kernel, which is timed alone first, if it was not yet. `measure` is the number of plans; `None`
+    /// means all.
+    pub fn in_turns(
+        &self,
+        derivation: &Derivation<'_>,
+        baseline: Option<Timed>,
+        measure: Option<usize>,
+    ) -> Result<Trials> {
+        let plans = derivation.plans();
+        let few = measure.filter(|&few| few < plans.len());
+        let budget = few.unwrap_or(plans.len());
+        self.progress.begin(budget + 1);
+        let checks = match self.bench.checks_on_device() {
+            true => None,
+            false => Some(
+                self.checks(
+                    &(0..plans.len())
+                        .map(|index| derivation.pair(index))
+                        .collect::<Vec<_>>(),
+                )?,
+            ),
         };
-        self.progress.begin(pairs.len() - legal.len() + budget + 1);
-        let checks = self.checks(pairs)?;
-
         let began = Instant::now();
-        let mut first: Option<(Timed, Trial)> = None;
-        let mut tried: Vec<Option<(Trial, Option<Timed>)>> = pairs.iter().map(|_| None).collect();
-        let mut measured = 0;
-        let mut lost = None;
-        loop {
-            let batch: Vec<usize> = match &proposals {
-                Some(proposals) => {
-                    let next = proposals.next(BATCH.min(budget - measured));
-                    next.into_iter().map(|own| legal[own]).collect()
-                }
-                None => legal.iter().copied().skip(measured).take(UNRANKED).collect(),
-            };
-            if first.is_some() && (batch.is_empty() || self.progress.is_stopped()) {
-                break;
-            }
-            measured += batch.len();
-            if let Err(error) = self.batch(&checks, pairs, &batch, &mut first, &mut tried) {
-                // A driver that was reset loses no measurement that was made before.
-                if first.is_none() || error.fault() != Fault::Device {
-                    return Err(error);
-                }
-                lost = Some(error);
-                break;
-            }
-            for index in batch {
-                let own = legal.iter().position(|&legal| legal == index);
-                let speedup = tried[index].as_ref().and_then(|(trial, _)| trial.measured());
-                if let (Some(proposals), Some(own)) = (&mut proposals, own) {
-                    proposals.learn(own, speedup.map(|(_, speedup)| speedup));
-                }
-            }
-        }
-        let (baseline, none) = first.ok_or_else(|| Error::bug("the plain kernel was not timed"))?;
-        for (pair, tried) in pairs.iter().zip(&mut tried) {
-            if let Err(error) = pair.1 {
-                *tried = Some(self.done(pair, baseline.time_ns, Err(error.clone())));
-            }
-        }
-        let in_time = self.bench.predictor().is_none_or(Bench::predicts_in_time);
-        let chosen = match in_time {
-            true => "those proposed by the simulator's ranking, corrected by the first measurements",
-            false => {
-                "one of each kind, and then those like the fastest, since the simulator takes too long to rank them"
+        let baseline = match baseline {
+            Some(baseline) => baseline,
+            None => {
+                let plain = std::slice::from_ref(self.kernel);
+                let plain = self.bench.time_in_turns(self.bound, plain)?.pop();
+                plain
+                    .ok_or_else(|| Error::bug("the plain kernel was not timed"))??
+                    .0
             }
         };
-        let note = proposals.map(|_| format!("{measured} of {} plans were measured: {chosen}.", legal.len()));
+        let plain_took = began.elapsed();
+        let none = self.plain_trial(&baseline);
+        let mut turns = Turns {
+            trying: self,
+            derivation,
+            checks: checks.as_ref(),
+            baseline: &baseline,
+            tried: plans.iter().map(|_| None).collect(),
+            measured: 0,
+            began: Instant::now(),
+        };
+        let began = Instant::now();
+        let lost = turns.all(few);
+        let is_cut = matches!(lost, Ok(true));
+        let (tried, measured) = (turns.tried, turns.measured);
+        // A driver that was reset loses no measurement that was made before.
+        let lost = match lost {
+            Err(error) if error.fault() != Fault::Device => return Err(error),
+            lost => lost.err(),
+        };
+        let legal = (0..plans.len()).filter(|&index| derivation.known(index).is_some_and(Result::is_ok));
+        let note = few.map(|_| {
+            format!(
+                "{measured} of {} plans were measured: first one of each family, and then those like the fastest.",
+                legal.count()
+            )
+        });
         let trials: Vec<_> = tried.into_iter().flatten().collect();
         Ok(Trials {
-            baseline,
+            a_plan: each(began, &trials).unwrap_or(plain_took),
+            baseline: baseline.clone(),
             none,
-            a_plan: each(began, &trials).unwrap_or_else(|| began.elapsed()),
             trials,
             note,
             lost,
-            checked: Some(self.checked(&checks)),
+            is_cut,
+            checked: Some(self.checked(checks.as_ref())),
         })
     }
+}
 
-    /// The legal plans with the predictor's times; none if there is no predictor, or it cannot run the plain kernel.
-    fn predicted(&self, pairs: &[Pair<'_>], legal: &[usize]) -> Option<Proposals> {
-        let predictor = self.bench.predictor()?;
-        let bound = self.workload.bind(predictor.device()).ok()?;
-        let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
-        // As they were asked for, which is how the likely ones are known: completed plans name further loads.
-        let asked: Vec<&Plan> = legal.iter().map(|&index| pairs[index].0).collect();
-        let derived: Vec<&Derived> = legal
-            .iter()
-            .filter_map(|&index| pairs[index].1.as_ref().ok())
-            .collect();
-        let plain = match shielded(|| predictor.race(&bound, self.kernel, race.pace(&Plan::none()))) {
-            Ok(plain) => plain,
-            Err(_) if predictor.predicts_in_time() => return None,
-            // Nothing is known of any: one of each kind is measured first, and then those like the fastest.
-            Err(_) => {
-                let unknown = |derived: &&Derived| (derived.plan.clone(), 1.0);
-                return Some(Proposals::new(derived.iter().map(unknown).collect()));
+/// Plans that take turns with the plain kernel.
+struct Turns<'t> {
+    trying: &'t Trying<'t>,
+    derivation: &'t Derivation<'t>,
+    /// The checks on the simulator, where the device does not judge plans itself.
+    checks: Option<&'t Checks<'t>>,
+    baseline: &'t Timed,
+    tried: Vec<Option<(Trial, Option<Timed>)>>,
+    /// How many plans were measured.
+    measured: usize,
+    began: Instant,
+}
+
+impl Turns<'_> {
+    /// Tries so many of the plans, those first that are likely to help and then those like the fastest; all in their order
+    /// without a number. Whether that ends because there is no time for another one.
+    fn all(&mut self, few: Option<usize>) -> Result<bool> {
+        let plans = self.derivation.plans();
+        let mut proposals = few.map(|few| (few, Proposals::new(plans, self.trying.likely)));
+        let mut next = 0;
+        while !self.trying.progress.is_stopped() {
+            let fits = self.fits();
+            if fits == 0 {
+                return Ok(true);
             }
-        };
-        let Raced::Ended(plain, course) = plain else {
-            return None;
-        };
-        race.start(course.as_ref());
-        let plain_ns = plain.time_ns;
-        // Half of the time that is left is for measuring.
-        let until = f64::midpoint(self.progress.spent(), 1.0);
-        let is_over = || self.progress.spent() > until || predictor.is_out_of_time();
-        let predict = |race: &Race, index: usize| {
-            let Derived { plan, kernel } = derived[index];
-            let unknown = race.unpredicted(asked[index]);
-            if let Some(time_ns) = self.memory.predicted(plan) {
-                return (index, plain_ns / time_ns, None);
-            }
-            if is_over() {
-                return (index, unknown, None);
-            }
-            match shielded(|| predictor.race(&bound, kernel, race.pace(plan))) {
-                Ok(Raced::Ended(timed, course)) => {
-                    self.memory.keep_predicted(plan, timed.time_ns, plain_ns);
-                    (index, plain_ns / timed.time_ns, course)
+            let batch = match &mut proposals {
+                Some((few, proposals)) => self.proposed(proposals, BATCH.min(*few - self.measured).min(fits)),
+                None => {
+                    let batch: Vec<usize> = (next..plans.len()).take(UNRANKED.min(fits)).collect();
+                    next += batch.len();
+                    self.derivation.derive(&batch);
+                    batch.into_iter().filter(|&index| self.is_legal(index)).collect()
                 }
-                Ok(Raced::Behind(behind)) => {
-                    self.memory
-                        .keep_predicted(plan, plain_ns / behind.estimate.max(1e-3), plain_ns);
-                    (index, behind.estimate, None)
-                }
-                Err(_) if is_over() => (index, unknown, None),
-                Err(_) => (index, 0.0, None),
+            };
+            if batch.is_empty() && (proposals.is_some() || next == plans.len()) {
+                break;
             }
-        };
-        let mut predicted: Vec<(Plan, f64)> = derived
-            .iter()
-            .map(|derived| (derived.plan.clone(), 1.0))
-            .collect();
-        let order = race.order(&asked, |index| derived[index].operations());
-        let ended = threads::in_turn(
-            &order.plans,
-            race,
-            |place| order.abreast(place),
-            |_| (),
-            |race, &index, ()| predict(race, index),
-            |race, &index, (_, speedup, course)| {
-                if let Some(course) = course {
-                    race.came(&derived[index].plan, *speedup, course);
+            self.measured += batch.len();
+            self.batch(&batch)?;
+            for index in batch {
+                let speedup = self.tried[index].as_ref().and_then(|(trial, _)| trial.measured());
+                if let Some((_, proposals)) = &mut proposals {
+                    proposals.learn(index, speedup.map(|(_, speedup)| speedup));
                 }
-            },
-        );
-        for (index, speedup, _) in ended {
-            predicted[index].1 = speedup;
+            }
         }
-        Some(Proposals::new(predicted))
+        Ok(false)
     }
 
-    /// Tries some of the plans, in turns with the plain kernel; plans in the log are not tried again.
-    fn batch(
-        &self,
-        checks: &Checks<'_>,
-        pairs: &[Pair<'_>],
-        batch: &[usize],
-        first: &mut Option<(Timed, Trial)>,
-        tried: &mut [Option<(Trial, Option<Timed>)>],
-    ) -> Result<()> {
+    /// How many more plans can be measured in the time that is left, by the time of those before.
+    fn fits(&self) -> usize {
+        let measured = u32::try_from(self.measured).unwrap_or(u32::MAX);
+        let a_plan = self.began.elapsed().checked_div(measured);
+        match (self.trying.progress.left(), a_plan) {
+            (Some(left), Some(a_plan)) => (left.as_secs_f64() / a_plan.as_secs_f64().max(1e-9)) as usize,
+            _ => usize::MAX,
+        }
+    }
+
+    /// The next plans to measure, at most so many; those that turn out to be illegal are tried, too.
+    fn proposed(&mut self, proposals: &mut Proposals, count: usize) -> Vec<usize> {
+        loop {
+            let batch = proposals.next(count);
+            self.derivation.derive(&batch);
+            let (legal, refused): (Vec<usize>, Vec<usize>) =
+                batch.into_iter().partition(|&index| self.is_legal(index));
+            if refused.is_empty() {
+                return legal;
+            }
+            for index in refused {
+                proposals.refuse(index);
+            }
+        }
+    }
+
+    /// Whether a plan is legal; one that is not has been tried then.
+    fn is_legal(&mut self, index: usize) -> bool {
+        let pair = self.derivation.pair(index);
+        if let Err(error) = pair.1 {
+            let (plan, time_ns) = (pair.0.clone(), self.baseline.time_ns);
+            let refused = trial(plan, time_ns, Err(error.clone()));
+            self.trying.progress.refused(&refused.0);
+            self.trying.memory.keep(&refused);
+            self.tried[index] = Some(refused);
+        }
+        pair.1.is_ok()
+    }
+
+    /// Tries some of the plans; plans in the log are not tried again.
+    fn batch(&mut self, batch: &[usize]) -> Result<()> {
+        let Trying {
+            bench,
+            memory,
+            progress,
+            ..
+        } = self.trying;
         let new: Vec<usize> = batch
             .iter()
             .copied()
-            .filter(|&index| !self.memory.has(pairs[index].1))
+            .filter(|&index| !memory.has(self.derivation.pair(index).1))
             .collect();
-        self.progress.trying(true);
+        progress.trying(true);
         let checked = threads::map(&new, |&index| {
-            let checked = shielded(|| check(checks, self.perturbed, pairs[index].1));
+            let checked = shielded(|| self.checked(index));
             // What was ended was not tried.
-            (checked.is_ok() || !self.progress.is_stopped()).then_some((index, checked))
+            (checked.is_ok() || !progress.is_stopped()).then_some((index, checked))
         });
-        self.progress.trying(false);
+        progress.trying(false);
         let mut checked: Vec<(usize, Result<(Derived, Outputs)>)> = checked.into_iter().flatten().collect();
         // What is kept is kept as it is made.
-        let at_a_time = match self.memory.is_kept() {
-            true => self.bench.kept_at_a_time().max(1),
+        let at_a_time = match memory.is_kept() {
+            true => bench.kept_at_a_time().max(1),
             false => checked.len().max(1),
         };
-        if first.is_none() && checked.is_empty() {
-            self.timed(checks, pairs, Vec::new(), first, tried)?;
-        }
-        while !checked.is_empty() {
-            if first.is_some() && self.progress.is_stopped() {
-                break;
-            }
+        while !checked.is_empty() && !progress.is_stopped() {
             let rest = checked.split_off(at_a_time.min(checked.len()));
-            self.timed(checks, pairs, checked, first, tried)?;
+            self.timed(checked)?;
             checked = rest;
         }
-        let Some((baseline, _)) = first else {
-            return Err(Error::bug("the plain kernel was not timed"));
-        };
         for &index in batch.iter().filter(|index| !new.contains(index)) {
-            tried[index] = self.known(&pairs[index], baseline);
+            self.tried[index] = self.trying.known(&self.derivation.pair(index), self.baseline);
         }
         Ok(())
     }
 
-    /// Times plans that were checked in turns with the plain kernel. Each such turn has its plain kernel; times are told
-    /// beside that of the first.
-    fn timed(
-        &self,
-        checks: &Checks<'_>,
-        pairs: &[Pair<'_>],
-        checked: Vec<(usize, Result<(Derived, Outputs)>)>,
-        first: &mut Option<(Timed, Trial)>,
-        tried: &mut [Option<(Trial, Option<Timed>)>],
-    ) -> Result<()> {
+    /// A plan that may be measured.
+    fn checked(&self, index: usize) -> Result<(Derived, Outputs)> {
+        let derived = self.derivation.pair(index).1;
+        match self.checks {
+            Some(checks) => check(checks, self.trying.perturbed, derived),
+            None => Ok((derived.clone()?, Outputs::Identical)),
+        }
+    }
+
+    /// Times plans in turns with the plain kernel. Each such turn has its plain kernel; times are told beside that of the first.
+    fn timed(&mut self, checked: Vec<(usize, Result<(Derived, Outputs)>)>) -> Result<()> {
+        let Trying { bench, bound, .. } = self.trying;
         let right = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
-        let kernels: Vec<Arc<Kernel>> = std::iter::once(self.kernel)
+        let kernels: Vec<Arc<Kernel>> = std::iter::once(self.trying.kernel)
             .chain(right.map(|(derived, _)| &derived.kernel))
             .map(Arc::clone)
             .collect();
         let mut times = Vec::new();
         // Where no plan passed its checks the plain kernel is not timed again.
-        if first.is_none() || kernels.len() > 1 {
-            times = self
-                .bench
-                .time_in_turns(self.bound, &kernels, self.right(checks))?;
+        if kernels.len() > 1 {
+            times = bench.time_in_turns(bound, &kernels)?;
         }
         let mut times = times.into_iter();
         let own_ns = match times.next() {
-            Some(plain) => {
-                let plain = plain?.0;
-                let own_ns = plain.time_ns;
-                if first.is_none() {
-                    let none = self.plain_trial(&plain);
-                    *first = Some((plain, none));
-                }
-                own_ns
-            }
-            None => 1.0,
-        };
-        let Some((baseline, _)) = first else {
-            return Err(Error::bug("the plain kernel was not timed"));
+            Some(plain) => plain?.0.time_ns,
+            None => self.baseline.time_ns,
         };
         for (index, checked) in checked {
             let result = checked.and_then(|(_, small)| {
@@ -491,10 +474,11 @@ impl Trying<'_> {
                     .next()
                     .unwrap_or_else(|| Err(Error::bug("a kernel was not timed")));
                 let (mut timed, full) = next.map_err(wrong_output)?;
-                timed.time_ns *= baseline.time_ns / own_ns;
+                timed.time_ns *= self.baseline.time_ns / own_ns;
                 Ok((timed, small.and(full)))
             });
-            tried[index] = Some(self.done(&pairs[index], baseline.time_ns, result));
+            let pair = self.derivation.pair(index);
+            self.tried[index] = Some(self.trying.done(&pair, self.baseline.time_ns, result));
         }
         Ok(())
     }
@@ -539,32 +523,6 @@ impl<'a> Memory<'a> {
     /// Whether trials are kept.
     fn is_kept(&self) -> bool {
         self.log.is_some()
-    }
-
-    /// The time that a model predicted for a plan, if it was asked before.
-    fn predicted(&self, plan: &Plan) -> Option<f64> {
-        let (kept, key) = self.log.as_ref()?;
-        let entry = kept.find(&log::predictions(key), plan)?;
-        entry.trial.measured().map(|(time_ns, _)| time_ns)
-    }
-
-    /// Stores a model's prediction for a plan.
-    fn keep_predicted(&self, plan: &Plan, time_ns: f64, plain_ns: f64) {
-        let Some((kept, key)) = &self.log else { return };
-        kept.add(Entry {
-            key: log::predictions(key),
-            trial: Trial {
-                takes: None,
-                plan: plan.clone(),
-                outcome: Outcome::Ok {
-                    time_ns,
-                    speedup: plain_ns / time_ns,
-                    outputs: Outputs::Identical,
-                },
-            },
-            memory_bytes: None,
-            counted: BTreeMap::new(),
-        });
     }
 
     fn find(&self, derived: &Result<Derived>) -> Option<Entry> {

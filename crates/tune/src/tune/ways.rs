@@ -16,10 +16,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::bench::{Bench, Right};
+use super::bench::Bench;
 use super::check::compare;
 use super::perturb::{self, Engine, Settings};
-use super::proposals::Proposals;
+use super::proposals::fastest_of_kinds;
 use super::search::{derive, plain};
 use super::subject::Subject;
 use super::threads;
@@ -159,8 +159,7 @@ fn other_kinds(report: &Report, best: &Plan) -> Vec<Plan> {
         (!trial.plan.is_none() && trial.plan != *best).then(|| (trial.plan.clone(), speedup))
     });
     let ran: Vec<(Plan, f64)> = ran.collect();
-    let first = Proposals::new(ran.clone()).next(OTHERS);
-    first.into_iter().map(|index| ran[index].0.clone()).collect()
+    fastest_of_kinds(&ran, OTHERS)
 }
 
 /// Which changes are sensible.
@@ -388,7 +387,7 @@ impl Timing<'_> {
                 let turns: Vec<Arc<Kernel>> = std::iter::once(kernel)
                     .chain(derived.iter().map(|(_, kernel)| Arc::clone(kernel)))
                     .collect();
-                match bench.time_in_turns(&bound, &turns, Right::Simulated) {
+                match bench.time_in_turns(&bound, &turns) {
                     Ok(timed) => {
                         let timed = timed.into_iter().skip(1);
                         timed.map(|timed| Ok(timed?.0.time_ns)).collect()

@@ -8,7 +8,7 @@ use headstart::ir::{CacheLevel, Kernel};
 use headstart::prefetch::{self, Plan};
 use headstart::tune::Subject;
 use headstart::tune::search::main_loads;
-use headstart::tune::space::{default_plans, without_shared_copies};
+use headstart::tune::space::{default_plans, likely_plans_of, without_shared_copies};
 use headstart::{Error, Result};
 use headstart_gallery::kernels::{self, Chosen};
 use headstart_gallery::spatter::{Access, Trace};
@@ -68,6 +68,20 @@ impl Case {
     /// # Errors
     /// As for [`Case::chosen`].
     pub fn searched(&self) -> Result<Vec<Plan>> {
+        let plain = self.plain()?;
+        Ok(without_shared_copies(&plain, self.plans(&plain)?))
+    }
+
+    /// The plans of a search that are likely to help.
+    ///
+    /// # Errors
+    /// As for [`Case::chosen`].
+    pub fn likely(&self) -> Result<Vec<Plan>> {
+        likely_plans_of(&self.plain()?, &LEVELS)
+    }
+
+    /// The plain kernel.
+    fn plain(&self) -> Result<Kernel> {
         // A kernel is the same at every size, and small data are made at once.
         let chosen = self.chosen()?;
         let small = chosen
@@ -77,8 +91,7 @@ impl Case {
             group_size: Some(small.group),
             ..prefetch::PlanTarget::default()
         };
-        let plain = prefetch::carry_out_wishes(&small.kernel, &target)?;
-        Ok(without_shared_copies(&plain, self.plans(&plain)?))
+        prefetch::carry_out_wishes(&small.kernel, &target)
     }
 
     /// The plans that are tried, none of them the plain kernel.
@@ -87,11 +100,14 @@ impl Case {
     /// There are more loads than a plan can name.
     pub fn plans(&self, plain: &Kernel) -> Result<Vec<Plan>> {
         match self.space {
-            Space::Default => default_plans(&main_loads(plain), &[CacheLevel::L1, CacheLevel::L2]),
+            Space::Default => default_plans(&main_loads(plain), &LEVELS),
             Space::Likely => workloads::plans(plain),
         }
     }
 }
+
+/// The levels that NVIDIA's GPUs tell apart.
+const LEVELS: [CacheLevel; 2] = [CacheLevel::L1, CacheLevel::L2];
 
 /// From one sub-group a core on a quarter of the cores to as many as fit.
 const GATHER: [&str; 8] = [

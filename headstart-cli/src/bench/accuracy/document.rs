@@ -87,7 +87,7 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
     let measured: Vec<f64> = plans().map(|plan| plan.measured).collect();
     vec![
         (
-            "verdicts on the GPU, twelve plans measured",
+            "verdicts on the GPU, twenty plans measured",
             verdicts(judgements, |own| &own.with_gpu),
         ),
         (
@@ -142,7 +142,7 @@ fn totals(judgements: &[Judgement]) -> Vec<(&'static str, String)> {
             slower(judgements, |own| own.best_speedup / own.alone.measured - 1.0),
         ),
         (
-            "loss to the fastest plan, tuner with twelve measured plans",
+            "loss to the fastest plan, tuner with twenty measured plans",
             slower(judgements, |own| own.regret_of_few),
         ),
     ]
@@ -215,8 +215,8 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
         text,
         "\nMeasured speedups are medians of ratios to the plain kernel's time in the same round, with alternating launches and \
          L2 flushed before each launch; intervals are from the smallest ratio to the largest.\n\nTwo verdicts are \
-         compared with them. *On the GPU* is the verdict of `headstart tune` and `headstart advise` with `--device cuda:0`: the \
-         simulator proposes and twelve plans are measured, here replayed with the recorded measurements. Its gain \
+         compared with them. *On the GPU* is the verdict of `headstart tune` and `headstart advise` with `--device cuda:0`: \
+         twenty plans are measured, the likely ones first, here replayed with the recorded measurements. Its gain \
          is a measured one, so it can only be wrong about which plans to measure. *From simulation alone* is \
          the verdict of both with `--device sim:{model}`, which needs no GPU.\n\n*Either way*: no plan is 3 % faster \
          than the plain kernel, and the recommended plan, if any, is not 3 % slower. *Wrong*: the recommended plan is more than \
@@ -232,7 +232,7 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
     text.push_str(
         "\n## Case by case\n\n| case | on the GPU | plan | measured | verdict | from simulation alone | plan | expected | measured \
          | verdict | fastest of all | measured | plain, simulated / measured | rank correlation | loss of simulator's \
-         fastest | loss of tuner of twelve |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
+         fastest | loss of tuner of twenty |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for own in judgements {
         let doubt = if own.doubted { ", in doubt" } else { "" };

@@ -4,9 +4,9 @@
 //! *wrong* if its plan is slower than the plain kernel in every round, or if it names no plan although 10 % or more can be
 //! gained; it does not matter if nothing on either side is 3 % away from the plain kernel.
 //!
-//! Beside it stands the verdict with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which measure the twelve
-//! plans that the simulator proposes, recomputed from the recorded measurements. Its gain is the measured one; it can only be
-//! wrong in its choice of plans to measure.
+//! Beside it stands the verdict with the GPU: of `headstart tune` and `headstart advise` on `cuda:0`, which measure twenty
+//! plans, recomputed from the recorded measurements. Its gain is the measured one; it can only be wrong in its choice of plans
+//! to measure.
 
 use headstart::Result;
 use headstart::prefetch::Plan;
@@ -110,17 +110,26 @@ pub fn of(record: &Record) -> Result<Vec<Judgement>> {
     });
     let known = cases::all();
     both.map(|(name, measured, simulated)| {
-        let searched = match known.iter().find(|case| case.name() == *name) {
-            Some(case) => case.searched()?,
+        let (searched, likely) = match known.iter().find(|case| case.name() == *name) {
+            Some(case) => (case.searched()?, case.likely()?),
             // A case of another version: whatever was simulated.
-            None => trials(simulated)?.into_iter().map(|trial| trial.plan).collect(),
+            None => {
+                let all = trials(simulated)?.into_iter().map(|trial| trial.plan);
+                (all.collect(), Vec::new())
+            }
         };
-        judge(name, &searched, measured, simulated)
+        judge(name, &searched, &likely, measured, simulated)
     })
     .collect()
 }
 
-fn judge(case: &str, searched: &[Plan], measured: &Side, simulated: &Side) -> Result<Judgement> {
+fn judge(
+    case: &str,
+    searched: &[Plan],
+    likely: &[Plan],
+    measured: &Side,
+    simulated: &Side,
+) -> Result<Judgement> {
     let pairs: Vec<(&Entry, &Entry)> = simulated
         .plans
         .iter()
@@ -134,7 +143,7 @@ fn judge(case: &str, searched: &[Plan], measured: &Side, simulated: &Side) -> Re
         .collect();
     let (says, choice) = choose((NO_OTHER, simulated.plain_ns), &tried, None, None, false);
     let doubted = doubt(says, &choice, &tried, simulated.bounds.as_ref()).is_some();
-    let few = of_few(&pairs)?;
+    let few = of_few(&pairs, likely)?;
     let (few_say, of_few) = choose((NO_OTHER, measured.plain_ns), &few, None, None, false);
     let best = measured
         .plans
@@ -202,12 +211,9 @@ fn standing(says: Verdict, of_pick: Option<&Entry>, best: Option<&Entry>, doubte
 }
 
 /// The plans that a tuner with [`MEASURED`] measurements measures: its search, with the recorded times.
-fn of_few(pairs: &[(&Entry, &Entry)]) -> Result<Vec<Trial>> {
-    let predicted: Vec<(Plan, f64)> = pairs
-        .iter()
-        .map(|(own, _)| Ok((own.plan.parse()?, own.speedup)))
-        .collect::<Result<_>>()?;
-    let mut proposals = Proposals::new(predicted);
+fn of_few(pairs: &[(&Entry, &Entry)], likely: &[Plan]) -> Result<Vec<Trial>> {
+    let plans = pairs.iter().map(|(own, _)| own.plan.parse());
+    let mut proposals = Proposals::new(&plans.collect::<Result<Vec<Plan>>>()?, likely);
     let mut measured: Vec<usize> = Vec::new();
     while measured.len() < MEASURED {
         let batch = proposals.next(BATCH.min(MEASURED - measured.len()));
@@ -301,7 +307,7 @@ mod tests {
             .iter()
             .map(|(plan, _)| plan.parse().expect("a plan"))
             .collect();
-        judge("case", &searched, &side(measured), &side(simulated)).expect("plans")
+        judge("case", &searched, &[], &side(measured), &side(simulated)).expect("plans")
     }
 
     #[test]
@@ -364,7 +370,7 @@ mod tests {
             iterations: None,
         });
         let searched = ["unroll:2".parse().expect("a plan")];
-        let judged = judge("case", &searched, &side(&[("unroll:2", 1.2)]), &own).expect("plans");
+        let judged = judge("case", &searched, &[], &side(&[("unroll:2", 1.2)]), &own).expect("plans");
         assert_eq!((judged.alone.standing, judged.doubted), (Standing::Doubted, true));
     }
 

@@ -8,14 +8,13 @@ use headstart::prefetch::Plan;
 use headstart::tune::{self, Bench, MEASURED, SearchSettings, Subject, kinds};
 
 use super::{LIKELY, budget, measure, read_plans};
-use crate::arguments::{AtFullSize, CheckOptions, DeviceOptions, Improve, Tune};
+use crate::arguments::{CheckOptions, DeviceOptions, Improve, Tune};
 use crate::device;
 
 /// What is asked of a search, as far as it is the same for all kernels of a program.
 pub struct Asked<'o> {
     on: &'o DeviceOptions,
     check: CheckOptions,
-    check_whole: bool,
     every_plan: bool,
     pub(super) measure: Option<usize>,
     /// The plans that are named.
@@ -38,7 +37,6 @@ impl<'o> Asked<'o> {
             options.budget,
         )?;
         Ok(Asked {
-            check_whole: options.at_full_size == AtFullSize::Full,
             every_plan: options.every_plan,
             measure: measure(options)?,
             ..own
@@ -68,7 +66,6 @@ impl<'o> Asked<'o> {
         Ok(Asked {
             on,
             check,
-            check_whole: false,
             every_plan: false,
             measure: plans.is_none().then_some(MEASURED),
             plans: named.map(read_plans).transpose()?,
@@ -112,7 +109,6 @@ impl<'o> Asked<'o> {
             shard: None,
             log: None,
             perturbed: self.check.settings(),
-            check_whole: self.check_whole,
             measure: self.measure,
             // Who names plans wants their times.
             every_plan: self.every_plan || plans.is_some(),

@@ -14,7 +14,7 @@ use super::{Asked, contracted, run_again};
 use crate::arguments::Tune;
 use crate::command::capture::{aligned, geometry};
 use crate::output::{Destination, counted, json_line, print, tell};
-use crate::progress::{Bar, was_interrupted};
+use crate::progress::{Bar, Clock, was_interrupted};
 use crate::terminal;
 
 /// The least time of a search, however small a kernel's share is.
@@ -148,8 +148,9 @@ fn one(
     before: Option<(Plan, f64)>,
     time: Option<Duration>,
 ) -> Result<(Answer, Option<Box<Report>>)> {
+    let clock = Clock::start();
     let mut captured = Captured::read(folder)?;
-    for line in run_again(&mut captured, bench)?.lines() {
+    for line in run_again(&mut captured, bench, time)?.lines() {
         tell(line);
     }
     let subject: Box<dyn Subject> = Box::new(tune::captured_subject(captured.clone())?);
@@ -160,17 +161,25 @@ fn one(
             measure: None,
             ..asked.settings(Some(&one))
         };
-        let bar = time.map_or_else(|| Bar::new(None), Bar::about);
+        let bar = bar(&clock, time);
         let report = tune::search(subject.as_ref(), bench, &settings, &bar)?.report;
         if !report.best.plan.is_none() && report.best.speedup >= AS_GOOD * speedup {
             return answered(asked, &captured, report);
         }
     }
-    let bar = time.map_or_else(|| Bar::new(None), Bar::about);
+    let bar = bar(&clock, time);
     let settings = asked.settings(plans.as_deref());
     let report = tune::search(subject.as_ref(), bench, &settings, &bar)?.report;
     drop(bar);
     answered(asked, &captured, report)
+}
+
+/// A bar for a launch's part of the time.
+fn bar(clock: &Clock, time: Option<Duration>) -> Bar {
+    match time {
+        Some(time) => Bar::about(clock, time),
+        None => Bar::new(clock, None),
+    }
 }
 
 fn answered(asked: &Asked<'_>, captured: &Captured, report: Report) -> Result<(Answer, Option<Box<Report>>)> {

@@ -27,6 +27,7 @@
 //! | `search` | which launches are tried |
 //! | `goals` | what they should reach, and what they left out |
 //! | `agree` | a derived kernel on a launch |
+//! | `on_device` | the same on a device that judges plans itself |
 //! | `written` | the derived kernel as it is read again from the module that is written |
 //! | `reproducer` | a difference, written down so that it can be repeated |
 
@@ -36,6 +37,7 @@ mod derive;
 mod evidence;
 mod goals;
 mod launch;
+mod on_device;
 mod overlap;
 mod plain;
 mod pointers;
@@ -47,6 +49,7 @@ mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use agree::Agreement;
 use launch::Variant;
@@ -135,6 +138,8 @@ pub struct Perturbed {
     /// The launches, those that reached something new first.
     order: Vec<usize>,
     settings: Settings,
+    /// When no more launches are run.
+    until: Option<Instant>,
 }
 
 /// On how many launches a plan agreed with the plain kernel.
@@ -186,6 +191,21 @@ impl Perturbed {
         plans: impl IntoIterator<Item = &'p Plan>,
         settings: Settings,
     ) -> Result<Perturbed> {
+        Perturbed::while_wanted(subject, plain, engine, plans, settings, &|| true)
+    }
+
+    /// The same, with the launches that were found by when no more are wanted.
+    ///
+    /// # Errors
+    /// As for [`Perturbed::new`].
+    pub(in crate::tune) fn while_wanted<'p>(
+        subject: &dyn Subject,
+        plain: &Arc<Kernel>,
+        engine: Engine,
+        plans: impl IntoIterator<Item = &'p Plan>,
+        settings: Settings,
+        is_wanted: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Perturbed> {
         let workload = subject.workload()?;
         let compiled = Arc::new(Compiled::new(plain));
         let dynamic = dynamic_arrays(&workload);
@@ -200,6 +220,7 @@ impl Perturbed {
             targets: goals::targets(plans),
             distances: distances.into_iter().collect(),
             settings: &settings,
+            is_wanted,
         };
         let launches = search(&given);
         if let Some((what, error)) = &launches.misread {
@@ -215,7 +236,17 @@ impl Perturbed {
             launches,
             order,
             settings,
+            until: None,
         })
+    }
+
+    /// The same, which runs no launch after this time.
+    #[must_use]
+    pub(in crate::tune) fn until(self, until: Instant) -> Perturbed {
+        Perturbed {
+            until: Some(until),
+            ..self
+        }
     }
 
     /// Checks a derived kernel on the launches.
@@ -264,6 +295,9 @@ impl Perturbed {
         let (mut spent, mut relies) = (0, None);
         for number in self.order_for(plan, thoroughness) {
             let kept = &self.launches.kept[number];
+            if self.until.is_some_and(|until| Instant::now() > until) {
+                break;
+            }
             if spent > 0 && spent + kept.cost() > budget {
                 continue;
             }
@@ -411,6 +445,7 @@ impl Perturbed {
             dropped_for: by_name(&self.launches.dropped),
             agreed: agreed.launches,
             not_for: agreed.not_for,
+            on_device: None,
             weakly_checked: match plan.is_none() {
                 true => Vec::new(),
                 false => goals::left_out(&self.plain, &self.launches, plan),

@@ -16,6 +16,7 @@ use crate::error::{Error, Fault};
 use crate::ir::Kernel;
 use crate::prefetch::PlanTarget;
 use crate::report;
+use crate::violation::Violation;
 
 /// Steps of a sub-group, more or fewer as there are fewer or more sub-groups.
 const MOST_STEPS: u64 = 1 << 13;
@@ -71,6 +72,8 @@ pub(super) struct Kept {
 pub(super) enum Unfit {
     /// The launch is dropped: it makes the kernel break this rule ([`Violation::name`]), or is [none](report::NO_LAUNCH).
     Dropped(&'static str),
+    /// The same of a rule that says nothing of whether the kernel runs: a device that judges plans itself is asked.
+    Innocent(&'static str, Box<Variant>),
     /// What went wrong cannot follow from what was drawn: the kernel was read as another one.
     Misread(Error),
 }
@@ -145,16 +148,19 @@ impl Engine {
             {
                 continue;
             }
-            return (Err(unfit(kernel, &variant, error)), cost);
+            return (Err(unfit(kernel, variant, error)), cost);
         }
         (Err(Unfit::Dropped(TOO_LONG)), cost)
     }
 }
 
 /// What an error of the plain kernel says.
-fn unfit(kernel: &Kernel, variant: &Variant, error: Error) -> Unfit {
+fn unfit(kernel: &Kernel, variant: Variant, error: Error) -> Unfit {
     match error.cause() {
-        Some(violation) if evidence::is_ours(kernel, variant, violation) => Unfit::Misread(error),
+        Some(violation) if evidence::is_ours(kernel, &variant, violation) => Unfit::Misread(error),
+        Some(violation @ (Violation::Race { .. } | Violation::NeverWritten { .. } | Violation::Apart(_))) => {
+            Unfit::Innocent(violation.name(), Box::new(variant))
+        }
         Some(violation) => Unfit::Dropped(violation.name()),
         None if error.fault() == Fault::Bug => Unfit::Misread(error),
         None => Unfit::Dropped(report::NO_LAUNCH),

@@ -290,7 +290,7 @@ pub fn repeat(folder: &Path, engine: &Engine) -> Result<Option<String>> {
     let compiled = Compiled::new(&plain);
     let kept = engine.run_plain(&compiled, variant).0;
     let kept = kept.map_err(|unfit| match unfit {
-        Unfit::Dropped(rule) => Error::input(format!(
+        Unfit::Dropped(rule) | Unfit::Innocent(rule, _) => Error::input(format!(
             "{shown}: this is no launch of its plain kernel: {}",
             report::broken_rule(rule)
         )),

@@ -31,6 +31,8 @@ pub(super) struct SearchInputs<'a> {
     /// How far ahead plans go, in iterations.
     pub distances: Vec<u64>,
     pub settings: &'a Settings,
+    /// Whether more launches are wanted.
+    pub is_wanted: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// The result of a search.
@@ -40,6 +42,8 @@ pub(super) struct Launches {
     pub kept: Vec<Kept>,
     /// Those of them that reached something that no earlier one did.
     pub new: Vec<usize>,
+    /// Some of those that were dropped for a rule that says nothing of whether the kernel runs.
+    pub innocent: Vec<Variant>,
     /// How many were dropped, by the rule that they make the kernel break.
     pub dropped: BTreeMap<&'static str, u64>,
     /// A launch on which the kernel went wrong in a way that no drawn data explains: what went wrong.
@@ -47,6 +51,9 @@ pub(super) struct Launches {
     /// The combined coverage of all of them.
     pub covered: Covered,
 }
+
+/// So many launches are kept that the simulator cannot follow.
+const INNOCENT: usize = 12;
 
 struct Search<'a> {
     inputs: &'a SearchInputs<'a>,
@@ -77,8 +84,10 @@ pub(super) fn search(inputs: &SearchInputs<'_>) -> Launches {
             first.get_or_insert(kept);
         }
     }
-    if let Some(first) = first {
-        search.from(first);
+    match (first, search.found.innocent.first().cloned()) {
+        (Some(first), _) => search.from(first),
+        (None, Some(base)) => search.around(&base),
+        (None, None) => {}
     }
     search.found
 }
@@ -92,6 +101,7 @@ impl Search<'_> {
     fn is_over(&self, percent: u64) -> bool {
         let settings = self.inputs.settings;
         self.found.misread.is_some()
+            || !(self.inputs.is_wanted)()
             || self.spent * 100 >= settings.search_operations * percent
             || self.tried * 100 >= settings.launches * percent
     }
@@ -122,8 +132,13 @@ impl Search<'_> {
                 Some(number)
             }
             Err(Unfit::Dropped(rule)) => {
-                if counts {
-                    *self.found.dropped.entry(rule).or_default() += 1;
+                self.drop(rule, counts);
+                None
+            }
+            Err(Unfit::Innocent(rule, variant)) => {
+                self.drop(rule, counts);
+                if self.found.innocent.len() < INNOCENT {
+                    self.found.innocent.push(*variant);
                 }
                 None
             }
@@ -134,14 +149,35 @@ impl Search<'_> {
         }
     }
 
-    fn from(&mut self, first: usize) {
-        let base = self.found.kept[first].variant.clone();
+    fn drop(&mut self, rule: &'static str, counts: bool) {
+        if counts {
+            *self.found.dropped.entry(rule).or_default() += 1;
+        }
+    }
+
+    fn deriving(&self, base: &Variant) -> Deriving {
         let shared = self.inputs.shared.keys().copied().collect();
         let description = &self.inputs.engine.description;
         let SearchInputs {
             targets, distances, ..
         } = self.inputs;
-        let mut deriving = Deriving::new(self.kernel(), &base, description, targets, distances, shared);
+        Deriving::new(self.kernel(), base, description, targets, distances, shared)
+    }
+
+    /// Changes one thing at a time in a launch that the simulator cannot follow, until there are enough for a device.
+    fn around(&mut self, base: &Variant) {
+        let variants = self.deriving(base).one_by_one(base, &mut self.random);
+        for (_, variant) in variants {
+            if self.is_over(100) || self.found.innocent.len() == INNOCENT {
+                break;
+            }
+            self.attempt(variant, true);
+        }
+    }
+
+    fn from(&mut self, first: usize) {
+        let base = self.found.kept[first].variant.clone();
+        let mut deriving = self.deriving(&base);
         let variants = deriving.one_by_one(&base, &mut self.random);
         for (touched, variant) in variants {
             if self.is_over(40) {

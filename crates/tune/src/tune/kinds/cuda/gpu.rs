@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use held::have_the_same_arguments;
+use own::Known;
 use rayon::prelude::*;
 
 use crate::analysis::waits::waits;
@@ -37,6 +38,8 @@ pub struct GpuBench {
     target: PtxTarget,
     /// The worker's contents, if kernels are compared on it: a search queries batch by batch.
     held: Option<Workload>,
+    /// What is known of that workload's own kernel.
+    known: Known,
 }
 
 /// The treatment of each kernel's outputs.
@@ -101,6 +104,7 @@ impl GpuBench {
             facts,
             target,
             held: None,
+            known: Known::default(),
         })
     }
 
@@ -420,14 +424,39 @@ impl GpuBench {
                 Some((index, outcome.as_ref().ok().and(module.clone())?))
             })
             .collect();
-        if !candidates.is_empty() {
-            let timed: Vec<String> = candidates.iter().map(|(_, name)| name.clone()).collect();
-            let timings = self.worker.time(&timed, timing, restore)?;
-            for ((index, _), timing) in candidates.iter().zip(timings) {
+        let launches_ns: f64 = outcomes.iter().flatten().map(|own| own.timing.median_ns).sum();
+        let mut race = vec![timing];
+        // A few launches tell which of long ones are surely behind.
+        if launches_ns * f64::from(timing.rounds) > LONG_NS && timing.rounds > FIRST_ROUNDS {
+            let first = TimingOptions {
+                warm_up: 0,
+                rounds: FIRST_ROUNDS,
+                ..timing
+            };
+            race.insert(0, first);
+        }
+        let mut running = candidates;
+        for timing in race {
+            let names: Vec<String> = running.iter().map(|(_, name)| name.clone()).collect();
+            if names.is_empty() {
+                break;
+            }
+            let timings = self.worker.time(&names, timing, restore)?;
+            let fastest_ns = timings
+                .iter()
+                .map(|own| own.median_ns)
+                .fold(f64::INFINITY, f64::min);
+            let is_behind = |own: &Timing| own.median_ns > SURELY_SLOWER * fastest_ns;
+            // The first is what the others are compared with.
+            let first = running.first().map(|(index, _)| *index);
+            let stays: Vec<bool> = timings.iter().map(|own| !is_behind(own)).collect();
+            for ((index, _), timing) in running.iter().zip(timings) {
                 if let Ok(measured) = &mut outcomes[*index] {
                     measured.timing = timing;
                 }
             }
+            let mut stays = stays.into_iter();
+            running.retain(|(index, _)| stays.next().unwrap_or(true) || Some(*index) == first);
         }
         Ok(())
     }
@@ -436,6 +465,10 @@ impl GpuBench {
 /// One launch of a GPU that has warmed up tells a kernel's time this well. By choice: quartiles of launches that take
 /// microseconds are up to some 10 % apart.
 const SURELY_SLOWER: f64 = 1.2;
+
+/// Where the launches of a batch take longer together, those that are surely behind after a few rounds are not launched any more.
+const LONG_NS: f64 = 5e8;
+const FIRST_ROUNDS: u32 = 3;
 
 /// Takes kernels that were compiled again, each with its kernel's place, where they are faster.
 fn take_the_faster(measured: &mut [Result<Measured>], of: Vec<usize>, again: Vec<Result<Measured>>) {

@@ -1,23 +1,20 @@
-//! The bench of a GPU: plans are checked on the simulator, run on the GPU at full size, compared there with the plain
-//! kernel's results, and timed against each other.
+//! The bench of a GPU: plans are run there at full size, compared with the unmodified kernel's results, and timed against each
+//! other. The simulator explains the times, if there is time for that.
 
-mod beside;
-mod hurried;
+mod explained;
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::time::Duration;
 
-use beside::Beside;
-use hurried::Hurried;
+use explained::Simulation;
 
 use super::gpu::{Against, GpuBench, Measured, Wanted, shorter};
 use crate::back::ptx;
 use crate::device::cuda::device::describe;
 use crate::device::cuda::gpu::GpuFacts;
 use crate::device::cuda::timing::TimingOptions;
-use crate::device::cuda::worker::Piece;
 use crate::device::sim::Simulator;
 use crate::device::sim::functional::Options;
 use crate::device::{CacheState, Device};
@@ -29,11 +26,8 @@ use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
-use crate::tune::bench::{Bench, Last, Right, Timed};
-use crate::tune::check::approximately;
-use crate::tune::kinds::simulated::bench::SimulatedBench;
+use crate::tune::bench::{Bench, Explanation, Judged, Looked, Timed};
 use crate::tune::residency::Held;
-use crate::tune::sample::Sample;
 use crate::tune::workload::{Bound, Workload};
 
 /// The instrument that measures kernels: a GPU in a process of its own; in tests, a table of their times.
@@ -61,7 +55,6 @@ pub trait Measures: Send {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against>;
 
@@ -76,6 +69,12 @@ pub trait Measures: Send {
         limit_ns: f64,
         how: (TimingOptions, bool),
     ) -> Result<Option<f64>>;
+
+    /// As [`GpuBench::judge`].
+    ///
+    /// # Errors
+    /// As [`GpuBench::judge`].
+    fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged>;
 
     /// As [`GpuBench::held`]; none where nothing tells.
     ///
@@ -106,10 +105,9 @@ impl Measures for GpuBench {
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against> {
-        GpuBench::measure_against_own(self, workload, kernels, pieces, timing)
+        GpuBench::measure_against_own(self, workload, kernels, timing)
     }
 
     fn time_within(
@@ -122,6 +120,10 @@ impl Measures for GpuBench {
         GpuBench::time_within(self, workload, kernel, limit_ns, how)
     }
 
+    fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        GpuBench::judge(self, launch, plan)
+    }
+
     fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
         GpuBench::held(self, workload, kernel).map(Some)
     }
@@ -131,28 +133,16 @@ impl Measures for GpuBench {
 pub struct MeasuredBench {
     gpu: Mutex<Box<dyn Measures>>,
     facts: GpuFacts,
-    /// The simulator with the GPU's limits: it checks more than a GPU can.
+    /// The simulator with the GPU's limits: it runs small launches.
     device: Simulator,
-    /// The simulated device of the same kind, for counters that a GPU lacks.
-    model: Option<Arc<SimulatedBench>>,
-    /// The same as a predictor.
-    hurried: Option<Hurried>,
+    /// The model of a device of the same kind, for counters that a GPU lacks.
+    model: Option<DeviceModel>,
     timing: TimingOptions,
-    /// The simulator's result for the last plain kernel: a search queries batch by batch.
-    last: Last<Arc<Simulated>>,
     /// How the kernel that was measured last was timed, and whether its outputs were restored before each launch: the same
     /// work elsewhere takes about as long, and needs the same.
     last_timing: Mutex<(TimingOptions, bool)>,
     /// The reference for outputs at full size.
     at_full_size: Mutex<Option<AtFullSize>>,
-}
-
-/// The simulator's result for a plain kernel at full size: the bound workload's parameters do not change while a search holds
-/// its kernel.
-struct Simulated {
-    /// Its outputs, where they were asked for.
-    right: Option<Arc<Vec<Vec<u8>>>>,
-    timed: Option<Timed>,
 }
 
 impl MeasuredBench {
@@ -170,39 +160,32 @@ impl MeasuredBench {
     /// A device model of ours cannot be read.
     pub fn new(gpu: Box<dyn Measures>) -> Result<MeasuredBench> {
         let facts = gpu.facts().clone();
-        let model = model_of(&facts)?.map(|model| Arc::new(SimulatedBench::new(model)));
         Ok(MeasuredBench {
-            hurried: model.clone().map(Hurried::new),
             device: Simulator::custom(describe(&facts), Options::CHECKING, None),
-            model,
+            model: model_of(&facts)?,
             facts,
             gpu: Mutex::new(gpu),
             timing: TimingOptions::default(),
-            last: Last::default(),
             last_timing: Mutex::default(),
             at_full_size: Mutex::new(None),
         })
     }
 
-    /// The same, with something else in L2 when a launch starts; its predictions, too.
-    ///
-    /// # Errors
-    /// A device model of ours cannot be read.
-    pub fn with_cache(mut self, cache: CacheState) -> Result<MeasuredBench> {
+    /// The same, with something else in L2 when a launch starts.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheState) -> MeasuredBench {
         self.timing.cache = cache;
-        self.model =
-            model_of(&self.facts)?.map(|model| Arc::new(SimulatedBench::new(model).with_cache(cache)));
-        self.hurried = self.model.clone().map(Hurried::new);
-        Ok(self)
+        self
+    }
+
+    /// The simulator for a launch.
+    fn simulation(&self, workload: &Workload) -> Option<Simulation> {
+        let model = self.model.clone()?;
+        Some(Simulation::new(model, self.timing.cache, workload))
     }
 
     fn gpu(&self) -> MutexGuard<'_, Box<dyn Measures>> {
         self.gpu.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The plain kernel's outputs at full size.
-    fn right(&self, workload: &Workload, plain: &Arc<Kernel>) -> Result<Arc<Vec<Vec<u8>>>> {
-        workload.computed(plain, describe(&self.facts)).map(Arc::new)
     }
 
     /// A kernel alone.
@@ -220,77 +203,30 @@ impl MeasuredBench {
             .ok_or_else(|| Error::bug("a kernel was not measured"))?
     }
 
-    /// Starts simulating the plain kernel for its counters, which may take longer than a GPU's whole search; none without a
-    /// model.
-    fn simulated(&self, workload: &Workload, plain: &Arc<Kernel>) -> Option<Beside> {
-        // Whoever predicts has counted, or is about to: one simulation is enough.
-        let known = self.hurried.as_ref().and_then(|hurried| hurried.known(plain));
-        let is_late = self
-            .hurried
-            .as_ref()
-            .is_some_and(|hurried| !hurried.predicts_in_time());
-        match known {
-            Some(timed) => Some(Beside::ended(timed)),
-            None if is_late => None,
-            None => Beside::begin(self.model.as_ref()?, workload, plain),
-        }
-    }
-
-    /// The result of that, after a limited wait.
-    fn end_simulated(&self, beside: Option<Beside>, plain: &Arc<Kernel>) -> Option<Timed> {
-        let hurried = || self.hurried.as_ref()?.known(plain);
-        beside.and_then(Beside::end).or_else(hurried)
-    }
-
-    /// Compares kernels with the unmodified kernel's outputs on the GPU, and those with a sample of work-groups on the
-    /// simulator.
+    /// Compares kernels with the unmodified kernel's outputs on the GPU, and times them against each other.
     fn against_own(
         &self,
         workload: &Workload,
         named: &[(String, Arc<Kernel>)],
-        sample: Option<&Sample>,
     ) -> Result<Vec<Result<Measured>>> {
-        let pieces = sample.map_or(&[][..], Sample::pieces);
-        let measured = self
-            .gpu()
-            .measure_against_own(workload, named, pieces, self.timing);
+        let measured = self.gpu().measure_against_own(workload, named, self.timing);
         let Against { own, kernels } = measured?;
         *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner) =
             (shorter(self.timing, own.elapsed_ns), own.restored);
-        if let Some(sample) = sample {
-            self.compare_sample(workload, sample, &own.pieces)?;
-        }
         let found = AtFullSize {
             device: self.facts.name.clone(),
             is_its_module: own.is_its_module,
             guarded: own.guarded,
             restored: own.restored,
-            is_simulated: false,
+            findings: own.findings,
         };
         *self.at_full_size.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
         Ok(kernels)
     }
 
-    /// # Errors
-    /// The kernel that was read computes something else on the simulator than the user's on the GPU.
-    fn compare_sample(&self, workload: &Workload, sample: &Sample, found: &[u8]) -> Result<()> {
-        sample.compare(workload, found, approximately(&workload.kernel)).map_err(|error| {
-            Error::bug(format!(
-                "{error}, of work-groups {} on {}, where the simulator finds the other: of a kernel without races the two \
-                 are the same",
-                sample.describe(),
-                self.facts.name
-            ))
-        })
-    }
-
-    fn timed(&self, workload: &Workload, measured: Measured, simulated: Option<&Timed>) -> Timed {
+    fn timed(&self, workload: &Workload, measured: Measured) -> Timed {
         let compiled = &measured.loaded.compiled;
-        let evidence = self.evidence(
-            workload,
-            &measured,
-            simulated.map(|simulated| &simulated.evidence),
-        );
+        let evidence = self.evidence(workload, &measured);
         let mut counted = vec![
             ("registers of a work-item", "", f64::from(compiled.registers)),
             (
@@ -320,13 +256,6 @@ impl MeasuredBench {
             "%",
             100.0 * measured.timing.spread(),
         ));
-        if let Some(delivered) = evidence.delivered() {
-            counted.push((
-                "device memory throughput, in bytes that the simulator counts",
-                "GB/s",
-                delivered,
-            ));
-        }
         Timed {
             time_ns: measured.timing.median_ns,
             interval_ns: Some(measured.timing.quartiles_ns()),
@@ -338,17 +267,17 @@ impl MeasuredBench {
                 by: TakenBy::Compiler,
             }),
             evidence,
-            profile: simulated.and_then(|simulated| simulated.profile.clone()),
+            profile: None,
             counted,
-            note: self.note(&measured, simulated.is_some()),
+            note: self.note(&measured),
             outputs: measured.found,
         }
     }
 
-    fn evidence(&self, workload: &Workload, measured: &Measured, simulated: Option<&Evidence>) -> Evidence {
+    fn evidence(&self, workload: &Workload, measured: &Measured) -> Evidence {
         let geometry = workload.geometry();
         let compiled = &measured.loaded.compiled;
-        let model = self.model.as_ref().map(|model| model.model());
+        let model = self.model.as_ref();
         let shared = compiled.static_shared_bytes + measured.dynamic_shared_bytes;
         let fits = model.map(|model| {
             model.occupancy(&Footprint {
@@ -368,30 +297,23 @@ impl MeasuredBench {
             // A part of the time: how much of it, no counter says.
             launch_ns: None,
             cache: Some(measured.timing.cache),
-            memory_bytes: simulated.and_then(|simulated| simulated.memory_bytes),
+            memory_bytes: None,
             bandwidth: model.map(|model| *model.dram.bandwidth),
             bandwidth_counted: None,
-            scattered_bandwidth: simulated.and_then(|simulated| simulated.scattered_bandwidth),
+            scattered_bandwidth: None,
             latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
             saturating_bytes: self.model.as_ref().map(|model| model.saturating_bytes()),
             bytes_in_flight: None,
-            waiting_for_loads: simulated.and_then(|simulated| simulated.waiting_for_loads),
-            issued: simulated.and_then(|simulated| simulated.issued),
+            waiting_for_loads: None,
+            issued: None,
         }
     }
 
-    fn note(&self, measured: &Measured, is_simulated: bool) -> String {
+    fn note(&self, measured: &Measured) -> String {
         let GpuFacts { name, driver, .. } = &self.facts;
         let state = measured.timing.cache;
-        let counted = match (&self.model, is_simulated) {
-            (Some(_), true) => " Bytes moved and stall shares come from the simulator.",
-            (Some(_), false) => {
-                " The simulator's counters, bytes moved and stall shares, are omitted because simulating would take longer than measuring."
-            }
-            (None, _) => "",
-        };
         format!(
-            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}. Each time contains the launch.{counted}",
+            "Measured on an {name}, driver for CUDA {}.{}: medians of {} alternating launches, after a warm-up, with {state}. Each time contains the launch.",
             driver / 1000,
             driver % 1000 / 10,
             measured.timing.launches,
@@ -462,19 +384,27 @@ impl Bench for MeasuredBench {
         false
     }
 
-    fn predictor(&self) -> Option<&dyn Bench> {
-        self.hurried.as_ref().map(|hurried| hurried as &dyn Bench)
-    }
-
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let workload = bound.workload();
-        let simulated = self.simulated(workload, kernel);
         let measured = self.measured(workload, kernel, &Wanted::Found, self.timing)?;
-        let simulated = self.end_simulated(simulated, kernel);
-        Ok(self.timed(workload, measured, simulated.as_ref()))
+        Ok(self.timed(workload, measured))
     }
 
-    /// Nothing is simulated, which for a large launch takes many times as long as the launch.
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        self.gpu().judge(launch, plan)
+    }
+
+    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
+        self.simulation(bound.workload())?.explain(kernel, patience)
+    }
+
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        match self.simulation(bound.workload()) {
+            Some(simulation) => simulation.look(kernels, watched),
+            None => Ok(Vec::new()),
+        }
+    }
+
     fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
         let how = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
         self.gpu().time_within(bound.workload(), kernel, limit_ns, how)
@@ -491,105 +421,29 @@ impl Bench for MeasuredBench {
             .clone()
     }
 
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        right: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let workload = bound.workload();
-        let Some(plain) = kernels.first() else {
-            return Ok(Vec::new());
-        };
         let named: Vec<(String, Arc<Kernel>)> = kernels
             .iter()
             .enumerate()
             .map(|(index, kernel)| (index.to_string(), Arc::clone(kernel)))
             .collect();
-        let known = self.last.known(plain, &());
-        let beside = match known {
-            Some(_) => None,
-            None => self.simulated(workload, plain),
-        };
-        let (measured, right) = match right {
-            Right::OnDevice(sample) => (self.against_own(workload, &named, sample), None),
-            Right::Simulated => self.against_simulated(workload, &named, known.as_deref()),
-        };
-        let simulated = match known {
-            Some(known) => known.timed.clone(),
-            None => {
-                // Nobody waits for a simulation that explains nothing.
-                let timed = match measured.is_ok() {
-                    true => self.end_simulated(beside, plain),
-                    false => None,
-                };
-                if measured.is_ok() {
-                    let simulated = Simulated {
-                        right,
-                        timed: timed.clone(),
-                    };
-                    self.last.keep(plain, (), Arc::new(simulated));
-                }
-                timed
-            }
-        };
-        // Only the plain kernel is simulated.
-        let simulated = std::iter::once(simulated.as_ref()).chain(std::iter::repeat(None));
-        let pair = |(measured, simulated): (Result<Measured>, Option<&Timed>)| {
+        let pair = |measured: Result<Measured>| {
             let measured = measured?;
             let outputs = measured
                 .outputs
                 .ok_or_else(|| Error::bug("outputs were not compared"))?;
-            Ok((self.timed(workload, measured, simulated), outputs))
+            Ok((self.timed(workload, measured), outputs))
         };
-        Ok(measured?.into_iter().zip(simulated).map(pair).collect())
-    }
-}
-
-/// The outcome of kernels, and the simulator's reference, if requested.
-type AgainstSimulated = (Result<Vec<Result<Measured>>>, Option<Arc<Vec<Vec<u8>>>>);
-
-impl MeasuredBench {
-    /// Compares kernels, the plain one first, with the simulator's results for it at full size.
-    fn against_simulated(
-        &self,
-        workload: &Workload,
-        named: &[(String, Arc<Kernel>)],
-        known: Option<&Simulated>,
-    ) -> AgainstSimulated {
-        let found = AtFullSize {
-            device: self.facts.name.clone(),
-            is_its_module: false,
-            guarded: false,
-            restored: false,
-            is_simulated: true,
-        };
-        *self.at_full_size.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
-        if let Some(right) = known.and_then(|known| known.right.as_ref()) {
-            let mut wanted = || Ok(Wanted::Compared(Arc::clone(right)));
-            let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
-            return (measured, None);
+        match named.is_empty() {
+            true => Ok(Vec::new()),
+            false => Ok(self
+                .against_own(workload, &named)?
+                .into_iter()
+                .map(pair)
+                .collect()),
         }
-        // While the driver compiles, the simulator computes the reference.
-        thread::scope(|scope| {
-            let mut right = Some(scope.spawn(|| self.right(workload, &named[0].1)));
-            let mut computed = None;
-            let mut wanted = || match right.take() {
-                Some(thread) => {
-                    let right = thread.join().unwrap_or_else(|_| stopped())?;
-                    computed = Some(Arc::clone(&right));
-                    Ok(Wanted::Compared(right))
-                }
-                None => Err(Error::bug("the right outputs were asked for twice")),
-            };
-            let measured = self.gpu().measure(workload, named, &mut wanted, self.timing);
-            (measured, computed)
-        })
     }
-}
-
-fn stopped<T>() -> Result<T> {
-    Err(Error::bug("the simulator stopped without a word"))
 }
 
 #[cfg(test)]

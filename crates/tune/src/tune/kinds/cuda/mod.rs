@@ -68,7 +68,7 @@ impl KnownDevice for GpuFacts {
         let bench = started.map_err(|error: Error| {
             error.or_accepted("the `headstart` command in PATH: it tries plans in processes of its own")
         })?;
-        Ok(Box::new(bench.with_cache(opening.cache)?))
+        Ok(Box::new(bench.with_cache(opening.cache)))
     }
 
     fn gpu(&self) -> Option<&GpuFacts> {

@@ -15,7 +15,7 @@ use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel, Type};
 use crate::prefetch;
 use crate::report::Outputs;
-use crate::tune::bench::{Bench, Last, Right, Timed};
+use crate::tune::bench::{Bench, Last, Timed};
 use crate::tune::check;
 use crate::tune::ways::Choices;
 use crate::tune::workload::{Bound, Prepared, Workload};
@@ -335,12 +335,7 @@ impl Bench for OpenClBench {
         self.timed(workload, candidate)
     }
 
-    fn time_in_turns(
-        &self,
-        bound: &Bound,
-        kernels: &[Arc<Kernel>],
-        _right: Right<'_>,
-    ) -> Result<Vec<Result<(Timed, Outputs)>>> {
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
         let workload = bound.workload();
         let Some(plain) = kernels.first() else {
             return Ok(Vec::new());

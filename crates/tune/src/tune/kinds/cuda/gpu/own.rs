@@ -3,13 +3,17 @@
 //! The reference is the output of the user's kernel there: of their PTX module, not of our rewriting of it. It is launched
 //! twice, with different initial bytes in its outputs, so that a kernel that is not deterministic, or that reads uninitialised
 //! memory, is recognised and not mistaken for a plan's fault. Then each plan is launched, and its outputs are compared on the
-//! GPU; bytes are fetched only if they differ.
+//! GPU; bytes are fetched only if they differ. What a kernel reads of its outputs before it writes it is the same for all, and
+//! what varies by [chance] is compared by its class.
 
+mod chance;
 mod host_memory;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chance::{Class, Words};
 use host_memory::check_host_memory;
 
 use super::{
@@ -21,12 +25,13 @@ use crate::device::cuda::compare::{Difference, POISONS};
 use crate::device::cuda::failure::{Failure, FailureKind};
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{Piece, Referred, Verified, Whose};
+use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, Type};
 use crate::report::Outputs;
+use crate::tune::bench::Judged;
 use crate::tune::check::exact;
 use crate::tune::compare::Compare;
 use crate::tune::workload::{ArgumentSpec, Workload};
-use crate::{Error, Result};
 
 /// The outcome of kernels compared with the user's own one.
 #[derive(Clone, Debug)]
@@ -49,15 +54,21 @@ pub struct Own {
     /// Outputs with initial contents were restored before each timed launch, because a launch on an earlier one's outputs has
     /// other results.
     pub restored: bool,
-    /// Its bytes of the pieces that were asked for, one behind the other.
-    pub pieces: Vec<u8>,
+    /// What was found out about it, a sentence each: what it reads before it writes it, and what varies.
+    pub findings: Vec<String>,
+}
+
+/// What is known of the user's own kernel with the arguments that are held.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Its results depend on what outputs hold before the launch, which is not given: the sentence about it.
+    reads_before: Option<String>,
+    /// The classes of the outputs that vary from launch to launch.
+    classes: BTreeMap<usize, Class>,
 }
 
 /// A plan may take so many times as long as the user's own kernel, and a second.
 const TIMES_AS_LONG: u32 = 20;
-
-/// How often the user's own kernel is launched again where a plan leaves something else.
-const MORE_LAUNCHES: u32 = 4;
 
 /// How long the counted launches of one kernel may take together, where that leaves enough of them; and how many are enough.
 const TIMED_NS: f64 = 1e9;
@@ -131,16 +142,15 @@ fn outputs(workload: &Workload) -> Vec<Output<'_>> {
 
 impl GpuBench {
     /// Compiles kernels, compares each one's outputs with those of the workload's own kernel, and times them against each
-    /// other; and reads `pieces` of the own kernel's outputs.
+    /// other.
     ///
     /// # Errors
-    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, is not deterministic
-    /// although its results must have the same bits, or reads uninitialised memory; the worker is lost for good.
+    /// The data do not fit the GPU; the own kernel faults, does not end within the limit, writes an input, or leaves so much
+    /// else from launch to launch that nothing can be compared with it; the worker is lost for good.
     pub fn measure_against_own(
         &mut self,
         workload: &Workload,
         kernels: &[(String, Arc<Kernel>)],
-        pieces: &[Piece],
         timing: TimingOptions,
     ) -> Result<Against> {
         check_host_memory(workload)?;
@@ -149,6 +159,7 @@ impl GpuBench {
             self.held = None;
             self.worker.bind_guarded(&arguments(workload))?;
             self.held = Some(workload.clone());
+            self.known = Known::default();
         }
         let (compiled, of) = self.compiled_each(workload, kernels)?;
         // Wishes that the author wrote down are plans, too.
@@ -169,10 +180,6 @@ impl GpuBench {
         };
 
         let referred = self.referred(workload, &own, timing.limit)?;
-        let pieces = match pieces {
-            [] => Vec::new(),
-            _ => self.worker.fetch(Whose::Reference, pieces)?,
-        };
         let restored = !self.repeats(workload, &own, timing.limit)?;
         let limit = timing.limit.min(
             Duration::from_secs_f64(referred.elapsed_ns.max(0.0) * 1e-9) * TIMES_AS_LONG
@@ -223,10 +230,46 @@ impl GpuBench {
                 is_its_module: in_its_module(workload).is_some(),
                 guarded: referred.guarded,
                 restored,
-                pieces,
+                findings: self.findings(workload),
             },
             kernels: outcomes,
         })
+    }
+
+    /// Compares a plan with the workload's own kernel in one launch, which is not timed.
+    ///
+    /// # Errors
+    /// The worker is lost for good.
+    pub fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        self.held = None;
+        self.known = Known::default();
+        if self.worker.bind_guarded(&arguments(launch)).is_err() {
+            return Ok(Judged::NotComparable);
+        }
+        let kernels = [
+            (OWN.to_owned(), Arc::clone(&launch.kernel)),
+            ("the plan".to_owned(), Arc::clone(plan)),
+        ];
+        let compiled = self.compiled_once(launch, &kernels)?;
+        let loaded: Vec<String> = compiled.iter().flatten().map(|own| own.module.clone()).collect();
+        let judged = match &loaded[..] {
+            [own, plan] => self.judged(launch, own, plan),
+            _ => Judged::NotComparable,
+        };
+        self.worker.unload(&loaded)?;
+        Ok(judged)
+    }
+
+    fn judged(&mut self, launch: &Workload, own: &str, plan: &str) -> Judged {
+        if self.referred(launch, own, LIMIT).is_err() {
+            return Judged::NotComparable;
+        }
+        let mut chance = None;
+        match self.verified(launch, own, plan, LIMIT, &mut chance) {
+            Ok(_) => Judged::Same,
+            Err(error) if chance.is_some() || error.fault() == Fault::Device => Judged::NotComparable,
+            Err(error) => Judged::Different(error),
+        }
     }
 
     /// Launches the user's own kernel, and keeps its outputs.
@@ -245,67 +288,98 @@ impl GpuBench {
         }
         for (index, output) in outputs(workload).iter().enumerate() {
             let other = referred.other_poison.get(index).copied().unwrap_or_default();
-            if other.is_none() || !output.compare.is_exact() {
+            if other.is_none() || !output.compare.is_exact() || self.known.classes.contains_key(&index) {
                 continue;
             }
             let same = referred.same_poison.as_ref().and_then(|same| same.get(index));
             let same = same.copied().unwrap_or_default();
-            let name = &workload.kernel.name;
             if same.is_none() {
                 let element = other.first / u64::from(output.element.bytes().max(1));
-                return Err(Error::input(format!(
-                    "`{name}` reads `{}` before it writes it: the result, first in element {element}, depends on the buffer's initial contents, which are not given",
-                    output.name
-                ))
-                .accepted(format!("`{}` with something in it before the launch", output.name)));
-            }
-            // Of the third launch's outputs.
-            let differs = self.differing(index, output, same, POISONS[0])?;
-            if let Err(differs) = differs {
-                return Err(self.by_chance(workload, output, same, &differs));
+                self.known.reads_before.get_or_insert_with(|| {
+                    format!(
+                        "The kernel as it is reads `{}` before it writes it: its result, first in element {element}, depends on \
+                         the buffer's contents before the launch, which are not given. Plans were compared with the same contents.",
+                        output.name
+                    )
+                });
+            } else if self.differing(index, output, same, POISONS[0])?.is_err() {
+                // Of the third launch's outputs.
+                self.look_for_chance(workload, own, limit)?;
             }
         }
         Ok(referred)
     }
 
-    /// That the user's own kernel leaves other bits in two launches with the same data.
-    fn by_chance(&self, workload: &Workload, output: &Output<'_>, found: Difference, differs: &str) -> Error {
+    /// What was found out about the user's own kernel, a sentence each.
+    fn findings(&self, workload: &Workload) -> Vec<String> {
+        let outputs = outputs(workload);
+        let classes = self.known.classes.iter();
+        let varying = classes.filter_map(|(&index, class)| Some(class.sentence(outputs.get(index)?.name)));
+        self.known.reads_before.iter().cloned().chain(varying).collect()
+    }
+
+    /// Launches the user's own kernel a few more times, and finds the class of each output that varies.
+    ///
+    /// # Errors
+    /// What it leaves from launch to launch has too little in common.
+    fn look_for_chance(&mut self, workload: &Workload, own: &str, limit: Duration) -> Result<()> {
+        let outputs = outputs(workload);
+        let mut left: BTreeMap<usize, Vec<Vec<u64>>> = BTreeMap::new();
+        for launch in 1..chance::LAUNCHES {
+            let verified = self.worker.verify(own, limit, 0)?;
+            for (index, output) in outputs
+                .iter()
+                .enumerate()
+                .filter(|(_, own)| own.compare.is_exact())
+            {
+                let difference = verified.differences.get(index).copied().unwrap_or_default();
+                if difference.is_none() && !left.contains_key(&index) {
+                    continue;
+                }
+                if output.bytes > chance::MOST_BYTES {
+                    return Err(self.by_chance(workload, output, "which is too long to be looked at"));
+                }
+                let words = self.words(Whose::Last, index, output)?;
+                let launches = match left.remove(&index) {
+                    Some(launches) => launches,
+                    // Those before left what was kept.
+                    None => vec![self.words(Whose::Reference, index, output)?; launch],
+                };
+                left.insert(index, [launches, vec![words]].concat());
+            }
+        }
+        for (index, launches) in left {
+            let class = Class::of(&launches).ok_or_else(|| {
+                self.by_chance(workload, &outputs[index], "which have too little in common")
+            })?;
+            self.known.classes.insert(index, class);
+        }
+        Ok(())
+    }
+
+    /// All words of an output.
+    fn words(&mut self, whose: Whose, index: usize, output: &Output<'_>) -> Result<Vec<u64>> {
+        let all = Piece {
+            output: index,
+            offset: 0,
+            bytes: output.bytes,
+        };
+        let bytes = self.worker.fetch(whose, &[all])?;
+        Ok(Words::of(output.element, output.bytes).read(&bytes))
+    }
+
+    /// That the user's own kernel leaves other bits from launch to launch, and nothing can be compared with it.
+    fn by_chance(&self, workload: &Workload, output: &Output<'_>, why: &str) -> Error {
         Error::input(format!(
-            "`{}` is not deterministic: of two launches with the same data on {} the second left other bits in `{}`, where \
-             {differs}; {} of its {} words of 4 bytes differ",
+            "`{}` is not deterministic: launches with the same data on {} left other bits in `{}`, {why}",
             workload.kernel.name,
             self.facts().name,
             output.name,
-            found.words,
-            output.bytes.div_ceil(4)
         ))
         .accepted(
             "a kernel without races, or an output that is compared within a tolerance or in any order, so that a plan can be \
              told from chance",
         )
-    }
-
-    /// Launches the user's own kernel a few more times after a plan's outputs differed: differences by chance are not the
-    /// plan's fault. The report, if its outputs differ from the first ones.
-    fn differs_by_chance(
-        &mut self,
-        workload: &Workload,
-        own: &str,
-        limit: Duration,
-    ) -> Result<Option<Error>> {
-        for _ in 0..MORE_LAUNCHES {
-            let verified = self.worker.verify(own, limit, 0)?;
-            for (index, output) in outputs(workload).iter().enumerate() {
-                let difference = verified.differences.get(index).copied().unwrap_or_default();
-                if output.compare.is_exact()
-                    && !difference.is_none()
-                    && let Err(differs) = self.differing(index, output, difference, POISONS[0])?
-                {
-                    return Ok(Some(self.by_chance(workload, output, difference, &differs)));
-                }
-            }
-        }
-        Ok(None)
     }
 
     /// Whether the user's own kernel, which was launched last, gives the same when run again on its own outputs: only then can
@@ -335,8 +409,12 @@ impl GpuBench {
     ) -> Result<(Outputs, f64)> {
         let mut all = Outputs::Identical;
         let mut elapsed_ns = 0.0;
-        // First with other bytes in its outputs than the user's kernel found there.
-        for poison in [1, 0] {
+        // First with other bytes in its outputs than the user's kernel found there, unless that reads them.
+        let poisons: &[usize] = match self.known.reads_before {
+            Some(_) => &[0],
+            None => &[1, 0],
+        };
+        for &poison in poisons {
             let verified = self.worker.verify(module, limit, poison);
             let Verified {
                 elapsed_ns: took_ns,
@@ -354,17 +432,24 @@ impl GpuBench {
                 if difference.is_none() {
                     continue;
                 }
+                if self.known.classes.contains_key(&index) {
+                    all = Outputs::Equivalent;
+                    // Its launches had the first poison.
+                    if poison == 0 {
+                        self.is_alike(index, output, (module, limit))?;
+                    }
+                    continue;
+                }
                 match self.differing(index, output, difference, POISONS[poison])? {
                     Ok(Outputs::Identical) => {}
                     Ok(Outputs::Equivalent) => all = Outputs::Equivalent,
-                    Err(differs) => {
+                    Err(_)
                         if output.compare.is_exact()
-                            && let Some(error) = self.differs_by_chance(workload, own, limit)?
-                        {
-                            // Then nothing can be said of any plan.
-                            *chance = Some(error.clone());
-                            return Err(error);
-                        }
+                            && self.varies(workload, own, limit, index, chance)? =>
+                    {
+                        return self.verified(workload, own, module, limit, chance);
+                    }
+                    Err(differs) => {
                         return Err(Error::input(format!(
                             "{differs}, compared with the plain kernel on the same GPU"
                         ))
@@ -373,11 +458,51 @@ impl GpuBench {
                 }
             }
             // Equal bits cannot be told from bytes that happen to be there, either.
-            if all == Outputs::Equivalent {
+            if all == Outputs::Equivalent && self.known.classes.is_empty() {
                 break;
             }
         }
         Ok((all, elapsed_ns))
+    }
+
+    /// Whether an output of the user's own kernel turns out to vary from launch to launch, after a plan's was another: a difference
+    /// by chance is not the plan's fault. If nothing can be compared with it, nothing can be said of any plan.
+    fn varies(
+        &mut self,
+        workload: &Workload,
+        own: &str,
+        limit: Duration,
+        index: usize,
+        chance: &mut Option<Error>,
+    ) -> Result<bool> {
+        if let Err(error) = self.look_for_chance(workload, own, limit) {
+            *chance = Some(error.clone());
+            return Err(error);
+        }
+        Ok(self.known.classes.contains_key(&index))
+    }
+
+    /// # Errors
+    /// A module, launched last, leaves what the user's own kernel does not leave in an output that varies.
+    fn is_alike(
+        &mut self,
+        index: usize,
+        output: &Output<'_>,
+        (module, limit): (&str, Duration),
+    ) -> Result<()> {
+        let mut launches = vec![self.words(Whose::Last, index, output)?];
+        while launches.len() < chance::HELD_OUT {
+            self.worker.verify(module, limit, 0)?;
+            launches.push(self.words(Whose::Last, index, output)?);
+        }
+        let class = self.known.classes.get(&index);
+        match class.is_none_or(|class| class.has(&launches)) {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "`{}` varies from launch to launch, and holds what no launch of the kernel as it is left",
+                output.name
+            ))),
+        }
     }
 
     /// How an output of the last launch differs from the one kept, if the GPU found a difference: equal in the declared sense,
@@ -452,6 +577,9 @@ impl GpuBench {
         }
     }
 }
+
+/// How long a small launch may take.
+const LIMIT: Duration = Duration::from_secs(2);
 
 /// A failure of the user's own kernel.
 fn of_own(workload: &Workload, gpu: &str, failure: Failure) -> Error {

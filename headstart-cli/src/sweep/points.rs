@@ -245,8 +245,7 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
             !varied.any(|varied| matches!(varied, Varied::Plan | Varied::Strategy))
         }),
         axes: request.over.iter().map(|over| over.axis.clone()).collect(),
-        unit: ready[0]
-            .number
+        unit: numbers[0]
             .and(micro::find(first.subject.name()))
             .map(|micro| micro.unit.to_owned()),
         points,

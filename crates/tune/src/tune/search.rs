@@ -26,7 +26,7 @@ use super::trying::{self, Memory, Pair, Trials, Trying, shielded};
 use super::workload::Workload;
 use crate::device::sim::functional::Options;
 use crate::error::{Error, Fault, Result};
-use crate::evidence::{Bounds, LoopLoad, Roofline, accesses, first, loop_loads, overview};
+use crate::evidence::{self, Bounds, LoopLoad, Roofline, accesses, loop_loads, overview};
 use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
@@ -515,6 +515,8 @@ pub fn search(
         false => None,
     };
     let taken_for_granted = subject.granted(&best.plan)?;
+    let accesses = accesses(&kernel, workload.group);
+    let before_plans = evidence::first(&baseline.evidence, baseline.profile.as_ref(), &accesses);
     let report = Report {
         kernel: subject.name().to_owned(),
         device: bench.device().description().name.clone(),
@@ -526,7 +528,7 @@ pub fn search(
         doubt,
         reasons,
         launch_ns: baseline.evidence.launch_ns,
-        first: first(&baseline.evidence, profile, &accesses(&kernel, workload.group)),
+        first: before_plans,
         geometry: Some(workload.geometry()),
         parameters: subject.parameters(),
         plain_best_geometry: plain_best,

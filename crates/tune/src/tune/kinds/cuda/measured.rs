@@ -302,7 +302,7 @@ impl MeasuredBench {
             bandwidth_counted: None,
             scattered_bandwidth: None,
             latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
-            saturating_bytes: self.model.as_ref().map(|model| model.saturating_bytes()),
+            saturating_bytes: None,
             bytes_in_flight: None,
             waiting_for_loads: None,
             issued: None,

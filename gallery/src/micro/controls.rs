@@ -1,5 +1,8 @@
 //! `micro/controls`: Intel's cache controls of loads, by what they leave in the caches.
 
+// `&table[…]` in a kernel is a pointer to an element; written twice by the macro, clippy takes it for a slice.
+#![allow(clippy::redundant_slicing)]
+
 use std::sync::Arc;
 
 use headstart::Error;

@@ -1,7 +1,6 @@
 //! What contradicts something else in one advice: bounds and gains, distances and trip counts, answers and verdict.
 
 use headstart::advise::{self, Advice, Answer};
-use headstart::report::Verdict;
 use headstart::report::columns::Columns;
 
 /// What contradicts something else in an advice.

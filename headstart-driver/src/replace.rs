@@ -79,6 +79,10 @@ pub fn registered(known: Known, handle: Handle, owner: Handle) {
     let function = known.function;
     let image = function.image.map(|image| image.to_string());
     let is_own = |better: &Better| better.name == function.name && Some(&better.image) == image.as_ref();
+    if !side::table().iter().any(is_own) {
+        return;
+    }
+    side::load_once();
     let own = side::table().iter().enumerate();
     let found: Vec<(&Better, Side)> = own
         .filter(|(_, better)| is_own(better))

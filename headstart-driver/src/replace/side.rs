@@ -64,8 +64,13 @@ pub(super) fn table() -> &'static [Better] {
 #[inline]
 pub fn begin() {
     if !LOADING.is_completed() && settings::mode() == Mode::Exec && events::context() != 0 {
-        LOADING.call_once(load_all);
+        load_once();
     }
+}
+
+/// Loads all better kernels now, if that was not done: the program asks for one of its own.
+pub(super) fn load_once() {
+    LOADING.call_once(load_all);
 }
 
 #[cold]

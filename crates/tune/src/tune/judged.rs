@@ -31,7 +31,7 @@ pub fn first(
     let time = number::duration(timed.time_ns);
     let findings = bench.at_full_size().map(|at| at.findings).unwrap_or_default();
     let bits = match findings.is_empty() {
-        true => ", the same bits in each launch",
+        true => ", the same results in each launch",
         false => "",
     };
     progress.understood(&format!("as it is: {time}{bits}"));

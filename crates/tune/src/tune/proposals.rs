@@ -30,12 +30,15 @@ pub const MEASURED: usize = 20;
 pub const BATCH: usize = 4;
 
 /// How much the first guess is believed against one measured plan of the same kind: it orders plans of which nothing is known.
-const TRUST: f64 = 0.03;
+const TRUST: f64 = 0.1;
 
 /// The speedup that is expected of a likely plan, and how much more of one with twice as many iterations on their way, since a
 /// kernel that is worth a search waits. Of others none is expected. Only the order matters.
 const LIKELY: f64 = 1.1;
 const A_DOUBLING: f64 = 0.01;
+
+/// The rings that are filled one load an iteration.
+const RINGS: [&str; 2] = ["rolling-registers", "rolling-async"];
 
 /// A search among plans of which a few are measured.
 #[derive(Clone, Debug)]
@@ -97,6 +100,12 @@ impl PlanFeatures {
         self.kind.is_none() && self.group == 1
     }
 
+    /// Whether it is a ring one group of four ahead: the fastest where loops are short.
+    fn is_short_ring(&self) -> bool {
+        let is_ring = self.kind.is_some_and(|(strategy, _)| RINGS.contains(&strategy));
+        is_ring && self.group == 4 && self.distance == 4
+    }
+
     /// Whether two plans do the same in other numbers.
     fn is_kind_of(&self, other: &PlanFeatures) -> bool {
         self.kind == other.kind && (self.group > 1) == (other.group > 1)
@@ -152,7 +161,7 @@ pub(super) fn fastest_of_kinds(plans: &[(Plan, f64)], count: usize) -> Vec<Plan>
 impl Proposals {
     /// Plans, of which some are likely to help.
     pub fn new(plans: &[Plan], likely: &[Plan]) -> Proposals {
-        let guess = |plan: &Plan| match likely.contains(plan) {
+        let guess = |plan: &Plan| match likely.contains(plan) || PlanFeatures::of(plan).is_short_ring() {
             true => LIKELY + A_DOUBLING * f64::from(race::ahead(plan)).log2(),
             false => 1.0,
         };

@@ -26,7 +26,7 @@ const EXPECTED: &[(&str, &str)] = &[
     ),
     (
         "ptx",
-        "plan: values=rolling-async:4/interleaved,indices=rolling-registers:5\n\
+        "plan: values=rolling-async:4/interleaved,indices=rolling-registers:8\n\
          taken for granted: no launch writes memory that is read through `indices`\n\
          the same bits: true\n",
     ),

@@ -28,7 +28,7 @@ use headstart_testing::{self as testing, tools};
 const PARTS: usize = 400;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
-const SMALL: [(&str, &[&str]); 24] = [
+const SMALL: [(&str, &[&str]); 25] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
     (
         "gather-pointer",
@@ -81,6 +81,10 @@ const SMALL: [(&str, &[&str]); 24] = [
     ("chase", &["groups=2", "group=32", "steps=9", "bits=8"]),
     ("triad", &["quads=200", "items=3", "group=32"]),
     ("nbody", &["bodies=40", "group=32"]),
+    (
+        "prefetch-examples",
+        &["groups=2", "group=32", "count=20", "work=1"],
+    ),
 ];
 
 /// Kernels that are PTX of instructions which SPIR-V lacks.

@@ -157,6 +157,7 @@ kernels! {
     chase: check_unrolling "chase" ["groups=2", "group=32", "steps=9", "bits=8"];
     triad: check_most "triad" ["quads=200", "items=3", "group=32"];
     nbody: check_most "nbody" ["bodies=40", "group=32"];
+    prefetch_examples: check "prefetch-examples" ["groups=2", "group=32", "count=20", "work=1"];
 }
 
 #[test]

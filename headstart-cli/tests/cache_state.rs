@@ -81,7 +81,9 @@ fn a_launch_that_finds_nothing_takes_longer_and_the_answer_says_so() {
         "sweep",
         &["--over", "work=8,9", "--plan", "unroll:4", "--l2", "flushed"],
     );
-    assert_eq!(nanoseconds(&swept["points"][0]["plain_ns"]), flushed, "{swept}");
+    // A sweep has one sample of work-groups for all points.
+    let ratio = nanoseconds(&swept["points"][0]["plain_ns"]) / flushed;
+    assert!((ratio - 1.0).abs() < 0.01, "{ratio}: {swept}");
     assert!(says(&swept), "{swept}");
 }
 

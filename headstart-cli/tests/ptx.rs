@@ -100,21 +100,11 @@ fn a_module_is_tuned_and_written() {
     fs::write(at("launch.toml"), LAUNCH).expect("written");
     let kernel = format!("{}:gather", corpus("first.ptx"));
     let (launch, better, report) = (at("launch.toml"), at("better.ptx"), at("report.json"));
-    let diff = at("better.diff");
     let plans = "param_1=rolling-async:2;param_1=rolling-registers:4";
     done(&[
         "tune", &kernel, "--launch", &launch, "--device", "sim:h200", "--plans", plans, "-o", &better,
-        "--diff", &diff, "--json", &report,
+        "--json", &report,
     ]);
-    // The diff says which lines came in and under which plan, and takes none away but jumps to the planned loop.
-    let diff = fs::read_to_string(diff).expect("a diff");
-    let added = |line: &&str| line.starts_with("+// Loop $L__") && line.contains("param_1=rolling-");
-    assert!(
-        diff.starts_with("--- ") && diff.lines().any(|line| added(&line)),
-        "{diff}"
-    );
-    let removed = diff.lines().filter(|line| line.starts_with('-')).skip(1);
-    assert!(removed.clone().all(|line| line.contains("bra")), "{diff}");
     let report = fs::read_to_string(report).expect("a report");
     let json: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     for trial in json["trials"].as_array().expect("trials") {
@@ -144,6 +134,33 @@ fn a_module_is_tuned_and_written() {
         said[from..].split('}').next().map(str::to_owned)
     };
     assert_eq!(checksum(&better), checksum(&corpus("first.ptx")));
+}
+
+#[test]
+fn a_diff_shows_what_an_edit_changes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    // Loops that are long enough for a plan.
+    let long = LAUNCH
+        .replace("length = 1024\n", "length = 65536\n")
+        .replace("4096", "4194304")
+        .replace("value = 8\n", "value = 512\n");
+    fs::write(at("launch.toml"), long).expect("written");
+    let kernel = format!("{}:gather", corpus("first.ptx"));
+    let (launch, diff) = (at("launch.toml"), at("better.diff"));
+    let plans = "param_1=rolling-async:8";
+    done(&[
+        "tune", &kernel, "--launch", &launch, "--device", "sim:h200", "--plans", plans, "--diff", &diff,
+    ]);
+    let diff = fs::read_to_string(diff).expect("a diff");
+    // It says which lines came in and under which plan, and takes none away but jumps to the planned loop.
+    let added = |line: &&str| line.starts_with("+// Loop $L__") && line.contains("param_1=rolling-async:8");
+    assert!(
+        diff.starts_with("--- ") && diff.lines().any(|line| added(&line)),
+        "{diff}"
+    );
+    let mut removed = diff.lines().filter(|line| line.starts_with('-')).skip(1);
+    assert!(removed.all(|line| line.contains("bra")), "{diff}");
 }
 
 #[test]

@@ -27,7 +27,7 @@
 //! // The plan did not name the indices: they must be loaded before the values can be.
 //! assert_eq!(
 //!     derived.plan.to_string(),
-//!     "values=rolling-async:4/interleaved,indices=rolling-registers:5"
+//!     "values=rolling-async:4/interleaved,indices=rolling-registers:8"
 //! );
 //! let ptx = ptx::emit(&derived.kernel, &ptx::Options::new(ptx::PtxTarget::Sm90))?;
 //! assert!(ptx.text.contains("cp.async"));

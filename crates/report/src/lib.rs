@@ -27,6 +27,7 @@
 #![cfg_attr(not(feature = "page"), allow(dead_code))]
 
 pub mod evidence;
+pub mod number;
 pub mod report;
 #[cfg(any(test, feature = "samples"))]
 #[doc(hidden)]

@@ -396,7 +396,7 @@ mod tests {
     fn a_pointer_keeps_its_form_over_an_edge() {
         let over = |pointer: &str, ops: &str| {
             found(&format!(
-                "{ops}%e = block 'edge -> ptr.generic {{\nbreak 'edge {pointer}\n}}\n%x = load i32 %e\nstore %v, %x"
+                "{ops}%e = block 'edge -> ptr.generic {{\nbreak 'edge {pointer}\n}}\nstore %e, 1:i32"
             ))
         };
         let shared = over("%g", SHARED);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Evidence, Remedy};
 use crate::device::sim::timer::LaunchTime;
-use crate::report::number::{duration, figures, grouped, percent, speedup};
+use crate::number::{duration, figures, grouped, percent, speedup};
 
 /// Fewer sub-groups than this share of those that the launch has at once are not the work of its start and its end alone.
 const SHORT: f64 = 0.75;

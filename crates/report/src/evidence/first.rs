@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Evidence, LoadTime, Profile, balance};
-use crate::report::number::{figures, percent};
+use crate::number::{figures, percent};
 
 /// One remedy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ pub mod detail;
 pub mod explain;
 #[doc(hidden)]
 pub mod gains;
-pub mod number;
+pub use crate::number;
 #[cfg(feature = "page")]
 pub mod page;
 mod program;

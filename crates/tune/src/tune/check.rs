@@ -60,20 +60,20 @@ enum RunOf {
     Sample(Arc<Sample>),
 }
 
-/// The numbers of iterations at which a plan is checked: none, one, and around its distances and its group.
+/// The numbers of iterations at which a plan is checked: none, one, and around each of its distances and its group.
 pub fn iterations(plan: &Plan) -> Vec<u64> {
-    let distance = plan
+    let distances: Vec<u64> = plan
         .loads()
         .iter()
         .map(|(_, strategy)| u64::from(strategy.distance().get()))
-        .max()
-        .unwrap_or(0);
+        .collect();
+    let furthest = distances.iter().copied().max().unwrap_or(0);
     let group = plan
         .unroll()
         .and_then(|unroll| unroll.iterations())
         .map_or(0, u64::from);
     let mut iterations = vec![0, 1];
-    for around in [distance, group, distance + group] {
+    for around in distances.into_iter().chain([group, furthest + group]) {
         iterations.extend([around.saturating_sub(1), around, around + 1, 2 * around + 1]);
     }
     iterations.sort_unstable();

@@ -93,11 +93,12 @@ pub(super) fn edited(
             let (major, minor) = OLDEST_VERSION;
             text.exchange(place.clone(), format!(" {major}.{minor}"));
         }
-        let (planned, loops) = planned(original, own, kernel)?;
+        let (planned, plan, loops) = planned(original, own, kernel)?;
         edited.needs = Needs::of(original, &planned);
         let mut editor = Editor {
             original,
             planned: &planned,
+            plan: &plan,
             loops: &loops,
             kept,
             labels: HashMap::new(),
@@ -115,8 +116,8 @@ pub(super) fn edited(
     Ok(edited)
 }
 
-/// The kernel with edges at its planned loops, and those loops as the text has them.
-fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Kernel, Vec<CutLoop>)> {
+/// The kernel with edges at its planned loops, the plan with the parents that it carries, and those loops as the text has them.
+fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Kernel, Plan, Vec<CutLoop>)> {
     let derivation = kernel.derivation.as_ref();
     let derivation =
         derivation.ok_or_else(|| Error::bug("a kernel that no plan made is put into a module"))?;
@@ -139,13 +140,17 @@ fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Kernel
     let (imported, loops) = original.cut(&headers)?;
     match loops.iter().find_map(|own| own.undecided.clone()) {
         Some(undecided) => Err(undecided),
-        None => Ok((prefetch::apply(&imported.kernel, &plan, &target)?.kernel, loops)),
+        None => {
+            let applied = prefetch::apply(&imported.kernel, &plan, &target)?;
+            Ok((applied.kernel, applied.plan, loops))
+        }
     }
 }
 
 struct Editor<'a> {
     original: &'a Original,
     planned: &'a Kernel,
+    plan: &'a Plan,
     loops: &'a [CutLoop],
     kept: &'a HashMap<String, String>,
     /// The labels of statements that had none.
@@ -178,11 +183,13 @@ impl Editor<'_> {
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 
-        let plan = self.planned.derivation.as_ref();
-        let plan: String = plan.map_or_else(String::new, |own| {
-            // Names come from outside: a comment must not end where they like.
-            own.plan.chars().filter(|c| !c.is_control()).collect()
-        });
+        // Names come from outside: a comment must not end where they like.
+        let plan: String = self
+            .plan
+            .to_string()
+            .chars()
+            .filter(|c| !c.is_control())
+            .collect();
         let mut text = format!(
             "// Loop {}, {plan}.\n{}:\n{{\n",
             own.label,

@@ -15,7 +15,7 @@ use headstart::tune::{self, FileSubject, LaunchFile, Subject};
 use headstart::{Error, Result};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter::{Access, Entry, Trace};
-use similar::TextDiff;
+use similar::{Algorithm, TextDiff};
 
 use crate::arguments::{DataOptions, KernelOptions};
 use crate::spirv_module::{SpirvModule, is_spirv};
@@ -202,7 +202,10 @@ impl Module {
 
     /// What an edit made of the module, as a unified diff.
     pub fn diff(&self, edited: &str) -> String {
-        let diff = TextDiff::from_lines(self.text.as_str(), edited);
+        // Lines that occur once stay where they are: all of the module's do, but those that are changed.
+        let diff = TextDiff::configure()
+            .algorithm(Algorithm::Patience)
+            .diff_lines(self.text.as_str(), edited);
         let mut unified = diff.unified_diff();
         unified.header(&self.file, "edited").to_string()
     }

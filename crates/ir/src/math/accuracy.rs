@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn roots_and_quotients_of_f32_become_the_devices_own() {
-        let text = "hsir 1\nkernel @k(%f: f32, %d: f64, %to: ptr.global f32[], %wide: ptr.global f64[]) {\n\
+        let text = "hsir 1\nkernel @k(%f: f32, %d: f64, %to: ptr.global f32[] align 4, %wide: ptr.global f64[] align 8) {\n\
                     %a = sqrt %f\n%b = fdiv %f, %a\n%c = sqrt %d\n%e = sqrt.ftz %f\n%s = fadd %b, %e\nstore %to, %s\n\
                     store %wide, %c\nreturn\n}\n";
         let mut kernel = parse(text, "k.hsir").unwrap();

@@ -28,7 +28,7 @@ use headstart_testing::{self as testing, tools};
 const PARTS: usize = 400;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
-const SMALL: [(&str, &[&str]); 25] = [
+const SMALL: [(&str, &[&str]); 26] = [
     ("gather", &["group=64", "items=40", "table=4096", "work=2"]),
     (
         "gather-pointer",
@@ -43,6 +43,7 @@ const SMALL: [(&str, &[&str]); 25] = [
         &["group=32", "items=20", "table=4096", "work=1"],
     ),
     ("article", &["group=40", "elements=1000"]),
+    ("article-picked", &["groups=2", "group=32", "elements=1000"]),
     ("latency", &["work=2", "steps=40"]),
     (
         "embedding-bag",
@@ -91,7 +92,7 @@ const SMALL: [(&str, &[&str]); 25] = [
 const PTX_ONLY: [&str; 1] = ["micro/products"];
 
 /// The microbenchmarks: each of their kernels, and each instruction that they time.
-const MICRO: [(&str, &[&str]); 36] = [
+const MICRO: [(&str, &[&str]); 37] = [
     ("micro/latency", &["footprint=4096", "warm=0", "steps=9"]),
     (
         "micro/latency",
@@ -103,6 +104,7 @@ const MICRO: [(&str, &[&str]); 36] = [
             "chains=work-item",
         ],
     ),
+    ("micro/controls", &["footprint=4096", "steps=9"]),
     (
         "micro/bandwidth",
         &["groups=2", "group=32", "footprint=4096", "warm=0", "steps=5"],

@@ -138,6 +138,7 @@ kernels! {
     gather_hint_l3: check "gather-hint-l3" ["group=32", "items=20", "table=4096", "work=1"];
     gather_hint_l1: check "gather-hint-l1" ["group=32", "items=20", "table=4096", "work=1"];
     article: check_most "article" ["group=40", "elements=1000"];
+    article_picked: check "article-picked" ["groups=2", "group=32", "elements=1000"];
     latency: check_most "latency" ["work=2", "steps=40"];
     embedding_bag: check_most "embedding-bag" ["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "lengths=ragged"];
     embedding_bag_f16: check_most "embedding-bag" ["bags=5", "bag=9", "dim=16", "rows=100", "group=32", "element=f16"];

@@ -206,10 +206,8 @@ fn fits(arguments: &[&str], status: Status, renewed: Option<&str>) {
         if let Some(folder) = renewed {
             let _ = std::fs::remove_dir_all(folder);
         }
-        let text = text(&headstart(columns, arguments), status);
-        // On a slow machine some runs say how far they are, others do not.
-        let lines = text.lines().filter(|line| !line.ends_with(" s left"));
-        let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+        let output = headstart(columns, arguments);
+        let text = text(&output, status);
         for line in text.lines() {
             let is_one_word = !line.trim().contains(' ');
             assert!(
@@ -217,6 +215,11 @@ fn fits(arguments: &[&str], status: Status, renewed: Option<&str>) {
                 "{arguments:?} at {columns}: {line}\n{text}"
             );
         }
+        // What is said on the way of a search differs from run to run.
+        let text = match status {
+            0 => String::from_utf8_lossy(&output.stdout).into_owned(),
+            _ => text,
+        };
         // Plans may be broken after a comma.
         let joined = words(&text.replace(",\n", ", ").replace(',', ", "));
         let here: BTreeSet<String> = joined.into_iter().collect();

@@ -16,6 +16,8 @@ const MOST: usize = 32;
 const MOST_SIGNS: usize = 128;
 /// Marks the sign of a pointer; the others are octaves of numbers.
 const POINTER: u8 = 0x80;
+/// The octave of all words that are larger: fractions, pairs of numbers, and addresses of the host, which differ from run to run.
+const LARGEST: u8 = 41;
 
 /// The kinds of a kernel that were seen, each with its hash and its counts.
 pub struct Kinds(Lock<Vec<(u64, &'static Counts)>>);
@@ -117,7 +119,7 @@ impl Signs {
             let allocation = (word.len() == 8 && value >= 1 << 16).then(|| memory::at(value));
             self.all[self.count] = match allocation.flatten() {
                 Some(allocation) => POINTER | self.number_of(allocation.start),
-                None => (u64::BITS - value.leading_zeros()) as u8,
+                None => ((u64::BITS - value.leading_zeros()) as u8).min(LARGEST),
             };
             self.count += 1;
         }
@@ -168,6 +170,7 @@ impl std::fmt::Display for Signs {
                     }
                 }
                 0 => write!(f, "{space}0")?,
+                LARGEST => write!(f, "{space}large")?,
                 octave => write!(f, "{space}2^{}", octave - 1)?,
             }
         }
@@ -198,5 +201,7 @@ mod tests {
         assert_eq!(seen(&[0xa1_0000, 0xa0_0010, 0xa1_0ff8, 1024, 0]), "a b a 2^10 0");
         // Nothing is there: a number.
         assert_eq!(seen(&[0xa2_0000]), "2^23");
+        // Places in the host's memory are no numbers that mean anything.
+        assert_eq!(seen(&[0x7ffd_1234_5678, 0x5555_0000_1000]), "large large");
     }
 }

@@ -496,7 +496,7 @@ fn statements_that_would_allow_more_are_named() {
         let text = fs::read_to_string(corpus().join(file)).expect("readable");
         let launch = LaunchFile::parse(launch, "launch.toml").expect("a launch file");
         let imported = ptx::import(&text, file, Some(entry), &launch.facts()).expect("an entry");
-        FileSubject::of_module(imported, launch).unlocking()
+        FileSubject::of_module(imported, launch).unlocking(&|| false)
     };
     let said = unlocking("lookup.ptx", "bfs_step", "no_overflow = true");
     assert!(

@@ -46,7 +46,8 @@ pub fn speedup(factor: f64) -> String {
 
 /// A share of 1 as a percentage: `6.3 %`, `57 %`.
 pub fn percent(share: f64) -> String {
-    let percent = 100.0 * share;
+    // A sum of nothing is -0.
+    let percent = 100.0 * share + 0.0;
     if percent.abs() < 9.95 && percent != 0.0 {
         format!("{percent:.1} %")
     } else {

@@ -15,7 +15,7 @@ use std::process::ExitStatus;
 use headstart::capture::{Captured, Counts, LAUNCH, MODULE, Process, Text, WHOLE, texts};
 use headstart::device::cuda::failure::FailureKind;
 use headstart::device::cuda::gpu;
-use headstart::front::ptx::{Facts, Origin, entries, import};
+use headstart::front::ptx::{Facts, Module, Origin, entries};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 use regex_lite::Regex;
@@ -281,14 +281,19 @@ fn ptx_of(texts: &[Text], name: &str, shared_bytes: u32, capability: Option<u32>
         dynamic_shared_bytes: Some(shared_bytes),
         ..Facts::default()
     };
-    match import(text, "module", Some(name), &facts) {
-        Ok(imported) => {
+    let read = Module::new(text, "module").and_then(|module| {
+        let imported = module.import_alone(name, &facts)?;
+        // Whatever is made of the text is compiled: a library's module has a hundred entries.
+        Ok((module.alone(name), imported))
+    });
+    match read {
+        Ok((text, imported)) => {
             let variable = |origin: &Origin| match origin {
                 Origin::Variable { name, .. } => Some(name.clone()),
                 Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
             };
             Ptx::Text {
-                text: text.clone(),
+                text,
                 variables: imported.original.parameters.iter().filter_map(variable).collect(),
             }
         }

@@ -169,6 +169,30 @@ impl<'t> Module<'t> {
         self.text.get(entry.body.0..entry.body_end)
     }
 
+    /// The text without the other entries: what a compiler needs for this one. Those that something else names stay, and all
+    /// do where debug information may lead into them.
+    pub fn alone(&self, entry: &str) -> String {
+        let mut others: Vec<&Function<'t>> = entries_of(&self.tree)
+            .filter(|other| other.name != entry)
+            .collect();
+        if self.text.contains(".debug_info") {
+            return self.text.to_owned();
+        }
+        loop {
+            let (mut rest, mut behind) = (String::new(), 0);
+            for other in &others {
+                rest.push_str(&self.text[behind..other.start]);
+                behind = other.body_end + 1;
+            }
+            rest.push_str(&self.text[behind..]);
+            let count = others.len();
+            others.retain(|other| !rest.contains(other.name));
+            if others.len() == count {
+                return rest;
+            }
+        }
+    }
+
     /// Some other entries that can be read, for a message.
     fn readable(&self, chosen: &str, facts: &Facts) -> Vec<&'t str> {
         let mut bytes = 0;

@@ -82,8 +82,8 @@ impl Subject for Accurate {
         Ok(self.all(self.subject.regrouped()?))
     }
 
-    fn unlocking(&self) -> Vec<String> {
-        self.subject.unlocking()
+    fn unlocking(&self, is_over: &dyn Fn() -> bool) -> Vec<String> {
+        self.subject.unlocking(is_over)
     }
 
     fn granted(&self, plan: &Plan) -> Result<Vec<String>> {

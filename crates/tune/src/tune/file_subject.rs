@@ -175,7 +175,7 @@ impl Subject for FileSubject {
         Ok(Some(Arc::new(imported.kernel)))
     }
 
-    fn unlocking(&self) -> Vec<String> {
+    fn unlocking(&self, is_over: &dyn Fn() -> bool) -> Vec<String> {
         let Ok(workload) = self.workload() else {
             return Vec::new();
         };
@@ -187,6 +187,7 @@ impl Subject for FileSubject {
                 &self.kernel,
                 &facts,
                 group,
+                is_over,
             ),
             (None, Some(original)) => super::statements::unlocking(
                 &|facts| original.again(facts).map(|imported| imported.kernel),
@@ -194,6 +195,7 @@ impl Subject for FileSubject {
                 &self.kernel,
                 &facts,
                 group,
+                is_over,
             ),
             (None, None) => Vec::new(),
         }

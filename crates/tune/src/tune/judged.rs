@@ -100,17 +100,9 @@ pub fn on_device(
 /// How long the simulator has to explain a time where a search may take as long as it takes.
 pub const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Tells the answer, and then explains the plain kernel's time in what is left of the search: warnings about the launch.
-pub fn explained(
-    bench: &dyn Bench,
-    bound: &Bound,
-    kernel: &Arc<Kernel>,
-    best: &Best,
-    baseline: &mut Timed,
-    progress: &dyn Progress,
-    remarks: &mut Vec<String>,
-) -> Vec<String> {
-    progress.understood(&match best.plan.is_none() {
+/// The answer in a sentence, before anything explains it.
+pub fn answer(best: &Best) -> String {
+    match best.plan.is_none() {
         true => "no measured plan is faster".to_owned(),
         false => format!(
             "the answer: `{}`, {}, {}",
@@ -118,8 +110,22 @@ pub fn explained(
             number::speedup(best.speedup),
             number::duration(best.time_ns)
         ),
-    });
-    let patience = progress.left().map_or(PATIENCE, |left| left.min(PATIENCE));
+    }
+}
+
+/// Explains the plain kernel's time, if the simulator can in this time: warnings about the launch.
+pub fn explained(
+    bench: &dyn Bench,
+    bound: &Bound,
+    kernel: &Arc<Kernel>,
+    baseline: &mut Timed,
+    patience: Duration,
+    remarks: &mut Vec<String>,
+) -> Vec<String> {
+    if patience.is_zero() {
+        remarks.push("Not explained: no time was left for the simulator.".to_owned());
+        return Vec::new();
+    }
     let explanation = bench.explain(bound, kernel, patience).unwrap_or_default();
     match &explanation.simulated {
         Some(simulated) => {

@@ -29,6 +29,9 @@ pub const MEASURED: usize = 20;
 /// How many of them are measured at a time: few enough to learn from, enough to share the plain kernel's launches.
 pub const BATCH: usize = 4;
 
+/// How many of them are measured first, where as many processors compile them: one of each family, from which the search learns.
+pub const FIRST: usize = 8;
+
 /// How much the first guess is believed against one measured plan of the same kind: it orders plans of which nothing is known.
 const TRUST: f64 = 0.1;
 

@@ -12,7 +12,7 @@ use super::doubt::doubt;
 use super::drop_in::{placed, said_of_registers};
 use super::elsewhere::{self, Here};
 use super::idle;
-use super::judged::{PATIENCE, explained, first, on_device, small_launches};
+use super::judged::{PATIENCE, answer, explained, first, on_device, small_launches};
 use super::log::{Log, Shard};
 use super::perturb::{self, Engine, Perturbed, Settings};
 use super::race::{self, Race};
@@ -209,6 +209,8 @@ pub struct SearchSettings<'a> {
     pub measure: Option<usize>,
     /// Whether plans that are surely behind are simulated to their end, too.
     pub every_plan: bool,
+    /// Whether the simulator is not to explain what a device measured: that takes seconds, which other launches may need.
+    pub unexplained: bool,
 }
 
 /// How long a device's plan is checked on the processors after the time of a search.
@@ -383,7 +385,7 @@ pub fn search(
     let tried_kinds = kinds(trials.iter().filter(has_run).map(|trial| &trial.plan));
     let left = pairs.iter().filter(|pair| is_left(pair, &trials));
     let open_kinds = &kinds(left.map(|(asked, _)| *asked)) - &tried_kinds;
-    let partial = (lost.is_some() || is_cut || progress.is_stopped()).then(|| Partial {
+    let partial = (lost.is_some() || is_cut).then(|| Partial {
         tried: trials.len() - 1,
         of: plans.len(),
         telling_left: telling
@@ -397,6 +399,7 @@ pub fn search(
     });
     let plain_best = match &partial {
         Some(_) => None,
+        None if beside.is_none() && progress.is_stopped() => None,
         None => beside.unwrap_or_else(|| plain_best(baseline_ns))?,
     };
     let here = Here {
@@ -456,15 +459,14 @@ pub fn search(
         }
     };
     let warnings = match is_judge {
-        true => explained(
-            bench,
-            &bound,
-            &kernel,
-            &best,
-            &mut baseline,
-            progress,
-            &mut remarks,
-        ),
+        true => {
+            let patience = match settings.unexplained {
+                true => Duration::ZERO,
+                false => progress.left().map_or(PATIENCE, |left| left.min(PATIENCE)),
+            };
+            tell(vec![answer(&best)]);
+            explained(bench, &bound, &kernel, &mut baseline, patience, &mut remarks)
+        }
         false => idle::warnings(&bound, bench.device(), &kernel, Options::CHECKING),
     };
     let bounds = bounds(&baseline, &loads, &trials);
@@ -543,9 +545,13 @@ pub fn search(
         notes: std::iter::once(baseline.note.clone())
             .chain(note)
             .chain(partial.as_ref().map(Partial::to_string))
+            .chain(
+                seen.is_empty
+                    .then(|| "There is no plan: no loop loads from global memory.".to_owned()),
+            )
             .chain(only_rests)
             .chain(remarks)
-            .chain(subject.unlocking())
+            .chain(subject.unlocking(&|| settings.unexplained || progress.is_stopped()))
             .collect(),
         partial,
         waits,

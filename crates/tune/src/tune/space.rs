@@ -316,6 +316,7 @@ impl Space {
         let registers = registers_left(bench, workload);
         let plans = match settings.plans {
             Some(plans) => plans.to_vec(),
+            None if loads.is_empty() => Vec::new(),
             None => {
                 let mut plans = default_plans(&loads, &levels)?;
                 for plan in &likely {

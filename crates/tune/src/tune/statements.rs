@@ -12,21 +12,28 @@ use crate::prefetch::{self, Plan};
 /// Most parameters that statements are tried for.
 const MOST_TRIED: usize = 16;
 
-/// The statements that unlock something, a sentence each. `again` reads the entry with other facts; `is_given` says which of
-/// the kernel's parameters the host passes.
+/// The statements that unlock something, a sentence each, as far as there is time. `again` reads the entry with other facts;
+/// `is_given` says which of the kernel's parameters the host passes.
 pub(super) fn unlocking(
     again: &dyn Fn(&Facts) -> Result<Kernel>,
     is_given: &dyn Fn(usize) -> bool,
     kernel: &Kernel,
     facts: &Facts,
     group: [u32; 3],
+    is_over: &dyn Fn() -> bool,
 ) -> Vec<String> {
+    if is_over() {
+        return Vec::new();
+    }
     let read = |facts: &Facts| -> Option<Vec<String>> {
         let kernel = again(facts).ok()?;
         Some(fetched_early(&kernel, group))
     };
     let now = fetched_early(kernel, group);
     let more = |facts: &Facts| -> Option<String> {
+        if is_over() {
+            return None;
+        }
         let then = read(facts)?;
         let gained: Vec<&str> = then
             .iter()

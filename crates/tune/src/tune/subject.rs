@@ -49,7 +49,8 @@ pub trait Subject: Sync {
     }
 
     /// Statements by which its author could make more plans possible, a sentence each.
-    fn unlocking(&self) -> Vec<String> {
+    fn unlocking(&self, is_over: &dyn Fn() -> bool) -> Vec<String> {
+        let _ = is_over;
         Vec::new()
     }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// Threads for so many items.
-fn threads_for(items: usize) -> usize {
+pub fn for_items(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(items)
 }
 
@@ -142,7 +142,7 @@ pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
         }
     };
     thread::scope(|scope| {
-        let others: Vec<_> = (1..threads_for(items.len())).map(|_| scope.spawn(run)).collect();
+        let others: Vec<_> = (1..for_items(items.len())).map(|_| scope.spawn(run)).collect();
         run();
         // The other thread's own message is what the caller gets.
         others

@@ -15,7 +15,7 @@ use super::check::{Checks, compare};
 use super::derivation::Derivation;
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
-use super::proposals::{BATCH, Proposals};
+use super::proposals::{BATCH, FIRST, Proposals};
 use super::race::{self, Race};
 use super::search::{Derived, Progress};
 use super::subject::Subject;
@@ -110,8 +110,10 @@ impl Trying<'_> {
         baseline_ns: f64,
         result: Result<(Timed, Outputs)>,
     ) -> (Trial, Option<Timed>) {
-        let plan = derived.as_ref().map_or(*plan, |derived| &derived.plan);
-        self.told(trial(plan.clone(), baseline_ns, result))
+        self.told(match derived {
+            Ok(derived) => trial(derived.plan.clone(), baseline_ns, result),
+            Err(error) => not_derived((*plan).clone(), error),
+        })
     }
 
     fn told(&self, tried: (Trial, Option<Timed>)) -> (Trial, Option<Timed>) {
@@ -225,6 +227,7 @@ impl Trying<'_> {
         let began = Instant::now();
         let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
         self.progress.trying(false);
+        let is_stopped = self.progress.is_stopped();
         for (index, trial, timed, _) in ended.into_iter().flatten() {
             tried[index] = Some((trial, timed));
         }
@@ -233,10 +236,10 @@ impl Trying<'_> {
             baseline: *baseline,
             none,
             a_plan: each(began, &trials).unwrap_or(plain_took),
+            is_cut: is_stopped && trials.len() < pairs.len(),
             trials,
             note: None,
             lost: None,
-            is_cut: false,
             checked: Some(self.checked(Some(&checks))),
         };
         Ok((tried, beside))
@@ -336,13 +339,20 @@ impl Turns<'_> {
         let plans = self.derivation.plans();
         let mut proposals = few.map(|few| (few, Proposals::new(plans, self.trying.likely)));
         let mut next = 0;
-        while !self.trying.progress.is_stopped() {
+        let is_done = |measured, next| few.map_or(next == plans.len(), |few| measured >= few);
+        while !is_done(self.measured, next) {
             let fits = self.fits();
-            if fits == 0 {
+            if fits == 0 || self.trying.progress.is_stopped() {
                 return Ok(true);
             }
             let batch = match &mut proposals {
-                Some((few, proposals)) => self.proposed(proposals, BATCH.min(*few - self.measured).min(fits)),
+                Some((few, proposals)) => {
+                    let batch = match self.measured {
+                        0 => threads::for_items(FIRST).max(BATCH),
+                        _ => BATCH,
+                    };
+                    self.proposed(proposals, batch.min(*few - self.measured).min(fits))
+                }
                 None => {
                     let batch: Vec<usize> = (next..plans.len()).take(UNRANKED.min(fits)).collect();
                     next += batch.len();
@@ -350,7 +360,7 @@ impl Turns<'_> {
                     batch.into_iter().filter(|&index| self.is_legal(index)).collect()
                 }
             };
-            if batch.is_empty() && (proposals.is_some() || next == plans.len()) {
+            if batch.is_empty() && proposals.is_some() {
                 break;
             }
             self.measured += batch.len();
@@ -395,8 +405,7 @@ impl Turns<'_> {
     fn is_legal(&mut self, index: usize) -> bool {
         let pair = self.derivation.pair(index);
         if let Err(error) = pair.1 {
-            let (plan, time_ns) = (pair.0.clone(), self.baseline.time_ns);
-            let refused = trial(plan, time_ns, Err(error.clone()));
+            let refused = not_derived(pair.0.clone(), error);
             self.trying.progress.refused(&refused.0);
             self.trying.memory.keep(&refused);
             self.tried[index] = Some(refused);
@@ -615,6 +624,18 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
             (Trial { plan, outcome, takes }, None)
         }
     }
+}
+
+/// A plan that could not be derived: whatever the kernel lacks for it, nothing ran.
+fn not_derived(plan: Plan, error: &Error) -> (Trial, Option<Timed>) {
+    let outcome = match error.fault() {
+        Fault::Input => Outcome::Rejected {
+            reason: error.unblamed(),
+        },
+        _ => went_wrong(error),
+    };
+    let takes = None;
+    (Trial { plan, outcome, takes }, None)
 }
 
 /// The outcome of a failed trial.

@@ -112,6 +112,7 @@ impl<'o> Asked<'o> {
             measure: self.measure,
             // Who names plans wants their times.
             every_plan: self.every_plan || plans.is_some(),
+            unexplained: false,
         }
     }
 }

@@ -58,6 +58,9 @@ pub fn place(captured: &Captured, report: &Report, gpu: Option<&GpuFacts>) -> Re
                 "no plan is faster so far: {} of {} were tried",
                 partial.tried, partial.of
             )),
+            None if report.trials.iter().all(|trial| trial.plan.is_none()) => {
+                Placed::Kept("no loop of it loads from global memory".to_owned())
+            }
             None => Placed::Kept("no plan is faster".to_owned()),
         });
     }

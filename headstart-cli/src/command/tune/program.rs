@@ -159,6 +159,7 @@ fn one(
         let one = [plan];
         let settings = SearchSettings {
             measure: None,
+            unexplained: true,
             ..asked.settings(Some(&one))
         };
         let bar = bar(&clock, time);
@@ -168,7 +169,10 @@ fn one(
         }
     }
     let bar = bar(&clock, time);
-    let settings = asked.settings(plans.as_deref());
+    let settings = SearchSettings {
+        unexplained: true,
+        ..asked.settings(plans.as_deref())
+    };
     let report = tune::search(subject.as_ref(), bench, &settings, &bar)?.report;
     drop(bar);
     answered(asked, &captured, report)

@@ -449,6 +449,12 @@ impl GpuBench {
                     {
                         return self.verified(workload, own, module, limit, chance);
                     }
+                    Err(differs) if !self.known.classes.is_empty() => {
+                        return Err(Error::usage(format!(
+                            "`{}`: {differs}, compared with the plain kernel on the same GPU, whose outputs vary from launch to launch",
+                            output.name
+                        )));
+                    }
                     Err(differs) => {
                         return Err(Error::input(format!(
                             "{differs}, compared with the plain kernel on the same GPU"

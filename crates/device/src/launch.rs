@@ -353,7 +353,7 @@ fn may_write(kernel: &Kernel, param: &Param) -> bool {
         matches!(space, Some(Space::Shared | Space::Private))
     };
     definitions.effects().iter().any(|effect| match effect {
-        Effect::Write(pointer, _) => match root(kernel, &definitions, *pointer) {
+        Effect::Write(pointer, ..) => match root(kernel, &definitions, *pointer) {
             Some(Root::Param(to)) => kernel.params[to].value == param.value,
             Some(Root::Array(_)) => false,
             None => !is_elsewhere(*pointer),

@@ -18,6 +18,7 @@ use super::loads::{Candidate, candidates, find_loop, resolve};
 use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
+use super::recurrence;
 use super::rotate::rotate;
 use super::shape::StepShape;
 use super::unroll::unroll_fully;
@@ -144,9 +145,8 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
     by_loop.sort_by_key(|(label, _)| depth(*label));
     if versions == Versions::IfItWraps {
         // Outer loops first: the version that stays as it was needs no versions inside.
-        let labels = by_loop.iter().map(|(label, _)| *label).rev();
-        for label in labels.chain(rests.iter().map(|(label, _)| *label)) {
-            versions::make(&mut kernel, label)?;
+        for (label, strategies) in by_loop.iter().rev().chain(&rests) {
+            versions::make(&mut kernel, *label, plan.unroll(), strategies, target.group_size)?;
         }
     }
     // Who takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
@@ -353,7 +353,7 @@ fn apply_to_loop(
     let place = kernel.describe_place(op.place);
     let shape = StepShape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
 
-    let mut fetches: Vec<Box<dyn Fetch>> = Vec::new();
+    let mut fetches: Vec<Box<dyn Fetch>> = recurrence::copies(&summary, &strategies);
     for site in &summary.loads {
         if let Some(strategy) = strategies.get(&site.id) {
             let pass = strategy.descriptor().pass;
@@ -376,7 +376,7 @@ fn apply_to_loop(
             .map(|fetch| fetch.as_mut() as &mut dyn Fetch)
             .collect();
         let StepShape { group, tests } = shape;
-        let gather_loads = group > 1;
+        let gather_loads = group > 1 || unroll == Some(Unroll::Early);
         let plan = Rewrite {
             group,
             tests,

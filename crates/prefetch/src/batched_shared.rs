@@ -81,7 +81,13 @@ impl Fetch for BatchedShared {
         state: &[Value],
         group: u32,
     ) -> Result<Vec<Value>> {
-        super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
+        super::legality::may_move(
+            b.kernel,
+            early.definitions,
+            early.summary,
+            &self.site,
+            self.distance,
+        )?;
         let slots = self
             .slots
             .as_ref()

@@ -453,7 +453,7 @@ impl<'s> Early<'s> {
         if let Some(known) = self.known_load(site, ahead) {
             return Ok(known);
         }
-        legality::may_move(b.kernel, self.definitions, self.summary, site)?;
+        legality::may_move(b.kernel, self.definitions, self.summary, site, ahead)?;
         let place = b.place();
         b.at(site.place);
         let guard = self.guard(b, limits, site, ahead, true)?;

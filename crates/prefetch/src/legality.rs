@@ -2,7 +2,9 @@
 //!
 //! 1. A volatile load may not be.
 //! 2. Only loads from global memory may be.
-//! 3. A load may not be if the loop writes its memory or memory that may alias it ([`Root::may_alias`]).
+//! 3. A load may not be if the loop writes its memory or memory that may alias it ([`Root::may_alias`]), but where the store
+//!    and the load begin at the same object, and the store reaches nothing that the load reads in the iterations that it
+//!    crosses ([`crossing`]).
 //! 4. Memory that other work-items may write may not be fetched early across a barrier, nor across a fence or
 //!    atomic operation that acquires, nor across a volatile load or an atomic operation whose result is used. By the memory
 //!    model these order nothing, but programs use them to wait for flags and then read the guarded data. A relaxed
@@ -18,11 +20,13 @@
 //! A cache hint changes no result, so rules 3, 4 and 6 do not apply to it; all rules apply to the loads that its
 //! address depends on.
 
+use crate::analysis::apart::{Crossing, crossing};
 use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
 pub use crate::analysis::effects::Effect;
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::analysis::roots::{Root, root};
+use crate::early::name_of;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, OpKind, Space, Value};
 
@@ -59,14 +63,44 @@ pub(super) enum Bounds {
     Unknown,
 }
 
-/// Whether a load may be executed early: rules 1 to 4. Rules 3 and 4 do not apply to a load whose source the program states to
-/// be read-only.
+/// Whether a load may be executed `ahead` iterations early: rules 1 to 4. Rules 3 and 4 do not apply to a load whose source the
+/// program states to be read-only.
 pub(super) fn may_move(
     kernel: &Kernel,
     definitions: &Definitions,
     summary: &LoopSummary,
     site: &LoadSite,
+    ahead: u32,
 ) -> Result<()> {
+    match may_move_if(kernel, definitions, summary, site, ahead)?.first() {
+        None => Ok(()),
+        Some(stride) => Err(Error::usage(format!(
+            "`{}` cannot be fetched early: unless {} lies between {} and {}, the loop writes it before",
+            kernel.loads[site.id].name,
+            name_of(kernel, stride.value),
+            stride.least,
+            stride.most
+        ))
+        .at(kernel.describe_place(site.place))),
+    }
+}
+
+/// A value from outside a loop that has to lie between two numbers, both included, without sign.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stride {
+    pub(super) value: Value,
+    pub(super) least: u64,
+    pub(super) most: u64,
+}
+
+/// Under which conditions a load may be executed `ahead` iterations early.
+pub(super) fn may_move_if(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    site: &LoadSite,
+    ahead: u32,
+) -> Result<Vec<Stride>> {
     let name = &kernel.loads[site.id].name;
     let refuse = |why: String| {
         Err(Error::usage(format!("`{name}` cannot be fetched early: {why}"))
@@ -89,16 +123,34 @@ pub(super) fn may_move(
             ));
         }
     }
+    let mut strides = Vec::new();
     if is_only_read(kernel, site, from) {
-        return Ok(());
+        return Ok(strides);
     }
-    for effect in &summary.effects {
+    for (number, effect) in summary.effects.iter().enumerate() {
+        // Within its own iteration a load crosses only what stands in front of it.
+        if ahead == 0 && number >= site.behind {
+            break;
+        }
         match effect {
-            Effect::Write(pointer, place) => {
+            Effect::Write(pointer, bytes, place) => {
                 let to = root(kernel, definitions, *pointer);
-                if to.is_none_or(|to: Root| to.may_alias(from, kernel)) {
-                    let place = kernel.describe_place(*place);
+                if to.is_some_and(|to: Root| !to.may_alias(from, kernel)) {
+                    continue;
+                }
+                let place = kernel.describe_place(*place);
+                if to != Some(from) {
                     return refuse(format!("the loop writes that memory, or may, at {place}"));
+                }
+                let is_in_front = number < site.behind;
+                let write = (*pointer, *bytes);
+                match crossing(kernel, definitions, summary, site, ahead, write, is_in_front) {
+                    Crossing::Apart => {}
+                    Crossing::If { .. } if is_tested(kernel, summary, site, ahead) => {}
+                    Crossing::If { value, least, most } => strides.push(Stride { value, least, most }),
+                    Crossing::Meets(why) => {
+                        return refuse(format!("the loop writes that memory at {place}, and {why}"));
+                    }
                 }
             }
             Effect::Barrier(_) if never_written(kernel, definitions, from) => {}
@@ -130,7 +182,15 @@ pub(super) fn may_move(
             }
         }
     }
-    Ok(())
+    Ok(strides)
+}
+
+/// Whether a test in front of the loop has found all strides as they have to be for this load.
+fn is_tested(kernel: &Kernel, summary: &LoopSummary, site: &LoadSite, ahead: u32) -> bool {
+    let tested = &kernel.labels[summary.label].apart;
+    tested
+        .iter()
+        .any(|&(id, furthest)| id == site.id && ahead <= furthest)
 }
 
 /// Whether a load may be executed for an iteration that never executes: rule 6.
@@ -143,7 +203,7 @@ pub(super) fn may_read_for_nothing(
         return Ok(());
     };
     let writes = |effect: &Effect| match effect {
-        Effect::Write(pointer, place) => {
+        Effect::Write(pointer, _, place) => {
             let to = root(kernel, definitions, *pointer);
             to.is_none_or(|to| to.may_alias(from, kernel)).then_some(*place)
         }
@@ -170,7 +230,7 @@ fn is_only_read(kernel: &Kernel, site: &LoadSite, from: Root) -> bool {
 /// one seen through it changes a load's result there.
 fn never_written(kernel: &Kernel, definitions: &Definitions, memory: Root) -> bool {
     definitions.effects().iter().all(|effect| match effect {
-        Effect::Write(pointer, _) => {
+        Effect::Write(pointer, ..) => {
             root(kernel, definitions, *pointer).is_some_and(|to| !to.may_alias(memory, kernel))
         }
         Effect::Barrier(_) => true,

@@ -62,6 +62,7 @@ mod loads;
 mod parts;
 mod pipeline;
 pub mod plan;
+mod recurrence;
 mod rolling_registers;
 mod rolling_shared;
 mod rotate;

@@ -70,8 +70,8 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                 let Ok(name) = LoadName::of_param(data.name.clone()) else {
                     continue;
                 };
-                let refusal = super::legality::may_move(kernel, definitions, &summary, site)
-                    .and_then(|()| super::legality::not_constant(kernel, definitions, site))
+                let refusal = super::legality::may_move_if(kernel, definitions, &summary, site, 1)
+                    .and_then(|_| super::legality::not_constant(kernel, definitions, site))
                     .err();
                 found.push(Candidate {
                     name,

@@ -133,7 +133,7 @@ impl RollingShared {
         slot: Value,
         ahead: u32,
     ) -> Result<Option<Value>> {
-        super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site)?;
+        super::legality::may_move(b.kernel, early.definitions, early.summary, &self.site, ahead)?;
         if self.asynchronous {
             super::legality::not_constant(b.kernel, early.definitions, &self.site)?;
         }

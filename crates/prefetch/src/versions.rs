@@ -1,4 +1,4 @@
-//! Two versions of a loop: one whose counter cannot wrap, and the loop as it was.
+//! Two versions of a loop: one whose counter cannot wrap and whose strides keep its accesses apart, and the loop as it was.
 //!
 //! ```text
 //! loop (%i = %a) {                     %fits = %n ≤ 2³¹-1 - 4
@@ -11,37 +11,57 @@
 //! PTX does not say that a counter stays below its type's limit, and `for (i = tid; i < n; i += threads)` may reach it. What
 //! it takes to stay below is known when the loop is entered: the bound, the step, the first value. So it is tested there, once.
 //! The test asks for more than is needed where that is simpler: a bound so near to the limit belongs to no launch that anybody waits for.
+//! A stride that has to lie between two numbers for a load to cross a store ([`Stride`]) is tested there, too.
+
+use std::collections::HashMap;
 
 use super::apply::replace_loop;
+use super::legality::{Stride, may_move_if};
 use super::loads::find_loop;
+use super::plan::{Strategy, Unroll};
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{LoopSummary, Relation, Step, UnlessWraps, summarize};
+use crate::analysis::loops::{LoadSite, LoopSummary, Relation, Step, UnlessWraps, summarize};
 use crate::analysis::ranges::range;
 use crate::analysis::uniform::Divergence;
 use crate::error::{Error, Result};
 use crate::ir::copy::Copier;
 use crate::ir::{
-    BinaryOp, Builder, CompareOp, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, Value, Wrap,
+    BinaryOp, Builder, CompareOp, Kernel, Label, LoadId, NoWrapOp, Op, OpKind, Region, Type, Value, Wrap,
 };
 
 /// The greatest step of a version whose step only the run tells: far more than work-items of a launch, and so little that
 /// hundreds of steps fit into 64 bits.
 const MOST_STEP: u64 = 1 << 40;
 
-/// Puts a loop that counts if its counter does not wrap into two versions. The label stays with the one that counts. A loop
-/// stays alone whose versions would meet at barriers, or exchange values, with work-items of the other version.
-pub(super) fn make(kernel: &mut Kernel, label: Label) -> Result<()> {
+/// Puts a loop that counts if its counter does not wrap, or whose loads may move if its strides are large enough, into two
+/// versions. The label stays with the one that does. A loop stays alone whose versions would meet at barriers, or exchange values,
+/// with work-items of the other version.
+pub(super) fn make(
+    kernel: &mut Kernel,
+    label: Label,
+    unroll: Option<Unroll>,
+    strategies: &HashMap<LoadId, Strategy>,
+    group: Option<[u32; 3]>,
+) -> Result<()> {
     let definitions = Definitions::of(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
         return Ok(());
     };
     let summary = summarize(kernel, &definitions, op);
-    let Some(unless) = summary.unless_wraps.clone() else {
+    let unless = summary.unless_wraps.clone();
+    let (mut strides, mut apart) = self::strides(kernel, &definitions, &summary, unroll, strategies);
+    // The fewer work-items a work-group has, the nearer rows may be.
+    if !strides.is_empty() && kernel.group_size.is_none() {
+        kernel.group_size = group;
+        (strides, apart) = self::strides(kernel, &definitions, &summary, unroll, strategies);
+    }
+    if unless.is_none() && strides.is_empty() {
         return Ok(());
-    };
-    if meets(op) {
+    }
+    // Strides are the same for all work-items of a work-group.
+    if let Some(unless) = unless.as_ref().filter(|_| meets(op)) {
         let divergence = Divergence::of_work_group(kernel);
-        let mut depends_on = decides(kernel, &definitions, &summary, &unless, op);
+        let mut depends_on = decides(kernel, &definitions, &summary, unless, op);
         // Where work-items leave the loop at different times, who is together would depend on how many iterations are done at
         // a time.
         if let OpKind::Loop { initial, .. } = &op.kind {
@@ -52,8 +72,53 @@ pub(super) fn make(kernel: &mut Kernel, label: Label) -> Result<()> {
         }
     }
     replace_loop(kernel, label, |kernel, op| {
-        versions(kernel, &definitions, &summary, &unless, op)
-    })
+        versions(kernel, &definitions, &summary, unless.as_ref(), &strides, op)
+    })?;
+    kernel.labels[label].apart = apart;
+    Ok(())
+}
+
+/// The strides on which it depends whether the planned loads of a loop may move, or all where none is named, each stride once; and how
+/// far those loads may.
+fn strides(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    unroll: Option<Unroll>,
+    strategies: &HashMap<LoadId, Strategy>,
+) -> (Vec<Stride>, Vec<(LoadId, u32)>) {
+    let distances = strategies.values().map(|strategy| strategy.distance().get());
+    let furthest = distances.max().unwrap_or(0) + unroll.and_then(Unroll::iterations).unwrap_or(1);
+    let is_planned = |site: &&LoadSite| strategies.is_empty() || strategies.contains_key(&site.id);
+    let mut all: Vec<Stride> = Vec::new();
+    let mut apart: Vec<(LoadId, u32)> = Vec::new();
+    for site in summary.loads.iter().filter(is_planned) {
+        // What is not legal that far may be so nearer by.
+        let halved = std::iter::successors(Some(furthest), |&ahead| (ahead > 0).then_some(ahead / 2));
+        let strides = |ahead| {
+            Some((
+                ahead,
+                may_move_if(kernel, definitions, summary, site, ahead).ok()?,
+            ))
+        };
+        let Some((ahead, strides)) = halved.filter_map(strides).next() else {
+            continue;
+        };
+        for new in strides {
+            match all.iter_mut().find(|known| known.value == new.value) {
+                Some(known) => {
+                    known.least = known.least.max(new.least);
+                    known.most = known.most.min(new.most);
+                }
+                None => all.push(new),
+            }
+        }
+        match apart.iter_mut().find(|(id, _)| *id == site.id) {
+            Some((_, known)) => *known = ahead.min(*known),
+            None => apart.push((site.id, ahead)),
+        }
+    }
+    (all, apart)
 }
 
 /// Whether work-items meet in a loop, or exchange values.
@@ -104,23 +169,37 @@ fn versions(
     kernel: &mut Kernel,
     definitions: &Definitions,
     summary: &LoopSummary,
-    unless: &UnlessWraps,
+    unless: Option<&UnlessWraps>,
+    strides: &[Stride],
     mut op: Op,
 ) -> Result<Vec<Op>> {
-    let first = first_value(kernel, definitions, unless, &op);
+    let first = unless.and_then(|unless| first_value(kernel, definitions, unless, &op));
     let plain = Copier::default().op(kernel, &op);
     let results: Vec<Type> = op.results.iter().map(|&result| kernel.ty(result)).collect();
     let place = op.place;
     let mut b = Builder::new(kernel, place);
-    let (fits, step) = match (unless.exit.relation, summary.steps[unless.exit.param]) {
-        (Relation::NotEqual, Step::Constant(step)) => (meets_its_bound(&mut b, unless, &op, step)?, None),
-        _ => fits(&mut b, summary, unless, first)?,
-    };
-    let signed = match unless.exit.relation {
-        Relation::Less { signed, .. } | Relation::Greater { signed, .. } => signed,
-        Relation::NotEqual => true,
-    };
-    promise(&mut op, unless, signed, step);
+    let mut all = Vec::new();
+    if let Some(unless) = unless {
+        let (fits, step) = match (unless.exit.relation, summary.steps[unless.exit.param]) {
+            (Relation::NotEqual, Step::Constant(step)) => (meets_its_bound(&mut b, unless, &op, step)?, None),
+            _ => fits(&mut b, summary, unless, first)?,
+        };
+        let signed = match unless.exit.relation {
+            Relation::Less { signed, .. } | Relation::Greater { signed, .. } => signed,
+            Relation::NotEqual => true,
+        };
+        promise(&mut op, unless, signed, step);
+        all.push(fits);
+    }
+    for stride in strides {
+        let ty = b.kernel.ty(stride.value);
+        let (least, most) = (b.constant(ty, stride.least), b.constant(ty, stride.most));
+        let low = b.compare(CompareOp::LeU, least, stride.value);
+        let high = b.compare(CompareOp::LeU, stride.value, most);
+        all.push(b.and(low, high));
+    }
+    let fits = all.into_iter().reduce(|all, one| b.and(all, one));
+    let fits = fits.ok_or_else(|| Error::bug("versions that nothing tells apart"))?;
     let ends = |op: &mut Op, kernel: &mut Kernel, label| {
         let inner: Vec<Value> = results.iter().map(|&ty| kernel.value(ty)).collect();
         op.results.clone_from(&inner);

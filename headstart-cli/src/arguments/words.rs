@@ -10,6 +10,7 @@ A plan names the loads to fetch early, the strategy, and the distance in iterati
 
   plan      none                          the kernel as it is
             unroll:N  unroll:full         unroll the loop N times
+            early                         the loads of an iteration first, then their uses
             registers:R                   let the compiler use R registers a work-item (PTX)
             [unroll:N,][registers:R,]LOAD=STRATEGY,…
                                           fetch loads early, optionally in an unrolled loop

@@ -70,7 +70,12 @@ impl<'k> Reader<'k> {
         for (number, op) in region.ops.iter().enumerate() {
             let at = top.unwrap_or(number);
             self.record(op, in_inner_loop, !conditions.is_empty() || self.diverted);
-            effects::add(op, |value| self.used.contains(&value), &mut self.effects);
+            effects::add(
+                self.kernel,
+                op,
+                |value| self.used.contains(&value),
+                &mut self.effects,
+            );
             match &op.kind {
                 OpKind::Load { ptr, id, cache } if !in_inner_loop => {
                     let site = LoadSite {
@@ -82,6 +87,7 @@ impl<'k> Reader<'k> {
                         conditions: conditions.clone(),
                         after_exit: false,
                         skippable: self.diverted,
+                        behind: self.effects.len(),
                     };
                     self.loads.push(FoundLoad { at, site });
                 }

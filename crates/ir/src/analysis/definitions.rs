@@ -77,7 +77,7 @@ impl Definitions {
         let used = LazyCell::new(|| effects::operands(region));
         let mut effects = Vec::new();
         region.walk(&mut |op| {
-            effects::add(op, |value| used.contains(&value), &mut effects);
+            effects::add(kernel, op, |value| used.contains(&value), &mut effects);
             bit_casts |= matches!(op.kind, OpKind::Convert(ConvertOp::Bits, _));
             let passed = op.kind.label().and_then(|label| breaks.get(&label));
             let is_edge = op.kind.label().is_some_and(|label| kernel.is_edge(label));

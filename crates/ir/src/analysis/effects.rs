@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use crate::ir::effects::{Access, Awaits, Memory};
-use crate::ir::{Op, Place, Region, Value};
+use crate::ir::{Kernel, Op, OpKind, Place, Region, Value};
 
 /// Something a load may not be moved across without a reason.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// A write through this pointer.
-    Write(Value, Place),
+    /// A write of so many bytes through this pointer.
+    Write(Value, u32, Place),
     /// A barrier.
     Barrier(Place),
     /// A fence or atomic operation that acquires: others' earlier releases are visible from here on.
@@ -33,15 +33,26 @@ pub(super) fn operands(region: &Region) -> HashSet<Value> {
     used
 }
 
+/// The most bytes that an operation writes at its pointer.
+fn written(kernel: &Kernel, op: &Op) -> u32 {
+    match &op.kind {
+        OpKind::Store { values, .. } | OpKind::Atomic { values, .. } => {
+            let all = values.iter().chain(&op.results);
+            all.map(|&value| kernel.ty(value).bytes()).sum()
+        }
+        _ => u32::MAX,
+    }
+}
+
 /// Adds the effects of an operation itself, without its regions. `is_used` says whether a value is used; only results of atomic
 /// operations are queried.
-pub(super) fn add(op: &Op, is_used: impl Fn(Value) -> bool, into: &mut Vec<Effect>) {
+pub(super) fn add(kernel: &Kernel, op: &Op, is_used: impl Fn(Value) -> bool, into: &mut Vec<Effect>) {
     let (effects, place) = (op.kind.effects(), op.place);
     if effects.writes == Memory::Any || effects.awaits == Awaits::Anything {
         return into.push(Effect::Carried(place));
     }
     if let Memory::At(pointer) = effects.writes {
-        into.push(Effect::Write(pointer, place));
+        into.push(Effect::Write(pointer, written(kernel, op), place));
     }
     let is_observed =
         || effects.access == Access::Volatile || op.results.iter().any(|&result| is_used(result));

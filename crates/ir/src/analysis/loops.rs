@@ -54,8 +54,7 @@ pub enum Step {
         /// How often it is added, down if negative; for a pointer in bytes.
         scale: i64,
     },
-    /// Each iteration makes it anew for the next: this value, which follows from parameters that go in steps, or from
-    /// the parameter itself by several summands, and from no load.
+    /// Each iteration makes it anew for the next: this value, which follows from parameters by arithmetic, and from no load.
     Derived(Value),
     /// Something else.
     Carried,
@@ -97,6 +96,8 @@ pub struct LoadSite {
     pub after_exit: bool,
     /// A jump before it may skip it in iterations that its conditions do not tell.
     pub skippable: bool,
+    /// How many of the loop's effects stand in front of it.
+    pub behind: usize,
 }
 
 /// How a counting test compares; the loop goes on while `tested relation bound`.
@@ -206,6 +207,7 @@ pub fn summarize(kernel: &Kernel, definitions: &Definitions, op: &Op) -> LoopSum
         }
     }
     let derived = Derived {
+        definitions,
         inside: &inside,
         params,
         continues: &continues,

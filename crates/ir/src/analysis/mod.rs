@@ -2,6 +2,8 @@
 //!
 //! Analyses read a verified kernel and change nothing.
 
+#[doc(hidden)]
+pub mod apart;
 mod body;
 mod counted;
 pub mod definitions;

@@ -140,7 +140,7 @@ fn writer(kernel: &Kernel, definitions: &Definitions, awaited: Option<Root>) -> 
     let mut writer = Writer::Outside;
     for effect in definitions.effects() {
         let own = match effect {
-            Effect::Write(pointer, _) => match (root(kernel, definitions, *pointer), awaited) {
+            Effect::Write(pointer, ..) => match (root(kernel, definitions, *pointer), awaited) {
                 (Some(to), Some(from)) if to == from => Writer::WorkGroup,
                 (Some(to), Some(from)) if !to.may_alias(from, kernel) => Writer::Outside,
                 _ => Writer::Anyone,

@@ -176,6 +176,9 @@ pub struct LabelData {
     pub results: Vec<Type>,
     /// The edge of a loop that is to be cut out, for a block that does nothing but pass values over it.
     pub edge: Option<CutEdge>,
+    /// Of a loop: loads that a test in front lets cross its stores into the same memory, as far as strides decide, up to so many
+    /// iterations early. It lasts as long as a plan is carried out, and is no part of the text form.
+    pub apart: Vec<(LoadId, u32)>,
 }
 
 /// An edge of a loop that is to be [cut out](crate::cut).
@@ -315,7 +318,12 @@ impl Kernel {
     /// A new label whose `Break` passes values of these types.
     pub fn label(&mut self, name: Option<String>, results: Vec<Type>) -> Label {
         let edge = None;
-        self.labels.push(LabelData { name, results, edge })
+        self.labels.push(LabelData {
+            name,
+            results,
+            edge,
+            apart: Vec::new(),
+        })
     }
 
     /// Whether the block of this label is an [edge](CutEdge).

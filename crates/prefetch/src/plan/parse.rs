@@ -141,7 +141,7 @@ fn plan(whole: Part) -> Result<Plan, Fault> {
         } else if part.text == "none" {
             let error = Error::usage("`none` is a whole plan");
             return Err(part.fault(error.accepted("leave out the loads that are to stay as they are")));
-        } else if name.text == "unroll" {
+        } else if name.text == "unroll" || part.text == "early" {
             if position > 0 {
                 let error = Error::usage("unrolling is said once, in front of the loads");
                 return Err(part.fault(error.accepted("`unroll:N,LOAD=STRATEGY`")));
@@ -174,11 +174,14 @@ fn no_strategy(name: &str, part: &str) -> Error {
         Some("none") => error.accepted("did you mean `none`?"),
         Some("registers") => error.accepted("did you mean `registers:N`?"),
         Some(_) => error.accepted(format!("did you mean `unroll`? ({})", Unroll::accepted())),
-        None => error.accepted("`LOAD=STRATEGY`, `unroll:N`, `registers:N` or `none`"),
+        None => error.accepted("`LOAD=STRATEGY`, `unroll:N`, `early`, `registers:N` or `none`"),
     }
 }
 
 fn unroll(whole: Part, rest: Part) -> Result<Unroll, Fault> {
+    if whole.text == "early" {
+        return Ok(Unroll::Early);
+    }
     if whole.text == "unroll" {
         return Err(
             whole.fault(Error::usage("`unroll` does not say by how many").accepted(Unroll::accepted()))

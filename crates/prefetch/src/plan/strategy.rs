@@ -56,6 +56,8 @@ pub enum Unroll {
     By(NonZeroU32),
     /// The whole loop; its trip count must be known.
     Full,
+    /// One iteration as before, but its loads first, then their uses.
+    Early,
 }
 
 impl Unroll {
@@ -79,12 +81,16 @@ impl Unroll {
         match self {
             Unroll::By(iterations) => Some(iterations.get()),
             Unroll::Full => None,
+            Unroll::Early => Some(1),
         }
     }
 
     /// The part of a message that names the accepted forms of unrolling.
     pub(super) fn accepted() -> String {
-        format!("`unroll:N` with N from 2 to {}, or `unroll:full`", Unroll::MAX)
+        format!(
+            "`unroll:N` with N from 2 to {}, `unroll:full`, or `early`",
+            Unroll::MAX
+        )
     }
 }
 
@@ -93,6 +99,7 @@ impl fmt::Display for Unroll {
         match self {
             Unroll::By(iterations) => write!(f, "unroll:{iterations}"),
             Unroll::Full => f.write_str("unroll:full"),
+            Unroll::Early => f.write_str("early"),
         }
     }
 }

@@ -30,6 +30,7 @@ fn unrolling(unroll: Unroll, with_loads: bool) -> String {
     let group = match unroll {
         Unroll::By(count) => format!("The loop runs {count} iterations at a time"),
         Unroll::Full => "The loop becomes straight code".to_owned(),
+        Unroll::Early => "The loads of an iteration are issued first, then their uses follow".to_owned(),
     };
     let effect = if with_loads {
         "the early fetches of a group are issued together and waited for together"

@@ -241,7 +241,7 @@ fn written_to(kernel: &Kernel) -> Vec<bool> {
     let mut written = vec![false; kernel.params.len()];
     for effect in definitions.effects() {
         match effect {
-            Effect::Write(pointer, _) => match root(kernel, &definitions, *pointer) {
+            Effect::Write(pointer, ..) => match root(kernel, &definitions, *pointer) {
                 Some(Root::Param(number)) => written[number] = true,
                 Some(Root::Array(_)) => {}
                 None => written.fill(true),

@@ -87,6 +87,8 @@ impl PlanFeatures {
         PlanFeatures {
             group: match plan.unroll() {
                 None => 1,
+                // Loads come first, as in the smallest group.
+                Some(Unroll::Early) => 2,
                 Some(Unroll::By(count)) => count.get(),
                 Some(Unroll::Full) => u32::MAX,
             },

@@ -207,6 +207,8 @@ pub struct Timed {
     pub sampled: Option<u32>,
     /// What it takes of a core.
     pub takes: Option<Taken>,
+    /// What its speedup may be off by.
+    pub spread: Spread,
     /// Its information about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.
@@ -217,6 +219,15 @@ pub struct Timed {
     pub note: String,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// What tells how far the speedup of a run may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// The model's known errors, and the part by which its sample of work-groups may be off, where there is one.
+    Simulated { off: Option<f64> },
+    /// The least and the greatest speedup over the plain kernel in a round of launches, where both were launched in turns.
+    Measured { paired: Option<(f64, f64)> },
 }
 
 /// What the simulator says of a measured launch.

@@ -50,6 +50,7 @@ mod fitted_template;
 pub mod granted;
 mod hashed;
 mod idle;
+pub mod interval;
 mod judged;
 pub mod kinds;
 pub(crate) mod launch_file;

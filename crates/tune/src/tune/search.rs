@@ -511,7 +511,7 @@ pub fn search(
         .and_then(|(_, run)| run);
     // Where nothing was measured.
     let doubt = match bench.times_at_once() {
-        true => doubt(verdict, &best, &trials, bounds.as_ref()),
+        true => doubt(verdict, &trials, bounds.as_ref()),
         false => None,
     };
     let taken_for_granted = subject.granted(&best.plan)?;
@@ -667,6 +667,7 @@ mod tests {
                     plan,
                     outcome,
                     takes: None,
+                    between: None,
                 },
                 None,
             )]

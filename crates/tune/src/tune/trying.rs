@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::bench::{Bench, Raced, Timed};
 use super::check::{Checks, compare};
 use super::derivation::Derivation;
+use super::interval;
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, Proposals};
@@ -188,6 +189,7 @@ impl Trying<'_> {
                 Ok((Raced::Behind(behind), _)) => {
                     let trial = Trial {
                         takes: None,
+                        between: None,
                         plan: pair.1.as_ref().map_or(pair.0, |derived| &derived.plan).clone(),
                         outcome: race::dropped(behind),
                     };
@@ -606,13 +608,23 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
                 speedup: baseline_ns / time_ns,
                 outputs,
             };
-            let takes = timed.takes;
-            (Trial { plan, outcome, takes }, Some(timed))
+            let trial = Trial {
+                between: interval::of_plan(&plan, baseline_ns / time_ns, &timed),
+                takes: timed.takes,
+                plan,
+                outcome,
+            };
+            (trial, Some(timed))
         }
         Err(error) => {
             let outcome = went_wrong(&error);
-            let takes = None;
-            (Trial { plan, outcome, takes }, None)
+            let trial = Trial {
+                takes: None,
+                between: None,
+                plan,
+                outcome,
+            };
+            (trial, None)
         }
     }
 }
@@ -652,6 +664,7 @@ mod tests {
         let error = wrong_output(Error::violation(broken).at("k.rs:3:5"));
         let trial = Trial {
             takes: None,
+            between: None,
             plan: Plan::none(),
             outcome: went_wrong(&error),
         };

@@ -15,7 +15,7 @@ use crate::model::hint::HintReached;
 use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, Taken, TakenBy, number};
-use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
+use crate::tune::bench::{Bench, Last, Looked, Raced, Spread, Timed};
 #[cfg(feature = "cuda")]
 use crate::tune::drop_in::placed;
 use crate::tune::kinds::KnownDevice;
@@ -256,6 +256,9 @@ impl SimulatedBench {
                     false => TakenBy::Model,
                 },
             }),
+            spread: Spread::Simulated {
+                off: time.sample.within(),
+            },
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
             counted: counted(time),

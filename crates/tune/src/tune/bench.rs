@@ -88,6 +88,15 @@ pub trait Bench: Sync {
         Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
     }
 
+    /// A first time of a kernel, from less than what [`Bench::race`] takes, where that is much less. None if the device has none.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+        let _ = (bound, kernel);
+        Ok(None)
+    }
+
     /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
     /// into.
     ///

@@ -365,6 +365,7 @@ pub fn search(
         note,
         lost,
         is_cut,
+        are_proposed,
         mut checked,
         a_plan,
     } = tried;
@@ -474,7 +475,7 @@ pub fn search(
         ..seen(&pairs, likely, &telling, &trials, bounds.as_ref())
     };
     // Where few are measured, one of each kind tells of the others.
-    let seen = match is_judge {
+    let seen = match is_judge || are_proposed {
         true => Seen {
             has_telling: true,
             telling_left: open_kinds.len(),

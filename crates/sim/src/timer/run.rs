@@ -67,7 +67,7 @@ const LEAST_ROUNDS: f64 = 2.0;
 
 /// Steps of the work-groups that give a first time, and the most cores that have them; by choice, a second. A sample that takes
 /// less than twice as long is simulated instead.
-const SOON: f64 = 1.5e6;
+const SOON: f64 = 1e6;
 const MOST_CORES_OF_FEW: u32 = 4;
 
 /// Steps of a launch of which all cores are simulated where they differ by chance: timing all of them takes a second then.

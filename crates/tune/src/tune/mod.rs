@@ -86,7 +86,7 @@ pub mod ways;
 pub mod workload;
 
 pub use accuracy::with_accuracy;
-pub use bench::{Bench, Explanation, Judged, Looked, Raced, Timed};
+pub use bench::{Bench, Explanation, Judged, Looked, Raced, Spread, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use contraction::{MOST_ITEMS, contraction};

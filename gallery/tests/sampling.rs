@@ -6,10 +6,10 @@ use headstart::device::CacheState;
 use headstart::device::model::built_in;
 use headstart::device::sim::Simulator;
 use headstart::device::sim::functional::Options;
-use headstart::device::sim::timer::{Cores, LaunchTime, Timer};
+use headstart::device::sim::timer::{Cores, LaunchTime, Pace, Timer};
 use headstart::prefetch;
 use headstart::report::number::{figures, percent};
-use headstart::tune::Subject;
+use headstart::tune::{self, Bench, Raced, SimulatedBench, Spread, Subject};
 use headstart_gallery::kernels;
 
 /// A kernel of the gallery with its settings: the time of the whole launch, and those of samples by these seeds.
@@ -200,4 +200,72 @@ fn twenty_launches_whose_work_groups_differ() {
         "{outside} of {} are outside",
         all.len()
     );
+}
+
+/// First times of the likely plans, held against their times. `HEADSTART_LAUNCHES=TEXT` picks the launches whose name contains it.
+#[test]
+#[ignore = "takes minutes"]
+fn first_speedups_are_within_what_they_say() {
+    let cases = [
+        "attention sequences=167 heads=8 tokens=704 pool=2^14 group=256",
+        "embedding-bag bags=2350 bag=161 skew=zipf element=f16 dim=64 rows=2000000 group=256",
+        "gather groups=954 group=128 items=256 table=2^24 work=2",
+        "gather groups=2394 group=64 items=94 table=2^25 work=12",
+        "hash-probe groups=2112 group=128 items=32 bits=26 load=50",
+        "index-select groups=1056 group=256 items=64 bits=26",
+        "pagerank scale=18 degree=16 lanes=8",
+        "scatter groups=1056 group=256 items=32 bits=24",
+        "spmv matrix=power-law rows=524288 group=128 lanes=8",
+        "spmv matrix=random16 rows=1048576 lanes=4",
+        "spmv-blocks matrix=random16 rows=1048576 group=128",
+        "cross-section groups=1024 group=128",
+    ];
+    const PLANS: usize = 10;
+    let wanted = std::env::var("HEADSTART_LAUNCHES").unwrap_or_default();
+    let cases: Vec<&str> = cases.into_iter().filter(|case| case.contains(&wanted)).collect();
+    let found = tune::threads::map(&cases, |case| {
+        let subject = kernels::case(case).expect("its settings fit");
+        let bench = SimulatedBench::new(built_in("h200", &[]).expect("a built-in model"));
+        let workload = subject.workload().expect("a workload");
+        let bound = workload.bind(bench.device()).expect("it fits");
+        let plain = tune::plain(&bench, &workload).expect("wishes");
+        let likely = tune::likely(&subject, &bench).expect("plans");
+        let derived = likely.iter().filter_map(|plan| tune::derive(&bench, &workload, &plain, plan).ok());
+        let kernels: Vec<_> = std::iter::once((plain.clone(), "none".to_owned()))
+            .chain(derived.take(PLANS).map(|derived| (derived.kernel, derived.plan.to_string())))
+            .collect();
+        let times = kernels.iter().filter_map(|(kernel, plan)| {
+            let first = bench.soon(&bound, kernel).expect("it runs")?;
+            let Ok(Raced::Ended(whole, _)) = bench.race(&bound, kernel, &Pace::new(Vec::new())) else {
+                panic!("{case} under {plan} was given up");
+            };
+            Some((plan, first, whole.time_ns))
+        });
+        let times: Vec<_> = times.collect();
+        let mut errors = Vec::new();
+        if let [(_, first_plain, plain_ns), plans @ ..] = &times[..] {
+            println!("{case}: plain {}", percent(first_plain.time_ns / plain_ns - 1.0));
+            for (plan, first, whole_ns) in plans {
+                let (early, late) = (first_plain.time_ns / first.time_ns, plain_ns / whole_ns);
+                let off = early / late - 1.0;
+                let Spread::Simulated { off: Some(within) } = first.spread else {
+                    panic!("it says nothing of its error");
+                };
+                println!("  {plan}: {} instead of {}: {}", figures(early), figures(late), percent(off));
+                errors.push((off.abs(), within));
+            }
+        }
+        errors
+    });
+    let mut all: Vec<(f64, f64)> = found.into_iter().flatten().collect();
+    all.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let outside = all.iter().filter(|(off, within)| off > within).count();
+    println!(
+        "{} first speedups: median {}, highest tenth {}, worst {}; {outside} outside of what they say",
+        all.len(),
+        percent(all[all.len() / 2].0),
+        percent(all[all.len() * 9 / 10].0),
+        percent(all[all.len() - 1].0),
+    );
+    assert!(outside * 10 <= all.len(), "{outside} of {} are outside", all.len());
 }

@@ -32,6 +32,8 @@ class Choice:
     speedup: float
     """The plain kernel's time divided by it."""
     chosen: bool
+    between: tuple[float, float] | None = None
+    """Between which values the speedup lies, in nine of ten cases."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Report:
         return self.make_module()
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """The possible changes, one row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`.
+        """The possible changes, one row each: `what`, `plan`, `time_ns`, `speedup`, `chosen`, `between`.
 
         Raises:
             UsageError: pandas is missing.
@@ -111,7 +113,7 @@ class Report:
             raise UsageError("a data frame needs pandas: `pip install headstart[notebook]`") from missing
 
         rows = [vars(choice) for choice in self.choices]
-        return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen"])
+        return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen", "between"])
 
     def __str__(self) -> str:
         lines = [f"{self.name} on {self.device}: {self.verdict}", f"  {self.conclusion}"]
@@ -187,9 +189,16 @@ class Report:
         return "".join(parts) + "</svg>"
 
 
+def _between(own: dict[str, Any]) -> tuple[float, float] | None:
+    low_high = own.get("between")
+    return (low_high[0], low_high[1]) if low_high else None
+
+
 def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
     """A report from the output of `headstart advise --json`."""
-    choices = [Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"]) for own in raw["choices"]]
+    choices = [
+        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"], _between(own)) for own in raw["choices"]
+    ]
     steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
     chosen = next((choice for choice in choices if choice.chosen), None)
     return Report(
@@ -220,18 +229,21 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
             own["time_ns"],
             own["speedup"],
             own["plan"] == best["plan"],
+            _between(own),
         )
         for own in raw["trials"]
         if own["status"] == "ok"
     ]
     plan = None if best["plan"] == "none" else best["plan"]
     speedup = best["speedup"]
+    between = _between(best)
+    within = f" ({between[0]:.2f}–{between[1]:.2f}× in nine of ten cases)" if between else ""
     return Report(
         kernel=kernel,
         name=raw["kernel"],
         device=raw["device"],
         verdict=raw["verdict"],
-        conclusion=f"{speedup:.2f}× the speed of the plain kernel."
+        conclusion=f"{speedup:.2f}× the speed of the plain kernel{within}."
         if speedup > 1
         else "Too few plans were tried to tell."
         if raw["verdict"] == "undecided"

@@ -44,6 +44,11 @@ pub fn speedup(factor: f64) -> String {
     }
 }
 
+/// The two ends of a speedup: `1.02–1.26×`.
+pub fn interval((low, high): (f64, f64)) -> String {
+    format!("{}–{}", speedup(low).trim_end_matches('×'), speedup(high))
+}
+
 /// A share of 1 as a percentage: `6.3 %`, `57 %`.
 pub fn percent(share: f64) -> String {
     // A sum of nothing is -0.

@@ -41,6 +41,7 @@ pub fn starved() -> Evidence {
 pub fn sample() -> Report {
     let ok = |plan: &str, time_ns: f64| Trial {
         takes: None,
+        between: None,
         plan: plan.parse().expect("a plan"),
         outcome: Outcome::Ok {
             time_ns,
@@ -73,6 +74,7 @@ pub fn sample() -> Report {
     trials.push(ok("unroll:8", 958_000.0));
     trials.push(Trial {
         takes: None,
+        between: None,
         plan: "unroll:64".parse().expect("a plan"),
         outcome: Outcome::Rejected {
             reason: "needs 300 registers <at most 255>".to_owned(),
@@ -87,6 +89,7 @@ pub fn sample() -> Report {
         way: LaunchSettings::default(),
         time_ns: 430e3,
         speedup: 1_273_000.0 / 430e3,
+        between: None,
     };
     Report {
         kernel: "gather".to_owned(),
@@ -113,6 +116,7 @@ pub fn sample() -> Report {
             parameters: vec![("items".to_owned(), "64".to_owned())],
             time_ns: 423_000.0,
             speedup: 3.01,
+            between: None,
         }),
         best_elsewhere: Some(Elsewhere {
             geometry: Geometry {
@@ -123,6 +127,7 @@ pub fn sample() -> Report {
             plan: "unroll:4".parse().expect("a plan"),
             time_ns: 410_000.0,
             speedup: 3.10,
+            between: None,
             perturbed: None,
         }),
         ways: None,

@@ -7,7 +7,7 @@ pub mod shown;
 
 use headstart::device::sim::timer::StallReason;
 use headstart::report::number;
-use headstart::tune::doubt::OVERRATED;
+use headstart::tune::doubt::settles;
 use serde::Serialize;
 
 use self::code::Difference;
@@ -123,7 +123,7 @@ impl Comparison {
             _ if is_same_code && self.a.launch == self.b.launch => Verdict::Same,
             1.0 => Verdict::Same,
             _ if is_within => Verdict::Same,
-            _ if self.is_simulated() && ratio.max(1.0 / ratio) < OVERRATED => Verdict::Unsettled,
+            _ if self.is_simulated() && !settles(ratio) => Verdict::Unsettled,
             _ if ratio > 1.0 => Verdict::Faster,
             _ => Verdict::Slower,
         }
@@ -144,9 +144,8 @@ impl Comparison {
                 return format!("No difference: {b} and {a} are within the interval of the times.");
             }
             Verdict::Unsettled => format!(
-                "B is {factor} {word} on the model, {times}. The simulator cannot settle that: 10 % of plans fall short of its \
-                 predictions by more than {}. Measure both on the device.",
-                number::percent(1.0 - 1.0 / OVERRATED)
+                "B is {factor} {word} on the model, {times}. The simulator cannot settle that: differences of its times \
+                 of two launches are off by as much. Measure both on the device."
             ),
             Verdict::Faster | Verdict::Slower => format!("B is {factor} {word}, {times}."),
         };

@@ -238,6 +238,7 @@ fn figure(results: &Results, wanted: impl Fn(&Plan) -> bool, title: &str) -> Str
                 plan,
                 outcome,
                 takes: None,
+                between: None,
             })
         })
         .collect();
@@ -248,6 +249,7 @@ fn figure(results: &Results, wanted: impl Fn(&Plan) -> bool, title: &str) -> Str
         way: LaunchSettings::default(),
         time_ns,
         speedup,
+        between: None,
     };
     let report = Report {
         kernel: "article".into(),

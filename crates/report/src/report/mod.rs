@@ -195,6 +195,9 @@ pub struct Trial {
     /// What it takes of a core, where it was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Taken>,
+    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
 }
 
 /// The outcome of a trial.
@@ -273,6 +276,9 @@ pub struct Best {
     pub time_ns: f64,
     /// The plain kernel's time divided by its time.
     pub speedup: f64,
+    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
 }
 
 /// The recommendations for a kernel, the cheapest first.
@@ -424,6 +430,9 @@ pub struct PlainBest {
     pub time_ns: f64,
     /// The baseline's time divided by its time.
     pub speedup: f64,
+    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
 }
 
 /// A plan in another geometry that does the same work.
@@ -441,6 +450,9 @@ pub struct Elsewhere {
     pub time_ns: f64,
     /// The baseline's time divided by its time.
     pub speedup: f64,
+    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
     /// The further launches on which it was checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub perturbed: Option<Perturbed>,
@@ -629,6 +641,7 @@ impl Report {
                 way: best.way,
                 time_ns: best.time_ns,
                 speedup: best.speedup,
+                between: None,
             };
             let bounds = self.bounds.take();
             self.bounds = bounds.map(|bounds| bounds.beside_a_plan(self.baseline_ns, best.time_ns));
@@ -683,9 +696,10 @@ impl Report {
             ((0, _), _) if self.partial.is_none() => "none applies".to_owned(),
             ((0, _), Some(roof)) => format!("{} alone takes {}", roof.name, number::duration(roof.least_ns)),
             ((count, most), _) => {
+                let surely = if most >= THRESHOLD { " for sure" } else { "" };
                 format!(
-                    "of {count} that were timed none is over {}",
-                    number::speedup(most)
+                    "of {count} that were timed none is over {}{surely}",
+                    number::speedup(if surely.is_empty() { most } else { THRESHOLD })
                 )
             }
         }
@@ -727,10 +741,13 @@ impl Report {
             format!(" ({} of it the launch)", number::duration(launch))
         });
         let plain = number::duration(self.baseline_ns) + &launch;
-        let gain = |speedup: f64, time_ns: f64| {
+        let gain = |speedup: f64, between: Option<(f64, f64)>, time_ns: f64| {
+            let between = between.map_or(String::new(), |between| {
+                format!(" ({} in nine of ten cases)", number::interval(between))
+            });
             let speedup = number::speedup(speedup);
             format!(
-                "{speedup} the speed of the plain kernel, {} instead of {plain}.",
+                "{speedup} the speed of the plain kernel{between}, {} instead of {plain}.",
                 number::duration(time_ns)
             )
         };
@@ -756,11 +773,15 @@ impl Report {
                     "As {}, with `{}`: {}",
                     other.geometry,
                     other.plan,
-                    gain(other.speedup, other.time_ns)
+                    gain(other.speedup, other.between, other.time_ns)
                 )
             }
             (verdict, Some(other), None) if verdict.is_of_geometry() => {
-                format!("As {}: {}", other.geometry, gain(other.speedup, other.time_ns))
+                format!(
+                    "As {}: {}",
+                    other.geometry,
+                    gain(other.speedup, other.between, other.time_ns)
+                )
             }
             (Verdict::LeaveIt, ..) => {
                 format!(
@@ -772,9 +793,11 @@ impl Report {
                 "The kernel takes {plain} without a plan. {}{split}",
                 self.unknown()
             ),
-            _ if self.best.way.is_usual() => gain(self.best.speedup, self.best.time_ns) + &split,
+            _ if self.best.way.is_usual() => {
+                gain(self.best.speedup, self.best.between, self.best.time_ns) + &split
+            }
             _ => {
-                let gain = gain(self.best.speedup, self.best.time_ns);
+                let gain = gain(self.best.speedup, self.best.between, self.best.time_ns);
                 format!("With {}: {gain}{split}", self.best.way)
             }
         }

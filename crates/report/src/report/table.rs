@@ -413,6 +413,7 @@ mod tests {
         let mut report = sample();
         report.trials.push(Trial {
             takes: None,
+            between: None,
             plan: "values=batched-shared:4/plain".parse().expect("a plan"),
             outcome: Outcome::Dropped {
                 after: 0.1,

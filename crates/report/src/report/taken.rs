@@ -1,4 +1,5 @@
-//! What a plan takes of a core: registers, spills and resident work-groups, beside its time.
+//! What stands beside a plan's time: the interval of its speedup, and what it takes of a core: registers, spills and resident
+//! work-groups.
 
 // The columns are those of tables and of the page.
 #![cfg_attr(not(feature = "page"), allow(dead_code))]
@@ -33,9 +34,11 @@ pub enum TakenBy {
 
 /// The columns that a table of these trials has for it; none where nothing is known of any.
 pub(super) fn columns<'t>(trials: impl Iterator<Item = &'t Trial> + Clone) -> Vec<&'static str> {
+    let has_interval = trials.clone().any(|trial| trial.between.is_some());
     let taken = trials.filter_map(|trial| trial.takes);
     let has = |what: fn(&Taken) -> bool| taken.clone().any(|taken| what(&taken));
     let columns = [
+        (has_interval, INTERVAL),
         (has(|_| true), REGISTERS),
         (has(|taken| taken.spilled_bytes > 0), SPILLED),
         (has(|taken| taken.groups_per_core.is_some()), RESIDENT),
@@ -44,12 +47,16 @@ pub(super) fn columns<'t>(trials: impl Iterator<Item = &'t Trial> + Clone) -> Ve
     columns.map(|(_, name)| name).collect()
 }
 
+const INTERVAL: &str = "interval";
 const REGISTERS: &str = "registers";
 const SPILLED: &str = "spilled";
 const RESIDENT: &str = "resident";
 
 /// A trial's entry in one of the columns.
 pub(super) fn entry(trial: &Trial, column: &str) -> String {
+    if column == INTERVAL {
+        return trial.between.map_or(String::new(), number::interval);
+    }
     let Some(taken) = trial.takes else {
         return String::new();
     };

@@ -65,6 +65,8 @@ pub enum Cores {
     /// A few, if the work-groups turn out to be alike; else more, or all.
     #[default]
     Sampled,
+    /// Fewer, and fewer work-groups, where that is much less to simulate than what a sample takes: a first time, soon.
+    Few,
     /// This many in any case.
     Exactly(u32),
     /// All.
@@ -254,6 +256,14 @@ impl Timer {
     /// It holds none.
     pub fn groups_per_core(&self, code: &Code, launch: &Launch) -> Result<u32> {
         run::groups_per_core(&self.model, code, launch)
+    }
+
+    /// Whether [`Cores::Few`] is much less to simulate of a launch than what a sample takes.
+    ///
+    /// # Errors
+    /// The launch does not fit the device.
+    pub fn has_few(&self, code: &Code, launch: &Launch) -> Result<bool> {
+        run::few(self, code, launch).map(|few| few.is_some())
     }
 
     /// Times a checked launch. Of the simulated work-groups' writes to the launch's buffers, it carries out those on which the

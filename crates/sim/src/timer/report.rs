@@ -15,6 +15,7 @@ use crate::model::occupancy::{Footprint, Occupancy};
 
 /// See [`Sample::within`].
 const WITHIN: f64 = 0.08;
+const WITHIN_OF_FEW: f64 = 0.15;
 
 /// How long a launch takes, and why. Numbers of a sample are scaled to the whole launch.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +85,8 @@ pub struct Sample {
     pub of_groups: u64,
     /// Whether work-groups differ, and those that were simulated were chosen to stand for all.
     pub is_stratified: bool,
+    /// Whether it is smaller than what one takes: [`Cores::Few`](super::Cores::Few).
+    pub is_few: bool,
 }
 
 /// The counters of one place of the source.
@@ -106,7 +109,11 @@ impl Sample {
     /// The relative uncertainty of the time, if work-groups differ: the largest error of 186 of 190 samples of launches with
     /// very different work-groups (`gallery/tests/sampling.rs`).
     pub fn within(&self) -> Option<f64> {
-        self.is_stratified.then_some(WITHIN)
+        match (self.is_few, self.is_stratified) {
+            (true, _) => Some(WITHIN_OF_FEW),
+            (false, true) => Some(WITHIN),
+            (false, false) => None,
+        }
     }
 }
 

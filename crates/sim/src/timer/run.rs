@@ -65,11 +65,15 @@ pub(super) const CORES_OF_STRATA: u32 = 16;
 const WHILE: f64 = 1e7;
 const LEAST_ROUNDS: f64 = 2.0;
 
+/// Steps of the work-groups that give a first time, and the most cores that have them; by choice, a second. A sample that takes
+/// less than twice as long is simulated instead.
+const SOON: f64 = 1e6;
+const MOST_CORES_OF_FEW: u32 = 4;
+
 /// Steps of a launch of which all cores are simulated where they differ by chance: timing all of them takes a second then.
 const SHORT: f64 = 3e6;
 
-/// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half
-/// of these.
+/// See [`Job::rounds`].
 const ROUNDS: u64 = 6;
 
 /// Groups of lines of a buffer that are looked at to find out how it can be compressed.
@@ -126,6 +130,8 @@ struct Job<'l> {
     is_kept: bool,
     /// How often cores find lines that others brought, if it is known.
     reuse: Option<Arc<Reuse>>,
+    /// Rounds of resident work-groups that are simulated at most; further ones take as long as the later half of these.
+    rounds: u64,
     /// Which stack of the card runs it.
     stack: u32,
     watch: Option<Watch>,
@@ -141,7 +147,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         seed,
         ..
     } = timer;
-    let (cores, cache, seed) = (*cores, *cache, *seed);
+    let (mut cores, cache, seed) = (*cores, *cache, *seed);
     let kernel = &code.program().kernel;
     // The functional engine has looked out for prefetches out of bounds, where they matter.
     let options = Options {
@@ -165,10 +171,20 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
     };
     // A work-group that is left out would be waited for.
     let waits = !waits(kernel).is_empty();
+    let survey = survey.as_deref().filter(|survey| survey.of_groups() == groups);
+    let differing = survey.filter(|survey| !waits && (survey.spread() > SAME_WORK || meets_others(kernel)));
+    let few = match cores {
+        Cores::Few => few(timer, code, launch)?,
+        _ => None,
+    };
+    if few.is_none() && cores == Cores::Few {
+        cores = Cores::Sampled;
+    }
     let first = match cores {
         _ if waits => busy,
         // Who adds to a word waits for the others that do.
         Cores::Sampled if meets_others(kernel) => busy,
+        Cores::Few => few.map_or(LEAST_CORES.min(busy), |(cores, _)| cores),
         Cores::All => busy,
         Cores::Exactly(count) => count.clamp(1, busy),
         Cores::Sampled => sample(SUB_GROUPS_OF_A_SAMPLE),
@@ -182,7 +198,6 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         true => first,
         false => wanted,
     };
-    let survey = survey.as_deref().filter(|survey| survey.of_groups() == groups);
     let contents = match cache {
         CacheState::Flushed => Contents::Nothing,
         CacheState::Kept if survey.is_some_and(|survey| survey.touches_at_most(stays_in_l2(model))) => {
@@ -190,7 +205,6 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         }
         CacheState::Kept => Contents::Buffers,
     };
-    let differing = survey.filter(|survey| !waits && (survey.spread() > SAME_WORK || meets_others(kernel)));
     let job = Job {
         model,
         code,
@@ -209,19 +223,22 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         ),
         is_kept: cache == CacheState::Kept,
         reuse: survey.and_then(Survey::reuse),
+        rounds: few.map_or(ROUNDS, |(_, rounds)| rounds),
         stack: timer.stack,
         watch: timer.watch,
     };
-    if let (Cores::Sampled, Some(survey)) = (cores, differing) {
+    if let (Cores::Sampled | Cores::Few, Some(survey)) = (cores, differing) {
         // A short launch is soon simulated, and ends as its last few work-groups do.
-        let simulated = match survey.steps() <= SHORT {
-            true => busy,
-            false => CORES_OF_STRATA.min(busy),
+        let simulated = match few {
+            Some((cores, _)) => cores,
+            None if survey.steps() <= SHORT => busy,
+            None => CORES_OF_STRATA.min(busy),
         };
         let all = groups as f64 * f64::from(simulated) / f64::from(busy);
         let round = f64::from(simulated * places);
         // As many rounds as can be had in a while.
-        let rounds = WHILE / (survey.steps() / groups as f64 * round);
+        let long = if few.is_some() { SOON } else { WHILE };
+        let rounds = long / (survey.steps() / groups as f64 * round);
         let most = all.min(round * rounds.max(LEAST_ROUNDS));
         let choose = |count: f64| {
             let mut chosen = survey.choose(count.round() as usize, seed);
@@ -262,6 +279,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             groups: result.groups,
             of_groups: groups,
             is_stratified: chosen.is_some(),
+            is_few: few.is_some(),
         };
         let time = report::launch_time(model, code, result, sample, footprint, occupancy);
         return Ok(Raced::Ended(Box::new(time), course.after_few(by_few)));
@@ -297,10 +315,43 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             groups: result.groups,
             of_groups: groups,
             is_stratified: false,
+            is_few: few.is_some(),
         };
         let time = report::launch_time(model, code, result, sample, footprint, occupancy);
         return Ok(Raced::Ended(Box::new(time), course));
     }
+}
+
+/// The cores of a launch, and their rounds of work-groups, that give a first time soon; none where what a sample takes is soon
+/// simulated, and where nothing is known of the work-groups.
+pub(super) fn few(timer: &Timer, code: &Code, launch: &Launch) -> Result<Option<(u32, u64)>> {
+    let kernel = &code.program().kernel;
+    let survey = timer.survey.as_deref();
+    let survey =
+        survey.filter(|survey| survey.of_groups() == launch.group_count() && waits(kernel).is_empty());
+    let Some(survey) = survey else {
+        return Ok(None);
+    };
+    let (busy, places, _) = held(&timer.model, code, launch)?;
+    let (busy, places) = (busy as u32, places as u32);
+    let resident = places * (launch.group_items() as u32).div_ceil(code.sub_group_size());
+    let sample = SUB_GROUPS_OF_A_SAMPLE.div_ceil(resident.max(1)).max(LEAST_CORES);
+    let differs = survey.spread() > SAME_WORK || meets_others(kernel);
+    let all = survey.of_groups() as f64;
+    let a_round = survey.steps() / all * f64::from(places);
+    let most = (all / f64::from(busy * places)).max(1.0);
+    let usual = match differs {
+        true if survey.steps() <= SHORT => survey.steps(),
+        true => WHILE.max(LEAST_ROUNDS * a_round * f64::from(CORES_OF_STRATA)),
+        false => f64::from(sample.min(busy)) * a_round * most.min(ROUNDS as f64),
+    };
+    // What follows a round takes as long as the second one, at least.
+    let rounds = most.min(LEAST_ROUNDS).ceil();
+    let cores = (SOON / (a_round * rounds)) as u32;
+    let cores = cores.clamp(1, MOST_CORES_OF_FEW.min(busy));
+    let few = f64::from(cores) * a_round * rounds;
+    let is_less = usual.min(survey.steps()) > 2.0 * SOON.max(few);
+    Ok(is_less.then_some((cores, rounds as u64)))
 }
 
 /// Whether atomic operations of a work-group can meet those of others.
@@ -574,7 +625,7 @@ impl Job<'_> {
     /// with one.) If only the first rounds are simulated, all cores are full in these.
     fn ratio(&self, simulated: u32) -> f64 {
         let (all, busy) = (self.launch.group_count(), u64::from(self.busy));
-        if all > busy * u64::from(self.places) * ROUNDS {
+        if all > busy * u64::from(self.places) * self.rounds {
             return f64::from(self.busy) / f64::from(simulated);
         }
         let of_core = |core: u64| (all - core).div_ceil(busy);
@@ -586,7 +637,7 @@ impl Job<'_> {
     fn queue(&self, simulated: u32, all: bool) -> Queue {
         let most = match all {
             true => u64::MAX,
-            false => ROUNDS * u64::from(self.places),
+            false => self.rounds * u64::from(self.places),
         };
         Queue {
             left: vec![most; simulated as usize],

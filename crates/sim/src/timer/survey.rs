@@ -17,9 +17,9 @@ mod runs;
 use std::sync::Arc;
 
 use self::runs::Runs;
-use super::Timer;
 use super::run::{held, meets_others};
 use super::slowest::Moments;
+use super::{Cores, Timer};
 use crate::analysis::uniform::Divergence;
 use crate::device::Launch;
 use crate::functional::Noted;
@@ -36,6 +36,9 @@ const SAME: f64 = 0.01;
 /// Steps of sub-groups that may be counted; by choice, a second or two on one thread. Of a launch that has more, evenly
 /// spread work-groups are counted.
 const MOST: u64 = 60_000_000;
+
+/// The part of these that is counted for a first time of a launch.
+const FOR_FEW: u64 = 10;
 
 /// Of so many steps every line is noted that they ask for, and one in some of more; of no more than one in [`MOST_ONE_IN`]. A
 /// step asks for up to 32 lines, and some millions of requests are kept.
@@ -70,6 +73,9 @@ pub struct Survey {
     touched: Option<u64>,
     /// How often cores find lines that others brought; none where L2 holds all, or it was not found out.
     reuse: Option<Arc<Reuse>>,
+    /// Steps that may be counted, and how many times as many the work-groups take at most that are resident at once.
+    most_steps: u64,
+    few_times: u64,
 }
 
 /// Work-groups that stand for a launch.
@@ -99,6 +105,10 @@ impl Survey {
         known: Option<&Survey>,
     ) -> Option<Survey> {
         let model = timer.model();
+        let (most_steps, few_times) = match timer.cores {
+            Cores::Few => (MOST / FOR_FEW, 1),
+            _ => (MOST, FEW_TIMES),
+        };
         let mut runs = Runs::new(model, kernel, launch, kept, MOST)?;
         let stays = stays_in_l2(model);
         let of = launch.group_count();
@@ -117,6 +127,8 @@ impl Survey {
             of,
             touched: None,
             reuse: known.and_then(Survey::reuse),
+            most_steps,
+            few_times,
         };
         // Of how many lines the requests are noted depends on the work.
         let begun = if are_same { 1 } else { few.min(4) };
@@ -138,7 +150,7 @@ impl Survey {
             survey.counted = runs.counted(&even);
             let steps: u64 = survey.counted.iter().map(|&(_, work)| work).sum();
             let is_seen = !notes || steps > LOOKED_AT;
-            if are_same && is_seen && runs.have_touched_enough() || steps > MOST {
+            if are_same && is_seen && runs.have_touched_enough() || steps > most_steps {
                 break;
             }
         }
@@ -177,7 +189,7 @@ impl Survey {
             }
         }
         if differ {
-            let step = (survey.steps() / MOST as f64) as u64 + 1;
+            let step = (survey.steps() / most_steps as f64) as u64 + 1;
             let more = (0..of.div_ceil(step)).map(|at| at * step + spread(at) % step);
             let more: Vec<u64> = more.filter(|group| *group < of).collect();
             runs.count(&more)?;
@@ -193,15 +205,17 @@ impl Survey {
     /// they take at most [`FEW_TIMES`] that many steps.
     fn noted(&self, resident: u64) -> u64 {
         let of_group = self.steps() / self.of as f64;
-        let most = (MOST as f64 / of_group.max(1.0)) as u64;
-        resident.min(FEW_TIMES * most).max(most).clamp(1, self.of)
+        let most = (self.most_steps as f64 / of_group.max(1.0)) as u64;
+        resident.min(self.few_times * most).max(most).clamp(1, self.of)
     }
 
     /// The part of work-groups that all do the same after which L2, which keeps so many bytes, has been filled [`FILLED`] times:
     /// the rest finds as much in it.
     fn until_full(&self, keeps: u64) -> f64 {
         match self.touched {
-            Some(touched) if self.steps() > MOST as f64 / 4.0 => FILLED * keeps as f64 / touched as f64,
+            Some(touched) if self.steps() > self.most_steps as f64 / 4.0 => {
+                FILLED * keeps as f64 / touched as f64
+            }
             _ => f64::INFINITY,
         }
     }
@@ -299,6 +313,8 @@ mod tests {
             counted,
             touched: None,
             reuse: None,
+            most_steps: MOST,
+            few_times: FEW_TIMES,
         }
     }
 

@@ -82,6 +82,9 @@ pub struct Choice {
     pub time_ns: f64,
     /// The plain kernel's time divided by it.
     pub speedup: f64,
+    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub between: Option<(f64, f64)>,
     /// Its condition, if that is not known to hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<&'static str>,
@@ -288,6 +291,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         geometry: report.geometry,
         time_ns: report.baseline_ns,
         speedup: 1.0,
+        between: None,
         condition: None,
         chosen: report.verdict == Verdict::LeaveIt,
     }];
@@ -298,6 +302,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
+        between: other.between,
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
         chosen: report.verdict.is_of_geometry() && report.best_elsewhere.is_none(),
     }));
@@ -308,6 +313,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         geometry: Some(other.geometry),
         time_ns: other.time_ns,
         speedup: other.speedup,
+        between: other.between,
         condition: (!may_be_split).then_some("where the results of more of them can be combined"),
         chosen: report.verdict.is_of_geometry(),
     }));
@@ -327,6 +333,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
                 geometry: None,
                 time_ns,
                 speedup,
+                between: trial.between,
                 condition: None,
                 chosen: report.verdict == what && best.way.is_usual(),
             })
@@ -339,6 +346,7 @@ fn choices(report: &Report, may_be_split: bool) -> Vec<Choice> {
         geometry: None,
         time_ns: best.time_ns,
         speedup: best.speedup,
+        between: best.between,
         condition: None,
         chosen: true,
     }));

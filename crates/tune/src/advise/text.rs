@@ -6,7 +6,7 @@ use super::{Advice, Answer, ChecklistStep, Choice, HintsAlone};
 use crate::evidence::Bounds;
 use crate::names;
 use crate::report::columns::{Columns, broken, on_one_line};
-use crate::report::number::{duration, percent, speedup};
+use crate::report::number::{duration, interval, percent, speedup};
 use crate::report::table::{align_numbers, before_any_plan, plain_table, plan_line, remedies};
 use crate::report::{Verdict, explain};
 
@@ -119,11 +119,15 @@ fn one_step(step: &ChecklistStep, columns: Columns) -> String {
 
 fn choices(choices: &[Choice], columns: Columns) -> String {
     // Verdict, time and speedup stand in front of how.
-    let width = columns
-        .width()
-        .saturating_sub(2 + "* more work-groups".len() + "1,000 µs".len() + "speedup".len() + 9);
+    let width = columns.width().saturating_sub(
+        2 + "* more work-groups".len()
+            + "1,000 µs".len()
+            + "speedup".len()
+            + "1.00–1.10×".chars().count()
+            + 12,
+    );
     let mut table = plain_table();
-    table.set_header(["", "time", "speedup", "how"]);
+    table.set_header(["", "time", "speedup", "interval", "how"]);
     for choice in choices {
         let mark = if choice.chosen { "* " } else { "  " };
         let how = match (&choice.plan, choice.geometry) {
@@ -145,11 +149,12 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
             columns.said(&format!("{mark}{}", choice.what)),
             duration(choice.time_ns),
             speedup(choice.speedup),
+            choice.between.map_or(String::new(), interval),
             broken(&columns.said(&how), width, &[',', ' ']),
         ]);
     }
     align_numbers(&mut table);
-    if let Some(column) = table.column_mut(3) {
+    if let Some(column) = table.column_mut(4) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     table.trim_fmt()

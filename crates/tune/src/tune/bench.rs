@@ -88,6 +88,15 @@ pub trait Bench: Sync {
         Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
     }
 
+    /// A first time of a kernel, from less than what [`Bench::race`] takes, where that is much less. None if the device has none.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+        let _ = (bound, kernel);
+        Ok(None)
+    }
+
     /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
     /// into.
     ///
@@ -207,6 +216,8 @@ pub struct Timed {
     pub sampled: Option<u32>,
     /// What it takes of a core.
     pub takes: Option<Taken>,
+    /// What its speedup may be off by.
+    pub spread: Spread,
     /// Its information about the kernel.
     pub evidence: Evidence,
     /// Where the time goes, by line of the source, where the device tells.
@@ -217,6 +228,15 @@ pub struct Timed {
     pub note: String,
     /// Its outputs, where everything was computed.
     pub outputs: Option<Vec<Vec<u8>>>,
+}
+
+/// What tells how far the speedup of a run may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spread {
+    /// The model's known errors, and the part by which its sample of work-groups may be off, where there is one.
+    Simulated { off: Option<f64> },
+    /// The least and the greatest speedup over the plain kernel in a round of launches, where both were launched in turns.
+    Measured { paired: Option<(f64, f64)> },
 }
 
 /// What the simulator says of a measured launch.

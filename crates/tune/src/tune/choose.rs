@@ -9,7 +9,8 @@ const AS_FAST: f64 = 1.01;
 /// The verdict and the plan to use.
 ///
 /// The answers from cheap to dear are: leave it, other work-groups (only where the work can be split), more registers,
-/// unrolling, prefetching, and a plan with more work-groups. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
+/// unrolling, prefetching, and a plan with more work-groups. One that may be slower than the plain kernel by the interval of its
+/// speedup is no answer. A dearer one is taken where it is at least [`THRESHOLD`] times as fast
 /// as the one before it. Among the plans of one kind the fastest is taken, and of equally fast ones the one that was tried
 /// first. A plan of another geometry is no plan for this one: the best plan is then `none`.
 ///
@@ -29,17 +30,20 @@ pub fn choose(
         way: LaunchSettings::default(),
         time_ns: baseline_ns,
         speedup: 1.0,
+        between: None,
     };
     let mut best = as_it_is.clone();
     let mut to_beat = 1.0;
-    if let Some(other) = plain_best.filter(|other| may_be_split && other.speedup >= THRESHOLD) {
+    if let Some(other) =
+        plain_best.filter(|other| may_be_split && other.speedup >= THRESHOLD && is_sure(other.between))
+    {
         verdict = Verdict::in_groups(geometry.groups, other.geometry.groups);
         to_beat = other.speedup;
     }
     for kind in [Verdict::MoreRegisters, Verdict::Unroll, Verdict::Prefetch] {
         let mut fastest: Option<Best> = None;
         for trial in trials.iter().filter(|trial| Verdict::of(&trial.plan) == kind) {
-            let Some((time_ns, speedup)) = trial.measured() else {
+            let Some((time_ns, speedup)) = trial.measured().filter(|_| is_sure(trial.between)) else {
                 continue;
             };
             if fastest.as_ref().is_none_or(|fastest| speedup > fastest.speedup) {
@@ -48,6 +52,7 @@ pub fn choose(
                     way: LaunchSettings::default(),
                     time_ns,
                     speedup,
+                    between: trial.between,
                 });
             }
         }
@@ -58,7 +63,8 @@ pub fn choose(
             best = fastest;
         }
     }
-    let elsewhere = best_elsewhere.filter(|other| may_be_split && other.speedup >= to_beat * THRESHOLD);
+    let elsewhere = best_elsewhere
+        .filter(|other| may_be_split && other.speedup >= to_beat * THRESHOLD && is_sure(other.between));
     if let Some(other) = elsewhere {
         return (
             Verdict::in_groups(geometry.groups, other.geometry.groups),
@@ -66,6 +72,11 @@ pub fn choose(
         );
     }
     (verdict, best)
+}
+
+/// Whether a speedup's interval stays above the plain kernel's. One without an interval is taken at its word.
+pub(super) fn is_sure(between: Option<(f64, f64)>) -> bool {
+    between.is_none_or(|(low, _)| low >= 1.0)
 }
 
 /// How much of the space of plans a search has seen.
@@ -109,13 +120,16 @@ fn without_idle_registers(best: Best, trials: &[Trial]) -> Best {
     };
     let plan = best.plan.clone().with_registers(None);
     let twin = trials.iter().find(|trial| trial.plan == plan);
-    match twin.and_then(Trial::measured) {
-        Some((time_ns, speedup)) if speedup * AS_FAST >= best.speedup => Best {
-            plan,
-            time_ns,
-            speedup,
-            ..best
-        },
+    match twin.and_then(|twin| Some((twin.measured()?, twin.between))) {
+        Some(((time_ns, speedup), between)) if speedup * AS_FAST >= best.speedup && is_sure(between) => {
+            Best {
+                plan,
+                time_ns,
+                speedup,
+                between,
+                ..best
+            }
+        }
         _ => best,
     }
 }
@@ -144,6 +158,7 @@ mod tests {
     fn chosen(speedups: &[(&str, f64)], more_groups: f64, may_be_split: bool) -> (Verdict, String) {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
             takes: None,
+            between: None,
             plan: plan.parse().expect("a plan"),
             outcome: timed(speedup),
         };
@@ -153,6 +168,7 @@ mod tests {
             parameters: Vec::new(),
             time_ns: 1000.0 / more_groups,
             speedup: more_groups,
+            between: None,
         };
         let (verdict, best) = choose((ONE, 1000.0), &trials, Some(&plain_best), None, may_be_split);
         (verdict, best.plan.to_string())
@@ -193,11 +209,13 @@ mod tests {
     fn no_plan_is_worth_it_only_where_something_says_so() {
         let none = [Trial {
             takes: None,
+            between: None,
             plan: Plan::none(),
             outcome: timed(1.0),
         }];
         let slow = [Trial {
             takes: None,
+            between: None,
             plan: "unroll:4".parse().expect("a plan"),
             outcome: timed(0.9),
         }];
@@ -241,6 +259,7 @@ mod tests {
     fn a_plan_in_another_geometry_counts_where_the_work_can_be_split() {
         let trials = [Trial {
             takes: None,
+            between: None,
             plan: "v=rolling-registers:4".parse().expect("a plan"),
             outcome: timed(2.0),
         }];
@@ -251,6 +270,7 @@ mod tests {
             time_ns: 1000.0 / speedup,
             perturbed: None,
             speedup,
+            between: None,
         };
         let verdict = |speedup, may_be_split| {
             choose(

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bench::Bench;
 use super::derivation::Derivation;
+use super::interval::{self, Kind};
 use super::perturb::{Engine, Perturbed, Settings, Thoroughness};
 use super::proposals::fastest_of_kinds;
 use super::race::Race;
@@ -74,6 +75,9 @@ pub fn plain_best(
             parameters: shape.parameters.clone(),
             time_ns,
             speedup: baseline_ns / time_ns,
+            between: bench
+                .simulates()
+                .map(|_| Kind::Launch.around(baseline_ns / time_ns, None)),
         }))
     };
     // A geometry that the device cannot launch is no candidate.
@@ -170,9 +174,9 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
     }
     let ran = tried.trials.iter();
     let fastest = ran
-        .filter_map(|(trial, _)| Some((&trial.plan, trial.measured()?.1)))
-        .max_by(|(_, one), (_, other)| one.total_cmp(other));
-    let Some((plan, speedup)) = fastest.filter(|(_, speedup)| *speedup >= THRESHOLD) else {
+        .filter_map(|(trial, _)| Some((&trial.plan, trial.measured()?.1, trial.between)))
+        .max_by(|(_, one, _), (_, other, _)| one.total_cmp(other));
+    let Some((plan, speedup, between)) = fastest.filter(|(_, speedup, _)| *speedup >= THRESHOLD) else {
         return Ok(None);
     };
     // A recommended plan has to agree on all launches.
@@ -188,6 +192,8 @@ pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<O
         plan: plan.clone(),
         time_ns: there.time_ns / speedup,
         speedup: there.speedup * speedup,
+        between: (there.between.zip(between))
+            .map(|(of_there, of_plan)| interval::product((there.speedup, of_there), (speedup, of_plan))),
         perturbed: Some(perturbed.summary(plan, &of_plan.kernel, agreed)),
     }))
 }
@@ -234,6 +240,7 @@ mod tests {
     fn two_unrollings_and_the_fastest_of_two_kinds_are_worth_trying() {
         let trial = |&(plan, speedup): &(&str, f64)| Trial {
             takes: None,
+            between: None,
             plan: plan.parse().expect("a plan"),
             outcome: match speedup > 0.0 {
                 true => Outcome::Ok {

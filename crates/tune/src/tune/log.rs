@@ -361,6 +361,7 @@ mod tests {
             key: key.to_owned(),
             trial: Trial {
                 takes: None,
+                between: None,
                 plan: plan.parse().expect("a plan"),
                 outcome: Outcome::Ok {
                     time_ns,

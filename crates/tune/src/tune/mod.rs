@@ -50,6 +50,7 @@ mod fitted_template;
 pub mod granted;
 mod hashed;
 mod idle;
+pub mod interval;
 mod judged;
 pub mod kinds;
 pub(crate) mod launch_file;
@@ -85,7 +86,7 @@ pub mod ways;
 pub mod workload;
 
 pub use accuracy::with_accuracy;
-pub use bench::{Bench, Explanation, Judged, Looked, Raced, Timed};
+pub use bench::{Bench, Explanation, Judged, Looked, Raced, Spread, Timed};
 pub use captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use compare::{Compare, checksum};
 pub use contraction::{MOST_ITEMS, contraction};

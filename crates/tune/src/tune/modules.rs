@@ -413,6 +413,7 @@ mod tests {
                     way: LaunchSettings::default(),
                     time_ns: 1.0,
                     speedup: 2.0,
+                    between: None,
                 },
                 verdict: Verdict::Unroll,
                 perturbed,

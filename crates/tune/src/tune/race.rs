@@ -38,6 +38,18 @@ pub struct Order {
 }
 
 impl Order {
+    /// The same order, those first that have first times, the fastest of them first.
+    pub fn after_soon(self, soon: &[(usize, f64)]) -> Order {
+        let mut first = soon.to_vec();
+        first.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let mut plans: Vec<usize> = first.into_iter().map(|(index, _)| index).collect();
+        let others = self.plans.into_iter().filter(|index| !plans.contains(index));
+        let others: Vec<usize> = others.collect();
+        let likely = self.likely.max(plans.len());
+        plans.extend(others);
+        Order { plans, likely }
+    }
+
     /// How many plans may be under way when the one in this place starts, itself included.
     pub fn abreast(&self, place: usize) -> usize {
         match place.checked_sub(self.likely) {

@@ -161,15 +161,19 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         }
         Verdict::LeaveIt | Verdict::LaunchSettings | Verdict::Undecided => {
             let (plan, factor) = fastest(findings, |plan| !plan.is_none())?;
+            let unsure = unsure(findings, plan, findings.threshold).map_or(String::new(), |low| {
+                let low = speedup(low);
+                format!(", if it is not slower than the plain kernel: in one of twenty cases this one is under {low}")
+            });
             let (factor, threshold) = (factor.to_string(), speedup(findings.threshold));
             // What rounds to the threshold is below it all the same.
-            let below = if factor == threshold {
+            let below = if factor == threshold && unsure.is_empty() {
                 "just less than "
             } else {
                 ""
             };
             Some(format!(
-                "The fastest plan, `{plan}`, reaches {below}{factor}; a change is worth it from {threshold} on.",
+                "The fastest plan, `{plan}`, reaches {below}{factor}; a change is worth it from {threshold} on{unsure}.",
             ))
         }
     }
@@ -180,6 +184,9 @@ fn over_cheaper(findings: &Findings<'_>) -> String {
     let prefetches = |plan: &Plan| !plan.loads().is_empty();
     let was_tried = findings.trials.iter().any(|trial| prefetches(&trial.plan));
     match (fastest(findings, prefetches), was_tried) {
+        (Some((plan, factor)), _) if unsure(findings, plan, findings.best.1).is_some() => format!(
+            "prefetching may be slower than the plain kernel, though it is expected to reach {factor} with `{plan}`"
+        ),
         (Some((plan, factor)), _) => format!(
             "prefetching gains less than {} over it: {factor} with `{plan}`",
             percent(findings.threshold - 1.0)
@@ -187,6 +194,16 @@ fn over_cheaper(findings: &Findings<'_>) -> String {
         (None, true) => "no prefetching plan that was tried could be timed".to_owned(),
         (None, false) => "no prefetching plan was tried here".to_owned(),
     }
+}
+
+/// The low end of a plan's speedup, where that is expected to be over this and may be below the plain kernel's.
+fn unsure(findings: &Findings<'_>, plan: &Plan, over: f64) -> Option<f64> {
+    let trial = findings.trials.iter().find(|trial| trial.plan == *plan)?;
+    let (low, _) = trial.between.filter(|(low, _)| *low < 1.0)?;
+    trial
+        .measured()
+        .filter(|(_, factor)| *factor >= over)
+        .map(|_| low)
 }
 
 /// The strategy in a few words.
@@ -255,6 +272,7 @@ mod tests {
         };
         Trial {
             takes: None,
+            between: None,
             plan: plan.parse().expect("a plan"),
             outcome,
         }
@@ -270,6 +288,7 @@ mod tests {
             parameters: Vec::new(),
             time_ns: 423_000.0,
             speedup,
+            between: None,
         }
     }
 

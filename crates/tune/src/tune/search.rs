@@ -367,6 +367,7 @@ pub fn search(
         note,
         lost,
         is_cut,
+        are_proposed,
         mut checked,
         a_plan,
     } = tried;
@@ -476,7 +477,7 @@ pub fn search(
         ..seen(&pairs, likely, &telling, &trials, bounds.as_ref())
     };
     // Where few are measured, one of each kind tells of the others.
-    let seen = match is_judge {
+    let seen = match is_judge || are_proposed {
         true => Seen {
             has_telling: true,
             telling_left: open_kinds.len(),
@@ -513,7 +514,7 @@ pub fn search(
         .and_then(|(_, run)| run);
     // Where nothing was measured.
     let doubt = match bench.times_at_once() {
-        true => doubt(verdict, &best, &trials, bounds.as_ref()),
+        true => doubt(verdict, &trials, bounds.as_ref()),
         false => None,
     };
     let taken_for_granted = subject.granted(&best.plan)?;
@@ -673,6 +674,7 @@ mod tests {
                     plan,
                     outcome,
                     takes: None,
+                    between: None,
                 },
                 None,
             )]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use super::bench::{Bench, Raced, Timed};
 use super::check::{Checks, compare};
 use super::derivation::Derivation;
+use super::interval;
 use super::log::{self, Entry, Log};
 use super::perturb::{Perturbed, Thoroughness};
 use super::proposals::{BATCH, FIRST, Proposals};
@@ -24,7 +25,7 @@ use super::workload::{Bound, Workload};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
-use crate::report::{Checked, Outcome, Outputs, Trial, Violation};
+use crate::report::{Checked, Outcome, Outputs, Trial, Violation, number};
 
 /// How many plans are timed in turns with the plain kernel where all are measured: enough that its launches cost little, few
 /// enough that something is told soon.
@@ -65,10 +66,45 @@ pub struct Trials {
     pub lost: Option<Error>,
     /// Whether more would have been measured, had there been time for another.
     pub is_cut: bool,
+    /// Whether the first plans were one of each family, and then those like the fastest: they tell of the others.
+    pub are_proposed: bool,
     /// How they were checked.
     pub checked: Option<Checked>,
     /// How long a plan took on average; without any, how long the plain kernel took.
     pub a_plan: Duration,
+}
+
+/// How many plans get a first time, and how many of them at a time.
+const SOON: usize = 16;
+const SOON_AT_ONCE: usize = 4;
+
+/// First times, from much less of the launch than what a plan's time takes: of the kernel without a plan, and of some plans, by
+/// their positions. What a search says whose time is over before it knows more.
+struct Soon {
+    plain: Timed,
+    plans: Vec<(usize, Timed)>,
+}
+
+impl Soon {
+    fn speedup(&self, timed: &Timed) -> f64 {
+        self.plain.time_ns / timed.time_ns
+    }
+
+    /// The first times as trials, beside the kernel without a plan.
+    fn trials(&self, pairs: &[Pair<'_>], baseline_ns: f64) -> Vec<(usize, (Trial, Option<Timed>))> {
+        let of = |(index, timed): &(usize, Timed)| {
+            let (plan, mut timed) = (
+                pairs[*index].1.as_ref().map_or(pairs[*index].0, |own| &own.plan),
+                timed.clone(),
+            );
+            timed.time_ns = baseline_ns / self.speedup(&timed);
+            (
+                *index,
+                trial(plan.clone(), baseline_ns, Ok((timed, Outputs::Identical))),
+            )
+        };
+        self.plans.iter().map(of).collect()
+    }
 }
 
 /// The time that each of the trials took on average since then; none if none of them ran.
@@ -142,12 +178,17 @@ impl Trying<'_> {
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
         let checks = self.checks(pairs)?;
+        let soon = self.soon(pairs, &checks)?;
         let began = Instant::now();
-        let plain = self
-            .bench
-            .race(self.bound, self.kernel, race.pace(&Plan::none()))?;
-        let Raced::Ended(baseline, course) = plain else {
-            return Err(Error::bug("the plain kernel was given up"));
+        // With first times there is an answer already.
+        self.progress.trying(soon.is_some());
+        let plain = self.bench.race(self.bound, self.kernel, race.pace(&Plan::none()));
+        self.progress.trying(false);
+        let (baseline, course) = match (plain, &soon) {
+            (Ok(Raced::Ended(baseline, course)), _) => (baseline, course),
+            (Ok(Raced::Behind(_)), _) => return Err(Error::bug("the plain kernel was given up")),
+            (Err(_), Some(soon)) if self.progress.is_stopped() => (Box::new(soon.plain.clone()), None),
+            (Err(error), _) => return Err(error),
         };
         let plain_took = began.elapsed();
         race.start(course.as_ref());
@@ -190,6 +231,7 @@ impl Trying<'_> {
                 Ok((Raced::Behind(behind), _)) => {
                     let trial = Trial {
                         takes: None,
+                        between: None,
                         plan: pair.1.as_ref().map_or(pair.0, |derived| &derived.plan).clone(),
                         outcome: race::dropped(behind),
                     };
@@ -208,6 +250,12 @@ impl Trying<'_> {
         let order = race.order(&plans, |index| {
             pairs[index].1.as_ref().map_or(0, Derived::operations)
         });
+        let known = soon.iter().flat_map(|soon| {
+            soon.plans
+                .iter()
+                .map(|(index, timed)| (*index, soon.speedup(timed)))
+        });
+        let order = order.after_soon(&known.collect::<Vec<_>>());
         let race_all = || {
             threads::in_turn(
                 &order.plans,
@@ -225,24 +273,93 @@ impl Trying<'_> {
         let baseline_ns = baseline.time_ns;
         self.progress.trying(true);
         let began = Instant::now();
-        let (ended, beside) = threads::both(race_all, || beside(baseline_ns));
+        // Where the time is short the plans here come first.
+        let (ended, beside) = match soon {
+            Some(_) => (race_all(), beside(baseline_ns)),
+            None => threads::both(race_all, || beside(baseline_ns)),
+        };
         self.progress.trying(false);
         let is_stopped = self.progress.is_stopped();
+        for (index, first) in soon.iter().flat_map(|soon| soon.trials(pairs, baseline_ns)) {
+            tried[index] = Some(first);
+        }
+        let mut alone = soon.as_ref().map_or(0, |soon| soon.plans.len());
         for (index, trial, timed, _) in ended.into_iter().flatten() {
+            alone -= usize::from(tried[index].is_some());
             tried[index] = Some((trial, timed));
         }
+        let note = |alone: usize| {
+            (alone > 0).then(|| {
+                format!(
+                    "{alone} plans have a first time alone, from less of the launch than what the others' take: the intervals of \
+                     their speedups allow for that."
+                )
+            })
+        };
         let trials: Vec<_> = tried.into_iter().flatten().collect();
         let tried = Trials {
             baseline: *baseline,
             none,
             a_plan: each(began, &trials).unwrap_or(plain_took),
-            is_cut: is_stopped && trials.len() < pairs.len(),
+            is_cut: is_stopped && (alone > 0 || trials.len() < pairs.len()),
             trials,
-            note: None,
+            note: soon.as_ref().and_then(|_| note(alone)),
             lost: None,
+            are_proposed: soon.is_some(),
             checked: Some(self.checked(Some(&checks))),
         };
         Ok((tried, beside))
+    }
+
+    /// First times, where the search has a limit and what a plan's time takes is long: one plan of each family, the likely ones
+    /// first, and then those like the fastest.
+    fn soon(&self, pairs: &[Pair<'_>], checks: &Checks<'_>) -> Result<Option<Soon>> {
+        let is_wanted = self.progress.left().is_some() && self.race.is_some();
+        let plain = match is_wanted {
+            true => self.bench.soon(self.bound, self.kernel)?,
+            false => None,
+        };
+        let Some(plain) = plain else {
+            return Ok(None);
+        };
+        let mut soon = Soon {
+            plain,
+            plans: Vec::new(),
+        };
+        let plans: Vec<Plan> = pairs.iter().map(|(plan, _)| (*plan).clone()).collect();
+        let mut proposals = Proposals::new(&plans, self.likely);
+        let is_open = |index: usize| pairs[index].1.is_ok() && !self.memory.has(pairs[index].1);
+        (0..pairs.len())
+            .filter(|&index| !is_open(index))
+            .for_each(|index| proposals.refuse(index));
+        let mut fastest = 1.0;
+        self.progress.trying(true);
+        while soon.plans.len() < SOON && !self.progress.is_stopped() {
+            let batch = proposals.next(SOON_AT_ONCE);
+            let timed = threads::map(&batch, |&index| {
+                let time = || {
+                    let (derived, _) = check_small(checks, self.perturbed, pairs[index].1)?;
+                    self.bench.soon(self.bound, &derived.kernel)
+                };
+                shielded(time).ok().flatten()
+            });
+            for (index, timed) in batch.iter().copied().zip(timed) {
+                let speedup = timed.as_ref().map(|timed| soon.speedup(timed));
+                proposals.learn(index, speedup);
+                if let Some(speedup) = speedup.filter(|&speedup| speedup > fastest) {
+                    fastest = speedup;
+                    let (plan, speedup) = (pairs[index].0, number::speedup(speedup));
+                    self.progress
+                        .understood(&format!("by a first look, `{plan}` is {speedup} as fast"));
+                }
+                soon.plans.extend(timed.map(|timed| (index, timed)));
+            }
+            if batch.is_empty() {
+                break;
+            }
+        }
+        self.progress.trying(false);
+        Ok(Some(soon))
     }
 
     /// In turns with the plain kernel, which is timed alone first, if it was not yet. `measure` is the number of plans; `None`
@@ -314,6 +431,7 @@ impl Trying<'_> {
             note,
             lost,
             is_cut,
+            are_proposed: false,
             checked: Some(self.checked(checks.as_ref())),
         })
     }
@@ -615,13 +733,23 @@ fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> (Tri
                 speedup: baseline_ns / time_ns,
                 outputs,
             };
-            let takes = timed.takes;
-            (Trial { plan, outcome, takes }, Some(timed))
+            let trial = Trial {
+                between: interval::of_plan(&plan, baseline_ns / time_ns, &timed),
+                takes: timed.takes,
+                plan,
+                outcome,
+            };
+            (trial, Some(timed))
         }
         Err(error) => {
             let outcome = went_wrong(&error);
-            let takes = None;
-            (Trial { plan, outcome, takes }, None)
+            let trial = Trial {
+                takes: None,
+                between: None,
+                plan,
+                outcome,
+            };
+            (trial, None)
         }
     }
 }
@@ -673,6 +801,7 @@ mod tests {
         let error = wrong_output(Error::violation(broken).at("k.rs:3:5"));
         let trial = Trial {
             takes: None,
+            between: None,
             plan: Plan::none(),
             outcome: went_wrong(&error),
         };

@@ -4,11 +4,10 @@
 use std::fmt::Write as _;
 
 use headstart::report::number::{duration, speedup};
-use headstart::tune::doubt::OVERRATED;
 
 use super::judge::{JudgedVerdict, Judgement, Standing, median, rank_correlation};
-use super::known;
 use super::record::{Origin, Record};
+use super::{errors, known};
 
 /// An expected speedup within this share of the measured one is called right in the page's last table.
 const GAIN_BAR: f64 = 0.15;
@@ -222,12 +221,21 @@ pub fn page(record: &Record, judgements: &[Judgement]) -> String {
          than the plain kernel, and the recommended plan, if any, is not 3 % slower. *Wrong*: the recommended plan is more than \
          3 % slower than the plain kernel in every round, or none is recommended although one is 10 % faster in every round. *In \
          doubt*: the verdict itself says that it is within the simulator's error, and advises to measure. That happens if no plan \
-         is recommended although the device's limits leave 10 % or more and a plan comes close, or if the gain is below \
-         {:.0} %.\n\n| quantity | result |\n|---|---|\n",
-        100.0 * (OVERRATED - 1.0)
+         is recommended although the interval of one reaches over 10 %, which the device's limits leave, or one that is \
+         expected to gain is not recommended because its interval reaches below the plain kernel.\n\n| quantity | result \
+         |\n|---|---|\n",
     );
     for (what, found) in totals(judgements) {
         let _ = writeln!(text, "| {what} | {found} |");
+    }
+    if let Ok((held, of, width)) = errors::held(record) {
+        let _ = writeln!(
+            text,
+            "| measured speedups within the simulated ones' intervals, which are made of this record and the other GPU's | {:.1} % of \
+             {of}; ± {:.1} % wide in the median |",
+            100.0 * held as f64 / of.max(1) as f64,
+            100.0 * width
+        );
     }
     text.push_str(
         "\n## Case by case\n\n| case | on the GPU | plan | measured | verdict | from simulation alone | plan | expected | measured \
@@ -363,8 +371,6 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use headstart::tune::doubt::UNDERRATED;
-
     use super::super::{judge, record::Record};
     use super::*;
 
@@ -390,7 +396,6 @@ mod tests {
             let judgements = judge::of(&record).expect("plans");
             assert!(judgements.len() >= 56, "{model}: {} cases", judgements.len());
             let made = page(&record, &judgements);
-            known_errors_are_those_of_the_record(&judgements);
             known_faults_are_faults(&record, model);
             let path = repository.join(page_of);
             if std::env::var_os("HEADSTART_BLESS").is_some() {
@@ -417,21 +422,5 @@ mod tests {
                 off.plan
             );
         }
-    }
-
-    /// The tool's stated error equals the error in the record.
-    fn known_errors_are_those_of_the_record(judgements: &[Judgement]) {
-        let mut ratios: Vec<f64> = judgements
-            .iter()
-            .flat_map(|own| own.plans.iter().map(judge::Compared::ratio))
-            .collect();
-        ratios.sort_by(f64::total_cmp);
-        let at = |share: f64| ratios[(ratios.len() as f64 * share) as usize];
-        assert!(
-            1.0 / at(0.05) <= UNDERRATED,
-            "one of twenty is underrated by {}",
-            1.0 / at(0.05)
-        );
-        assert!(at(0.9) <= OVERRATED, "one of ten is overrated by {}", at(0.9));
     }
 }

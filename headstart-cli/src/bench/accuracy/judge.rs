@@ -13,6 +13,7 @@ use headstart::prefetch::Plan;
 use headstart::report::{Geometry, Outcome, Outputs, THRESHOLD, Trial, Verdict};
 use headstart::tune::choose::choose;
 use headstart::tune::doubt::{TO_BE_HAD, doubt};
+use headstart::tune::interval::Kind;
 use headstart::tune::{BATCH, MEASURED, Proposals};
 
 use super::cases;
@@ -135,14 +136,18 @@ fn judge(
         .iter()
         .filter_map(|own| Some((own, measured.plans.iter().find(|other| other.plan == own.plan)?)))
         .collect();
-    let all = trials(simulated)?;
+    let mut all = trials(simulated)?;
+    for trial in &mut all {
+        let between = |(_, speedup)| Kind::of(&trial.plan).around(speedup, None);
+        trial.between = trial.measured().map(between);
+    }
     let is_measured = |plan: &str| pairs.iter().any(|(own, _)| own.plan == plan);
     let tried: Vec<Trial> = all
         .into_iter()
         .filter(|trial| searched.contains(&trial.plan) && is_measured(&trial.plan.to_string()))
         .collect();
     let (says, choice) = choose((NO_OTHER, simulated.plain_ns), &tried, None, None, false);
-    let doubted = doubt(says, &choice, &tried, simulated.bounds.as_ref()).is_some();
+    let doubted = doubt(says, &tried, simulated.bounds.as_ref()).is_some();
     let few = of_few(&pairs, likely)?;
     let (few_say, of_few) = choose((NO_OTHER, measured.plain_ns), &few, None, None, false);
     let best = measured
@@ -243,6 +248,7 @@ fn trials(side: &Side) -> Result<Vec<Trial>> {
 fn trial(entry: &Entry) -> Result<Trial> {
     Ok(Trial {
         takes: None,
+        between: entry.between,
         plan: entry.plan.parse::<Plan>()?,
         outcome: Outcome::Ok {
             time_ns: entry.ns,

@@ -10,11 +10,13 @@
 //! | `sides` | measuring and simulating a case |
 //! | `record` | the file |
 //! | `judge` | verdicts, errors, ranks and regret of a case |
+//! | `errors` | the errors by kind of plan, of which the intervals of speedups are made |
 //! | `known` | what is known to be off |
 //! | `document` | the pages that are made of them, `docs/accuracy.md` and `docs/accuracy-h100.md` |
 
 pub mod cases;
 pub mod document;
+mod errors;
 pub mod judge;
 mod known;
 pub mod record;

@@ -439,6 +439,7 @@ mod tests {
             parameters: Vec::new(),
             time_ns: 1.0,
             speedup: 1.03,
+            between: None,
         };
         let format = FigureFormat {
             width: 340.0,

@@ -26,7 +26,7 @@ use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
-use crate::tune::bench::{Bench, Explanation, Judged, Looked, Timed};
+use crate::tune::bench::{Bench, Explanation, Judged, Looked, Spread, Timed};
 use crate::tune::residency::Held;
 use crate::tune::workload::{Bound, Workload};
 
@@ -266,6 +266,9 @@ impl MeasuredBench {
                 groups_per_core: Some(measured.loaded.groups_per_core),
                 by: TakenBy::Compiler,
             }),
+            spread: Spread::Measured {
+                paired: (measured.timing.paired).map(|paired| (paired.least, paired.most)),
+            },
             evidence,
             profile: None,
             counted,

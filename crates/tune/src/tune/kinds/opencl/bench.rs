@@ -15,7 +15,7 @@ use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel, Type};
 use crate::prefetch;
 use crate::report::Outputs;
-use crate::tune::bench::{Bench, Last, Timed};
+use crate::tune::bench::{Bench, Last, Spread, Timed};
 use crate::tune::check;
 use crate::tune::ways::Choices;
 use crate::tune::workload::{Bound, Prepared, Workload};
@@ -215,6 +215,7 @@ impl OpenClBench {
             interval_ns: Some(timing.quartiles_ns()),
             sampled: None,
             takes: None,
+            spread: Spread::Measured { paired: None },
             evidence: Evidence {
                 cores: facts.cores,
                 places: 1,
@@ -365,9 +366,14 @@ impl Bench for OpenClBench {
                 }
             }
         }
+        let first = candidates.first().and_then(|first| first.as_ref().ok());
+        let first = first.map(|(first, _)| first.times.clone()).unwrap_or_default();
         let timed = |candidate: Result<(Candidate, Outputs)>| {
             let (candidate, outputs) = candidate?;
-            Ok((self.timed(workload, candidate)?, outputs))
+            let paired = Paired::of(&first, &candidate.times).map(|paired| (paired.least, paired.most));
+            let timed = self.timed(workload, candidate)?;
+            let spread = Spread::Measured { paired };
+            Ok((Timed { spread, ..timed }, outputs))
         };
         Ok(candidates.into_iter().map(timed).collect())
     }

@@ -15,7 +15,7 @@ use crate::model::hint::HintReached;
 use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, Taken, TakenBy, number};
-use crate::tune::bench::{Bench, Last, Looked, Raced, Timed};
+use crate::tune::bench::{Bench, Last, Looked, Raced, Spread, Timed};
 #[cfg(feature = "cuda")]
 use crate::tune::drop_in::placed;
 use crate::tune::kinds::KnownDevice;
@@ -34,6 +34,7 @@ pub struct SimulatedBench {
     has_large_registers: bool,
     /// The work of the work-groups of a kernel's launch: that of the current search, and the same work elsewhere.
     survey: Last<Option<Arc<Survey>>, Geometry>,
+    survey_of_few: Last<Option<Arc<Survey>>, Geometry>,
     saturating: OnceLock<f64>,
     elsewhere: Last<Option<Arc<Survey>>, Geometry>,
 }
@@ -52,6 +53,7 @@ impl SimulatedBench {
             stop: None,
             has_large_registers: false,
             survey: Last::default(),
+            survey_of_few: Last::default(),
             saturating: OnceLock::new(),
             elsewhere: Last::default(),
             model,
@@ -129,12 +131,13 @@ impl SimulatedBench {
 
     /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
     /// the same under all.
-    fn timer(&self, bound: &Bound) -> Result<Timer> {
+    fn timer(&self, bound: &Bound, cores: Cores) -> Result<Timer> {
         let workload = bound.workload();
-        let timer = self.timer_of(workload);
+        let timer = self.timer_of(workload).with_cores(cores);
         let (kernel, geometry) = (&workload.kernel, workload.geometry());
         let (last, known) = match &workload.divides {
             Some((kernel, geometry)) => (&self.elsewhere, self.survey.known(kernel, geometry).flatten()),
+            None if cores == Cores::Few => (&self.survey_of_few, None),
             None => (&self.survey, None),
         };
         let found = last.known_or(kernel, geometry, || {
@@ -256,6 +259,9 @@ impl SimulatedBench {
                     false => TakenBy::Model,
                 },
             }),
+            spread: Spread::Simulated {
+                off: time.sample.within(),
+            },
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
             counted: counted(time),
@@ -410,17 +416,21 @@ impl Bench for SimulatedBench {
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        Ok(self.timed(bound, &code, &self.timer(bound)?.run(&code, &launch)?))
+        Ok(self.timed(
+            bound,
+            &code,
+            &self.timer(bound, Cores::Sampled)?.run(&code, &launch)?,
+        ))
     }
 
     fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        let timer = self.timer(bound)?.with_cores(Cores::Exactly(cores));
+        let timer = self.timer(bound, Cores::Exactly(cores))?;
         Ok(self.timed(bound, &code, &timer.run(&code, &launch)?))
     }
 
     fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
-        let timer = self.timer(bound)?;
+        let timer = self.timer(bound, Cores::Sampled)?;
         let mut looked = Vec::new();
         let mut runs = Vec::new();
         for kernel in kernels {
@@ -456,14 +466,25 @@ impl Bench for SimulatedBench {
         Ok(looked)
     }
 
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        let timer = self.timer(bound, Cores::Few)?;
+        Ok(match timer.has_few(&code, &launch)? {
+            true => Some(self.timed(bound, &code, &timer.run(&code, &launch)?)),
+            false => None,
+        })
+    }
+
     fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        Ok(match self.timer(bound)?.race(&code, &launch, pace)? {
-            timer::Raced::Ended(time, course) => {
-                Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
-            }
-            timer::Raced::Behind(behind) => Raced::Behind(behind),
-        })
+        Ok(
+            match self.timer(bound, Cores::Sampled)?.race(&code, &launch, pace)? {
+                timer::Raced::Ended(time, course) => {
+                    Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
+                }
+                timer::Raced::Behind(behind) => Raced::Behind(behind),
+            },
+        )
     }
 }
 

@@ -1,0 +1,35 @@
+//! The simulator's errors on an H200 and an H100. Made from `results/accuracy-*.json` by the test
+//! `the_table_of_errors_is_that_of_the_records` of `headstart-cli`; `HEADSTART_BLESS=1` makes it anew.
+
+use super::{Kind, Row};
+
+pub(super) const ROWS: &[Row] = &[
+    Row::new(Kind::Unroll, 0.0, 0.99, 1.55),
+    Row::new(Kind::Unroll, 0.97, 0.96, 1.08),
+    Row::new(Kind::Unroll, 1.05, 0.89, 1.14),
+    Row::new(Kind::Unroll, 1.3, 0.83, 1.09),
+    Row::new(Kind::Registers, 0.0, 0.94, 2.28),
+    Row::new(Kind::Registers, 0.97, 0.94, 1.08),
+    Row::new(Kind::Registers, 1.05, 0.90, 1.08),
+    Row::new(Kind::Registers, 1.3, 0.84, 1.10),
+    Row::new(Kind::Shared, 0.0, 0.94, 1.28),
+    Row::new(Kind::Shared, 0.97, 0.94, 1.02),
+    Row::new(Kind::Shared, 1.05, 0.91, 1.02),
+    Row::new(Kind::Shared, 1.3, 0.86, 1.09),
+    Row::new(Kind::Async, 0.0, 0.36, 1.52),
+    Row::new(Kind::Async, 0.97, 0.94, 1.03),
+    Row::new(Kind::Async, 1.05, 0.87, 1.02),
+    Row::new(Kind::Async, 1.3, 0.84, 1.07),
+    Row::new(Kind::Hint, 0.0, 0.74, 1.18),
+    Row::new(Kind::Hint, 0.97, 0.77, 1.10),
+    Row::new(Kind::Hint, 1.05, 0.71, 1.80),
+    Row::new(Kind::Hint, 1.3, 0.83, 1.35),
+    Row::new(Kind::Launch, 0.0, 0.94, 1.19),
+    Row::new(Kind::Launch, 0.97, 0.96, 1.03),
+    Row::new(Kind::Launch, 1.05, 0.89, 1.05),
+    Row::new(Kind::Launch, 1.3, 0.84, 1.07),
+    Row::new(Kind::Any, 0.0, 0.74, 1.70),
+    Row::new(Kind::Any, 0.97, 0.94, 1.04),
+    Row::new(Kind::Any, 1.05, 0.88, 1.06),
+    Row::new(Kind::Any, 1.3, 0.84, 1.11),
+];

@@ -171,13 +171,12 @@ fn in_a_pipe() -> Columns {
     Columns::UNLIMITED.in_terms(Some(Terms::Cuda))
 }
 
-/// The report from its fastest plans to the plan's meaning: what a reader looks at first.
+/// The report up to the plan's meaning: what a reader looks at first.
 fn in_short(report: &Report) -> String {
     let text = table::text(report, in_a_pipe());
-    let from = text.find("Verdict: ").expect("a verdict");
-    let to = text.find("\nWhy\n").expect("reasons");
-    let heading = text.lines().next().expect("a heading");
-    format!("{heading}\n\n{}", &text[from..to])
+    let mut parts = text.split("\n\n");
+    let [heading, verdict] = [parts.next(), parts.next()].map(|part| part.expect("a report"));
+    format!("{heading}\n\n{verdict}\n")
 }
 
 /// The checksum that POSIX's `cksum` prints.
@@ -231,7 +230,7 @@ fn gather_s_page_and_picture_are_of_one_run() {
     compare(
         "docs/gather.md",
         "tune-gather-sim-h200.json",
-        &as_code(&table::text(&report, in_a_pipe())),
+        &as_code(&table::in_full(&report, in_a_pipe())),
     );
     let advised = results_of("advise-gather-sim-h200.json");
     let text = advised["text"].as_str().expect("the advice as text");

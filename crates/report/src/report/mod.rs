@@ -581,9 +581,9 @@ impl Report {
             (count(|trial| trial.measured().is_some()), "ran"),
             (
                 count(|trial| trial.dropped().is_some()),
-                "were dropped as certainly slower than the best",
+                "dropped as certainly slower than the best",
             ),
-            (count(|trial| trial.reason().is_some()), "were refused"),
+            (count(|trial| trial.reason().is_some()), "refused"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
@@ -592,6 +592,11 @@ impl Report {
 
     /// How the advised plan was checked, and how the numbers were made.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
+        self.checks().chain(self.notes.iter().cloned())
+    }
+
+    /// How the advised plan was checked.
+    pub(crate) fn checks(&self) -> impl Iterator<Item = String> {
         // A plan advised for another geometry was checked there.
         let elsewhere = self
             .best_elsewhere
@@ -604,13 +609,9 @@ impl Report {
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
         let at_full_size = self.checked.iter().flat_map(Checked::sentences);
         let waits = waiting::sentence(&self.waits);
-        checked
-            .chain(at_full_size)
-            .chain(
-                waits
-                    .map(|waits| format!("Of this kernel, {waits}: a plan leaves as many of them resident.")),
-            )
-            .chain(self.notes.iter().cloned())
+        let waits =
+            waits.map(|waits| format!("Of this kernel, {waits}: a plan leaves as many of them resident."));
+        checked.chain(at_full_size).chain(waits)
     }
 
     /// The trials that ran, fastest first; equal times in the order they were tried.

@@ -25,7 +25,7 @@ pub struct Sections {
 
 impl Sections {
     /// Those of a report.
-    pub fn of(report: &Report) -> Sections {
+    pub fn of_report(report: &Report) -> Sections {
         let ranked = |from: usize, points: Vec<String>| {
             let points = points.into_iter().enumerate();
             points.map(move |(number, text)| (from + number, text))
@@ -35,7 +35,10 @@ impl Sections {
         if report.timed().0 == 0 {
             why.extend(ranked(2, table::refusals(report)));
         }
-        let mut sure: Vec<(usize, String)> = ranked(1, report.remarks().collect()).collect();
+        // The basis of all times is known before how the plan was checked on them.
+        let (basis, others) = report.notes.split_at(report.notes.len().min(1));
+        let mut sure: Vec<(usize, String)> = basis.iter().map(|basis| (1, basis.clone())).collect();
+        sure.extend(ranked(1, report.checks().chain(others.iter().cloned()).collect()));
         sure.extend(report.granted().map(|sentence| (ALWAYS, sentence)));
         let costs = ranked(1, taken::cost(report).into_iter().collect());
         let first = report.first.iter().map(|remedy| {
@@ -59,42 +62,50 @@ impl Sections {
 
     /// All of them.
     pub fn all(&self, columns: Columns) -> String {
-        self.up_to(columns, usize::MAX, "")
+        self.of(columns, |_| true, "")
     }
 
     /// As many points as fit below so many lines, those that are always said in any case.
     pub fn within(&self, columns: Columns, above: usize) -> String {
         let lines = LINES * WIDTH / columns.width().min(WIDTH);
-        let ranks = self.sections.iter().flat_map(|(_, points)| points);
-        let mut rank = ranks.map(|(rank, _)| *rank).max().unwrap_or(ALWAYS);
+        let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
+            let ranks = points.iter().enumerate();
+            ranks
+                .map(|(at, (rank, _))| (*rank, section, at))
+                .collect::<Vec<_>>()
+        };
+        let mut kept: Vec<(usize, usize, usize)> =
+            self.sections.iter().enumerate().flat_map(ranked).collect();
+        kept.sort_unstable();
         loop {
-            let text = self.up_to(columns, rank, "`-v` shows more");
-            if above + text.lines().count() <= lines || rank == ALWAYS {
-                return text;
-            }
-            rank -= 1;
+            let text = self.of(
+                columns,
+                |place| kept.iter().any(|&(_, section, at)| (section, at) == place),
+                "`-v` shows more.",
+            );
+            match kept.last() {
+                Some((rank, ..)) if *rank > ALWAYS && above + text.lines().count() > lines => kept.pop(),
+                _ => return text,
+            };
         }
     }
 
-    /// The points up to a rank; what the others are behind, where there are others.
-    fn up_to(&self, columns: Columns, last: usize, more: &str) -> String {
+    /// The points that are kept, by their section and place in it; then what more there is.
+    fn of(&self, columns: Columns, is_kept: impl Fn((usize, usize)) -> bool, more: &str) -> String {
         let mut text = String::new();
-        for (title, points) in &self.sections {
-            let mut points = points.iter().filter(|(rank, _)| *rank <= last).peekable();
+        for (section, (title, points)) in self.sections.iter().enumerate() {
+            let points = points.iter().enumerate();
+            let mut points = points.filter(|(at, _)| is_kept((section, *at))).peekable();
             if points.peek().is_some() {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "\n{title}");
             }
-            for (_, point) in points {
+            for (_, (_, point)) in points {
                 text.push_str(&columns.wrapped(point, "  - ", "    "));
             }
         }
-        let more = match more {
-            "" => String::new(),
-            more => format!("{more}."),
-        };
-        let last: Vec<&str> = self.tried.as_deref().into_iter().chain(Some(&*more)).collect();
-        text + "\n" + &columns.wrapped(last.join(" ").trim(), "", "")
+        let tried = self.tried.as_deref().unwrap_or_default();
+        text + "\n" + &columns.wrapped(format!("{tried} {more}").trim(), "", "")
     }
 }
 

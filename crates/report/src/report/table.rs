@@ -15,7 +15,7 @@ use crate::names;
 use crate::prefetch::Plan;
 
 /// How many of the fastest plans are listed.
-const FASTEST: usize = 4;
+const FASTEST: usize = 3;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
 
@@ -26,13 +26,13 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 /// It has at most [`sections::LINES`] lines of 100 characters. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report, columns: Columns) -> String {
     let begin = beginning(report, columns);
-    let shown = Sections::of(report).within(columns, begin.lines().count());
+    let shown = Sections::of_report(report).within(columns, begin.lines().count());
     begin + &shown
 }
 
 /// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.
 pub fn in_full(report: &Report, columns: Columns) -> String {
-    let mut text = beginning(report, columns) + &Sections::of(report).all(columns);
+    let mut text = beginning(report, columns) + &Sections::of_report(report).all(columns);
     if let Some(matrix) = speedups(report, columns) {
         let plain = number::duration(report.baseline_ns);
         let dropped = match report.dropped().is_empty() {

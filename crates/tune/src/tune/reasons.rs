@@ -30,6 +30,9 @@ pub struct Findings<'a> {
 pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
+    if findings.verdict == Verdict::Prefetch {
+        reasons.extend(distance(findings.best.0, findings.trials));
+    }
     reasons.extend(waiting(evidence));
     reasons.extend(in_flight(evidence, findings));
     reasons.extend(cheaper(findings));
@@ -133,7 +136,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         "Here"
     };
     match findings.verdict {
-        Verdict::Prefetch => distance(plan, findings.trials),
+        Verdict::Prefetch => None,
         Verdict::MoreRegisters => Some(format!(
             "{within} more registers are the answer: {} with `{plan}`, which only tells the compiler how many it may use; {}.",
             speedup(factor),
@@ -330,10 +333,10 @@ mod tests {
         let expected = [
             "starved of work-groups: with 132 work-groups of 128 work-items only 4 of 64 sub-groups are resident on each \
              core (6.2 % occupancy), where 64 would fit. More of them would be faster still, if the caller can combine their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
+            "Why `values` is fetched 16 iterations ahead: 8 reach 2.61×, and 32 reach at most 2.40×.",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
             "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",
-            "Why `values` is fetched 16 iterations ahead: 8 reach 2.61×, and 32 reach at most 2.40×.",
             "Cache hints would slow it down: the best, `values=cache:L2:16`, runs at 0.75×.",
         ];
         for (reason, expected) in reasons.iter().zip(expected) {

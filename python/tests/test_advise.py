@@ -448,3 +448,20 @@ def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: 
     assert all("&lt;figure" in own for own in shown)
     if blessed:
         NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+
+
+@needs_triton
+def test_the_page_shows_what_its_example_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first example of docs/python.md is run; `HEADSTART_BLESS=1` writes what it prints."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    text = page.read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    shown = text.split("```text\n")[1].split("```")[0]
+    exec(compile(code, str(page), "exec"), {"offsets": np.arange(257, dtype=np.int32) * 32})
+    printed = capsys.readouterr().out.splitlines()
+    waits = [line for line in printed[3:] if "waiting" in line]
+    wanted = "\n".join([*printed[:3], "  …", *waits[:2], ""])
+    if os.environ.get("HEADSTART_BLESS"):
+        page.write_text(text.replace(shown, wanted), encoding="utf-8")
+    else:
+        assert shown == wanted

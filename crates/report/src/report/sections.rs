@@ -39,6 +39,8 @@ impl Sections {
         let (basis, others) = report.notes.split_at(report.notes.len().min(1));
         let mut sure: Vec<(usize, String)> = basis.iter().map(|basis| (1, basis.clone())).collect();
         sure.extend(ranked(1, report.checks().chain(others.iter().cloned()).collect()));
+        let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);
+        sure.extend(left_out.map(|reason| (9, format!("Not tried: {reason}."))));
         sure.extend(report.granted().map(|sentence| (ALWAYS, sentence)));
         let costs = ranked(1, taken::cost(report).into_iter().collect());
         let first = report.first.iter().map(|remedy| {
@@ -112,7 +114,34 @@ impl Sections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{LaunchSettings, SettingsTrial, Ways};
     use crate::samples::sample;
+
+    #[test]
+    fn settings_are_said_with_how_they_are_asked_for() {
+        let mut report = sample();
+        let best = SettingsTrial {
+            way: LaunchSettings {
+                sub_group: Some(16),
+                ..LaunchSettings::default()
+            },
+            plan: report.best.plan.clone(),
+            time_ns: 1.0,
+            speedup: 9.0,
+        };
+        report.ways = Some(Ways {
+            trials: vec![best.clone()],
+            best: Some(best),
+            left_out: vec!["work-groups of other sizes: the kernel requires 256".to_owned()],
+        });
+        let text = table::text(&report, Columns::UNLIMITED);
+        for expected in [
+            "Not tried: work-groups of other sizes",
+            "To get sub-groups of 16: `[[sycl::reqd_sub_group_size(16)]]`",
+        ] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
+        }
+    }
 
     #[test]
     fn a_report_is_a_screen_and_says_first_what_to_do() {

@@ -42,10 +42,7 @@ pub fn in_full(report: &Report, columns: Columns) -> String {
         let title = format!("Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}");
         let _ = writeln!(text, "\n{}\n{matrix}", columns.fitted(&title));
     }
-    if let Some(ways) = &report.ways {
-        text.push_str(&ways.text(columns));
-    }
-    text + &dropped(report, columns) + &rejected(report, columns)
+    text + &rejected(report, columns)
 }
 
 /// What is said first: the launch, the verdict, the plan, the fastest plans.
@@ -276,24 +273,6 @@ fn fastest(report: &Report, columns: Columns) -> String {
     }
 }
 
-/// How many plans were dropped, and which came nearest; empty where none was.
-fn dropped(report: &Report, columns: Columns) -> String {
-    let dropped = report.dropped();
-    let Some((nearest, (after, at_most))) = dropped.first().and_then(|trial| Some((trial, trial.dropped()?)))
-    else {
-        return String::new();
-    };
-    let text = format!(
-        "Dropped: {} of {} plans were certain not to be 2 % faster than the best so far. The closest, `{}`, was dropped after {}: at most {}.",
-        dropped.len(),
-        report.trials.len(),
-        nearest.plan,
-        number::percent(after),
-        number::speedup(at_most)
-    );
-    format!("\n{}", columns.wrapped(&text, "", "  "))
-}
-
 /// The rejected plans by reason; empty where none was rejected.
 fn rejected(report: &Report, columns: Columns) -> String {
     let refusals = refusals(report);
@@ -427,8 +406,7 @@ mod tests {
             "< is the bound of a dropped plan",
             "batched-shared/plain",
             "<1.5",
-            "Dropped: 1 of",
-            "`values=batched-shared:4/plain`, was dropped after 10 %: at most 1.43×.",
+            "1 dropped as certainly slower",
         ] {
             let in_one_line = text.replace("\n  ", " ");
             assert!(

@@ -223,6 +223,28 @@ fn the_first_page_quotes_the_results() {
     );
 }
 
+/// Each report that is kept, of a model and of a GPU, is a screen with its verdict at the top.
+#[test]
+fn reports_are_screens() {
+    for name in ["attention-sim", "gather-sim", "article", "gather"] {
+        let results = results_of(&format!("tune-{name}-h200.json"));
+        let own = if results["report"].is_null() {
+            results
+        } else {
+            results["report"].clone()
+        };
+        let report: Report = serde_json::from_value(own).expect("a report");
+        let text = table::text(&report, Columns::new(100).in_terms(Some(Terms::Cuda)));
+        let count = text.lines().count();
+        assert!(
+            count <= 40 && text.lines().all(|line| line.chars().count() <= 100),
+            "{count}: {text}"
+        );
+        let verdict = text.lines().position(|line| line.starts_with("Verdict: "));
+        assert_eq!(verdict, Some(2), "{text}");
+    }
+}
+
 #[test]
 fn gather_s_page_and_picture_are_of_one_run() {
     let made = results_of("tune-gather-sim-h200.json");

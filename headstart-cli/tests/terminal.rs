@@ -402,3 +402,14 @@ fn the_plans_of_the_help_are_plans() {
         assert!(help.contains(&format!("  {kind}:")), "{kind}");
     }
 }
+
+#[test]
+fn the_gallery_fits_80_columns_in_a_pipe() {
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .arg("kernels")
+        .env_remove("COLUMNS")
+        .output();
+    let text = text(&output.expect("the command starts"), 0);
+    let wide = text.lines().find(|line| line.chars().count() > 80);
+    assert!(text.contains("gather") && wide.is_none(), "{wide:?}");
+}

@@ -9,7 +9,10 @@ fn refusal(source: &str, is_kernel: bool) -> (String, String) {
         true => recorded_kernel(&KernelArguments::default(), &function),
         false => recorded_device_function(&function),
     };
-    let error = result.expect_err(source);
+    let error = match result {
+        Ok((_, Some(error))) | Err(error) => error,
+        Ok((_, None)) => panic!("accepted: {source}"),
+    };
     let start = error.span().start();
     let line = source
         .lines()

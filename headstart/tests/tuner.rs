@@ -194,7 +194,9 @@ fn a_search_without_time_for_another_plan_says_what_is_open() {
     let measured = bench.timed.load(Ordering::Relaxed);
     assert!(0 < measured && measured < MEASURED, "{measured}");
     let partial = report.partial.as_ref().expect("it is partial");
-    assert_eq!(partial.tried_kinds.len(), measured, "{partial:?}");
+    // One of each family first, however many are measured at a time.
+    let tried = partial.tried_kinds.len();
+    assert!(tried == measured || tried >= 7, "{measured}: {partial:?}");
     assert!(!partial.open_kinds.is_empty(), "{partial:?}");
     assert!(
         partial

@@ -762,8 +762,13 @@ fn not_derived(plan: Plan, error: &Error) -> (Trial, Option<Timed>) {
         },
         _ => went_wrong(error),
     };
-    let takes = None;
-    (Trial { plan, outcome, takes }, None)
+    let trial = Trial {
+        plan,
+        outcome,
+        takes: None,
+        between: None,
+    };
+    (trial, None)
 }
 
 /// The outcome of a failed trial.

@@ -65,6 +65,7 @@ pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Fault, Result};
@@ -173,23 +174,47 @@ impl<'t> Module<'t> {
     /// The text without the other entries: what a compiler needs for this one. Those that something else names stay, and all
     /// do where debug information may lead into them.
     pub fn alone(&self, entry: &str) -> String {
+        let (mut rest, mut behind) = (String::new(), 0);
+        for other in self.apart_from(entry) {
+            rest.push_str(&self.text[behind..other.start]);
+            behind = other.end;
+        }
+        rest.push_str(&self.text[behind..]);
+        rest
+    }
+
+    /// The same with spaces in the place of the other entries, so that all else stands where it stood.
+    fn with_spaces(&self, entry: &str) -> String {
+        let mut bytes = self.text.as_bytes().to_vec();
+        for other in self.apart_from(entry) {
+            let own = bytes[other].iter_mut().filter(|byte| **byte != b'\n');
+            own.for_each(|byte| *byte = b' ');
+        }
+        String::from_utf8(bytes).unwrap_or_else(|_| self.text.to_owned())
+    }
+
+    /// Where the other entries stand that this one needs in no way.
+    fn apart_from(&self, entry: &str) -> Vec<Range<usize>> {
+        if self.text.contains(".debug_info") {
+            return Vec::new();
+        }
         let mut others: Vec<&Function<'t>> = entries_of(&self.tree)
             .filter(|other| other.name != entry)
             .collect();
-        if self.text.contains(".debug_info") {
-            return self.text.to_owned();
-        }
         loop {
-            let (mut rest, mut behind) = (String::new(), 0);
+            let (mut rest, mut behind) = (Vec::new(), 0);
             for other in &others {
-                rest.push_str(&self.text[behind..other.start]);
+                rest.push(&self.text[behind..other.start]);
                 behind = other.body_end + 1;
             }
-            rest.push_str(&self.text[behind..]);
+            rest.push(&self.text[behind..]);
             let count = others.len();
-            others.retain(|other| !rest.contains(other.name));
+            others.retain(|other| !rest.iter().any(|part| part.contains(other.name)));
             if others.len() == count {
-                return rest;
+                return others
+                    .iter()
+                    .map(|other| other.start..other.body_end + 1)
+                    .collect();
             }
         }
     }
@@ -415,4 +440,28 @@ fn used_variables<'m, 't>(
     all.filter(|variable| mentioned.contains(variable.name))
         .map(|variable| (variable.name, variable))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_alone_keeps_what_is_named() {
+        let text = ".version 8.0\n.target sm_80\n.address_size 64\n.func f()\n{\nret;\n}\n.visible .entry a()\n{\ncall f;\nret;\n}\n\
+                    .visible .entry b()\n{\n.reg .b64 %rd1;\nmov.u64 %rd1, c;\nret;\n}\n.entry c()\n{\nret;\n}\n";
+        let module = Module::new(text, "m").expect("a module");
+        let alone = |entry: &str| entries(&module.alone(entry)).expect("a module");
+        assert_eq!(alone("a"), ["a"]);
+        assert_eq!(alone("b"), ["b", "c"]);
+        assert_eq!(alone("c"), ["c"]);
+        assert!(module.alone("a").contains(".func f()"));
+        let spaces = module.with_spaces("b");
+        assert_eq!(entries(&spaces).expect("a module"), ["b", "c"]);
+        assert_eq!(spaces.find("mov.u64"), text.find("mov.u64"));
+        assert_eq!(
+            (spaces.len(), spaces.lines().count()),
+            (text.len(), text.lines().count())
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::data;
 use super::slots::{From, Slots};
@@ -57,6 +57,8 @@ pub struct Original {
     pub as_opaque: bool,
     /// What it was read with.
     pub facts: Facts,
+    /// See [`Original::alone`].
+    alone: Arc<OnceLock<Arc<String>>>,
 }
 
 impl Original {
@@ -73,8 +75,10 @@ impl Original {
     /// # Errors
     /// A loop is not there, or something but registers goes over its edges.
     pub fn cut(&self, headers: &[String]) -> Result<(Imported, Vec<CutLoop>)> {
-        let module = super::Module::shared(&self.text, &self.file)?;
-        super::translate_cut(&module, &self.entry, &self.facts, headers)
+        let text = self.alone()?;
+        let module = super::Module::shared(&text, &self.file)?;
+        let (imported, loops) = super::translate_cut(&module, &self.entry, &self.facts, headers)?;
+        Ok((self.with_text(imported), loops))
     }
 
     /// Reads the entry again, with other facts.
@@ -82,7 +86,28 @@ impl Original {
     /// # Errors
     /// The entry cannot be read with these facts.
     pub fn again(&self, facts: &Facts) -> Result<Imported> {
-        super::Module::shared(&self.text, &self.file)?.import_alone(&self.entry, facts)
+        let text = self.alone()?;
+        let imported = super::Module::shared(&text, &self.file)?.import_alone(&self.entry, facts)?;
+        Ok(self.with_text(imported))
+    }
+
+    /// The module with nothing but spaces where it has other entries: it is read for every plan.
+    fn alone(&self) -> Result<Arc<String>> {
+        if let Some(alone) = self.alone.get() {
+            return Ok(Arc::clone(alone));
+        }
+        let module = super::Module::shared(&self.text, &self.file)?;
+        Ok(Arc::clone(
+            self.alone
+                .get_or_init(|| Arc::new(module.with_spaces(&self.entry))),
+        ))
+    }
+
+    /// An entry that was read alone, as one of this module.
+    fn with_text(&self, mut imported: Imported) -> Imported {
+        imported.original.text = Arc::clone(&self.text);
+        imported.original.alone = Arc::clone(&self.alone);
+        imported
     }
 }
 
@@ -260,6 +285,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         spaces_inferred: pieces.spaces_inferred,
         as_opaque: pieces.as_opaque,
         facts: pieces.facts.clone(),
+        alone: Arc::default(),
     })
 }
 

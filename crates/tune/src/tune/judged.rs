@@ -123,7 +123,10 @@ pub fn explained(
     remarks: &mut Vec<String>,
 ) -> Vec<String> {
     if patience.is_zero() {
-        remarks.push("Not explained: bytes moved, and where the time goes. No time was left for the simulator.".to_owned());
+        remarks.push(
+            "Not explained: bytes moved, and where the time goes. No time was left for the simulator."
+                .to_owned(),
+        );
         return Vec::new();
     }
     let explanation = bench.explain(bound, kernel, patience).unwrap_or_default();

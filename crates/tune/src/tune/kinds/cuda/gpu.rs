@@ -21,7 +21,10 @@ use crate::device::cuda::launch::Geometry;
 use crate::device::cuda::timing::{Timing, TimingOptions};
 use crate::device::cuda::worker::{Argument, Loaded, Module, OutputContents, Worker};
 use crate::device::{Fill, Pattern};
-use crate::front::ptx::{Origin, Original};
+use crate::front::{
+    self,
+    ptx::{Origin, Original},
+};
 use crate::ir::limits::BUFFER_ALIGNMENT;
 use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
@@ -528,17 +531,23 @@ fn in_place(original: &Original, workload: &Workload, kernel: &Kernel) -> Result
     }
     let placed = placed(original, &workload.kernel, kernel)?;
     Ok(Ptx {
-        text: placed.text,
+        text: alone(&placed.text, original),
         static_shared_bytes: placed.added_shared_bytes as u32,
         hints: placed.hints,
         ..as_it_was(original)
     })
 }
 
+/// A module without the entries that are not launched: a library's has a hundred, and each plan's is compiled.
+fn alone(text: &str, original: &Original) -> String {
+    let module = front::ptx::Module::new(text, &original.file);
+    module.map_or_else(|_| text.to_owned(), |module| module.alone(&original.entry))
+}
+
 /// The module that a workload's kernel was read from, as a launch of it.
 pub fn as_it_was(original: &Original) -> Ptx {
     Ptx {
-        text: original.text.as_ref().clone(),
+        text: alone(&original.text, original),
         entry: original.entry.clone(),
         dynamic_shared_bytes: original.dynamic_shared_bytes,
         static_shared_bytes: 0,

@@ -208,8 +208,10 @@ impl<'t> Module<'t> {
                 behind = other.body_end + 1;
             }
             rest.push(&self.text[behind..]);
+            let is_apart = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '%');
+            let named: HashSet<&str> = rest.iter().flat_map(|part| part.split(is_apart)).collect();
             let count = others.len();
-            others.retain(|other| !rest.iter().any(|part| part.contains(other.name)));
+            others.retain(|other| !named.contains(other.name));
             if others.len() == count {
                 return others
                     .iter()

@@ -230,9 +230,15 @@ fn first_speedups_are_within_what_they_say() {
         let bound = workload.bind(bench.device()).expect("it fits");
         let plain = tune::plain(&bench, &workload).expect("wishes");
         let likely = tune::likely(&subject, &bench).expect("plans");
-        let derived = likely.iter().filter_map(|plan| tune::derive(&bench, &workload, &plain, plan).ok());
+        let derived = likely
+            .iter()
+            .filter_map(|plan| tune::derive(&bench, &workload, &plain, plan).ok());
         let kernels: Vec<_> = std::iter::once((plain.clone(), "none".to_owned()))
-            .chain(derived.take(PLANS).map(|derived| (derived.kernel, derived.plan.to_string())))
+            .chain(
+                derived
+                    .take(PLANS)
+                    .map(|derived| (derived.kernel, derived.plan.to_string())),
+            )
             .collect();
         let times = kernels.iter().filter_map(|(kernel, plan)| {
             let first = bench.soon(&bound, kernel).expect("it runs")?;
@@ -251,7 +257,12 @@ fn first_speedups_are_within_what_they_say() {
                 let Spread::Simulated { off: Some(within) } = first.spread else {
                     panic!("it says nothing of its error");
                 };
-                println!("  {plan}: {} instead of {}: {}", figures(early), figures(late), percent(off));
+                println!(
+                    "  {plan}: {} instead of {}: {}",
+                    figures(early),
+                    figures(late),
+                    percent(off)
+                );
                 errors.push((off.abs(), within));
             }
         }
@@ -267,5 +278,9 @@ fn first_speedups_are_within_what_they_say() {
         percent(all[all.len() * 9 / 10].0),
         percent(all[all.len() - 1].0),
     );
-    assert!(outside * 10 <= all.len(), "{outside} of {} are outside", all.len());
+    assert!(
+        outside * 10 <= all.len(),
+        "{outside} of {} are outside",
+        all.len()
+    );
 }

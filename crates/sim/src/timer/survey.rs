@@ -38,7 +38,7 @@ const SAME: f64 = 0.01;
 const MOST: u64 = 60_000_000;
 
 /// The part of these that is counted for a first time of a launch.
-const FOR_FEW: u64 = 10;
+const FOR_FEW: u64 = 3;
 
 /// Of so many steps every line is noted that they ask for, and one in some of more; of no more than one in [`MOST_ONE_IN`]. A
 /// step asks for up to 32 lines, and some millions of requests are kept.
@@ -106,7 +106,7 @@ impl Survey {
     ) -> Option<Survey> {
         let model = timer.model();
         let (most_steps, few_times) = match timer.cores {
-            Cores::Few => (MOST / FOR_FEW, 1),
+            Cores::Few => (MOST / FOR_FEW, FEW_TIMES / 2),
             _ => (MOST, FEW_TIMES),
         };
         let mut runs = Runs::new(model, kernel, launch, kept, MOST)?;

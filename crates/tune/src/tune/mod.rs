@@ -25,6 +25,7 @@
 //! | `reasons` | the reasons for the verdict |
 //! | `elsewhere` | the same work in other geometries |
 //! | `ways` | what a launch on an Intel GPU decides beside the plan: sub-group size, registers, work-group size |
+//! | `interval` | between which values a speedup lies |
 //! | `doubt` | where a simulated answer is within the simulator's error |
 
 mod accuracy;
@@ -50,6 +51,7 @@ mod fitted_template;
 pub mod granted;
 mod hashed;
 mod idle;
+#[doc(hidden)]
 pub mod interval;
 mod judged;
 pub mod kinds;

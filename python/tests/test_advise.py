@@ -90,7 +90,7 @@ def test_a_report_is_opened_and_its_search_followed(monkeypatch: pytest.MonkeyPa
     report = headstart.advise(
         launch.kernel, grid=(16,), args=launch.args, budget=2, l2="flushed", progress=said.append, **launch.constants
     )
-    assert any("unroll" in line for line in said), said
+    assert any("on sim:h200" in line for line in said), said
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     path = report.open()

@@ -112,16 +112,18 @@ fn one_step(step: &ChecklistStep, columns: Columns) -> String {
 }
 
 fn choices(choices: &[Choice], columns: Columns) -> String {
-    // Verdict, time and speedup stand in front of how.
-    let width = columns.width().saturating_sub(
-        2 + "* more work-groups".len()
-            + "1,000 µs".len()
-            + "speedup".len()
-            + "1.00–1.10×".chars().count()
-            + 12,
-    );
+    let with_interval = choices.iter().any(|choice| choice.between.is_some());
+    let of_interval = if with_interval {
+        "1.00–1.10×".chars().count() + 3
+    } else {
+        0
+    };
+    // Verdict, time, speedup and its interval stand in front of how.
+    let others = 2 + "* more work-groups".len() + "1,000 µs".len() + "speedup".len() + 9 + of_interval;
+    let width = columns.width().saturating_sub(others);
     let mut table = plain_table();
-    table.set_header(["", "time", "speedup", "interval", "how"]);
+    let named = ["", "time", "speedup", "interval", "how"].into_iter();
+    table.set_header(named.filter(|name| with_interval || *name != "interval"));
     for choice in choices {
         let mark = if choice.chosen { "* " } else { "  " };
         let how = match (&choice.plan, choice.geometry) {
@@ -139,16 +141,17 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
                 parts.join(", ")
             }
         };
-        table.add_row([
+        let between = with_interval.then(|| choice.between.map_or(String::new(), interval));
+        let numbers = [
             columns.said(&format!("{mark}{}", choice.what)),
             duration(choice.time_ns),
             speedup(choice.speedup),
-            choice.between.map_or(String::new(), interval),
-            broken(&columns.said(&how), width, &[',', ' ']),
-        ]);
+        ];
+        let how = broken(&columns.said(&how), width, &[',', ' ']);
+        table.add_row(numbers.into_iter().chain(between).chain([how]));
     }
     align_numbers(&mut table);
-    if let Some(column) = table.column_mut(4) {
+    if let Some(column) = table.column_mut(3 + usize::from(with_interval)) {
         column.set_cell_alignment(comfy_table::CellAlignment::Left);
     }
     table.trim_fmt()

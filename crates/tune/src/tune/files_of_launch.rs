@@ -352,7 +352,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("all.npz");
         std::fs::write(&path, npz(&arrays)).expect("written");
-        assert_eq!(length_of(&path, Some("x")).expect("there"), Some(3));
+        assert_eq!(length_of(&path, Some("x")).expect("there"), Some((3, Type::I8)));
         let filled = from_file(&path, Some("rows"), Type::I32, 2).expect("there");
         assert!(matches!(filled, Fill::Bytes(bytes) if bytes[4] == 2));
         let error = length_of(&path, None).expect_err("which").to_string();

@@ -74,10 +74,11 @@ impl<'k> Emitter<'k> {
         for op in ops {
             self.op(op)?;
         }
-        // Behind a way out of a loop in another module comes what that module has there.
-        let leaves = |op: &Op| {
-            let edge = op.kind.label().and_then(|label| self.kernel.labels[label].edge);
-            matches!(edge, Some(CutEdge::Leave(..)))
+        // Behind the way to the loop as it was, and a loop that its copies alone leave, comes nothing.
+        let leaves = |op: &Op| match op.kind {
+            OpKind::Block { label, .. } => matches!(self.kernel.labels[label].edge, Some(CutEdge::Leave(_))),
+            OpKind::Loop { label, ref body, .. } => !body.breaks_to(label),
+            _ => false,
         };
         if !(self.within.is_some() && ops.last().is_some_and(leaves)) {
             self.terminator(terminator, next);
@@ -200,7 +201,8 @@ impl<'k> Emitter<'k> {
         match &op.kind {
             OpKind::Block { label, body } => {
                 if let (Some(edge), Some(within)) = (self.kernel.labels[*label].edge, self.within) {
-                    return self.edge(op, edge, body, &within.edges);
+                    self.edge(op, edge, within);
+                    return Ok(());
                 }
                 self.open(*label, op, &[], "end");
                 self.join_results(op);

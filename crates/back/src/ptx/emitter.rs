@@ -79,8 +79,6 @@ pub(super) struct Emitter<'k> {
     pub uses: HashMap<Value, u32>,
     /// Addresses (and index extensions) that every use folds into an instruction of its own.
     pub folded: HashSet<Value>,
-    /// Addresses whose index was extended in an earlier piece of code, and is taken from there.
-    pub extended_before: HashSet<Value>,
     /// The parameters of loops.
     pub loop_params: HashSet<Value>,
     pub groups: Groups<'k>,
@@ -174,7 +172,6 @@ impl<'k> Emitter<'k> {
             definitions,
             uses,
             folded,
-            extended_before: HashSet::new(),
             loop_params,
             groups: Groups::of(kernel),
             nans,
@@ -238,19 +235,16 @@ impl<'k> Emitter<'k> {
         let _ = writeln!(self.body, "\t{prefix}{};", text.as_ref());
     }
 
-    /// A PTX label that is not taken yet, with this name if it can be had.
     /// The name of a variable that the text declares for itself: two blocks of an entry have two.
     pub(super) fn variable(&self, name: &str) -> String {
         let stem = self.within.map_or("", |within| &within.stem);
         format!("{stem}{name}")
     }
 
+    /// A PTX label that is not taken yet, with this name if it can be had.
     pub(super) fn new_label(&mut self, name: &str) -> String {
-        let name = match self.within {
-            // A block's labels must not be those of the entry around it.
-            Some(_) => format!("headstart_{}", super::registers::identifier(name)),
-            None => super::registers::identifier(name),
-        };
+        // A block's labels must not be those of the entry around it.
+        let name = self.variable(&super::registers::identifier(name));
         let count = self.labels.entry(name.clone()).or_default();
         *count += 1;
         if *count == 1 {

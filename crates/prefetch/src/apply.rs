@@ -90,13 +90,11 @@ pub fn apply_in_text(
     text: &mut dyn LoopText,
 ) -> Result<(Kernel, String)> {
     let mut hosted = Hosted { label, number, text };
-    let mut done = Vec::new();
+    let mut words = Vec::new();
     let applied = with_versions(plan, |versions| {
-        done.clear();
-        carry_out(kernel, plan, target, versions, Some((&mut hosted, &mut done)))
+        words.clear();
+        carry_out(kernel, plan, target, versions, Some((&mut hosted, &mut words)))
     })?;
-    let unroll = plan.unroll().map(|unroll| unroll.to_string());
-    let words: Vec<String> = unroll.into_iter().chain(done).collect();
     Ok((applied.kernel, words.join(",")))
 }
 
@@ -206,6 +204,8 @@ fn carry_out(
             continue;
         }
         let hosted = hosted.as_deref_mut();
+        let unroll = plan.unroll().map(|unroll| unroll.to_string());
+        words.iter_mut().for_each(|words| words.extend(unroll.clone()));
         for (id, strategy) in apply_to_loop(&mut kernel, label, plan.unroll(), strategies, target, hosted)? {
             let candidate = all.iter().find(|other| other.id == id && other.looped == label);
             let name = candidate.map(|candidate| candidate.name.clone());

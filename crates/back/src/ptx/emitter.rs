@@ -7,7 +7,6 @@ use std::fmt::Write;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::Options;
-use super::halves::Shapes;
 use super::integer::is_dot;
 use super::print::Lines;
 use super::registers::{Class, Registers};
@@ -49,8 +48,6 @@ pub(super) struct PtxScope {
     pub exit: String,
     /// The PTX label at which the next iteration starts, for loops.
     pub next: String,
-    /// How many loops are around it.
-    pub depth: u32,
 }
 
 /// A kernel's text in its parts.
@@ -90,10 +87,6 @@ pub(super) struct Emitter<'k> {
     pub banked: BankedConstants,
     pub registers: Registers,
     pub scopes: HashMap<Label, PtxScope>,
-    /// How many loops are around the text that is being written.
-    pub depth: u32,
-    /// Registers that loops have written, which their parameters and results share.
-    pub of_loops: HashSet<String>,
     /// The guard of the `if` that is being written without a branch.
     pub guard: Option<Guard>,
     /// Loads under a predicate whose registers need no value before them: they have one, or are only selected.
@@ -159,12 +152,6 @@ impl<'k> Emitter<'k> {
         let mut folded: HashSet<Value> = addresses.difference(&kept).copied().collect();
         folded.extend(added_dots(kernel, &definitions, &uses));
         let nans = NanPlan::of(kernel);
-        let shapes = Shapes {
-            kernel,
-            definitions: &definitions,
-            nans: &nans,
-        };
-        folded.extend(shapes.folded(&uses));
         Emitter {
             kernel,
             options,
@@ -180,8 +167,6 @@ impl<'k> Emitter<'k> {
             banked: BankedConstants::of(kernel),
             registers: Registers::default(),
             scopes: HashMap::new(),
-            depth: 0,
-            of_loops: HashSet::new(),
             guard: None,
             initialized: EntitySet::new(),
             scratch: None,
@@ -323,11 +308,6 @@ impl<'k> Emitter<'k> {
         register
     }
 
-    /// The register of a value that has one already.
-    pub(super) fn register_of(&self, value: Value) -> Option<&String> {
-        self.register_of.get(&value)
-    }
-
     /// Whether a value has a register yet.
     pub(super) fn has_register(&self, value: Value) -> bool {
         self.register_of.contains_key(&value)
@@ -391,11 +371,6 @@ impl<'k> Emitter<'k> {
         }
         self.at(op.place);
         self.rule = op.kind.rule();
-        if let [result] = op.results[..]
-            && self.in_one(&op.kind, result)
-        {
-            return Ok(());
-        }
         match op.kind.plain() {
             OpKind::Ruled(..) => unreachable!("the verifier keeps rules away from ruled operations"),
             OpKind::Id(id) => self.id(op.results[0], *id),

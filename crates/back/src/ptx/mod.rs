@@ -16,7 +16,6 @@ mod control;
 mod convert;
 mod emitter;
 mod float;
-mod halves;
 mod integer;
 mod joined;
 mod loop_exits;

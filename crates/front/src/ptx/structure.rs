@@ -123,7 +123,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
     kernel.body = body;
-    let decided = source.facts.fused.as_deref();
+    // Copies of a loop are text, which states no choice.
+    let decided = source.facts.fused.as_deref().filter(|_| source.cuts == 0);
     let Contracted { open_sums, left } = contract::contract(&mut kernel, &open, &open_halves, decided);
     let undecided = contract::undecided(&kernel, &left);
     let numbers = 0..source.cuts as u32;

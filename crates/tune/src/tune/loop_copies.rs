@@ -93,11 +93,16 @@ impl<'l> LoopCopies<'l> {
     /// Their texts, by number.
     ///
     /// # Errors
-    /// A way out has no statement to wait at.
+    /// A way out has no statement to wait at, or a copy cannot have all that is inserted.
     pub fn texts(&self, at: &CopyPlace<'_>) -> Result<Vec<String>> {
         if at.drains && self.own.falls_out {
             return Err(Error::input("the loop cannot be edited: it is left without a jump where copies are in flight")
                 .accepted("plans without asynchronous copies and hints for L1"));
+        }
+        let mut inside = at.edits.insertions.range(self.own.span.clone());
+        if inside.any(|(_, text)| text.contains("\t.shared ")) {
+            return Err(Error::input("the loop cannot be edited: slots in shared memory of a loop inside it would be in each copy")
+                .accepted("plans without slots in shared memory for the inner loop, or for that loop alone"));
         }
         self.copies.iter().map(|copy| self.text(copy, at)).collect()
     }

@@ -354,6 +354,10 @@ fn a_loop_is_undecided_for_what_it_computes_itself() {
         loops[0].undecided.clone()
     };
     assert!(undecided(&looped("", OPEN, "")).is_some());
+    // A copy says no more than its text, whatever the program's machine code does.
+    let known = decided(&looped("", OPEN, ""), Some(&[Left, Right])).original;
+    let (_, loops) = known.cut(&["L".to_owned()]).expect("a loop");
+    assert!(loops[0].undecided.is_some());
     assert!(undecided(&looped(OPEN, "", "")).is_none());
     assert!(undecided(&looped("", "", OPEN)).is_none());
     let product = |product: &str| looped("", &format!("{product} %f5, %f1, %f2;"), "add.f32 %f6, %f5, %f3;");

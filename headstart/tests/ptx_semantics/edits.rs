@@ -73,6 +73,14 @@ fn planned(text: &str, plan: &str) -> String {
         .text
 }
 
+/// Why a module cannot have a plan.
+fn refused(text: &str, plan: &str) -> String {
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let plan = plan.parse().expect("a plan");
+    let refused = planned_module(text, "k.ptx", Some("k"), &launch, &plan, None);
+    refused.map(|module| module.text).expect_err("it is refused").to_string()
+}
+
 /// The names of the variables in shared memory.
 fn shared(text: &str) -> Vec<&str> {
     let declared = text
@@ -134,8 +142,16 @@ fn copies_keep_the_statements_as_they_are() {
                 \tcvt.u32.u16 %r6, %h2;\n\tcvt.u32.u16 %r7, %h3;\n\tcvt.u32.u64 %r8, %rd4;\n\tadd.u32 %r2, %r2, %r5;\n\
                 \txor.b32 %r2, %r2, %r6;\n\tadd.u32 %r2, %r2, %r7;\n\txor.b32 %r2, %r2, %r8;\n";
     let text = entry(&format!("LOOP:\n{body}{COUNT}\t@%p bra LOOP;\n"));
-    for (plan, copies) in [("unroll:3", 3), ("param_1=rolling-registers:2", 2), ("param_1=cache:L2:2", 1)] {
-        let inserted = inserted(&planned(&text, plan));
+    let all = |strategy: &str| {
+        let loads = (24..28).map(|line| format!("param_1@k.ptx:{line}={strategy}"));
+        loads.collect::<Vec<String>>().join(",")
+    };
+    for (plan, copies) in [
+        ("unroll:3".to_owned(), 3),
+        (all("rolling-registers:2"), 2),
+        (all("cache:L2:2"), 1),
+    ] {
+        let inserted = inserted(&planned(&text, &plan));
         for line in body.lines().filter(|line| !line.contains("ld.global")) {
             assert_eq!(inserted.matches(&format!("{line}\n")).count(), copies, "{plan}: {line}\n{inserted}");
         }
@@ -162,8 +178,8 @@ fn loops_are_laid_out_as_compilers_like() {
         ),
         // What only the way out runs stands inside.
         format!(
-            "LOOP:\n{sum}\tsetp.lt.u32 %p, %r3, %r0;\n\t@%p bra MORE;\n\txor.b32 %r2, %r2, 77;\n\tbra DONE;\nMORE:\n\
-             \tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
+            "LOOP:\n{sum}\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra OUT;\n\tbra MORE;\nOUT:\n\txor.b32 %r2, %r2, 77;\n\
+             \tbra DONE;\nMORE:\n\tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
         ),
         // The value ends it, too.
         format!(
@@ -190,6 +206,16 @@ fn loops_are_laid_out_as_compilers_like() {
 }
 
 #[test]
+fn a_way_out_without_a_jump_has_no_place_to_wait_at() {
+    let text = entry(&format!(
+        "LOOP:\n\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n{COUNT}\t@%p bra MORE;\n\txor.b32 %r2, %r2, 77;\n\
+         \tbra DONE;\nMORE:\n\tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
+    ));
+    planned(&text, "param_1=rolling-registers:3");
+    assert!(refused(&text, "param_1=rolling-async:3").contains("it is left without a jump where copies are in flight"));
+}
+
+#[test]
 fn loops_inside_each_other_are_planned_together() {
     let text = entry(&format!(
         "OUTER:\n\tld.global.u32 %r5, [%rd1];\n\tadd.u32 %r2, %r2, %r5;\n\tmov.u64 %rd4, %rd1;\n\tmov.u32 %r6, 0;\nINNER:\n\
@@ -210,10 +236,7 @@ fn groups_of_copies_that_the_loop_counts_are_its_own() {
          \tld.shared.u32 %r4, [%r10];\n\tadd.u32 %r2, %r2, %r4;\n\tld.global.u32 %r5, [%rd1];\n\tadd.u32 %r2, %r2, %r5;\n{COUNT}\
          \t@%p bra LOOP;\n"
     ));
-    planned(&text, "param_1=rolling-registers:2");
-    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
-    let plan = "param_1=rolling-async:2".parse().expect("a plan");
-    let refused = planned_module(&text, "k.ptx", Some("k"), &launch, &plan, None);
-    let error = refused.map(|module| module.text).expect_err("groups are counted").to_string();
+    planned(&text, "param_1@k.ptx:30=rolling-registers:2");
+    let error = refused(&text, "param_1@k.ptx:30=rolling-async:2");
     assert!(error.contains("it counts groups of asynchronous copies"), "{error}");
 }

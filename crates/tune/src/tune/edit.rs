@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::drop_in::{DropIn, Needs, OLDEST_VERSION, check_target, said_of_registers, unused};
-use super::edits::Edits;
+use super::edits::{BEGINS, ENDS, Edits};
 use super::loop_copies::{CopyPlace, LoopCopies};
 use super::piece::Around;
 use super::redirect::redirected;
@@ -41,10 +41,6 @@ use crate::error::{Error, Result};
 use crate::front::ptx::{LoopInText, Original, Target};
 use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
-
-/// What stands in front of an insertion and behind it.
-const BEGINS: &str = "// Headstart begins\n";
-const ENDS: &str = "// Headstart ends\n";
 
 /// Edits the entry that `own` was read from as a kernel was derived from `own`. `kept` has the variables whose addresses other
 /// variables hold.

@@ -3,6 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+/// What stands in front of an insertion and behind it.
+pub(super) const BEGINS: &str = "// Headstart begins\n";
+pub(super) const ENDS: &str = "// Headstart ends\n";
+
 /// Changes of a text.
 #[derive(Clone, Default)]
 pub(super) struct Edits {

@@ -16,7 +16,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::edits::Edits;
+use super::edits::{BEGINS, ENDS, Edits};
 use crate::back::ptx::given;
 use crate::error::{Error, Result};
 use crate::front::ptx::LoopInText;
@@ -155,7 +155,9 @@ impl<'l> LoopCopies<'l> {
                 }
             }
         }
+        // What is inserted in a loop inside is a part of this insertion.
         let text = edits.of(at.text, own.span.clone());
+        let text = text.replace(BEGINS, "").replace(ENDS, "");
         Ok(format!("{{\n{before}\t{}\n{behind}{back}:\n\t}}", text.trim_start()))
     }
 }

@@ -19,6 +19,7 @@ use super::apply::replace_loop;
 use super::legality::{Stride, may_move_if};
 use super::loads::find_loop;
 use super::plan::{Strategy, Unroll};
+use super::text::Hosted;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, Relation, Step, UnlessWraps, summarize};
 use crate::analysis::ranges::range;
@@ -34,14 +35,13 @@ use crate::ir::{
 const MOST_STEP: u64 = 1 << 40;
 
 /// Puts a loop that counts if its counter does not wrap, or whose loads may move if its strides are large enough, into two
-/// versions. The label stays with the one that does. A loop stays alone whose versions would meet at barriers, or exchange values,
-/// with work-items of the other version.
+/// versions. The label stays with the one that does; the other one of a loop that stands in a text is there. A loop stays alone
+/// whose versions would meet at barriers, or exchange values, with work-items of the other version.
 pub(super) fn make(
     kernel: &mut Kernel,
     label: Label,
-    unroll: Option<Unroll>,
-    strategies: &HashMap<LoadId, Strategy>,
-    group: Option<[u32; 3]>,
+    (unroll, strategies, group): (Option<Unroll>, &HashMap<LoadId, Strategy>, Option<[u32; 3]>),
+    hosted: Option<&Hosted<'_>>,
 ) -> Result<()> {
     let definitions = Definitions::of(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
@@ -72,7 +72,18 @@ pub(super) fn make(
         }
     }
     replace_loop(kernel, label, |kernel, op| {
-        versions(kernel, &definitions, &summary, unless.as_ref(), &strides, op)
+        let plain = match hosted {
+            Some(hosted) => hosted.leave(kernel, op.results.clone(), op.place),
+            None => Copier::default().op(kernel, &op),
+        };
+        versions(
+            kernel,
+            &definitions,
+            &summary,
+            unless.as_ref(),
+            &strides,
+            [op, plain],
+        )
     })?;
     kernel.labels[label].apart = apart;
     Ok(())
@@ -171,10 +182,9 @@ fn versions(
     summary: &LoopSummary,
     unless: Option<&UnlessWraps>,
     strides: &[Stride],
-    mut op: Op,
+    [mut op, mut plain]: [Op; 2],
 ) -> Result<Vec<Op>> {
     let first = unless.and_then(|unless| first_value(kernel, definitions, unless, &op));
-    let plain = Copier::default().op(kernel, &op);
     let results: Vec<Type> = op.results.iter().map(|&result| kernel.ty(result)).collect();
     let place = op.place;
     let mut b = Builder::new(kernel, place);
@@ -212,7 +222,6 @@ fn versions(
     let whole = op.results.clone();
     let mut before = b.finish().ops;
     let label = kernel.label(None, results.clone());
-    let mut plain = plain;
     let end = ends(&mut op, kernel, label);
     let then = Region { ops: vec![op, end] };
     let end = ends(&mut plain, kernel, label);

@@ -15,7 +15,10 @@ use crate::model::occupancy::{Footprint, Occupancy};
 
 /// See [`Sample::within`].
 const WITHIN: f64 = 0.08;
-const WITHIN_OF_FEW: f64 = 0.15;
+
+/// The same of a first time, by choice: wide enough that what has no more than that is recommended for a large gain alone. The test
+/// `first_speedups_are_within_what_they_say` holds it against whole times.
+const WITHIN_OF_FEW: f64 = 0.4;
 
 /// How long a launch takes, and why. Numbers of a sample are scaled to the whole launch.
 #[derive(Clone, Debug, PartialEq)]

@@ -234,7 +234,10 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
             None if survey.steps() <= SHORT => busy,
             None => CORES_OF_STRATA.min(busy),
         };
-        let all = groups as f64 * f64::from(simulated) / f64::from(busy);
+        let of_core = groups as f64 / f64::from(busy);
+        // The launch ends as its fullest cores do: of few cores, each is one of those.
+        let of_core = if few.is_some() { of_core.ceil() } else { of_core };
+        let all = of_core * f64::from(simulated);
         let round = f64::from(simulated * places);
         // As many rounds as can be had in a while.
         let long = if few.is_some() { SOON } else { WHILE };

@@ -233,10 +233,16 @@ pub struct Timed {
 /// What tells how far the speedup of a run may be off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Spread {
-    /// The model's known errors, and the part by which its sample of work-groups may be off, where there is one.
-    Simulated { off: Option<f64> },
-    /// The least and the greatest speedup over the plain kernel in a round of launches, where both were launched in turns.
-    Measured { paired: Option<(f64, f64)> },
+    /// The model's known errors, and its sample's.
+    Simulated {
+        /// The part by which the time of a sample of work-groups may be off, where there is one.
+        off: Option<f64>,
+    },
+    /// The launches'.
+    Measured {
+        /// The least and the greatest speedup over the plain kernel in a round, where both were launched in turns.
+        paired: Option<(f64, f64)>,
+    },
 }
 
 /// What the simulator says of a measured launch.

@@ -290,6 +290,24 @@ mod tests {
     }
 
     #[test]
+    fn a_plan_that_may_be_slower_than_the_plain_kernel_is_not_chosen() {
+        let trial = |plan: &str, speedup: f64, low: f64| Trial {
+            takes: None,
+            between: Some((low, speedup * 1.1)),
+            plan: plan.parse().expect("a plan"),
+            outcome: timed(speedup),
+        };
+        let trials = [
+            trial("unroll:4", 1.2, 1.05),
+            trial("v=rolling-async:4", 1.5, 0.99),
+        ];
+        let (verdict, best) = choose((ONE, 1000.0), &trials, None, None, false);
+        assert_eq!((verdict, best.between), (Verdict::Unroll, trials[0].between));
+        let (verdict, best) = choose((ONE, 1000.0), &trials[1..], None, None, false);
+        assert_eq!((verdict, best.plan.is_none()), (Verdict::LeaveIt, true));
+    }
+
+    #[test]
     fn of_equally_fast_plans_the_first_is_taken() {
         let equal = [("v=rolling-registers:2", 2.0), ("v=rolling-registers:4", 2.0)];
         assert_eq!(

@@ -350,13 +350,13 @@ mod tests {
 
     #[test]
     fn one_name_means_every_load_of_a_parameter() -> Result<()> {
-        let sum = |name: &str| {
+        let sum = |name: &str, load: &str| {
             format!(
                 "%{name} = loop '{name} (%j{name} = 0:i64, %acc{name} = 0.0:f32) -> f32 {{
                    %more{name} = lt.s %j{name}, %n
                    if %more{name} {{ yield }} else {{ break %acc{name} }}
                    %at{name} = address %data + %j{name} * 4
-                   %value{name} = load f32 %at{name}, @{name}
+                   %value{name} = load f32 %at{name}, @{load}
                    %next{name} = fadd %acc{name}, %value{name}
                    %k{name} = add %j{name}, 1:i64
                    continue %k{name}, %next{name}
@@ -366,16 +366,16 @@ mod tests {
         let text = format!(
             "hsir 1
              kernel @sum(%data: ptr.global f32[] align 4 readonly unaliased, %out: ptr.global f32[] align 4 unaliased, %n: i64) {{
-               load @one
-               load @two
+               load @data
+               load @data.2
                {}
                {}
                %all = fadd %one, %two
                store %out, %all
                return
              }}",
-            sum("one"),
-            sum("two")
+            sum("one", "data"),
+            sum("two", "data.2")
         );
         let kernel = parse(&text, "sum.hsir")?;
         let carried_out = |plan: &str| {

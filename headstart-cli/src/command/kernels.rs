@@ -54,7 +54,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
         for parameter in kernel.parameters {
             let (values, default) = match parameter.words {
                 [] => ("…".to_owned(), grouped(parameter.default)),
-                words => (words.join("|"), parameter.written(parameter.default)),
+                words => (words.join(" | "), parameter.written(parameter.default)),
             };
             text.push_str(&format!(
                 "    --set {}={values}  {} [{default}]\n",

@@ -7,10 +7,10 @@ use std::fmt::Write;
 use super::columns::Columns;
 use super::{Report, table, taken};
 
-/// Lines of a report at 100 characters a line; a narrower terminal has more.
+/// Lines of a report at 100 characters a line; a narrower terminal shows the same in more.
 pub const LINES: usize = 40;
 /// The characters of a line that this is counted for.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 /// The rank of what is always said: the plan rests on it.
 const ALWAYS: usize = 0;
 
@@ -67,9 +67,8 @@ impl Sections {
         self.of(columns, |_| true, "")
     }
 
-    /// As many points as fit below so many lines, those that are always said in any case.
+    /// As many points as fit below so many lines at the width that is counted for, those that are always said in any case.
     pub fn within(&self, columns: Columns, above: usize) -> String {
-        let lines = LINES * WIDTH / columns.width().min(WIDTH);
         let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
             let ranks = points.iter().enumerate();
             ranks
@@ -79,17 +78,15 @@ impl Sections {
         let mut kept: Vec<(usize, usize, usize)> =
             self.sections.iter().enumerate().flat_map(ranked).collect();
         kept.sort_unstable();
-        loop {
-            let text = self.of(
-                columns,
-                |place| kept.iter().any(|&(_, section, at)| (section, at) == place),
-                "`-v` shows more.",
-            );
-            match kept.last() {
-                Some((rank, ..)) if *rank > ALWAYS && above + text.lines().count() > lines => kept.pop(),
-                _ => return text,
-            };
+        let shown = |columns: Columns, kept: &[(usize, usize, usize)]| {
+            let is_kept = |place| kept.iter().any(|&(_, section, at)| (section, at) == place);
+            self.of(columns, is_kept, "`-v` shows more.")
+        };
+        let is_long = |kept: &[_]| above + shown(columns.of_width(WIDTH), kept).lines().count() > LINES;
+        while kept.last().is_some_and(|(rank, ..)| *rank > ALWAYS) && is_long(&kept) {
+            kept.pop();
         }
+        shown(columns, &kept)
     }
 
     /// The points that are kept, by their section and place in it; then what more there is.

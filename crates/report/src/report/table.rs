@@ -6,7 +6,7 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::columns::{Columns, broken, on_one_line};
-use super::sections::Sections;
+use super::sections::{self, Sections};
 use super::series::{self, Series};
 use super::short::Short;
 use super::{Report, Trial, Verdict, explain, number, taken};
@@ -25,9 +25,11 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 /// The report for a terminal, ending with a line break: the verdict, its plan, the fastest plans, why, how sure and at what cost.
 /// It has at most [`sections::LINES`] lines of 100 characters. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report, columns: Columns) -> String {
-    let begin = beginning(report, columns);
-    let shown = Sections::of_report(report).within(columns, begin.lines().count());
-    begin + &shown
+    // What is left out does not depend on the terminal.
+    let above = beginning(report, columns.of_width(sections::WIDTH))
+        .lines()
+        .count();
+    beginning(report, columns) + &Sections::of_report(report).within(columns, above)
 }
 
 /// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.

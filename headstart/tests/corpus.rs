@@ -303,7 +303,6 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
             Granted::VariablesEnd => facts.unbounded_variables = false,
             // Not of the text.
             Granted::DynamicSharedBytes(_) | Granted::Spaces | Granted::Residency { .. } => {}
-            Granted::Fused(_) => panic!("{}: only a captured launch tells that", case.name),
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");

@@ -17,5 +17,5 @@ pub mod ptx;
 pub mod spirv;
 
 // The crates below, by the names that all of Headstart has for them.
-use headstart_ir::{Error, Result, analysis, cleanup, cut, error, ir, math, names, suggest};
+use headstart_ir::{Error, Result, analysis, cleanup, error, ir, math, names, suggest};
 use headstart_prefetch as prefetch;

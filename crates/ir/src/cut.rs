@@ -1,22 +1,17 @@
-//! A loop with the code at its edges, taken out of a kernel: a kernel of its own, with the values that go in as parameters.
+//! What a plan made of a loop, taken out of a kernel: a kernel of its own, with the values that go in as parameters.
 //!
 //! ```text
 //! before                                          after
-//! …                                               block 'b {
-//! block 'b {                                        %1, %2 = block 'enter { break (0, %p) }
-//!   %1, %2 = block 'enter { break (%r, %q) }        %5 = loop 'l (%i = %1) { … break 'l … break 'b }
-//!   %5 = loop 'l (%i = %1) { … }                    block 'leave0 { break (%5) }
-//!   %6 = block 'leave0 { break (%5) }               return
-//!   …                                             }
-//! }                                               block 'leave1 { break () }
-//! block 'leave1 { break () }                      return
+//! …                                               %1, %2 = block 'enter { break (0, %p) }
+//! %1, %2 = block 'enter { break (%r, %q) }        loop 'l (%i = %1) { … break 'l }
+//! loop 'l (%i = %1) { … break 'l }                block 'leave { break () }
+//! %5 = block 'leave { break (0) }                 return
 //! …
 //! ```
 //!
-//! A plan may have made a prologue, versions and a remainder between the edges: all of it comes along. What the piece uses of the
-//! code around must come over the front edge, be a parameter of the kernel, or be a question about the work-item, which is asked
-//! again. A back end gives the values of the front edge: what the piece passes there only says which parameter a pointer was
-//! derived from.
+//! A prologue and versions come along. What the piece uses of the code around must come over the front edge, be a parameter of
+//! the kernel, or be a question about the work-item, which is asked again. A back end gives the values of the front edge: what
+//! the piece passes there only says which parameter a pointer was derived from.
 
 use std::collections::HashMap;
 
@@ -25,12 +20,12 @@ use cranelift_entity::PrimaryMap;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};
-use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Region, Type, Value};
+use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Region, Value};
 
-/// The kernel with nothing but the loop of this number and its edges.
+/// The kernel with nothing but what was made of the loop of this number.
 ///
 /// # Errors
-/// Something but the values at its edges is used on the other side: what.
+/// Something but the values at its front edge is used of the code around: what.
 pub fn cut(kernel: &Kernel, number: u32) -> Result<Kernel> {
     let cutter = Cutter { kernel, number };
     let body = cutter.around(&kernel.body);
@@ -45,7 +40,6 @@ pub fn cut(kernel: &Kernel, number: u32) -> Result<Kernel> {
                 .map_operands(|value| derived_from(&mut piece, kernel, &definitions, value));
         }
     });
-    cutter.nothing_else_leaves(&body)?;
     let again = cutter.asked_again(&piece, &body)?;
     body.ops.splice(..0, again);
     piece.body = body;
@@ -117,12 +111,12 @@ impl Cutter<'_> {
         None
     }
 
-    /// The operations up to the edges behind the loop.
+    /// The operations up to the edge behind the loop, or to where nothing gets any further.
     fn behind(&self, ops: &[Op]) -> Vec<Op> {
         let mut kept = Vec::new();
         for op in ops {
             let mut op = op.clone();
-            if matches!(self.edge(&op), Some(CutEdge::Leave(number, _)) if number == self.number) {
+            if self.edge(&op) == Some(CutEdge::Leave(self.number)) {
                 let place = op.place;
                 kept.push(op);
                 kept.push(Op {
@@ -135,7 +129,18 @@ impl Cutter<'_> {
             for inner in op.kind.regions_mut() {
                 inner.ops = self.behind(&inner.ops);
             }
+            let place = op.place;
+            let is_left = |label| op.kind.regions().any(|inner| inner.breaks_to(label));
+            let ends = op.kind.label().is_some_and(|label| !is_left(label));
             kept.push(op);
+            if ends {
+                kept.push(Op {
+                    kind: OpKind::Return,
+                    results: Vec::new(),
+                    place,
+                });
+                return kept;
+            }
         }
         kept
     }
@@ -172,37 +177,6 @@ impl Cutter<'_> {
             Some(op) => Err(self.not_bound("it uses a value from outside that no register holds", op)),
             None => Ok(again),
         }
-    }
-
-    /// Refuses a piece of which the code around uses something that does not leave over an edge.
-    fn nothing_else_leaves(&self, body: &Region) -> Result<()> {
-        let count = |body: &Region| {
-            let mut used: HashMap<Value, usize> = HashMap::new();
-            let mut add = |value| *used.entry(value).or_default() += 1;
-            body.walk(&mut |op| op.kind.for_each_operand(&mut add));
-            used
-        };
-        let (here, everywhere) = (count(body), count(&self.kernel.body));
-        let mut odd = None;
-        body.walk(&mut |op| {
-            // What goes over an edge is used on both sides.
-            let leaves = |value: &Value| self.edge(op).is_none() && here.get(value) != everywhere.get(value);
-            if op.results.iter().any(leaves) {
-                odd.get_or_insert(op);
-            }
-        });
-        let Some(op) = odd else { return Ok(()) };
-        let is_token = op
-            .results
-            .iter()
-            .any(|&result| self.kernel.ty(result) == Type::Token);
-        Err(self.not_bound(
-            match is_token {
-                true => "copies that it starts are in flight when it ends",
-                false => "the code behind it uses a value that no register holds",
-            },
-            op,
-        ))
     }
 
     fn not_bound(&self, why: &str, op: &Op) -> Error {

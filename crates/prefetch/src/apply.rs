@@ -18,8 +18,9 @@ use super::loads::{Candidate, candidates, find_loop, resolve};
 use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
-use super::rotate::rotate;
+use super::rotate::{rotate, weight};
 use super::shape::StepShape;
+use super::text::{Hosted, LoopText};
 use super::unroll::unroll_fully;
 use super::versions;
 use crate::analysis::definitions::Definitions;
@@ -75,15 +76,41 @@ pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applie
     Ok(applied)
 }
 
+/// Carries out the part of a plan that concerns one loop, whose iterations are copied as text; gives that part, in words, too.
+/// `number` is that of the loop's edges.
+///
+/// # Errors
+/// As [`apply`], or the text does not have what the plan needs.
+#[doc(hidden)]
+pub fn apply_in_text(
+    kernel: &Kernel,
+    plan: &Plan,
+    target: &PlanTarget,
+    (label, number): (Label, u32),
+    text: &mut dyn LoopText,
+) -> Result<(Kernel, String)> {
+    let mut hosted = Hosted { label, number, text };
+    let mut words = Vec::new();
+    let applied = with_versions(plan, |versions| {
+        words.clear();
+        carry_out(kernel, plan, target, versions, Some((&mut hosted, &mut words)))
+    })?;
+    Ok((applied.kernel, words.join(",")))
+}
+
 fn apply_with_versions(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
+    with_versions(plan, |versions| apply_to(kernel, plan, target, versions))
+}
+
+fn with_versions(plan: &Plan, mut apply: impl FnMut(Versions) -> Result<Applied>) -> Result<Applied> {
     // Iterations are unrolled together only where they are counted.
     let (first, second) = match plan.unroll() {
         Some(_) => (Versions::IfItWraps, Versions::One),
         None => (Versions::One, Versions::IfItWraps),
     };
-    match (apply_to(kernel, plan, target, first), second) {
-        (Err(_), Versions::One) => apply_to(kernel, plan, target, second),
-        (Err(refusal), Versions::IfItWraps) => apply_to(kernel, plan, target, second).map_err(|_| refusal),
+    match (apply(first), second) {
+        (Err(_), Versions::One) => apply(second),
+        (Err(refusal), Versions::IfItWraps) => apply(second).map_err(|_| refusal),
         (applied, _) => applied,
     }
 }
@@ -104,6 +131,18 @@ pub enum Versions {
 /// As [`apply`].
 #[doc(hidden)]
 pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
+    carry_out(kernel, plan, target, versions, None)
+}
+
+/// `hosted` is the only loop that is changed, if there is one, with the words for what is done to it.
+fn carry_out(
+    kernel: &Kernel,
+    plan: &Plan,
+    target: &PlanTarget,
+    versions: Versions,
+    hosted: Option<(&mut Hosted<'_>, &mut Vec<String>)>,
+) -> Result<Applied> {
+    let (mut hosted, mut words) = hosted.unzip();
     let shared_before = kernel.shared_bytes();
     let mut kernel = kernel.clone();
     kernel.max_registers = plan.registers().or(kernel.max_registers);
@@ -131,7 +170,11 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         .iter()
         .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
         .collect();
-    let rests = planned_rests(&all, &by_loop)?;
+    let mut rests = planned_rests(&all, &by_loop)?;
+    if let Some(only) = hosted.as_ref().map(|hosted| hosted.label) {
+        by_loop.retain(|(label, _)| *label == only);
+        rests.retain(|(label, _)| *label == only);
+    }
     // Inner loops first: rewriting a loop copies those inside, with the changes already made to them.
     let depth = |label: Label| {
         let op = find_loop(&kernel.body, label);
@@ -146,7 +189,7 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         // Outer loops first: the version that stays as it was needs no versions inside.
         let labels = by_loop.iter().map(|(label, _)| *label).rev();
         for label in labels.chain(rests.iter().map(|(label, _)| *label)) {
-            versions::make(&mut kernel, label)?;
+            versions::make(&mut kernel, label, hosted.as_deref())?;
         }
     }
     // Who takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
@@ -160,10 +203,16 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
             // Tidying after another loop found that it never runs.
             continue;
         }
-        for (id, strategy) in apply_to_loop(&mut kernel, label, plan.unroll(), strategies, target)? {
+        let hosted = hosted.as_deref_mut();
+        let unroll = plan.unroll().map(|unroll| unroll.to_string());
+        words.iter_mut().for_each(|words| words.extend(unroll.clone()));
+        for (id, strategy) in apply_to_loop(&mut kernel, label, plan.unroll(), strategies, target, hosted)? {
             let candidate = all.iter().find(|other| other.id == id && other.looped == label);
             let name = candidate.map(|candidate| candidate.name.clone());
             let name: LoadName = name.ok_or_else(|| Error::bug("a load without a name"))?;
+            words
+                .iter_mut()
+                .for_each(|words| words.push(format!("{name}={strategy}")));
             if !named.contains(&(label, id)) && completed.strategy(&name).is_none() {
                 completed = completed.with(name, strategy)?;
             }
@@ -174,13 +223,30 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         let mut attempt = kernel.clone();
         let completed = complete_loop(&attempt, label, None, &mut strategies);
         if completed
-            .and_then(|()| apply_to_loop(&mut attempt, label, None, strategies, target))
+            .and_then(|()| {
+                apply_to_loop(
+                    &mut attempt,
+                    label,
+                    None,
+                    strategies,
+                    target,
+                    hosted.as_deref_mut(),
+                )
+            })
             .is_ok()
         {
             kernel = attempt;
         }
     }
     cleanup::tidy(&mut kernel);
+    if hosted.is_some() {
+        // What the rules say of the whole kernel they said where the plan was found legal.
+        verify::verify_derived(&kernel)?;
+        return Ok(Applied {
+            kernel,
+            plan: completed,
+        });
+    }
     stream(&mut kernel, plan, &all)?;
     reached_together(&kernel)?;
     if kernel.shared_bytes() > shared_before {
@@ -262,7 +328,7 @@ pub(super) fn apply_wish(
     };
     let unroll = plan.unroll().or(wished);
     complete_loop(kernel, label, unroll, &mut strategies)?;
-    apply_to_loop(kernel, label, unroll, strategies, target)?;
+    apply_to_loop(kernel, label, unroll, strategies, target, None)?;
     reached_together(kernel)
 }
 
@@ -335,6 +401,7 @@ fn apply_to_loop(
     unroll: Option<Unroll>,
     strategies: HashMap<LoadId, Strategy>,
     target: &PlanTarget,
+    mut hosted: Option<&mut Hosted<'_>>,
 ) -> Result<Vec<(LoadId, Strategy)>> {
     if unroll == Some(Unroll::Full) {
         if let Some((id, _)) = strategies.iter().next() {
@@ -344,7 +411,7 @@ fn apply_to_loop(
                     .accepted(format!("`unroll:full` alone, or `unroll:N,{name}=…`")),
             );
         }
-        replace_loop(kernel, label, |kernel, op| unroll_fully(kernel, &op))?;
+        replace_loop(kernel, label, |kernel, op| unroll_fully(kernel, &op, hosted))?;
         return Ok(Vec::new());
     }
     let definitions = Definitions::of(kernel);
@@ -370,6 +437,8 @@ fn apply_to_loop(
         }
     }
     let mut new_label = label;
+    let is_hosted = hosted.is_some();
+    let own_weight = op.kind.regions().map(weight).sum();
     replace_loop(kernel, label, |kernel, op| {
         let fetches = fetches
             .iter_mut()
@@ -383,15 +452,20 @@ fn apply_to_loop(
             fetches,
             gather_loads,
         };
-        let (ops, label) = rewrite(kernel, &definitions, op, plan)?;
+        let (ops, label) = match hosted.as_deref_mut() {
+            Some(hosted) => hosted.rewrite(kernel, &definitions, op, plan)?,
+            None => rewrite(kernel, &definitions, op, plan)?,
+        };
         new_label = label;
         Ok(ops)
     })
     .map_err(|error| name_the_load(kernel, &summary, &strategies, error))?;
     let hinted = Hinted::all(&strategies);
     let named = |kernel: &Kernel, error| name_the_load(kernel, &summary, &strategies, error);
-    reissue(kernel, new_label, shape.group, &hinted).map_err(|error| named(kernel, error))?;
-    rotate(kernel, new_label)?;
+    if !is_hosted {
+        reissue(kernel, new_label, shape.group, &hinted).map_err(|error| named(kernel, error))?;
+    }
+    rotate(kernel, new_label, own_weight)?;
     let order = summary
         .loads
         .iter()

@@ -40,6 +40,7 @@
 //! | `slots`, `word` | layouts in shared memory; elements smaller than a copy |
 //! | `fences` | hints that a fence invalidates, issued again |
 //! | `versions` | a loop whose counter may wrap, twice: planned, and as it was |
+//! | `text` | loops whose iterations are copied as the text of a program |
 //! | `rotate` | register rings that shift without moves |
 //! | `unroll` | full unrolling, and the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
@@ -69,6 +70,7 @@ mod shape;
 mod slots;
 mod step;
 mod strategies;
+mod text;
 mod unroll;
 mod versions;
 mod word;
@@ -78,9 +80,11 @@ use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
 pub use apply::{Applied, PlanTarget, apply, planned_loops};
 #[doc(hidden)]
-pub use apply::{Versions, apply_to};
+pub use apply::{Versions, apply_in_text, apply_to};
 #[doc(hidden)]
 pub use layout::is_unseen;
 pub use loads::{Candidate, candidates};
 pub use plan::Plan;
+#[doc(hidden)]
+pub use text::LoopText;
 pub use unroll::{carry_out_wishes, wishes};

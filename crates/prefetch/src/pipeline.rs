@@ -105,33 +105,20 @@ pub(super) fn rewrite(
     else {
         return Err(Error::bug("only loops are rewritten"));
     };
-    let (one, group) = (count(&body), plan.group as usize);
-    let is_too_large = |size: usize, most: usize| {
-        Error::usage(format!(
-            "{group} copies of the loop would be {size} operations of code"
-        ))
-        .at(kernel.describe_place(op.place))
-        .accepted(format!("at most {most}"))
-    };
-    if group > 1 && one * group > MAX_COPIED {
-        return Err(is_too_large(one * group, MAX_COPIED));
-    }
-    if one * (group + 1) > MAX_OPERATIONS {
-        return Err(is_too_large(one * (group + 1), MAX_OPERATIONS));
-    }
+    fits(kernel, op.place, &body, plan.group)?;
     let mut limits = Limits::default();
-
-    // In front of the loop.
-    let mut b = Builder::new(kernel, op.place);
-    let mut early = Early::new(&summary, definitions, &initial, 0);
-    let mut first_state = Vec::new();
-    let mut widths = Vec::new();
-    for fetch in &mut plan.fetches {
-        let state = fetch.prologue(&mut early, &mut limits, &mut b)?;
-        widths.push(state.len());
-        first_state.extend(state);
-    }
-    let prologue = b.finish().ops;
+    let Started {
+        ops: prologue,
+        state: first_state,
+        widths,
+    } = start(
+        kernel,
+        definitions,
+        &summary,
+        (op.place, &initial),
+        &mut limits,
+        &mut plan,
+    )?;
 
     let frame = Frame {
         summary: &summary,
@@ -190,6 +177,55 @@ pub(super) fn rewrite(
         }
     }
     Ok((ops, new_label))
+}
+
+/// What stands in front of a rewritten loop.
+pub(super) struct Started {
+    pub(super) ops: Vec<Op>,
+    /// The strategies' first state.
+    pub(super) state: Vec<Value>,
+    /// How many values of it each strategy has.
+    pub(super) widths: Vec<usize>,
+}
+
+/// Lets every strategy begin, in front of a loop that starts at `place` with the values `initial`.
+pub(super) fn start(
+    kernel: &mut Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    (place, initial): (Place, &[Value]),
+    limits: &mut Limits,
+    plan: &mut Rewrite<'_>,
+) -> Result<Started> {
+    let mut b = Builder::new(kernel, place);
+    let mut early = Early::new(summary, definitions, initial, 0);
+    let (mut state, mut widths) = (Vec::new(), Vec::new());
+    for fetch in &mut plan.fetches {
+        let own = fetch.prologue(&mut early, limits, &mut b)?;
+        widths.push(own.len());
+        state.extend(own);
+    }
+    let ops = b.finish().ops;
+    Ok(Started { ops, state, widths })
+}
+
+/// Refuses so many copies of a body that they are too much code.
+pub(super) fn fits(kernel: &Kernel, place: Place, body: &Region, group: u32) -> Result<()> {
+    let (one, group) = (count(body), group as usize);
+    let is_too_large = |size: usize, most: usize| {
+        Error::usage(format!(
+            "{group} copies of the loop would be {size} operations of code"
+        ))
+        .at(kernel.describe_place(place))
+        .accepted(format!("at most {most}"))
+    };
+    if group > 1 && one * group > MAX_COPIED {
+        return Err(is_too_large(one * group, MAX_COPIED));
+    }
+    if one * (group + 1) > MAX_OPERATIONS {
+        return Err(is_too_large(one * (group + 1), MAX_OPERATIONS));
+    }
+    Ok(())
 }
 
 /// Operations in a region, those inside included.

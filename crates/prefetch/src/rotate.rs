@@ -29,8 +29,9 @@ const MAX_ROTATED: usize = 6_000;
 /// A move of a value that is still being loaded waits for the load. In a ring of D copies of the body the moves at the end wait
 /// once for all D loads. More copies would save the moves, and no time: a sub-group has six scoreboards, ptxas gives all loads
 /// of the ring one, and waiting for one of them waits for all (measured on an H200: `rolling-registers:4` 0.553 ms with four
-/// copies, 0.637 with five). A ring of one takes two copies, which leaves it no move.
-pub(super) fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
+/// copies, 0.637 with five). A ring of one takes two copies, which leaves it no move. The loop has `least` operations, some of
+/// them as text.
+pub(super) fn rotate(kernel: &mut Kernel, label: Label, least: usize) -> Result<()> {
     cleanup::tidy(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
         return Ok(());
@@ -39,7 +40,7 @@ pub(super) fn rotate(kernel: &mut Kernel, label: Label) -> Result<()> {
     let OpKind::Loop { body, .. } = &op.kind else {
         return Ok(());
     };
-    let room = (MAX_ROTATED / weight(body).max(1)).max(1) as u32;
+    let room = (MAX_ROTATED / weight(body).max(least).max(1)).max(1) as u32;
     let group = if length <= 2 {
         // A ring of two that waits for nothing shifts with one move; that is cheaper than twice the code.
         if !loaded || room < 2 {
@@ -122,7 +123,7 @@ fn longest_ring(kernel: &Kernel, op: &Op) -> Ring {
 }
 
 /// About how many machine instructions a region is.
-fn weight(region: &Region) -> usize {
+pub(super) fn weight(region: &Region) -> usize {
     use crate::ir::BinaryOp;
     let mut weight = 0;
     region.walk(&mut |op| {

@@ -46,26 +46,8 @@ impl StepWriter<'_> {
         let Ok(exit) = &summary.exit else {
             return Err(Error::bug("a group of uncounted iterations"));
         };
-        // A test at the end of an iteration stays in the last copy: the group runs while it is whole, not only while another
-        // iteration follows.
-        let is_last = !exit.leading && summary.loads.iter().all(|site| !site.after_exit);
-        let known = plan.group - u32::from(is_last);
         let mut b = Builder::new(kernel, place);
-        let mut early = Early::new(summary, definitions, self.params, 0);
-        let whole = early.test(&mut b, limits, known - 1)?;
-        let whole = whole.ok_or_else(|| Error::bug("a group without a test"))?;
-        let pending = in_flight(plan, &self.frame.widths, self.state);
-        let (main, params) = (self.main, self.params.to_vec());
-        b.if_(
-            whole,
-            &[],
-            |_| Vec::new(),
-            |b| {
-                pending.into_iter().for_each(|token| b.wait(token));
-                b.break_(main, params);
-                Vec::new()
-            },
-        );
+        let known = self.whole_or_break(&mut b, limits, plan)?;
 
         // The tests that are known pass from here on.
         let mut early = Early::new(summary, definitions, self.params, known);
@@ -92,6 +74,43 @@ impl StepWriter<'_> {
         current.extend(next_state);
         b.continue_(self.main, current);
         Ok(b.finish())
+    }
+
+    /// Leaves the main loop unless a whole group is left; says how many of its iterations then pass their test.
+    pub(super) fn whole_or_break(
+        &self,
+        b: &mut Builder<'_>,
+        limits: &mut Limits,
+        plan: &Rewrite<'_>,
+    ) -> Result<u32> {
+        let summary = self.frame.summary;
+        let Ok(exit) = &summary.exit else {
+            return Err(Error::bug("a group of uncounted iterations"));
+        };
+        // A test at the end of an iteration stays in the last copy: the group runs while it is whole, not only while another
+        // iteration follows.
+        let is_last = !exit.leading && summary.loads.iter().all(|site| !site.after_exit);
+        let known = plan.group - u32::from(is_last);
+        let mut early = Early::new(summary, self.frame.definitions, self.params, 0);
+        let whole = early.test(b, limits, known - 1)?;
+        let whole = whole.ok_or_else(|| Error::bug("a group without a test"))?;
+        let pending = in_flight(plan, &self.frame.widths, self.state);
+        let main = self.main;
+        let params = match b.kernel.labels[main].results.is_empty() {
+            true => Vec::new(),
+            false => self.params.to_vec(),
+        };
+        b.if_(
+            whole,
+            &[],
+            |_| Vec::new(),
+            |b| {
+                pending.into_iter().for_each(|token| b.wait(token));
+                b.break_(main, params);
+                Vec::new()
+            },
+        );
+        Ok(known)
     }
 
     /// Copies that keep their tests.
@@ -139,7 +158,7 @@ impl StepWriter<'_> {
     }
 
     /// Lets every strategy move on.
-    fn advance(
+    pub(super) fn advance(
         &self,
         b: &mut Builder<'_>,
         limits: &mut Limits,
@@ -329,7 +348,7 @@ fn gather(
 }
 
 /// The tokens that a way out waits for: each strategy's last one.
-fn in_flight(plan: &Rewrite<'_>, widths: &[usize], state: &[Value]) -> Vec<Value> {
+pub(super) fn in_flight(plan: &Rewrite<'_>, widths: &[usize], state: &[Value]) -> Vec<Value> {
     let mut rest = state;
     let mut tokens = Vec::new();
     for (fetch, &width) in plan.fetches.iter().zip(widths) {
@@ -341,7 +360,7 @@ fn in_flight(plan: &Rewrite<'_>, widths: &[usize], state: &[Value]) -> Vec<Value
 }
 
 /// Lets every strategy end its step.
-fn finish(b: &mut Builder<'_>, plan: &mut Rewrite<'_>) {
+pub(super) fn finish(b: &mut Builder<'_>, plan: &mut Rewrite<'_>) {
     for fetch in &mut plan.fetches {
         let place = b.place();
         b.at(fetch.site().place);

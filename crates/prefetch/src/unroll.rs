@@ -14,6 +14,7 @@
 use super::apply::{PlanTarget, apply_wish, replace_loop};
 use super::pipeline::count;
 use super::plan::Plan;
+use super::text::Hosted;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{Relation, Step, summarize};
 use crate::cleanup;
@@ -41,7 +42,7 @@ pub fn carry_out_wishes(kernel: &Kernel, target: &PlanTarget) -> Result<Kernel> 
         } else {
             match wishes.unroll {
                 Some(UnrollWish::Full) => {
-                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op))?
+                    replace_loop(&mut kernel, label, |kernel, op| unroll_fully(kernel, &op, None))?
                 }
                 Some(UnrollWish::By(count)) if count > 1 => {
                     apply_wish(&mut kernel, label, None, &format!("unroll:{count}"), target)?;
@@ -100,7 +101,7 @@ fn clear_wishes(region: &mut Region, looped: Label) {
 }
 
 /// Replaces a loop of constant trip count by its iterations.
-pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
+pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op, hosted: Option<&mut Hosted<'_>>) -> Result<Vec<Op>> {
     let place = kernel.describe_place(op.place);
     let refuse = |why: String| {
         Error::usage(format!("the loop cannot be unrolled fully: {why}"))
@@ -139,6 +140,10 @@ pub(super) fn unroll_fully(kernel: &mut Kernel, op: &Op) -> Result<Vec<Op>> {
         return Err(refuse(format!(
             "it would be more than {MAX_OPERATIONS} operations"
         )));
+    }
+
+    if let Some(hosted) = hosted {
+        return Ok(hosted.all_iterations(kernel, op, passed, body.ops[exit.position].place));
     }
 
     // Iteration by iteration, the last one ending at its test.

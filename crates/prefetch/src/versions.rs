@@ -14,6 +14,7 @@
 
 use super::apply::replace_loop;
 use super::loads::find_loop;
+use super::text::Hosted;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoopSummary, Relation, Step, UnlessWraps, summarize};
 use crate::analysis::ranges::range;
@@ -28,9 +29,10 @@ use crate::ir::{
 /// hundreds of steps fit into 64 bits.
 const MOST_STEP: u64 = 1 << 40;
 
-/// Puts a loop that counts if its counter does not wrap into two versions. The label stays with the one that counts. A loop
-/// stays alone whose versions would meet at barriers, or exchange values, with work-items of the other version.
-pub(super) fn make(kernel: &mut Kernel, label: Label) -> Result<()> {
+/// Puts a loop that counts if its counter does not wrap into two versions. The label stays with the one that counts; the
+/// other one of a loop that stands in a text is there. A loop stays alone whose versions would meet at barriers, or exchange
+/// values, with work-items of the other version.
+pub(super) fn make(kernel: &mut Kernel, label: Label, hosted: Option<&Hosted<'_>>) -> Result<()> {
     let definitions = Definitions::of(kernel);
     let Some(op) = find_loop(&kernel.body, label) else {
         return Ok(());
@@ -52,7 +54,11 @@ pub(super) fn make(kernel: &mut Kernel, label: Label) -> Result<()> {
         }
     }
     replace_loop(kernel, label, |kernel, op| {
-        versions(kernel, &definitions, &summary, &unless, op)
+        let plain = match hosted {
+            Some(hosted) => hosted.leave(kernel, op.results.clone(), op.place),
+            None => Copier::default().op(kernel, &op),
+        };
+        versions(kernel, &definitions, &summary, &unless, [op, plain])
     })
 }
 
@@ -105,10 +111,9 @@ fn versions(
     definitions: &Definitions,
     summary: &LoopSummary,
     unless: &UnlessWraps,
-    mut op: Op,
+    [mut op, mut plain]: [Op; 2],
 ) -> Result<Vec<Op>> {
     let first = first_value(kernel, definitions, unless, &op);
-    let plain = Copier::default().op(kernel, &op);
     let results: Vec<Type> = op.results.iter().map(|&result| kernel.ty(result)).collect();
     let place = op.place;
     let mut b = Builder::new(kernel, place);
@@ -133,7 +138,6 @@ fn versions(
     let whole = op.results.clone();
     let mut before = b.finish().ops;
     let label = kernel.label(None, results.clone());
-    let mut plain = plain;
     let end = ends(&mut op, kernel, label);
     let then = Region { ops: vec![op, end] };
     let end = ends(&mut plain, kernel, label);

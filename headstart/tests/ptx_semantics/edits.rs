@@ -73,6 +73,17 @@ fn planned(text: &str, plan: &str) -> String {
         .text
 }
 
+/// Why a module cannot have a plan.
+fn refused(text: &str, plan: &str) -> String {
+    let launch = LaunchFile::parse(LAUNCH, "launch.toml").expect("a launch file");
+    let plan = plan.parse().expect("a plan");
+    let refused = planned_module(text, "k.ptx", Some("k"), &launch, &plan, None);
+    refused
+        .map(|module| module.text)
+        .expect_err("it is refused")
+        .to_string()
+}
+
 /// The names of the variables in shared memory.
 fn shared(text: &str) -> Vec<&str> {
     let declared = text
@@ -106,4 +117,128 @@ fn an_edited_module_can_be_edited_again() {
     for line in once.lines().filter(|line| !line.starts_with("//")) {
         assert!(twice.contains(line), "{line}\n{twice}");
     }
+}
+
+/// A module whose entry has these loops; `%rd1` is the address of the work-item's first value, `%rd0` of its result, `%r0` how many
+/// there are, 128 bytes apart.
+fn entry(loops: &str) -> String {
+    let (start, end) = TWO_LOOPS.split_once("FIRST:\n").expect("a loop");
+    let (_, end) = end.rsplit_once("\t@%p bra SECOND;\n").expect("another one");
+    let start = start.replace(".reg .b32 %r<8>", ".reg .b32 %r<24>");
+    let start = start.replace(".reg .pred %p;", ".reg .pred %p, %q;\n\t.reg .b16 %h<4>;");
+    format!("{start}{loops}{end}")
+}
+
+/// What is inserted.
+fn inserted(text: &str) -> String {
+    let pieces = text.split("// Headstart begins\n").skip(1);
+    let pieces = pieces.map(|piece| piece.split_once("// Headstart ends\n").expect("an end").0);
+    pieces.collect()
+}
+
+const COUNT: &str = "\tadd.u64 %rd1, %rd1, 128;\n\tadd.u32 %r3, %r3, 1;\n\tsetp.lt.u32 %p, %r3, %r0;\n";
+
+#[test]
+fn copies_keep_the_statements_as_they_are() {
+    let body = "\tred.global.add.u32 [%rd0+0], 1;\n\tst.global.L1::no_allocate.u32 [%rd0], %r2;\n\tld.global.v2.u16 {%h1, %h2}, [%rd1];\n\
+                \tld.global.L1::evict_last.s8 %r5, [%rd1+1];\n\tld.global.u8 %h3, [%rd1+2];\n\tld.global.s16 %rd4, [%rd1+2];\n\
+                \tcvt.u32.u16 %r6, %h2;\n\tcvt.u32.u16 %r7, %h3;\n\tcvt.u32.u64 %r8, %rd4;\n\tadd.u32 %r2, %r2, %r5;\n\
+                \txor.b32 %r2, %r2, %r6;\n\tadd.u32 %r2, %r2, %r7;\n\txor.b32 %r2, %r2, %r8;\n";
+    let text = entry(&format!("LOOP:\n{body}{COUNT}\t@%p bra LOOP;\n"));
+    let all = |strategy: &str| {
+        let loads = (24..28).map(|line| format!("param_1@k.ptx:{line}={strategy}"));
+        loads.collect::<Vec<String>>().join(",")
+    };
+    for (plan, copies) in [
+        ("unroll:3".to_owned(), 3),
+        (all("rolling-registers:2"), 2),
+        (all("cache:L2:2"), 1),
+    ] {
+        let inserted = inserted(&planned(&text, &plan));
+        for line in body.lines().filter(|line| !line.contains("ld.global")) {
+            assert_eq!(
+                inserted.matches(&format!("{line}\n")).count(),
+                copies,
+                "{plan}: {line}\n{inserted}"
+            );
+        }
+        // A load is where it was, or a move into the same register.
+        let moved = inserted.matches("\tcvt.s64.s16 %rd4, ").count();
+        let loads = inserted.matches("\tld.global.s16 %rd4, [%rd1+2];\n").count();
+        assert_eq!(moved + loads, copies, "{plan}\n{inserted}");
+        assert_eq!(loads == 0, !plan.contains("cache"), "{plan}\n{inserted}");
+    }
+}
+
+#[test]
+fn loops_are_laid_out_as_compilers_like() {
+    let sum = "\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n\tadd.u64 %rd1, %rd1, 128;\n\tadd.u32 %r3, %r3, 1;\n";
+    let layouts = [
+        // Tested at the top; the way back is a jump.
+        format!("LOOP:\n\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra DONE;\n{sum}\tbra LOOP;\nDONE:\n"),
+        // Entered in the middle: what stands in front of the label falls into it.
+        format!("\tbra LOOP;\nBODY:\n{sum}LOOP:\n\tsetp.lt.u32 %p, %r3, %r0;\n\t@%p bra BODY;\n"),
+        // Two ways back, and one out in the middle.
+        format!(
+            "LOOP:\n{sum}\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra DONE;\n\tand.b32 %r5, %r4, 1;\n\tsetp.eq.u32 %q, %r5, 0;\n\
+             \t@%q bra LOOP;\n\tadd.u32 %r2, %r2, 5;\n\tbra LOOP;\nDONE:\n"
+        ),
+        // What only the way out runs stands inside.
+        format!(
+            "LOOP:\n{sum}\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra OUT;\n\tbra MORE;\nOUT:\n\txor.b32 %r2, %r2, 77;\n\
+             \tbra DONE;\nMORE:\n\tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
+        ),
+        // The value ends it, too.
+        format!(
+            "LOOP:\n{sum}\tsetp.gt.u32 %q, %r2, 5000;\n\t@%q bra DONE;\n\tsetp.lt.u32 %p, %r3, %r0;\n\t@%p bra LOOP;\n\
+             \tadd.u32 %r2, %r2, 9;\nDONE:\n"
+        ),
+        // A block and a label of its own.
+        format!(
+            "LOOP:\n{{\n\t.reg .b32 %r4;\n{sum}\tsetp.eq.u32 %q, %r4, 3;\n\t@%q bra L1;\n\tadd.u32 %r2, %r2, 1;\nL1:\n}}\n{COUNT}\t@%p bra LOOP;\n"
+        ),
+    ];
+    for loops in layouts {
+        let text = entry(&loops);
+        for plan in [
+            "unroll:4",
+            "param_1=rolling-registers:3",
+            "param_1=batched-registers:3",
+            "param_1=rolling-shared:2/plain",
+            "param_1=rolling-async:3/interleaved",
+            "unroll:2,param_1=rolling-async:4",
+            "param_1=cache:L1:2",
+        ] {
+            planned(&text, plan);
+        }
+    }
+}
+
+#[test]
+fn a_way_out_without_a_jump_has_no_place_to_wait_at() {
+    let text = entry(&format!(
+        "LOOP:\n\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n{COUNT}\t@%p bra MORE;\n\txor.b32 %r2, %r2, 77;\n\
+         \tbra DONE;\nMORE:\n\tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
+    ));
+    planned(&text, "param_1=rolling-registers:3");
+    assert!(
+        refused(&text, "param_1=rolling-async:3")
+            .contains("it is left without a jump where copies are in flight")
+    );
+}
+
+#[test]
+fn groups_of_copies_that_the_loop_counts_are_its_own() {
+    let copy = ".shared .align 4 .b8 own[128];\n\tmov.u32 %r10, own;\n\tmad.lo.u32 %r10, %r1, 4, %r10;\n";
+    let text = entry(&format!(
+        "{copy}LOOP:\n\tcp.async.ca.shared.global [%r10], [%rd1], 4;\n\tcp.async.commit_group;\n\tcp.async.wait_group 0;\n\
+         \tld.shared.u32 %r4, [%r10];\n\tadd.u32 %r2, %r2, %r4;\n\tld.global.u32 %r5, [%rd1];\n\tadd.u32 %r2, %r2, %r5;\n{COUNT}\
+         \t@%p bra LOOP;\n"
+    ));
+    planned(&text, "param_1@k.ptx:30=rolling-registers:2");
+    let error = refused(&text, "param_1@k.ptx:30=rolling-async:2");
+    assert!(
+        error.contains("it counts groups of asynchronous copies"),
+        "{error}"
+    );
 }

@@ -127,6 +127,16 @@ impl Emitter<'_> {
         if self.guard.is_some() {
             return Err(Error::bug("an instruction that is carried as text is predicated"));
         }
+        if let Some((number, within)) = what.as_copy().zip(self.within) {
+            let copy = within.copies.get(number);
+            let mut text = copy.ok_or_else(|| Error::bug("a copy of no text"))?.clone();
+            for (number, &value) in values.0.iter().enumerate() {
+                let register = self.in_register(value);
+                text = text.replace(&super::given(number), &register);
+            }
+            self.line(&text);
+            return Ok(());
+        }
         self.accumulate(results, what, values);
         let made: Vec<String> = results.iter().map(|&result| self.register(result)).collect();
         let mut given = Vec::with_capacity(values.0.len());

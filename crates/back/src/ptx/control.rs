@@ -74,10 +74,11 @@ impl<'k> Emitter<'k> {
         for op in ops {
             self.op(op)?;
         }
-        // Behind a way out of a loop in another module comes what that module has there.
-        let leaves = |op: &Op| {
-            let edge = op.kind.label().and_then(|label| self.kernel.labels[label].edge);
-            matches!(edge, Some(CutEdge::Leave(..)))
+        // Behind the way to the loop as it was, and a loop that its copies alone leave, comes nothing.
+        let leaves = |op: &Op| match op.kind {
+            OpKind::Block { label, .. } => matches!(self.kernel.labels[label].edge, Some(CutEdge::Leave(_))),
+            OpKind::Loop { label, ref body, .. } => !body.breaks_to(label),
+            _ => false,
         };
         if !(self.within.is_some() && ops.last().is_some_and(leaves)) {
             self.terminator(terminator, next);
@@ -164,43 +165,13 @@ impl<'k> Emitter<'k> {
         })
     }
 
-    /// Writes the moves of a side that only leaves an `if` or block, if they may stand in front of the branch: what they write
-    /// is not read on the other side before that writes it. That is how compilers write it; ptxas makes a block of its own of
-    /// moves behind a branch, orders loads elsewhere differently then, and one kernel of the corpus took 1.28 of its original's
-    /// time. Not out of loops, which would move in every iteration; and only inside a module of another compiler.
-    fn moves_in_front(&mut self, terminator: &OpKind) -> bool {
-        let (Some(_), OpKind::Break(label, values)) = (self.within, terminator) else {
-            return false;
-        };
-        let scope = self.scopes[label].clone();
-        // Only registers of loops are shared, and may be read on the other side.
-        let is_free = |register: &String| !self.of_loops.contains(register);
-        let may = scope.depth == self.depth
-            && scope
-                .results
-                .iter()
-                .all(|result| self.register_of(*result).is_none_or(is_free));
-        if may {
-            self.assign(&scope.results, values);
-        }
-        may
-    }
-
-    /// Remembers the registers of a loop. A result without one shares it with nothing.
-    fn note_loop(&mut self, params: &[Value], results: &[Value]) {
-        for &value in params.iter().chain(results) {
-            if let Some(register) = self.register_of(value) {
-                self.of_loops.insert(register.clone());
-            }
-        }
-    }
-
     /// Writes a block, `if` or loop.
     pub(super) fn construct(&mut self, op: &'k Op) -> Result<()> {
         match &op.kind {
             OpKind::Block { label, body } => {
                 if let (Some(edge), Some(within)) = (self.kernel.labels[*label].edge, self.within) {
-                    return self.edge(op, edge, body, &within.edges);
+                    self.edge(op, edge, within);
+                    return Ok(());
                 }
                 self.open(*label, op, &[], "end");
                 self.join_results(op);
@@ -236,15 +207,12 @@ impl<'k> Emitter<'k> {
                 self.open(*label, op, params, "exit");
                 self.join_params(body, *label, op, params);
                 self.assign(params, initial);
-                self.note_loop(params, &op.results);
-                self.depth += 1;
                 match leading_test(self.kernel, body, *label) {
                     Some(test) if trailing_test(body, *label).is_none() => {
                         self.turned_loop(*label, body, &test, wishes)?;
                     }
                     _ => self.plain_loop(*label, body, wishes)?,
                 }
-                self.depth -= 1;
             }
             _ => unreachable!("only blocks, ifs and loops are constructs"),
         }
@@ -271,7 +239,6 @@ impl<'k> Emitter<'k> {
             params: params.to_vec(),
             exit,
             next,
-            depth: self.depth,
         };
         self.scopes.insert(label, scope);
     }
@@ -285,11 +252,11 @@ impl<'k> Emitter<'k> {
     ) -> Result<()> {
         let register = self.operand(cond);
         let exit = self.scopes[&label].exit.clone();
-        // A side that only goes elsewhere is a branch under the predicate, with its moves in front.
+        // A side that only goes elsewhere is a branch under the predicate.
         for (side, other, negated) in [(then, otherwise, false), (otherwise, then, true)] {
             if let [terminator] = &side.ops[..]
                 && let OpKind::Break(to, _) | OpKind::Continue(to, _) = &terminator.kind
-                && (self.needs_no_moves(&terminator.kind) || self.moves_in_front(&terminator.kind))
+                && self.needs_no_moves(&terminator.kind)
             {
                 let scope = &self.scopes[to];
                 let target = if matches!(terminator.kind, OpKind::Break(..)) {

@@ -7,7 +7,6 @@ use std::fmt::Write;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::Options;
-use super::halves::Shapes;
 use super::integer::is_dot;
 use super::print::Lines;
 use super::registers::{Class, Registers};
@@ -49,8 +48,6 @@ pub(super) struct PtxScope {
     pub exit: String,
     /// The PTX label at which the next iteration starts, for loops.
     pub next: String,
-    /// How many loops are around it.
-    pub depth: u32,
 }
 
 /// A kernel's text in its parts.
@@ -79,8 +76,6 @@ pub(super) struct Emitter<'k> {
     pub uses: HashMap<Value, u32>,
     /// Addresses (and index extensions) that every use folds into an instruction of its own.
     pub folded: HashSet<Value>,
-    /// Addresses whose index was extended in an earlier piece of code, and is taken from there.
-    pub extended_before: HashSet<Value>,
     /// The parameters of loops.
     pub loop_params: HashSet<Value>,
     pub groups: Groups<'k>,
@@ -92,10 +87,6 @@ pub(super) struct Emitter<'k> {
     pub banked: BankedConstants,
     pub registers: Registers,
     pub scopes: HashMap<Label, PtxScope>,
-    /// How many loops are around the text that is being written.
-    pub depth: u32,
-    /// Registers that loops have written, which their parameters and results share.
-    pub of_loops: HashSet<String>,
     /// The guard of the `if` that is being written without a branch.
     pub guard: Option<Guard>,
     /// Loads under a predicate whose registers need no value before them: they have one, or are only selected.
@@ -161,12 +152,6 @@ impl<'k> Emitter<'k> {
         let mut folded: HashSet<Value> = addresses.difference(&kept).copied().collect();
         folded.extend(added_dots(kernel, &definitions, &uses));
         let nans = NanPlan::of(kernel);
-        let shapes = Shapes {
-            kernel,
-            definitions: &definitions,
-            nans: &nans,
-        };
-        folded.extend(shapes.folded(&uses));
         Emitter {
             kernel,
             options,
@@ -174,7 +159,6 @@ impl<'k> Emitter<'k> {
             definitions,
             uses,
             folded,
-            extended_before: HashSet::new(),
             loop_params,
             groups: Groups::of(kernel),
             nans,
@@ -183,8 +167,6 @@ impl<'k> Emitter<'k> {
             banked: BankedConstants::of(kernel),
             registers: Registers::default(),
             scopes: HashMap::new(),
-            depth: 0,
-            of_loops: HashSet::new(),
             guard: None,
             initialized: EntitySet::new(),
             scratch: None,
@@ -238,19 +220,16 @@ impl<'k> Emitter<'k> {
         let _ = writeln!(self.body, "\t{prefix}{};", text.as_ref());
     }
 
-    /// A PTX label that is not taken yet, with this name if it can be had.
     /// The name of a variable that the text declares for itself: two blocks of an entry have two.
     pub(super) fn variable(&self, name: &str) -> String {
         let stem = self.within.map_or("", |within| &within.stem);
         format!("{stem}{name}")
     }
 
+    /// A PTX label that is not taken yet, with this name if it can be had.
     pub(super) fn new_label(&mut self, name: &str) -> String {
-        let name = match self.within {
-            // A block's labels must not be those of the entry around it.
-            Some(_) => format!("headstart_{}", super::registers::identifier(name)),
-            None => super::registers::identifier(name),
-        };
+        // A block's labels must not be those of the entry around it.
+        let name = self.variable(&super::registers::identifier(name));
         let count = self.labels.entry(name.clone()).or_default();
         *count += 1;
         if *count == 1 {
@@ -329,11 +308,6 @@ impl<'k> Emitter<'k> {
         register
     }
 
-    /// The register of a value that has one already.
-    pub(super) fn register_of(&self, value: Value) -> Option<&String> {
-        self.register_of.get(&value)
-    }
-
     /// Whether a value has a register yet.
     pub(super) fn has_register(&self, value: Value) -> bool {
         self.register_of.contains_key(&value)
@@ -397,11 +371,6 @@ impl<'k> Emitter<'k> {
         }
         self.at(op.place);
         self.rule = op.kind.rule();
-        if let [result] = op.results[..]
-            && self.in_one(&op.kind, result)
-        {
-            return Ok(());
-        }
         match op.kind.plain() {
             OpKind::Ruled(..) => unreachable!("the verifier keeps rules away from ruled operations"),
             OpKind::Id(id) => self.id(op.results[0], *id),

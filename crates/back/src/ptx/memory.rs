@@ -181,10 +181,7 @@ impl Emitter<'_> {
                         self.ins(format!("add.s32 {r}, {r}, {}", *offset as i32));
                     }
                 } else {
-                    match self.extended_before.contains(&result) {
-                        true => self.scaled_sum(&r, &base, *index, *scale),
-                        false => self.wide_address_of(&r, &base, *index, *scale),
-                    }
+                    self.wide_address_of(&r, &base, *index, *scale);
                     if *offset != 0 {
                         self.ins(format!("add.s64 {r}, {r}, {offset}"));
                     }

@@ -9,7 +9,6 @@
 //! The text is meant to be read: registers carry the source's names, labels those of the loops, and
 //! `.loc` lines let NVIDIA's profiler show the source.
 
-mod apart;
 mod atomic;
 mod carried;
 mod collective;
@@ -17,7 +16,6 @@ mod control;
 mod convert;
 mod emitter;
 mod float;
-mod halves;
 mod integer;
 mod joined;
 mod loop_exits;
@@ -42,7 +40,7 @@ use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
 
-pub use within::{Around, Block, Edges, Handed, Within, emit_within};
+pub use within::{Around, Block, Handed, Within, emit_within, given};
 
 /// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
 /// launch (CUDA C Programming Guide, "Shared Memory").

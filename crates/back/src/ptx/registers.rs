@@ -48,12 +48,12 @@ impl Class {
     /// How unnamed registers start.
     fn prefix(self) -> &'static str {
         match self {
-            Class::Predicate => "%p",
-            Class::B16 => "%h",
-            Class::B32 => "%r",
-            Class::B64 => "%rd",
-            Class::F32 => "%f",
-            Class::F64 => "%fd",
+            Class::Predicate => "p",
+            Class::B16 => "h",
+            Class::B32 => "r",
+            Class::B64 => "rd",
+            Class::F32 => "f",
+            Class::F64 => "fd",
         }
     }
 
@@ -82,6 +82,8 @@ impl Class {
 /// The registers of one kernel.
 #[derive(Debug, Default)]
 pub(super) struct Registers {
+    /// What all names begin with, behind the percent sign.
+    pub(super) stem: String,
     counts: [u32; 6],
     named: Vec<(Class, String)>,
 }
@@ -91,12 +93,12 @@ impl Registers {
     pub(super) fn fresh(&mut self, class: Class) -> String {
         let count = &mut self.counts[class as usize];
         *count += 1;
-        format!("{}{count}", class.prefix())
+        format!("%{}{}{count}", self.stem, class.prefix())
     }
 
     /// A new register for the value of this number with this name.
     pub(super) fn named(&mut self, class: Class, name: &str, number: u32) -> String {
-        let register = format!("%{}_{number}", identifier(name));
+        let register = format!("%{}{}_{number}", self.stem, identifier(name));
         self.named.push((class, register.clone()));
         register
     }
@@ -107,7 +109,8 @@ impl Registers {
         for class in Class::ALL {
             let count = self.counts[class as usize];
             if count > 0 {
-                let _ = writeln!(text, "\t.reg .{} {}<{}>;", class.ptx(), class.prefix(), count + 1);
+                let name = format!("%{}{}", self.stem, class.prefix());
+                let _ = writeln!(text, "\t.reg .{} {name}<{}>;", class.ptx(), count + 1);
             }
             let names: Vec<&str> = self
                 .named

@@ -1,19 +1,18 @@
-//! A kernel inside a module that somebody else wrote: the same instructions, in a block that takes the place of an
-//! entry's body.
+//! What a plan made of a loop, inside a module that somebody else wrote: in a block in front of the loop.
 //!
 //! ```text
-//! .visible .entry gather(.param .u64 gather_param_0, …)      as it was
 //! {
-//!     {
-//!         .reg .b64 %rd<9>; …
-//!         ld.param.u64 %param_0_1, [gather_param_0];          by the names that the entry has
-//!         …
-//!     }
+//!     .reg .b64 %headstart0_rd<9>; …
+//!     mov.b64 %headstart0_rd1, %rd4;                      registers of the text at the loop's front edge
+//!     ld.param.u64 %headstart0_rd2, [gather_param_0];     parameters by the names that the entry has
+//!     …
+//!     { … a copy of the loop's own text … }
+//!     …
+//!     bra $L__BB0_3;                                      the loop as it was
 //! }
 //! ```
 //!
-//! Registers and labels of a block are its own; the variables of the module around it are not, and are named as they are
-//! there. Nothing is said about work-group sizes: that is the entry's business.
+//! Registers, labels and variables of a block have a stem that the text has nowhere: copies of the text stand between them.
 
 use std::fmt::Write;
 
@@ -24,7 +23,7 @@ use crate::banked::BankedConstants;
 use crate::cleanup;
 use crate::error::{Error, Result};
 use crate::hints::{Form, HintReached, expand};
-use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Region, Space, Value};
+use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Space, Value};
 use crate::{library, tables};
 
 /// The enclosure of a block.
@@ -44,17 +43,17 @@ pub struct Within {
     pub fuses_addresses: bool,
     /// What the names of variables begin with that the block declares for itself, beside the kernel's arrays.
     pub stem: String,
-    /// The registers around the block at the edges of the loop that it is.
-    pub edges: Edges,
+    /// The registers around the block that go in, in the order of the front edge's values.
+    pub enter: Vec<Around>,
+    /// The label of the loop as it was.
+    pub leave: String,
+    /// The pieces of text that the block has copies of; [`given`] says where their operands are.
+    pub copies: Vec<String>,
 }
 
-/// The registers at the edges of a loop, in the order of the edges' values.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Edges {
-    /// What goes in.
-    pub enter: Vec<Around>,
-    /// For each way out, the label that it leads to, and what comes out.
-    pub leave: Vec<(String, Vec<Around>)>,
+/// What stands for an operand of a copy.
+pub fn given(operand: usize) -> String {
+    format!("\u{1}{operand}\u{1}")
 }
 
 /// A register around a block.
@@ -135,7 +134,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     let kernel = &cleanup::clean(&kernel);
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
-    emitter.keep_extensions_apart();
+    emitter.registers.stem.clone_from(&within.stem);
     emitter.forget_origins();
     emitter.banked = BankedConstants::default();
     emitter.only_loads_of_constants(within)?;
@@ -225,37 +224,20 @@ impl<'k> Emitter<'k> {
         });
     }
 
-    /// Brings registers into the block, or out of it, and leaves.
-    pub(super) fn edge(
-        &mut self,
-        op: &'k Op,
-        edge: CutEdge,
-        body: &'k Region,
-        edges: &'k Edges,
-    ) -> Result<()> {
-        let CutEdge::Leave(_, exit) = edge else {
-            for (&result, around) in op.results.iter().zip(&edges.enter) {
-                if self.uses.contains_key(&result) {
-                    let own = self.register(result);
-                    let class = Class::of(self.ty(result));
-                    self.carry_over(&own, own_bits(class), &around.name, around.bits);
-                }
-            }
-            return Ok(());
-        };
-        let way = edges.leave.get(exit as usize).zip(body.ops.last());
-        let ((label, outputs), end) =
-            way.ok_or_else(|| Error::bug("a loop has more ways out than its text"))?;
-        let mut values = Vec::new();
-        end.kind.for_each_operand(|value| values.push(value));
-        for (&value, around) in values.iter().zip(outputs) {
-            let own = self.in_register(value);
-            let class = Class::of(self.ty(value));
-            self.carry_over(&around.name, around.bits, &own, own_bits(class));
+    /// Brings registers into the block, or leaves it.
+    pub(super) fn edge(&mut self, op: &'k Op, edge: CutEdge, within: &'k Within) {
+        if matches!(edge, CutEdge::Leave(_)) {
+            self.wait_for_scratch();
+            self.ins(format!("bra {}", within.leave));
+            return;
         }
-        self.wait_for_scratch();
-        self.ins(format!("bra {label}"));
-        Ok(())
+        for (&result, around) in op.results.iter().zip(&within.enter) {
+            if self.uses.contains_key(&result) {
+                let own = self.register(result);
+                let class = Class::of(self.ty(result));
+                self.carry_over(&own, own_bits(class), &around.name, around.bits);
+            }
+        }
     }
 
     /// Moves a register into another one of perhaps another width; the upper bits of the wider one are zero.

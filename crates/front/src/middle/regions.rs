@@ -31,6 +31,9 @@ pub(crate) trait Front<I> {
     /// Where a block starts.
     fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, I>) -> Place;
 
+    /// Goes to where a block ends, if that is known.
+    fn at_end(&mut self, _: &mut Builder<'_>, _: &Block<'_, I>) {}
+
     /// Writes the instructions of a block.
     fn instructions(&mut self, b: &mut Builder<'_>, values: &mut Values, block: &Block<'_, I>) -> Result<()>;
 }
@@ -205,6 +208,7 @@ impl<I> Regions<'_, '_, I> {
     ) -> Result<Option<(BlockId, Values)>> {
         let source = &self.flow.blocks[block];
         front.instructions(b, &mut values, source)?;
+        front.at_end(b, source);
         let followers = std::mem::take(&mut self.followers[block].inside);
         match source.end {
             End::Return => {

@@ -34,7 +34,9 @@ use std::collections::{HashMap, HashSet};
 use super::quotient::Quotient;
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::error::Error;
-use crate::ir::{BinaryOp, CutEdge, FloatRule, Fused, Kernel, Op, OpKind, Region, Type, UnaryOp, Value};
+use crate::ir::{
+    BinaryOp, CutEdge, FloatRule, Fused, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value,
+};
 
 /// Products and sums of halves, single or in pairs, that were written without `.rn`. It is not known which of them ptxas
 /// fuses.
@@ -145,53 +147,107 @@ fn left_open() -> Error {
     .accepted("`.rn` on both, as `-fmad=false` gives")
 }
 
-/// Why loops cannot be written again that make a product which a sum behind them takes, by their numbers: the assembler may move
-/// the product there and fuse both, and does not where the loop stands twice.
-pub(super) fn crossing(kernel: &Kernel, open: &HashSet<Value>) -> HashMap<u32, Error> {
-    let definitions = Definitions::of(kernel);
-    let mut left: HashMap<Value, u32> = HashMap::new();
+/// Why the planned loop of this number cannot be copied, if that is so: the assembler decides by the code around about sums in it
+/// (`left`); or about one that takes a product of the loop, made in another iteration or taken behind the loop: it may move the
+/// product there and fuse both, and does so otherwise where copies follow each other.
+pub(super) fn in_copies(
+    kernel: &Kernel,
+    open: &HashSet<Value>,
+    left: &HashSet<Value>,
+    number: u32,
+) -> Option<Error> {
+    let (mut entered, mut found) = (false, None);
     kernel.body.walk(&mut |op| {
         let edge = op.kind.label().and_then(|label| kernel.labels[label].edge);
-        if let Some(CutEdge::Leave(number, _)) = edge {
-            left.extend(op.results.iter().map(|&result| (result, number)));
+        entered |= edge == Some(CutEdge::Enter(number));
+        if entered && let OpKind::Loop { label, body, .. } = &op.kind {
+            found.get_or_insert((*label, body));
         }
     });
-    let mut found = HashMap::new();
+    let (label, body) = found?;
+    let inside = body.defined(&[]);
+    let definitions = Definitions::of(kernel);
+    let mut odd = None;
     kernel.body.walk(&mut |op| {
         let OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, a, b) = *op.kind.plain() else {
             return;
         };
-        for value in [a, b].into_iter().filter(|_| open.contains(&op.results[0])) {
-            if let Some(&number) = left.get(&value)
-                && is_made_of_product(&definitions, open, value)
-            {
-                let place = kernel.describe_place(op.place);
-                found.entry(number).or_insert_with(|| left_open().at(place));
-            }
+        let sum = op.results[0];
+        if open.contains(&sum)
+            && [a, b].iter().any(|&value| {
+                let mut trace = Trace {
+                    definitions: &definitions,
+                    open,
+                    label,
+                    products: Vec::new(),
+                    handed_on: Vec::new(),
+                };
+                trace.follow(value);
+                match inside.contains(sum) {
+                    true => trace.comes_from_before(),
+                    false => trace.products.iter().any(|&product| inside.contains(product)),
+                }
+            })
+        {
+            odd.get_or_insert(op.place);
         }
     });
-    found
+    body.walk(&mut |op| {
+        if op.results.first().is_some_and(|result| left.contains(result)) {
+            odd.get_or_insert(op.place);
+        }
+    });
+    odd.map(|place| left_open().at(kernel.describe_place(place)))
 }
 
-/// Whether a value may be an open product, itself or with another sign.
-fn is_made_of_product(definitions: &Definitions, open: &HashSet<Value>, value: Value) -> bool {
-    let (mut seen, mut work) = (HashSet::new(), vec![value]);
-    while let Some(value) = work.pop() {
-        if !seen.insert(value) {
-            continue;
-        }
-        match definitions.get(value) {
-            Some(Definition::Result { kind, passed, .. }) => match kind.plain() {
-                OpKind::Binary(BinaryOp::FMul, ..) if open.contains(&value) => return true,
-                OpKind::Unary(UnaryOp::FNeg | UnaryOp::FAbs, of) => work.push(*of),
-                OpKind::Select(_, a, b) => work.extend([*a, *b]),
-                _ => work.extend(passed),
-            },
-            // What an iteration passes to the next one is made there.
-            Some(Definition::LoopParam { .. }) | None => {}
+/// The open products that a value may be, itself or with another sign.
+struct Trace<'t> {
+    definitions: &'t Definitions,
+    open: &'t HashSet<Value>,
+    /// A loop.
+    label: Label,
+    products: Vec<Value>,
+    /// What the loop's iterations hand on that it may be.
+    handed_on: Vec<Value>,
+}
+
+impl Trace<'_> {
+    fn follow(&mut self, value: Value) {
+        let (mut seen, mut work) = (HashSet::new(), vec![value]);
+        while let Some(value) = work.pop() {
+            if !seen.insert(value) {
+                continue;
+            }
+            match self.definitions.get(value) {
+                Some(Definition::Result { kind, passed, .. }) => match kind.plain() {
+                    OpKind::Binary(BinaryOp::FMul, ..) if self.open.contains(&value) => {
+                        self.products.push(value)
+                    }
+                    plain if Quotient::of(plain, kind.rule()).is_some() => self.products.push(value),
+                    OpKind::Unary(UnaryOp::FNeg | UnaryOp::FAbs, of) => work.push(*of),
+                    OpKind::Select(_, a, b) => work.extend([*a, *b]),
+                    _ => work.extend(passed),
+                },
+                Some(Definition::LoopParam { label, next, .. }) if *label == self.label => {
+                    self.handed_on.extend(next);
+                }
+                // What another loop's iteration passes to the next one is made there.
+                Some(Definition::LoopParam { .. }) | None => {}
+            }
         }
     }
-    false
+
+    /// Whether the value may be a product of an iteration before.
+    fn comes_from_before(mut self) -> bool {
+        self.products.clear();
+        let mut seen = HashSet::new();
+        while let Some(value) = self.handed_on.pop() {
+            if seen.insert(value) {
+                self.follow(value);
+            }
+        }
+        !self.products.is_empty()
+    }
 }
 
 struct Fuser<'k> {

@@ -1,20 +1,17 @@
-//! Loops that are cut out of an entry: where they begin and end, and which registers go in and come out.
+//! Loops of an entry that are planned: where they stand in the text, and which registers go in.
 //!
 //! ```text
 //! before                          after
 //! B1: … jump H                    B1: … jump E          E: enter (%r1, %rd4); jump H
-//! H:  … branch %p → H, B3         H:  … branch %p → H, X
-//! B3: …                           X:  leave (%r1); jump B3
+//! H:  … branch %p → H, B3         H:  … branch %p → H, B3
 //! ```
 //!
-//! What the loop reads is what `enter` gives, and what the code outside reads is what `leave` gives: the passes that shape loops
-//! work in between, and the loop can be taken out as a piece with the registers as parameters and results.
-//!
-//! An exit is at a statement of the text. Where a loop is left inside of one (a guarded `ret`), what follows belongs to the loop
-//! up to the next statement.
+//! What a plan puts in front of the loop and between copies of it reads registers of the text as they are at `enter`. The copies
+//! are of the text itself ([`LoopInText`](super::LoopInText)).
 
-use std::ops::Range;
+use std::collections::HashSet;
 
+use super::asynchronous::TOKEN;
 use super::flow::Flow;
 use super::live::Live;
 use super::tree::{Body, Instruction, Operand, Register, Statement};
@@ -22,44 +19,33 @@ use crate::error::{Error, Result};
 use crate::middle::flow::{self, BlockId, End};
 use crate::suggest::quoted;
 
-/// The instructions that stand for the edges of a loop that is cut out: no words of PTX.
+/// The instruction that stands for the front edge of a planned loop: no word of PTX.
 pub(super) const ENTER: &str = "<enter>";
-/// See [`ENTER`].
-pub(super) const LEAVE: &str = "<leave>";
 
-/// A loop that is cut out.
+/// A planned loop.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     /// Its header.
     block: BlockId,
-    /// For each block whether it belongs to the loop, or lies behind it before the next statement.
+    /// For each block whether it belongs to the loop.
     inside: Vec<bool>,
     /// The statement that its header is: a label.
     pub header: u32,
+    /// The statements that belong to it.
+    pub statements: HashSet<u32>,
     /// The registers that it reads, in order.
     pub inputs: Vec<Register>,
-    /// Its exits.
-    pub exits: Vec<FoundExit>,
     /// The jumps to the header from outside the loop.
     pub jumps: Vec<u32>,
-}
-
-/// A way out of a loop.
-#[derive(Clone, Debug)]
-pub(super) struct FoundExit {
-    /// Where it leads to.
-    block: BlockId,
-    /// The statement that this starts with.
-    pub target: u32,
-    /// The registers that the loop has written and the code there may read, in order.
-    pub outputs: Vec<Register>,
+    /// Groups of asynchronous copies are made or waited for in it.
+    pub copies: bool,
 }
 
 /// Finds the loops with these headers in an entry; `own` is the body as it was read, `flow` the graph of it with calls written
 /// out.
 ///
 /// # Errors
-/// A loop is not there, or has an edge that no statement stands at.
+/// A loop is not there, or its header is no statement.
 pub(super) fn find(own: &Body<'_>, flow: &Flow<'_, '_>, headers: &[String]) -> Result<Vec<Found>> {
     let live = Live::of(own);
     let refused = |header: &str, why: &str| {
@@ -84,54 +70,39 @@ fn found(
     let block = block.ok_or("it is made of no loop of the entry")?;
     let header = flow.blocks[block].start;
     let header = header.ok_or("it lies in a function that is called")?;
-    let inside = inside(flow, block).ok_or("it is left in the middle of a statement")?;
-    let registers = own.registers.len();
-    let (mut named, mut written) = (vec![false; registers], vec![false; registers]);
-    let blocks = || {
-        (0..flow.blocks.len())
-            .filter(|&block| inside[block])
-            .map(|block| &flow.blocks[block])
-    };
-    for block in blocks() {
+    let inside: Vec<bool> = (0..flow.blocks.len())
+        .map(|other| flow.contains(block, other))
+        .collect();
+    let mut named = vec![false; own.registers.len()];
+    let mut statements = HashSet::from([header]);
+    let mut copies = false;
+    for block in (flow.blocks.iter().zip(&inside)).filter_map(|(block, inside)| inside.then_some(block)) {
+        statements.extend(block.start.into_iter().chain(block.last));
         for instruction in &block.instructions {
+            statements.insert(instruction.number);
             mark(instruction.read(), &mut named);
             mark(instruction.written(), &mut named);
-            mark(instruction.written(), &mut written);
+            copies |= matches!(instruction.opcode, "wait" | TOKEN)
+                || instruction.opcode == "cp" && !instruction.has("bulk");
         }
         if let End::Branch { predicate, .. } = block.end {
             mark(&[Operand::Register(predicate)], &mut named);
         }
     }
-    let all = |of: &[bool], at: u32| -> Vec<Register> {
-        let live = live.before(at);
-        let all = 0..registers as Register;
-        all.filter(|&register| of[register as usize] && live.contains(register))
-            .collect()
-    };
-    let scope = own.spans[header as usize].scope;
-    let mut exits = Vec::new();
-    for block in left_for(flow, &inside) {
-        let target = flow.blocks[block].start;
-        let is_visible = |&target: &u32| own.is_around(own.spans[target as usize].scope, scope);
-        let target = target.filter(is_visible);
-        let target = target.ok_or("it is left for a block of its own")?;
-        let outputs = all(&written, target);
-        exits.push(FoundExit {
-            block,
-            target,
-            outputs,
-        });
-    }
-    let ends: Vec<u32> = blocks().filter_map(|block| block.last).collect();
-    let jumps = (0..own.statements.len() as u32)
-        .filter(|number| leads_to(own, &own.statements[*number as usize], header) && !ends.contains(number));
+    let at_header = live.before(header);
+    let inputs = (0..own.registers.len() as Register)
+        .filter(|&register| named[register as usize] && at_header.contains(register));
+    let jumps = (0..own.statements.len() as u32).filter(|number| {
+        leads_to(own, &own.statements[*number as usize], header) && !statements.contains(number)
+    });
     Ok(Found {
         jumps: jumps.collect(),
-        inputs: all(&named, header),
+        inputs: inputs.collect(),
         block,
         header,
-        exits,
         inside,
+        statements,
+        copies,
     })
 }
 
@@ -153,38 +124,6 @@ fn is_called(flow: &Flow<'_, '_>, block: BlockId, name: &str) -> bool {
     label.is_some_and(|label| label.trim_start_matches('$') == name)
 }
 
-/// The blocks of a loop, and those behind it up to the next statement; none if such a block is reached from elsewhere.
-fn inside(flow: &Flow<'_, '_>, header: BlockId) -> Option<Vec<bool>> {
-    let mut inside: Vec<bool> = (0..flow.blocks.len())
-        .map(|block| flow.contains(header, block))
-        .collect();
-    let mut work: Vec<BlockId> = (0..flow.blocks.len()).filter(|&block| inside[block]).collect();
-    let mut behind = Vec::new();
-    while let Some(block) = work.pop() {
-        for to in flow.blocks[block].end.targets() {
-            if !inside[to] && flow.blocks[to].start.is_none() {
-                inside[to] = true;
-                behind.push(to);
-                work.push(to);
-            }
-        }
-    }
-    let alone = |&block: &BlockId| flow.predecessors[block].iter().all(|&from| inside[from]);
-    behind.iter().all(alone).then_some(inside)
-}
-
-/// The blocks outside that those inside jump to, each once, in order.
-fn left_for(flow: &Flow<'_, '_>, inside: &[bool]) -> Vec<BlockId> {
-    let mut found: Vec<BlockId> = (0..flow.blocks.len())
-        .filter(|&block| inside[block])
-        .flat_map(|block| flow.blocks[block].end.targets())
-        .filter(|&to| !inside[to])
-        .collect();
-    found.sort_unstable();
-    found.dedup();
-    found
-}
-
 fn mark(operands: &[Operand<'_>], registers: &mut [bool]) {
     for operand in operands {
         operand.for_each_register(&mut |register| {
@@ -195,191 +134,48 @@ fn mark(operands: &[Operand<'_>], registers: &mut [bool]) {
     }
 }
 
-/// The instructions at the edges of loops: for each loop that at its header, then those at its exits.
-pub(super) fn edges<'t>(cuts: &[Found]) -> Vec<Vec<Instruction<'t>>> {
-    let edge = |opcode: &'static str, at: (usize, usize), registers: &[Register], statement: u32| {
-        let list = |registers: &[Register]| {
-            Operand::List(
-                registers
-                    .iter()
-                    .map(|&register| Operand::Register(register))
-                    .collect(),
-            )
-        };
+/// The instructions at the front edges of loops.
+pub(super) fn edges<'t>(cuts: &[Found]) -> Vec<Instruction<'t>> {
+    let all = cuts.iter().enumerate().map(|(number, cut)| {
+        let list = || Operand::List(cut.inputs.iter().map(|&own| Operand::Register(own)).collect());
         Instruction {
-            opcode,
+            opcode: ENTER,
             modifiers: Vec::new(),
             guard: None,
-            operands: vec![
-                list(registers),
-                list(registers),
-                Operand::Integer(at.0 as u64),
-                Operand::Integer(at.1 as u64),
-            ],
+            operands: vec![list(), list(), Operand::Integer(number as u64)],
             line: 0,
-            number: statement,
+            number: cut.header,
             location: None,
         }
-    };
-    let all = cuts.iter().enumerate().map(|(number, cut)| {
-        let enter = edge(ENTER, (number, 0), &cut.inputs, cut.header);
-        let leave = cut
-            .exits
-            .iter()
-            .enumerate()
-            .map(|(exit, own)| edge(LEAVE, (number, exit), &own.outputs, own.target));
-        std::iter::once(enter).chain(leave).collect()
     });
     all.collect()
 }
 
-/// The graph in which the loops were found, with a block at each edge.
+/// The graph in which the loops were found, with a block in front of each.
 ///
 /// # Errors
 /// Those of a flow graph.
 pub(super) fn with_edges<'b, 't>(
     flow: Flow<'b, 't>,
     cuts: &[Found],
-    edges: &'b [Vec<Instruction<'t>>],
+    edges: &'b [Instruction<'t>],
 ) -> Result<Flow<'b, 't>> {
     let mut blocks = flow.blocks;
-    for (cut, edges) in cuts.iter().zip(edges) {
+    for (cut, edge) in cuts.iter().zip(edges) {
+        let added = blocks.len();
         let is_inside = |block: BlockId| cut.inside.get(block) == Some(&true);
-        let mut add = |instruction: &'b Instruction<'t>, to: BlockId, inside: bool| {
-            let added = blocks.len();
-            for (_, block) in (0..)
-                .zip(&mut blocks)
-                .filter(|(own, _)| is_inside(*own) == inside)
-            {
-                block.end = block.end.map(|target| if target == to { added } else { target });
-            }
-            blocks.push(flow::Block {
-                instructions: vec![instruction],
-                end: End::Jump(to),
-                label: None,
-                start: None,
-                last: None,
-                line: instruction.line,
-                keeps_loop: false,
-            });
-        };
-        for (exit, leave) in cut.exits.iter().zip(&edges[1..]) {
-            add(leave, exit.block, true);
+        for (_, block) in (0..).zip(&mut blocks).filter(|(own, _)| !is_inside(*own)) {
+            block.end = block.end.map(|to| if to == cut.block { added } else { to });
         }
-        add(&edges[0], cut.block, false);
+        blocks.push(flow::Block {
+            instructions: vec![edge],
+            end: End::Jump(cut.block),
+            label: None,
+            start: None,
+            last: None,
+            line: edge.line,
+            keeps_loop: false,
+        });
     }
     Flow::new(blocks, "line")
-}
-
-/// A loop that is cut out, as the text has it.
-#[derive(Clone, Debug)]
-pub struct CutLoop {
-    /// Its header's label.
-    pub label: String,
-    /// Where the label stands: the byte of the text.
-    pub header: usize,
-    /// The jumps to it from outside: where its name stands in each.
-    pub jumps: Vec<Range<usize>>,
-    /// The registers that go in, in the order of the edge's values.
-    pub inputs: Vec<CutRegister>,
-    /// The ways out.
-    pub exits: Vec<CutExit>,
-    /// Why it cannot be written again, if it cannot.
-    pub undecided: Option<Error>,
-}
-
-/// A way out of a loop.
-#[derive(Clone, Debug)]
-pub struct CutExit {
-    /// Where it leads to.
-    pub target: Target,
-    /// The registers that come out, in the order of the edge's values.
-    pub outputs: Vec<CutRegister>,
-}
-
-/// A statement of an entry that a loop is left for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// A label.
-    Label(String),
-    /// A statement without one, at this byte of the text.
-    Statement(usize),
-}
-
-/// A register of an entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CutRegister {
-    /// Its name.
-    pub name: String,
-    /// Its declared type: `pred`, `b32`, `f64`.
-    pub ty: String,
-}
-
-/// What the text has at the edges of loops.
-///
-/// # Errors
-/// A register at an edge is declared in a block of its own.
-pub(super) fn in_text(
-    text: &str,
-    own: &Body<'_>,
-    cuts: &[Found],
-    entered: &[Vec<Register>],
-    undecided: Vec<Option<Error>>,
-) -> Result<Vec<CutLoop>> {
-    let label_at = |statement: u32, scope: u32| match own.statements.get(statement as usize) {
-        Some(Statement::Label(label)) if own.names_label(scope, *label) => {
-            Some(own.labels[*label as usize].name)
-        }
-        _ => None,
-    };
-    let register = |register: Register, scope: u32| {
-        let data = &own.registers[register as usize];
-        let is_moved = matches!(data.ty, "pred") || matches!(&data.ty[1..], "16" | "32" | "64");
-        match is_moved && own.names_register(scope, register) {
-            false => Err(Error::input(format!(
-                "the loop cannot be edited: register {} of type `.{}` goes over its edge",
-                quoted(data.name),
-                data.ty
-            ))
-            .accepted("predicates and registers of 16, 32 or 64 bits that have their names there")),
-            true => Ok(CutRegister {
-                name: data.name.to_owned(),
-                ty: data.ty.to_owned(),
-            }),
-        }
-    };
-    let registers = |all: &[Register], scope: u32| {
-        let all = all.iter().map(|&own| register(own, scope));
-        all.collect::<Result<Vec<_>>>()
-    };
-    let all = cuts.iter().zip(entered).zip(undecided);
-    all.map(|((cut, entered), undecided)| {
-        let scope = own.spans[cut.header as usize].scope;
-        let label = label_at(cut.header, scope).ok_or_else(|| Error::bug("a loop's header has no label"))?;
-        let start = |statement: u32| own.spans[statement as usize].start;
-        let jumps = cut.jumps.iter().map(|&jump| {
-            let span = &own.spans[jump as usize];
-            let at = text[span.start..span.end].rfind(label);
-            let at = at.ok_or_else(|| Error::bug("a jump without its label"))?;
-            Ok(span.start + at..span.start + at + label.len())
-        });
-        let exits = cut.exits.iter().map(|exit| {
-            Ok(CutExit {
-                target: match label_at(exit.target, scope) {
-                    Some(label) => Target::Label(label.to_owned()),
-                    None => Target::Statement(start(exit.target)),
-                },
-                outputs: registers(&exit.outputs, scope)?,
-            })
-        });
-        Ok(CutLoop {
-            label: label.to_owned(),
-            header: start(cut.header),
-            jumps: jumps.collect::<Result<_>>()?,
-            inputs: registers(entered, scope)?,
-            exits: exits.collect::<Result<_>>()?,
-            undecided,
-        })
-    })
-    .collect()
 }

@@ -41,6 +41,7 @@ mod kinds;
 mod lexer;
 mod library;
 mod live;
+mod loop_text;
 mod memory;
 mod opaque;
 mod original;
@@ -59,7 +60,7 @@ mod values;
 mod workspace;
 
 pub use super::middle::facts::{Facts, ParameterFacts};
-pub use cuts::{CutExit, CutLoop, CutRegister, Target};
+pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};
 
@@ -279,7 +280,7 @@ fn translate_cut(
     name: &str,
     facts: &Facts,
     headers: &[String],
-) -> Result<(Imported, Vec<CutLoop>)> {
+) -> Result<(Imported, Vec<LoopInText>)> {
     let Module {
         text,
         shared,
@@ -324,6 +325,7 @@ fn translate_cut(
         spaces_inferred,
         cuts_undecided,
         entered,
+        places,
     } = structure::kernel(structure::Source {
         text,
         file,
@@ -333,6 +335,7 @@ fn translate_cut(
         variables: &variables,
         slots: &slots,
         flow: &flow,
+        own: &own,
         cuts: cuts.len(),
         kinds: &kinds,
         declared: &module.declared,
@@ -358,8 +361,12 @@ fn translate_cut(
         facts,
     })
     .map_err(about)?;
-    let loops = cuts::in_text(text, &own, &cuts, &entered, cuts_undecided).map_err(about)?;
-    Ok((Imported { kernel, original }, loops))
+    let places = &places;
+    let all = cuts.iter().zip(&entered).zip(cuts_undecided);
+    let loops = all.map(|((cut, entered), undecided)| {
+        loop_text::in_text(text, &own, cut, entered, places, undecided).map_err(about)
+    });
+    Ok((Imported { kernel, original }, loops.collect::<Result<_>>()?))
 }
 
 /// Whether a body reads a special register.

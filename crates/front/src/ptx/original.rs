@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
-use super::{CutLoop, Facts, Imported, References};
+use super::{Facts, Imported, LoopInText, References};
 use crate::error::{Error, Result};
 use crate::ir::Fused;
 
@@ -71,8 +71,8 @@ impl Original {
     /// Reads the entry again, with edges at the loops that have these labels (without `$`).
     ///
     /// # Errors
-    /// A loop is not there, or something but registers goes over its edges.
-    pub fn cut(&self, headers: &[String]) -> Result<(Imported, Vec<CutLoop>)> {
+    /// A loop is not there, or its text cannot be copied.
+    pub fn cut(&self, headers: &[String]) -> Result<(Imported, Vec<LoopInText>)> {
         let module = super::Module::shared(&self.text, &self.file)?;
         super::translate_cut(&module, &self.entry, &self.facts, headers)
     }

@@ -9,10 +9,9 @@ use super::kinds::Kinds;
 use super::opaque::is_carried;
 use super::slots::Slots;
 use super::together::is_atomic_access;
-use super::tree::{Body, Function, Instruction, Location, Operand, Register, Variable};
+use super::tree::{Body, Function, Instruction, Location, Operand, Register, Statement, Variable};
 use super::{cuts, kinds, library, parameters as given};
 use crate::cleanup;
-use crate::cut::cut;
 use crate::error::{Error, Result};
 use crate::ir::{Array, Builder, CutEdge, FloatMode, Fused, Kernel, OpKind, Place, PlaceData, Type, Value};
 use crate::middle::address::Shapes;
@@ -40,6 +39,8 @@ pub(super) struct Source<'a, 't> {
     pub slots: &'a Slots<'t>,
     /// Its flow graph.
     pub flow: &'a Flow<'a, 't>,
+    /// The entry's own text, where loops are planned.
+    pub own: &'a Body<'t>,
     /// How many loops of the graph have edges.
     pub cuts: usize,
     /// What its registers hold.
@@ -61,6 +62,8 @@ pub(super) struct Translator<'a, 't> {
     /// What is known of the values that addresses are made of.
     pub shapes: Shapes,
     places: HashMap<(Option<Location<'t>>, u32), Place>,
+    /// Where loops are planned, the places of the text's statements.
+    statements: HashMap<u32, Place>,
     /// Products and sums that an assembler may fuse.
     pub open: HashSet<Value>,
     /// Those of halves.
@@ -78,10 +81,12 @@ pub(super) struct Structured {
     pub open_sums: Vec<Vec<Fused>>,
     /// Generic addresses became those of the space that they begin in.
     pub spaces_inferred: bool,
-    /// Why each loop that is cut out cannot be written again, if it cannot.
+    /// Why each planned loop cannot be copied, if it cannot.
     pub cuts_undecided: Vec<Option<Error>>,
     /// The registers that go into each of them, in the order of the edge's values.
     pub entered: Vec<Vec<Register>>,
+    /// The places of the text's statements, if there are planned loops.
+    pub places: HashMap<u32, Place>,
 }
 
 /// Turns an entry into a kernel, not yet verified; with it why it cannot be written back, if it cannot.
@@ -97,6 +102,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     };
     let mut translator = Translator {
         places: HashMap::new(),
+        statements: HashMap::new(),
         arrays: HashMap::new(),
         param_values: Vec::new(),
         shapes: Shapes::default(),
@@ -117,15 +123,13 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
     kernel.body = body;
-    let decided = source.facts.fused.as_deref();
+    // Copies of a loop are text, which states no choice.
+    let decided = source.facts.fused.as_deref().filter(|_| source.cuts == 0);
     let Contracted { open_sums, left } = contract::contract(&mut kernel, &open, &open_halves, decided);
     let undecided = contract::undecided(&kernel, &left);
-    let mut crossing = contract::crossing(&kernel, &open);
-    let pieces = (0..source.cuts as u32).map(|number| {
-        let piece = cut(&kernel, number)?;
-        Ok(contract::undecided(&piece, &left).or_else(|| crossing.remove(&number)))
-    });
-    let cuts_undecided = pieces.collect::<Result<_>>()?;
+    let numbers = 0..source.cuts as u32;
+    let cuts_undecided = numbers.map(|number| contract::in_copies(&kernel, &open, &left, number));
+    let cuts_undecided = cuts_undecided.collect();
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     let spaces_inferred = cleanup::find_spaces(&mut kernel);
@@ -138,6 +142,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         spaces_inferred,
         cuts_undecided,
         entered: translator.entered,
+        places: translator.statements,
     })
 }
 
@@ -156,8 +161,17 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
 
     fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, &Instruction<'t>>) -> Place {
         match block.instructions.first() {
-            Some(first) => self.place(b, first.location, first.line),
+            Some(first) => self.place_of(b, first),
             None => self.place(b, None, block.line),
+        }
+    }
+
+    fn at_end(&mut self, b: &mut Builder<'_>, block: &Block<'_, &Instruction<'t>>) {
+        let own = self.source.own;
+        let last = block.last.and_then(|last| own.statements.get(last as usize));
+        if let Some(Statement::Instruction(last)) = last {
+            let place = self.place_of(b, last);
+            b.at(place);
         }
     }
 
@@ -168,7 +182,7 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
         block: &Block<'_, &Instruction<'t>>,
     ) -> Result<()> {
         for &instruction in &block.instructions {
-            let place = self.place(b, instruction.location, instruction.line);
+            let place = self.place_of(b, instruction);
             b.at(place);
             if let Err(error) = self.instruction(b, values, instruction) {
                 let is_carried = self.source.facts.as_opaque && self.carry(b, values, instruction).is_ok();
@@ -188,8 +202,23 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
 }
 
 impl<'t> Translator<'_, 't> {
-    /// The place of an instruction: its source line if the module says, else its line in the module.
-    pub fn place(&mut self, b: &mut Builder<'_>, location: Option<Location<'t>>, line: u32) -> Place {
+    /// The place of an instruction; where loops are planned, its own and no other one's.
+    fn place_of(&mut self, b: &mut Builder<'_>, instruction: &Instruction<'t>) -> Place {
+        if self.source.cuts == 0 {
+            return self.place(b, instruction.location, instruction.line);
+        }
+        if let Some(&place) = self.statements.get(&instruction.number) {
+            return place;
+        }
+        let like = self.place(b, instruction.location, instruction.line);
+        let data = b.kernel.places[like].clone();
+        let place = b.kernel.places.push(data);
+        self.statements.insert(instruction.number, place);
+        place
+    }
+
+    /// The place of a source line if the module says, else of a line in the module.
+    fn place(&mut self, b: &mut Builder<'_>, location: Option<Location<'t>>, line: u32) -> Place {
         let key = match location {
             Some(_) => (location, 0),
             None => (None, line),
@@ -230,25 +259,17 @@ impl<'t> Translator<'_, 't> {
         place
     }
 
-    /// The edge of a loop that is cut out: a block that passes the registers on. What is a constant in front is one inside.
+    /// The front edge of a planned loop: a block that passes the registers on. What is a constant in front is one inside.
     fn edge(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
         instruction: &Instruction<'t>,
     ) -> Result<()> {
-        let [
-            Operand::List(registers),
-            _,
-            Operand::Integer(cut),
-            Operand::Integer(exit),
-        ] = &instruction.operands[..]
-        else {
+        let [Operand::List(registers), _, Operand::Integer(cut)] = &instruction.operands[..] else {
             return Err(Error::bug("the edge of a loop has other operands"));
         };
-        let (cut, is_front) = (*cut as u32, instruction.opcode == cuts::ENTER);
-        let (mut over, mut types) = (Vec::new(), Vec::new());
-        let mut passed = Vec::new();
+        let (mut over, mut types, mut passed) = (Vec::new(), Vec::new(), Vec::new());
         for operand in registers {
             let &Operand::Register(register) = operand else {
                 continue;
@@ -256,17 +277,14 @@ impl<'t> Translator<'_, 't> {
             let ty = self.kind(register)?;
             let value = self.get(b, values, register)?;
             let value = self.retyped(b, value, ty)?;
-            if !(is_front && b.kernel.as_constant(value).is_some()) {
+            if b.kernel.as_constant(value).is_none() {
                 over.push(register);
                 types.push(ty);
                 passed.push(value);
             }
         }
         let label = b.kernel.label(None, types.clone());
-        b.kernel.labels[label].edge = Some(match is_front {
-            true => CutEdge::Enter(cut),
-            false => CutEdge::Leave(cut, *exit as u32),
-        });
+        b.kernel.labels[label].edge = Some(CutEdge::Enter(*cut as u32));
         let before = b.begin_region();
         b.break_(label, passed);
         let body = b.end_region(before);
@@ -274,9 +292,7 @@ impl<'t> Translator<'_, 't> {
         for (&register, result) in over.iter().zip(results) {
             values[register as usize] = Some(result);
         }
-        if is_front {
-            self.entered[cut as usize] = over;
-        }
+        self.entered[*cut as usize] = over;
         Ok(())
     }
 
@@ -319,7 +335,7 @@ impl<'t> Translator<'_, 't> {
             | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
                 self.bit_operation(b, values, instruction)
             }
-            cuts::ENTER | cuts::LEAVE => self.edge(b, values, instruction),
+            cuts::ENTER => self.edge(b, values, instruction),
             // The block ends with it.
             "trap" => Ok(()),
             _ => self.arithmetic(b, values, instruction),

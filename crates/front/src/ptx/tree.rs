@@ -138,11 +138,6 @@ impl<'t> Body<'t> {
         })
     }
 
-    /// Whether a block is another one or around it.
-    pub fn is_around(&self, outer: u32, inner: u32) -> bool {
-        self.scopes_around(inner).any(|(number, _)| number == outer)
-    }
-
     /// Whether a register has its name in a block.
     pub fn names_register(&self, scope: u32, register: Register) -> bool {
         let name = self.registers[register as usize].name;
@@ -520,7 +515,7 @@ impl<'t> Instruction<'t> {
             "tcgen05" => usize::from(self.modifiers.first() == Some(&"ld")),
             "bar" | "barrier" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
-            super::cuts::ENTER | super::cuts::LEAVE | "bar" | "barrier" => 1,
+            super::cuts::ENTER | "bar" | "barrier" => 1,
             _ if self.has_result_first() => 1,
             _ => self.operands.len(),
         };

@@ -182,8 +182,8 @@ pub struct LabelData {
 ///
 /// ```text
 /// %1, %2 = block 'enter { break 'enter (%r, %p) }        in front of the loop: all that it reads of the code around
-/// %5 = loop 'l (%i = %1, …) { … }
-/// %6 = block 'leave { break 'leave (%5) }                behind it: all that the code around reads of it
+/// loop 'l (%i = %1, …) { … }                             what a plan made of it
+/// block 'leave { break 'leave () }                       behind it: the way to the loop as it was
 /// ```
 ///
 /// Such a block and its results stay, whatever is known of the values.
@@ -191,8 +191,8 @@ pub struct LabelData {
 pub enum CutEdge {
     /// In front of the loop of this number.
     Enter(u32),
-    /// Behind the loop of this number, on the way out of this number.
-    Leave(u32, u32),
+    /// Behind what was made of the loop of this number.
+    Leave(u32),
 }
 
 /// A place in the source.

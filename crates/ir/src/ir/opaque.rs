@@ -39,6 +39,9 @@ pub fn product_sizes(name: &str) -> Option<(u32, u32, u32)> {
     Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
 }
 
+/// What the text of a copy begins with: no instruction.
+const COPY: &str = "<copy> ";
+
 /// An instruction that is carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
@@ -70,6 +73,16 @@ impl Opaque {
             speculatable: false,
             asynchronous: true,
         }
+    }
+
+    /// A copy of a piece of a program's text, of this number.
+    pub fn copy(number: usize) -> Opaque {
+        Opaque::unknown(format!("{COPY}{number}"), Vec::new())
+    }
+
+    /// The number of the piece that it is a copy of, if it is one.
+    pub fn as_copy(&self) -> Option<usize> {
+        self.text.strip_prefix(COPY)?.parse().ok()
     }
 
     /// The worst, but for what is stated. It ends no work-item: jumps and `exit` are not carried.

@@ -1,4 +1,4 @@
-//! Edited modules: the planned loops of one entry are put in front of those that they were derived from.
+//! Edited modules: what a plan makes of the planned loops of one entry stands in front of them.
 //!
 //! ```text
 //! // Headstart 0.1.0: entry `gather`, plan values=rolling-async:4          a note at the top
@@ -11,11 +11,12 @@
 //! // Loop $L__BB0_3, values=rolling-async:4.
 //! $headstart_0_:                                                            jumps to the loop lead here
 //! {   (a launch that is not as the plan needs it: to the loop as it was)
-//!     mov.b64 %hs_in0, %rd4; …                                              registers that the loop reads
-//!     { … the planned loop … }
-//! $hs_exit0:
-//!     mov.f32 %f1, %hs_out0; …                                              registers that the code behind it reads
-//!     bra $L__BB0_5;
+//!     (what is fetched in front of the loop)
+//! $headstart0_loop:
+//!     (whole groups of iterations, or: to the loop as it was)
+//!     (what is fetched ahead)
+//!     { … the loop's own text … }                                           once for each iteration of a group
+//!     bra $headstart0_loop;
 //! }
 //! // Headstart ends
 //! $L__BB0_3:                                                                the loop, and all that follows, as it was
@@ -26,30 +27,26 @@
 //! Without what stands between the marks the text is the input's, but for the version, the entry's directives, jumps to planned
 //! loops, and in modules beside a program's own the names of [variables](super::redirect).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write;
-use std::ops::Range;
 
 use super::drop_in::{DropIn, Needs, OLDEST_VERSION, check_target, said_of_registers, unused};
+use super::edits::{BEGINS, ENDS, Edits};
+use super::loop_copies::{CopyPlace, LoopCopies};
 use super::piece::Around;
 use super::redirect::redirected;
-use crate::back::ptx::{Around as Register, Edges};
 use crate::cleanup;
 use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::front::ptx::{CutLoop, CutRegister, Original, Target};
-use crate::ir::Kernel;
+use crate::front::ptx::{LoopInText, Original, Target};
+use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
-
-/// What stands in front of an insertion and behind it.
-const BEGINS: &str = "// Headstart begins\n";
-const ENDS: &str = "// Headstart ends\n";
 
 /// Edits the entry that `own` was read from as a kernel was derived from `own`. `kept` has the variables whose addresses other
 /// variables hold.
 ///
 /// # Errors
-/// A planned loop cannot be taken out of the entry: what goes over its edges besides registers.
+/// The text of a planned loop cannot be copied: why.
 pub(super) fn edited(
     original: &Original,
     own: &Kernel,
@@ -93,31 +90,39 @@ pub(super) fn edited(
             let (major, minor) = OLDEST_VERSION;
             text.exchange(place.clone(), format!(" {major}.{minor}"));
         }
-        let (planned, plan, loops) = planned(original, own, kernel)?;
-        edited.needs = Needs::of(original, &planned);
+        edited.needs = Needs::of(original, kernel);
+        let (plain, loops, plan, target) = planned(original, own, kernel)?;
+        // What is inside another planned loop is copied with it.
+        let mut inner_first: Vec<usize> = (0..loops.len()).collect();
+        inner_first.sort_by_key(|&number| loops[number].span.len());
         let mut editor = Editor {
             original,
-            planned: &planned,
+            plain: &plain,
             plan: &plan,
+            target,
             loops: &loops,
             kept,
             labels: HashMap::new(),
             text,
             edited,
         };
-        for number in 0..loops.len() {
+        for number in inner_first {
             editor.planned_loop(number)?;
         }
         Editor { text, edited, .. } = editor;
     }
-    edited.text = text.of(&original.text);
+    edited.text = text.of(&original.text, 0..original.text.len());
     edited.added = text.insertions.values().flat_map(|own| own.chars()).collect();
     edited.changed = text.exchanges.values().map(|(_, other)| other.clone()).collect();
     Ok(edited)
 }
 
-/// The kernel with edges at its planned loops, the plan with the parents that it carries, and those loops as the text has them.
-fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Kernel, Plan, Vec<CutLoop>)> {
+/// The kernel with edges at its planned loops, those loops as the text has them, and the plan.
+fn planned(
+    original: &Original,
+    own: &Kernel,
+    kernel: &Kernel,
+) -> Result<(Kernel, Vec<LoopInText>, Plan, PlanTarget)> {
     let derivation = kernel.derivation.as_ref();
     let derivation =
         derivation.ok_or_else(|| Error::bug("a kernel that no plan made is put into a module"))?;
@@ -140,18 +145,17 @@ fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Kernel
     let (imported, loops) = original.cut(&headers)?;
     match loops.iter().find_map(|own| own.undecided.clone()) {
         Some(undecided) => Err(undecided),
-        None => {
-            let applied = prefetch::apply(&imported.kernel, &plan, &target)?;
-            Ok((applied.kernel, applied.plan, loops))
-        }
+        None => Ok((imported.kernel, loops, plan, target)),
     }
 }
 
 struct Editor<'a> {
     original: &'a Original,
-    planned: &'a Kernel,
+    /// The kernel with edges at its planned loops.
+    plain: &'a Kernel,
     plan: &'a Plan,
-    loops: &'a [CutLoop],
+    target: PlanTarget,
+    loops: &'a [LoopInText],
     kept: &'a HashMap<String, String>,
     /// The labels of statements that had none.
     labels: HashMap<usize, String>,
@@ -160,10 +164,17 @@ struct Editor<'a> {
 }
 
 impl Editor<'_> {
-    /// Puts a planned loop in front of the one that it was derived from.
+    /// Puts what the plan makes of a loop in front of it.
     fn planned_loop(&mut self, number: usize) -> Result<()> {
         let own = &self.loops[number];
-        let mut piece = cut(self.planned, number as u32)?;
+        let mut copies = LoopCopies::of(own, self.plain);
+        let looped = (loop_at(self.plain, &own.label)?, number as u32);
+        let (planned, plan) =
+            prefetch::apply_in_text(self.plain, self.plan, &self.target, looped, &mut copies)?;
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let mut piece = cut(&planned, number as u32)?;
         cleanup::tidy(&mut piece);
         let stem = unused(&self.original.text, &format!("headstart{number}_"));
         for data in piece.arrays.values_mut() {
@@ -171,66 +182,54 @@ impl Editor<'_> {
                 data.name = format!("{stem}{}", data.name);
             }
         }
-        let edges = edges(own);
+        let flights = Flights::of(&piece);
+        if flights.counted && own.copies {
+            return Err(Error::input(
+                "the loop cannot be edited: it counts groups of asynchronous copies, and the plan's would be among them",
+            )
+            .accepted("plans without `rolling-async`"));
+        }
+        let entry = self.entry_label(number);
+        for jump in own.jumps.clone() {
+            self.text.exchange(jump, entry.clone());
+        }
+        let end = own.end.as_ref().map(|target| self.target(target));
+        let texts = copies.texts(&CopyPlace {
+            text: &self.original.text,
+            edits: &self.text,
+            stem: &stem,
+            end: end.as_deref(),
+            drains: flights.counted || flights.uncounted,
+        })?;
         let around = Around {
             original: self.original,
-            kernel: self.planned,
+            kernel: self.plain,
             kept: self.kept,
-            stem,
+            stem: stem.clone(),
             declared_bytes: self.edited.added_shared_bytes,
         };
-        let block = around.block(&piece, edges.clone())?;
+        let block = around.block(&piece, own, texts)?;
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 
         // Names come from outside: a comment must not end where they like.
-        let plan: String = self
-            .plan
-            .to_string()
-            .chars()
-            .filter(|c| !c.is_control())
-            .collect();
-        let mut text = format!(
-            "// Loop {}, {plan}.\n{}:\n{{\n",
-            own.label,
-            self.entry_label(number)
+        let plan: String = plan.chars().filter(|c| !c.is_control()).collect();
+        let choice = choice(&self.edited.needs.tests(), &stem, &own.label);
+        // What belongs to the loop in front of its label goes round, and does not enter.
+        let around = match own.falls_in {
+            true => format!("\tbra {};\n", own.label),
+            false => String::new(),
+        };
+        let plan = if plan.is_empty() {
+            "what is left over"
+        } else {
+            &plan
+        };
+        let text = format!(
+            "// Loop {}, {plan}.\n{around}{entry}:\n{choice}{}",
+            own.label, block.text
         );
-        let given = own.inputs.iter().zip(&edges.enter);
-        let taken = own.exits.iter().flat_map(|way| &way.outputs);
-        let taken = taken.zip(edges.leave.iter().flat_map(|(_, outputs)| outputs));
-        for (_, around) in given.clone().chain(taken) {
-            let _ = writeln!(text, "\t.reg .{} {};", class(around), around.name);
-        }
-        write_choice(&mut text, &self.edited.needs.tests(), &own.label);
-        for (register, around) in given {
-            let _ = writeln!(
-                text,
-                "\tmov.{} {}, {};",
-                class(around),
-                around.name,
-                register.name
-            );
-        }
-        text.push_str(&block.text);
-        for (way, (label, around)) in own.exits.iter().zip(&edges.leave) {
-            let _ = writeln!(text, "{label}:");
-            for (register, around) in way.outputs.iter().zip(around) {
-                let _ = writeln!(
-                    text,
-                    "\tmov.{} {}, {};",
-                    class(around),
-                    register.name,
-                    around.name
-                );
-            }
-            let _ = writeln!(text, "\tbra {};", self.target(&way.target));
-        }
-        text.push_str("}\n");
-        self.insert(own.header, &text);
-        for jump in own.jumps.clone() {
-            let label = self.entry_label(number);
-            self.text.exchange(jump, label);
-        }
+        self.insert(own.header.start, &text);
         Ok(())
     }
 
@@ -239,7 +238,7 @@ impl Editor<'_> {
         unused(&self.original.text, &format!("$headstart_{number}_"))
     }
 
-    /// The label that a way out leads to.
+    /// The label of what follows a loop.
     fn target(&mut self, target: &Target) -> String {
         match target {
             // From one planned loop into another.
@@ -272,106 +271,58 @@ impl Editor<'_> {
     }
 }
 
-/// The registers between a block and the code around it.
-fn edges(own: &CutLoop) -> Edges {
-    let mut outputs = 0;
-    let ways = own.exits.iter().enumerate().map(|(exit, way)| {
-        let around = between("out", outputs, &way.outputs);
-        outputs += way.outputs.len();
-        (format!("$hs_exit{exit}"), around)
+/// The loop that begins at a label of the text.
+fn loop_at(kernel: &Kernel, label: &str) -> Result<Label> {
+    let name = label.trim_start_matches('$');
+    let mut found = None;
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { label, .. } = op.kind
+            && kernel.labels[label].name.as_deref() == Some(name)
+        {
+            found = found.or(Some(label));
+        }
     });
-    Edges {
-        enter: between("in", 0, &own.inputs),
-        leave: ways.collect(),
+    found.ok_or_else(|| Error::bug("a planned loop is not there"))
+}
+
+/// What a plan may have in flight where a loop is left.
+struct Flights {
+    /// Asynchronous copies, in groups that are counted.
+    counted: bool,
+    /// Hints for L1, which may become copies.
+    uncounted: bool,
+}
+
+impl Flights {
+    fn of(piece: &Kernel) -> Flights {
+        let (mut counted, mut uncounted) = (false, false);
+        piece.body.walk(&mut |op| match op.kind {
+            OpKind::Copy { .. } => counted = true,
+            OpKind::Prefetch { hint, .. } => uncounted |= hint.level == CacheLevel::L1,
+            _ => {}
+        });
+        Flights { counted, uncounted }
     }
-}
-
-fn between(kind: &str, first: usize, registers: &[CutRegister]) -> Vec<Register> {
-    let numbered = (first..).zip(registers);
-    let all = numbered.map(|(number, register)| Register {
-        name: format!("%hs_{kind}{number}"),
-        // `pred` has no number.
-        bits: register
-            .ty
-            .trim_start_matches(|c: char| c.is_ascii_alphabetic())
-            .parse()
-            .ok(),
-    });
-    all.collect()
-}
-
-/// The type of a register of so many bits.
-fn class(register: &Register) -> String {
-    register
-        .bits
-        .map_or_else(|| "pred".to_owned(), |bits| format!("b{bits}"))
 }
 
 /// Sends launches that do not pass these tests to a loop as it was.
-fn write_choice(into: &mut String, tests: &[(&str, u32)], own: &str) {
+fn choice(tests: &[(&str, u32)], stem: &str, own: &str) -> String {
     if tests.is_empty() {
-        return;
+        return String::new();
     }
     let registers = tests.len() + 1;
-    let _ = writeln!(
-        into,
-        "\t.reg .pred %hs_p<{registers}>;\n\t.reg .b32 %hs_r<{registers}>;"
-    );
+    let mut text = format!("{{\n\t.reg .pred %{stem}p<{registers}>;\n\t.reg .b32 %{stem}r<{registers}>;\n");
     for (before, (register, value)) in tests.iter().enumerate() {
         let number = before + 1;
-        let _ = writeln!(into, "\tmov.u32 %hs_r{number}, {register};");
+        let _ = writeln!(text, "\tmov.u32 %{stem}r{number}, {register};");
         let _ = match before {
-            0 => writeln!(into, "\tsetp.eq.u32 %hs_p1, %hs_r1, {value};"),
+            0 => writeln!(text, "\tsetp.eq.u32 %{stem}p1, %{stem}r1, {value};"),
             _ => writeln!(
-                into,
-                "\tsetp.eq.and.u32 %hs_p{number}, %hs_r{number}, {value}, %hs_p{before};"
+                text,
+                "\tsetp.eq.and.u32 %{stem}p{number}, %{stem}r{number}, {value}, %{stem}p{before};"
             ),
         };
     }
-    let _ = writeln!(into, "\t@!%hs_p{} bra {own};", tests.len());
-}
-
-/// Changes of a text.
-#[derive(Default)]
-struct Edits {
-    /// By the byte in front of which they stand.
-    insertions: BTreeMap<usize, String>,
-    /// By the byte where something starts, where it ends and what takes its place.
-    exchanges: BTreeMap<usize, (usize, String)>,
-}
-
-impl Edits {
-    /// Inserts behind what is inserted there already.
-    fn insert(&mut self, at: usize, text: &str) {
-        self.insertions.entry(at).or_default().push_str(text);
-    }
-
-    fn exchange(&mut self, span: Range<usize>, text: String) {
-        self.exchanges.insert(span.start, (span.end, text));
-    }
-
-    /// The text with all changes.
-    fn of(&self, whole: &str) -> String {
-        let mut places: Vec<usize> = self
-            .insertions
-            .keys()
-            .chain(self.exchanges.keys())
-            .copied()
-            .collect();
-        places.sort_unstable();
-        places.dedup();
-        let mut text = String::with_capacity(whole.len());
-        let mut from = 0;
-        for at in places {
-            text.push_str(&whole[from..at]);
-            from = at;
-            text.extend(self.insertions.get(&at).map(String::as_str));
-            if let Some((end, other)) = self.exchanges.get(&at) {
-                text.push_str(other);
-                from = *end;
-            }
-        }
-        text.push_str(&whole[from..]);
-        text
-    }
+    let _ = writeln!(text, "\t@!%{stem}p{} bra {own};\n}}", tests.len());
+    text
 }

@@ -43,8 +43,6 @@ pub enum Granted {
         /// Whether only other work-groups of the launch are waited for.
         for_each_other: bool,
     },
-    /// The assembler treats so many sums, which the text leaves to it, as the captured launch's machine code did.
-    Fused(usize),
 }
 
 impl fmt::Display for Granted {
@@ -86,11 +84,6 @@ impl fmt::Display for Granted {
             Granted::Spaces => write!(
                 f,
                 "a generic address stays in the memory, global, shared or local, that it begins in"
-            ),
-            Granted::Fused(sums) => write!(
-                f,
-                "the program's machine code is as when it was captured: it fuses the same products with {sums} sums that the \
-                 text leaves to the assembler"
             ),
         }
     }
@@ -156,9 +149,6 @@ pub(super) fn granted(
     // Every body assumes it, whatever its plan.
     if original.spaces_inferred {
         needed.push(Granted::Spaces);
-    }
-    if let (false, Some(fused)) = (original.open_sums.is_empty(), &facts.fused) {
-        needed.push(Granted::Fused(fused.len()));
     }
     needed
 }

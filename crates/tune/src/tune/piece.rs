@@ -1,12 +1,12 @@
-//! A planned loop as text, for the place in front of the loop that it was derived from.
+//! What a plan made of a loop as text, for the place in front of the loop.
 
 use std::collections::HashMap;
 
 use super::drop_in::capability;
-use crate::back::ptx::{Block, Edges, Handed, Options, PtxTarget, Within, emit_within};
+use crate::back::ptx::{self, Block, Handed, Options, PtxTarget, Within, emit_within};
 use crate::error::{Error, Result};
-use crate::front::ptx::{Origin, Original};
-use crate::ir::{Kernel, Op, OpKind, Opaque, Region, Space};
+use crate::front::ptx::{CutRegister, LoopInText, Origin, Original};
+use crate::ir::{Kernel, Space};
 use crate::prefetch::is_unseen;
 
 /// What a loop is printed in.
@@ -28,10 +28,8 @@ impl Around<'_> {
     ///
     /// # Errors
     /// It names a variable that cannot be named there, or takes more shared memory than an entry can declare.
-    pub fn block(&self, piece: &Kernel, edges: Edges) -> Result<Block> {
+    pub fn block(&self, piece: &Kernel, own: &LoopInText, copies: Vec<String>) -> Result<Block> {
         let original = self.original;
-        knows_all(piece)?;
-        has_results(self.kernel, piece)?;
         let of_entry = |name: &str| original.arrays.iter().find(|array| array.name == name);
         let mut arrays = Vec::new();
         for data in piece.arrays.values() {
@@ -68,7 +66,9 @@ impl Around<'_> {
             files: original.files.clone(),
             fuses_addresses: body.matches("mad.wide").count() > body.matches("mul.wide").count(),
             stem: self.stem.clone(),
-            edges,
+            enter: own.inputs.iter().map(register).collect(),
+            leave: own.label.clone(),
+            copies,
         };
         let target = match capability(&original.target) {
             Some(90..) => PtxTarget::Sm90,
@@ -104,92 +104,15 @@ impl Around<'_> {
     }
 }
 
-/// Refuses a loop with an instruction of which nothing is known, not even which of its operands it writes.
-fn knows_all(piece: &Kernel) -> Result<()> {
-    let mut odd = None;
-    piece.body.walk(&mut |op| {
-        if let OpKind::Opaque(what, _) = &op.kind
-            && !what.text.contains("call ")
-            && *what == Opaque::unknown(what.text.clone(), what.makes.clone())
-        {
-            odd.get_or_insert((op.place, what.name()));
-        }
-    });
-    let Some((place, name)) = odd else { return Ok(()) };
-    Err(
-        Error::input(format!("the loop cannot be edited: nothing is known of `{name}`"))
-            .at(piece.describe_place(place))
-            .accepted("a plan for another loop"),
-    )
-}
-
-/// Refuses a loop whose accumulators of `wgmma` may be in flight at its edge, or where others are waited for: they must stay in
-/// their registers.
-fn has_results(kernel: &Kernel, piece: &Kernel) -> Result<()> {
-    let count = |body: &Region| {
-        let mut count = 0;
-        body.walk(&mut |op| count += usize::from(starts_product(op)));
-        count
-    };
-    if count(&kernel.body) == count(&piece.body) && waits_for_all(&piece.body) {
-        return Ok(());
-    }
-    Err(
-        Error::input("the loop cannot be edited: products of `wgmma` may be in flight at its edge, or where others are waited for")
-            .accepted("loops that wait for all of their own products (`wgmma.wait_group 0`)"),
-    )
-}
-
-/// Whether each region waits for all of the products that it starts, and none for some of them.
-fn waits_for_all(region: &Region) -> bool {
-    let started = region.ops.iter().rposition(starts_product);
-    let waits = |op: &Op| is_for_all(op) == Some(true);
-    let ends = started.is_none_or(|at| region.ops[at..].iter().any(waits));
-    let waits_for_some = |op: &Op| is_for_all(op) == Some(false);
-    ends && !region.ops.iter().any(waits_for_some)
-        && region.ops.iter().all(|op| op.kind.regions().all(waits_for_all))
-}
-
-/// Whether an operation is a product whose results come later.
-fn starts_product(op: &Op) -> bool {
-    matches!(&op.kind, OpKind::Opaque(what, _) if what.text.starts_with("wgmma.mma_async"))
-}
-
-/// Whether an operation that waits for products waits for all of them.
-fn is_for_all(op: &Op) -> Option<bool> {
-    match &op.kind {
-        OpKind::Opaque(what, _) if what.text.starts_with("wgmma.wait_group") => {
-            Some(what.text.ends_with(" 0"))
-        }
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ir::OpaqueOperands;
-
-    #[test]
-    fn products_are_waited_for_where_they_are_started() {
-        let waits = |texts: &[&str]| {
-            let op = |text: &&str| Op {
-                kind: OpKind::Opaque(
-                    Opaque::unknown((*text).to_owned(), Vec::new()),
-                    OpaqueOperands::default(),
-                ),
-                results: Vec::new(),
-                place: Kernel::NOWHERE,
-            };
-            let ops = texts.iter().map(op).collect();
-            waits_for_all(&Region { ops })
-        };
-        const STARTS: &str = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {=0}, @0, @1";
-        const SOME: &str = "wgmma.wait_group.sync.aligned 1";
-        const ALL: &str = "wgmma.wait_group.sync.aligned 0";
-        assert!(waits(&[]) && waits(&[STARTS, STARTS, ALL]));
-        assert!(!waits(&[STARTS]) && !waits(&[ALL, STARTS]));
-        // Other accumulators are in flight behind the first wait.
-        assert!(!waits(&[STARTS, STARTS, SOME, ALL]));
+/// A register of the text.
+fn register(own: &CutRegister) -> ptx::Around {
+    ptx::Around {
+        name: own.name.clone(),
+        // `pred` has no number.
+        bits: own
+            .ty
+            .trim_start_matches(|c: char| c.is_ascii_alphabetic())
+            .parse()
+            .ok(),
     }
 }

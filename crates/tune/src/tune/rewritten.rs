@@ -254,10 +254,10 @@ fn sizes_of_dynamic_shared_memory_are_taken_for_granted_or_looked_at() {
     assert_eq!(rewritten.drop_in.needs.group, Some([64, 1, 1]));
     let text = &rewritten.text;
     for expected in [
-        "mov.u32 %hs_r1, %ntid.x;\n\tsetp.eq.u32 %hs_p1, %hs_r1, 64;",
-        "mov.u32 %hs_r3, %ntid.z;\n\tsetp.eq.and.u32 %hs_p3, %hs_r3, 1, %hs_p2;",
-        "mov.u32 %hs_r4, %dynamic_smem_size;\n\tsetp.eq.and.u32 %hs_p4, %hs_r4, 1024, %hs_p3;",
-        "@!%hs_p4 bra L;",
+        "mov.u32 %headstart0_r1, %ntid.x;\n\tsetp.eq.u32 %headstart0_p1, %headstart0_r1, 64;",
+        "mov.u32 %headstart0_r3, %ntid.z;\n\tsetp.eq.and.u32 %headstart0_p3, %headstart0_r3, 1, %headstart0_p2;",
+        "mov.u32 %headstart0_r4, %dynamic_smem_size;\n\tsetp.eq.and.u32 %headstart0_p4, %headstart0_r4, 1024, %headstart0_p3;",
+        "@!%headstart0_p4 bra L;",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }

@@ -190,16 +190,6 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
             Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
             // Of the code, not of a launch: CUDA C++ has no accesses beyond a variable's end.
             Granted::Spaces | Granted::VariablesEnd => {}
-            Granted::Fused(_) => add(
-                format!("machine {} {}", captured.driver, captured.capability),
-                format!(
-                    "the driver is {}.{} and the GPU's compute capability {}.{}, as when the machine code's sums were compared",
-                    captured.driver / 1000,
-                    captured.driver % 1000 / 10,
-                    captured.capability / 10,
-                    captured.capability % 10
-                ),
-            ),
             Granted::Residency {
                 waits,
                 for_each_other: true,

@@ -10,13 +10,11 @@
 //! | `sides` | measuring and simulating a case |
 //! | `record` | the file |
 //! | `judge` | verdicts, errors, ranks and regret of a case |
-//! | `known` | what is known to be off |
-//! | `document` | the pages that are made of them, `docs/accuracy.md` and `docs/accuracy-h100.md` |
+//! | `document` | all of it in words; `results/accuracy.md` |
 
 pub mod cases;
 pub mod document;
 pub mod judge;
-mod known;
 pub mod record;
 pub mod sides;
 
@@ -41,11 +39,6 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         Error::usage("the accuracy suite writes its results to a file").accepted("`--json FILE`")
     })?;
     let destination = Destination::check("--json", path)?;
-    let page = options
-        .page
-        .as_deref()
-        .map(|path| Destination::check("--page", path))
-        .transpose()?;
     let mut record = Record::open(path)?;
     record.add(&options.from)?;
     let cases = wanted(options)?;
@@ -104,9 +97,6 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     }
     record.write(&destination)?;
     let judgements = judge::of(&record)?;
-    if let Some(page) = page {
-        page.write(&document::page(&record, &judgements))?;
-    }
     print(&document::summary(&judgements))
 }
 

@@ -10,7 +10,7 @@
 //! ```
 //! PTX does not say that a counter stays below its type's limit, and `for (i = tid; i < n; i += threads)` may reach it. What
 //! it takes to stay below is known when the loop is entered: the bound, the step, the first value. So it is tested there, once.
-//! The test asks for more than is needed where that is simpler: a bound so near to the limit belongs to no launch that anybody waits for.
+//! The test asks for more than is needed where that is simpler: a bound so near to the limit occurs in no launch that ends in reasonable time.
 
 use super::apply::replace_loop;
 use super::loads::find_loop;
@@ -231,7 +231,7 @@ fn meets_its_bound(b: &mut Builder<'_>, unless: &UnlessWraps, op: &Op, step: i64
     let rest = b.and(way, rest);
     let none = b.constant(ty, 0);
     let whole = b.compare(CompareOp::Eq, rest, none);
-    // Where the next value is tested, there is at least one step. After the last step one more may be made that nobody tests.
+    // Where the next value is tested, there is at least one step. After the last step one more may be made that is not tested.
     let ahead = if unless.exit.steps_ahead > 0 {
         CompareOp::LtS
     } else {

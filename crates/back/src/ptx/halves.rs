@@ -34,7 +34,7 @@ pub(super) enum FusedInstruction {
     Half { word: Value, is_high: bool },
     /// A word of two halves.
     Word { low: Value, high: Value },
-    /// So many bits from this one on.
+    /// This many bits from this one on.
     Field { of: Value, first: u32, bits: u32 },
 }
 
@@ -123,7 +123,7 @@ impl Shapes<'_, '_> {
         (is_word && self.is_half(half) && !self.nans.at_use(half)).then_some(half)
     }
 
-    /// The values that nobody needs but such instructions, which are written without them.
+    /// The values that only such instructions use, which are written without them.
     pub fn folded(&self, uses: &HashMap<Value, u32>) -> HashSet<Value> {
         let mut without: HashMap<Value, u32> = HashMap::new();
         let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! Doubt: the simulator's answer is within its known error, so a measurement has to decide.
 //!
-//! The error comes from `docs/accuracy.md`, measured on an H200; a test of the suite that generates that page compares these
+//! The error comes from `results/accuracy.md`, measured on an H200; a test of the suite that generates that page compares these
 //! numbers with it. A choice that allows for the error beforehand, by taking the plan with the best *least* gain, was tried on
 //! the same measurements and improves no verdict. So the choice stays, and reports when it is in doubt.
 

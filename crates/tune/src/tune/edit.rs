@@ -300,7 +300,7 @@ fn between(kind: &str, first: usize, registers: &[CutRegister]) -> Vec<Register>
     all.collect()
 }
 
-/// The type of a register of so many bits.
+/// The type of a register of this many bits.
 fn class(register: &Register) -> String {
     register
         .bits

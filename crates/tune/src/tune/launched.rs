@@ -80,7 +80,7 @@ pub fn tuned_launch<S>(
     )
 }
 
-/// The same with a bench, answers from elsewhere, and somebody who is told how the search goes.
+/// The same with a bench, answers from elsewhere, and a listener for the search's progress.
 ///
 /// # Errors
 /// As for [`tuned_launch`].

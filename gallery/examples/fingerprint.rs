@@ -26,7 +26,7 @@ use headstart::tune::{LaunchFile, Subject as _};
 use headstart_gallery::kernels;
 use rayon::prelude::*;
 
-/// Of a kernel's plans one of so many is carried out.
+/// Of a kernel's plans one of this many is carried out.
 const APART: usize = 7;
 
 /// Work-items of a sub-group, by model.

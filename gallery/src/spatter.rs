@@ -220,7 +220,7 @@ impl Entry {
         (0..self.count).flat_map(move |i| self.pattern.iter().map(move |&index| index + self.delta * i))
     }
 
-    /// The largest of the first so many indices; none if there are none.
+    /// The largest of the first this many indices; none if there are none.
     pub fn largest_of(&self, indices: u64) -> Option<u64> {
         let length = self.pattern.len() as u64;
         let (whole, rest) = (indices / length, indices % length);

@@ -230,7 +230,7 @@ fn compressed_memory_has_more_bandwidth_and_more_latency() {
         "{random} and {alike} bytes a cycle"
     );
     assert!(clear > 1.1 * alike, "{alike} and {clear} bytes a cycle");
-    // Nobody asked for it: all data are kept as they are.
+    // It was not asked for: all data are kept as they are.
     let off = bandwidth("alike", &[]);
     assert!(
         (off / random - 1.0).abs() < 0.1,

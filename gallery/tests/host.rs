@@ -1,6 +1,6 @@
-//! The pages of `docs/gallery` about the host's side, made from `results/host-sim-h200.json` and
-//! `results/host-h200.json`: what `headstart bench --suite host` wrote on a simulated H200 and on one.
-//! `HEADSTART_BLESS=1` makes the pages anew. And every way's results are right, in one process after the other.
+//! `results/host.md`, made from `results/host-sim-h200.json` and `results/host-h200.json`: what `headstart bench --suite host` wrote
+//! on a simulated H200 and on one. `HEADSTART_BLESS=1` makes it anew. And every way's results are right, in one process after the
+//! other.
 
 mod pages;
 
@@ -63,13 +63,16 @@ fn kernels(taken: &Option<Taken>) -> Option<f64> {
     Some(taken.kernels_ns / 1e3)
 }
 
-/// The page of a technique.
-fn page(technique: &Technique, rows: &[Row], of_gpu: bool) -> String {
-    let mut text = format!("# {}\n\n", technique.title);
-    for paragraph in technique.text {
-        let _ = writeln!(text, "{paragraph}\n");
-    }
-    let _ = writeln!(text, "![{}]({}.svg)\n", technique.title, technique.page);
+const BEGIN: &str = "# Techniques of the host\n\nThe ratios are those of an H200 where any way ran there; on a GPU the time is the \
+                     host's, from the first line of the work to the end of its last command. The simulated clock covers kernels, \
+                     transfers, accesses over the link and migrating pages. The host's own work, compiling and allocating, is only \
+                     in the counts. `headstart bench --suite host --case NAME` on `sim:h200` and `cuda:0`; the programs are in \
+                     `gallery/src/host`.\n";
+
+/// The part of a technique.
+fn part(technique: &Technique, rows: &[Row]) -> String {
+    let of_gpu = rows.iter().any(|row| row.measured.is_some());
+    let mut text = pages::heading(technique.page, technique.title, &technique.text);
     let _ = writeln!(
         text,
         "| way | µs, simulated | µs, H200 | against the first | kernels alone, simulated | kernels alone, H200 | MB in | \
@@ -102,50 +105,22 @@ fn page(technique: &Technique, rows: &[Row], of_gpu: bool) -> String {
             let _ = writeln!(text, "\nNot on the H200: {} ({reason}).", row.way);
         }
     }
-    let _ = writeln!(
-        text,
-        "\nThe figure and the ratios are those of {}; on a GPU the time is the host's, from the first line of the work to \
-         the end of its last command. The simulated clock covers kernels, transfers, accesses over the link and \
-         migrating pages. The host's own work, compiling and allocating, is only in the counts. \
-         `headstart bench --suite host --case {}` on `sim:h200` and `cuda:0`; the program is in `gallery/src/host`.",
-        device(of_gpu),
-        technique.page
-    );
     text
-}
-
-/// Where the times come from.
-fn device(of_gpu: bool) -> &'static str {
-    match of_gpu {
-        true => "an H200",
-        false => "a simulated H200",
-    }
 }
 
 #[test]
 fn the_pages_say_what_was_measured() {
     let simulated = pages::results("host-sim-h200.json");
     let measured = pages::results("host-h200.json");
-    let docs = repository().join("docs/gallery");
+    let mut text = BEGIN.to_owned();
     for technique in TECHNIQUES {
         let ways = technique.ways.iter();
         let rows: Vec<Row> = ways
             .map(|way| Row::new(technique, way.name, &simulated, &measured))
             .collect();
-        let of_gpu = rows.iter().any(|row| row.measured.is_some());
-        let times = rows
-            .iter()
-            .filter_map(|row| Some((row.way.to_owned(), row.time(of_gpu)?)));
-        let bars: Vec<(String, f64)> = times.collect();
-        compare(
-            &docs.join(format!("{}.md", technique.page)),
-            &page(technique, &rows, of_gpu),
-        );
-        compare(
-            &docs.join(format!("{}.svg", technique.page)),
-            &pages::bars(technique.title, device(of_gpu), &bars),
-        );
+        text += &part(technique, &rows);
     }
+    compare(&repository().join("results/host.md"), &text);
 }
 
 /// On a model the same program gives the same numbers every time; the kernels' results were checked by each way itself.

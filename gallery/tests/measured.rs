@@ -150,7 +150,7 @@ impl Measures for MadeUp {
     }
 }
 
-/// Nobody watches.
+/// No listener.
 struct Unseen;
 
 impl Progress for Unseen {

@@ -4,7 +4,7 @@
 //! A run takes one plan in [`PARTS`], and of the techniques and microbenchmarks one in four, others each time
 //! (`HEADSTART_SEED` repeats one). `HEADSTART_PART=all` takes them all, `HEADSTART_PART=2/16` the third sixteenth of
 //! them all, so that sixteen processes share the work; `HEADSTART_KERNELS=gather,article` takes those kernels only, and
-//! tells each plan before it is tried. With `--nocapture` each case is told as it is done.
+//! tells each plan before it is tried. With `--nocapture` each case is printed as it is done.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use headstart_gallery::kernels;
 use headstart_gallery::techniques::FAMILIES;
 use headstart_testing::{self as testing, tools};
 
-/// Of so many plans one is tried.
+/// Of this many plans one is tried.
 const PARTS: usize = 400;
 
 /// The documents' kernels and the workloads, at sizes that take a moment.
@@ -279,7 +279,7 @@ fn opencl() -> Option<OpenClDevice> {
 
 /// Which plans of which kernels a run takes.
 struct Chosen {
-    /// Of so many plans one is taken, and of a kernel with few plans the plain kernel.
+    /// Of this many plans one is taken, and of a kernel with few plans the plain kernel.
     share: Option<(usize, usize)>,
     kernels: Option<Vec<String>>,
     seed: usize,

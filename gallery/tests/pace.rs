@@ -49,7 +49,7 @@ impl Case {
         threads::map(plans, run)
     }
 
-    /// Nobody leads yet, and progress is measured as a search measures it.
+    /// No plan leads yet, and progress is measured as a search measures it.
     fn pace(&self) -> Pace {
         let all = candidates(&self.kernel);
         let leads_on = |id| {

@@ -18,7 +18,7 @@ use headstart::tune::space::{GROUPS, default_plans};
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::FAMILIES;
 
-/// A run tries one plan of so many.
+/// A run tries one plan of this many.
 const PARTS: usize = 8;
 
 /// The part of this run; none for all.

@@ -22,10 +22,10 @@ use rayon::prelude::*;
 
 /// The documents' kernels, whose registers are kept.
 const DOCUMENTS: [&str; 5] = ["gather", "gather-hint-l3", "gather-hint-l1", "article", "latency"];
-/// Of the documents' plans a run takes one of so many.
+/// Of the documents' plans a run takes one of this many.
 const PARTS: usize = 4;
 
-/// Which of a kernel's plans are assembled: the one of this number, and from there one of so many.
+/// Which of a kernel's plans are assembled: the one of this number, and from there one of this many.
 #[derive(Clone, Copy)]
 struct Part {
     first: usize,

@@ -1,7 +1,6 @@
-//! The pages of `docs/gallery` and their figures, made from `results/techniques-sim.json`: the time of each technique on
-//! a simulator; and from `results/techniques-h200.json`, what `headstart bench --suite techniques` wrote on an H200,
-//! where it is there. `HEADSTART_BLESS=1` makes the pages anew, `HEADSTART_MEASURE=1` the results, too, or
-//! `HEADSTART_MEASURE=article,atomics` those of some pages.
+//! `results/techniques.md`, made from `results/techniques-sim.json`: the time of each technique on a simulator; and from
+//! `results/techniques-h200.json`, what `headstart bench --suite techniques` wrote on an H200. `HEADSTART_BLESS=1` makes the page
+//! anew, `HEADSTART_MEASURE=1` the results, too, or `HEADSTART_MEASURE=article,atomics` those of some parts.
 
 mod pages;
 
@@ -14,7 +13,6 @@ use headstart::device::model::{self, DeviceModel};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, PlanTarget};
 use headstart::tune::{ArgumentSpec, Bench, SimulatedBench, Subject};
-use headstart_gallery::host::TECHNIQUES;
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::{FAMILIES, Family, Shown};
 use headstart_testing::ocloc::Ocloc;
@@ -195,12 +193,6 @@ fn rows<'s>(results: &'s Value, measured: &'s Value, family: &Family) -> Vec<Row
     rows
 }
 
-/// A bar for each technique.
-fn figure(family: &Family, rows: &[Row<'_>]) -> String {
-    let bars: Vec<(String, f64)> = rows.iter().map(|row| (row.label.clone(), row.time)).collect();
-    pages::bars(family.title, &device(family, rows), &bars)
-}
-
 /// Where the times come from: a GPU only if all of them do.
 fn device(family: &Family, rows: &[Row<'_>]) -> String {
     match (family.device, rows.iter().all(|row| row.measured.is_some())) {
@@ -210,31 +202,20 @@ fn device(family: &Family, rows: &[Row<'_>]) -> String {
     }
 }
 
-/// The page of a family.
-fn page(family: &Family, rows: &[Row<'_>]) -> String {
-    let mut text = format!("# {}\n\n", family.title);
-    for paragraph in family.text {
-        let _ = writeln!(text, "{paragraph}\n");
-    }
-    let _ = writeln!(text, "![{}]({}.svg)\n", family.title, family.page);
+const BEGIN: &str = "# Techniques\n\nEach part compares a few kernels that do the same work in different ways. A kernel with several \
+                     lines is compared with its first one; simulated times are those of `results/techniques-sim.json`, made by the \
+                     test `techniques` of the gallery. The kernels are in `gallery/src/techniques`. What a host can do in several \
+                     ways is in [host.md](host.md).\n\nAtomic operations that meet in one line take turns in the simulator, too: of \
+                     kernels with such operations all cores are simulated.\n";
+
+/// The part of a family.
+fn part(family: &Family, rows: &[Row<'_>]) -> String {
+    let mut text = pages::heading(family.page, family.title, &family.text);
     text.push_str(&match family.device {
         "h200" => measured_table(rows),
         _ => register_table(family, rows),
     });
-    let _ = writeln!(
-        text,
-        "\nThe figure and the ratios are those of {}; a kernel with several lines is compared with its first \
-         one. Simulated: `results/techniques-sim.json`, made by the test `techniques` of the gallery. The kernels are in \
-         `gallery/src/techniques`.",
-        device(family, rows)
-    );
-    if matches!(family.page, "reductions" | "atomics") {
-        let _ = writeln!(
-            text,
-            "\nAtomic operations that meet in one line take turns in the simulator, too: of kernels with such \
-             operations all cores are simulated."
-        );
-    }
+    let _ = writeln!(text, "\nThe ratios are those of {}.", device(family, rows));
     text
 }
 
@@ -299,20 +280,9 @@ fn the_pages_say_what_was_simulated() {
     }
     let results = pages::results("techniques-sim.json");
     let measured = pages::results("techniques-h200.json");
-    let docs = repository().join("docs/gallery");
+    let mut text = BEGIN.to_owned();
     for family in FAMILIES {
-        let rows = rows(&results, &measured, family);
-        compare(&docs.join(format!("{}.md", family.page)), &page(family, &rows));
-        compare(&docs.join(format!("{}.svg", family.page)), &figure(family, &rows));
+        text += &part(family, &rows(&results, &measured, family));
     }
-    let mut index = "# The gallery's techniques\n\nEach page compares a few kernels that do the same work in different ways.\n\n"
-        .to_owned();
-    for family in FAMILIES {
-        let _ = writeln!(index, "- [{}]({}.md)", family.title, family.page);
-    }
-    index.push_str("\nTechniques of the host, each in several variants:\n\n");
-    for technique in TECHNIQUES {
-        let _ = writeln!(index, "- [{}]({}.md)", technique.title, technique.page);
-    }
-    compare(&docs.join("README.md"), &index);
+    compare(&repository().join("results/techniques.md"), &text);
 }

@@ -1,4 +1,4 @@
-//! `docs/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart bench --suite workloads`
+//! `results/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart bench --suite workloads`
 //! measured. `HEADSTART_BLESS=1` makes them anew. Without results the page is made of two made-up cases, and thrown
 //! away. Cases that the benchmark has and the results do not are named as not yet measured.
 
@@ -298,7 +298,7 @@ fn figure(results: &Value) -> String {
     svg + "</svg>\n"
 }
 
-/// Two cases that nobody measured.
+/// Two cases that were not measured.
 fn made_up() -> Value {
     let trial = |plan: &str, time: f64| json!({"plan": plan, "status": "ok", "timing": {"median_ns": time}});
     let case = |name: &str, occupancy: f64, best: f64, peer: Value| {
@@ -377,7 +377,7 @@ fn the_page_says_what_was_measured() {
         ("workloads.md", page(&results)),
         ("workloads.svg", figure(&results)),
     ] {
-        let path = repository().join("docs").join(file);
+        let path = repository().join("results").join(file);
         if std::env::var_os("HEADSTART_BLESS").is_some() {
             fs::write(&path, &made).expect("it can be written");
         }

@@ -45,7 +45,7 @@ pub fn open(device: &dyn KnownDevice, cache: CacheState, max_steps: Option<u64>)
     })
 }
 
-/// How devices are opened; `has_worker` says that there will be a worker, which is told about.
+/// How devices are opened; `has_worker` says that there will be a worker, which is mentioned.
 fn opening(has_worker: bool, cache: CacheState) -> Result<Opening> {
     let program = std::env::current_exe().map_err(|error| Error::device(format!("no worker: {error}")))?;
     if has_worker {

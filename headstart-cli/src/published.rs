@@ -6,7 +6,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Options whose value is a file of the machine that measured.
-const FILES: [&str; 7] = ["--json", "--html", "--page", "--log", "--from", "--output", "-o"];
+const FILES: [&str; 6] = ["--json", "--html", "--log", "--from", "--output", "-o"];
 
 /// Options whose value is a program or a folder: a path from the root is cut down to its name.
 const PLACES: [&str; 2] = ["--nvcc", "--peers"];

@@ -43,7 +43,7 @@ fn rows(kit: &Value) -> usize {
 fn a_file_becomes_a_model_and_a_comparison() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    let (kit, toml, page) = (path("kit.json"), path("mine.toml"), path("mine.md"));
+    let (kit, toml) = (path("kit.json"), path("mine.toml"));
     let wrong = path("wrong.toml");
     let (text, _) = model::text("pvc-1550").expect("a model");
     let slower = text.replace("latency = { value = 61,", "latency = { value = 90,");
@@ -81,9 +81,7 @@ fn a_file_becomes_a_model_and_a_comparison() {
             .is_some_and(|name| name.ends_with("(simulated)"))
     );
 
-    let made = headstart(&[
-        "kit", "--from", &kit, "-o", &toml, "--base", "pvc-1550", "--page", &page,
-    ]);
+    let made = headstart(&["kit", "--from", &kit, "-o", &toml, "--base", "pvc-1550"]);
     assert!(made.status.success(), "{}", said(&made));
     let model = model::find(&toml, &[]).expect("a model");
     let l1 = model.l1.as_ref().expect("it has one");
@@ -93,14 +91,9 @@ fn a_file_becomes_a_model_and_a_comparison() {
         "{}",
         said(&made)
     );
-    let page = fs::read_to_string(page).expect("written");
-    assert!(
-        page.contains("## Numbers of the model") && page.contains("## Cases"),
-        "{page}"
-    );
 }
 
-/// Nobody mixes two devices, or two versions, in one file.
+/// A file of another device, or another version, is refused.
 #[test]
 fn a_file_is_of_one_device() {
     let folder = tempfile::tempdir().expect("a folder");

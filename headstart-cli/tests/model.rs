@@ -1,4 +1,4 @@
-//! Whoever changes a number of a model finds it in every output.
+//! A changed number of a model shows in every output.
 
 use std::fs;
 use std::process::Command;

@@ -59,7 +59,7 @@ pub fn release() {
     EVENTS.release();
 }
 
-/// Whether times can be taken, or whoever takes them has come to an end.
+/// Whether times can be taken, or their thread has ended.
 pub fn comes_free() -> bool {
     EVENTS.comes_free()
 }
@@ -186,7 +186,7 @@ pub unsafe fn end(running: Running, stream: Handle, per_thread: bool, told: Told
     harvest(4);
 }
 
-/// Takes the times of launches that have ended, of at most so many.
+/// Takes the times of launches that have ended, of at most this many.
 pub fn harvest(most: usize) {
     for _ in 0..most {
         let own = context();
@@ -195,7 +195,7 @@ pub fn harvest(most: usize) {
             match events.pending.front() {
                 Some(first) if first.context == own => events.pending.pop_front(),
                 Some(_) if events.pending.len() >= MOST_PENDING => {
-                    // Of a context that nobody launches in any more.
+                    // Of a context without further launches.
                     events.pending.pop_front();
                     None
                 }

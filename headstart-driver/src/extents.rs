@@ -15,7 +15,7 @@ use crate::abi::DevicePtr;
 use crate::memory::{self, Allocation, MemoryKind};
 use crate::reach::Interval;
 
-/// A pointer before an object lies less than so many bytes before it: one element. The driver's own allocations begin at
+/// A pointer before an object lies less than this many bytes before it: one element. The driver's own allocations begin at
 /// multiples of 256 bytes.
 const BESIDE: u64 = 256;
 /// Allocations that an object may be in, at most; with more of them nothing is known.

@@ -9,11 +9,11 @@
 //! group      X  Y  Z                        for work-groups of this size
 //! shared     BYTES                          for this much dynamic shared memory
 //! resident                                  as many work-groups of ENTRY are resident as of NAME, or more
-//! apart      INDEX  INSIDE  INDEX  INSIDE   through two pointers, so many bytes inside parameters, different bytes are reached
+//! apart      INDEX  INSIDE  INDEX  INSIDE   through two pointers, this many bytes inside parameters, different bytes are reached
 //!                                           (`extents` says which)
 //! terms      TERM  …                        arithmetic on a launch's numbers
 //! reach      INDEX  INSIDE  NUMBER          which bytes the kernel reaches through a pointer: what that term says
-//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has so many elements
+//! ends       INDEX  INSIDE  LENGTH  SIZE    the pointer is an allocation's start, and that has this many elements
 //! aligned    INDEX  INSIDE  BYTES           the pointer is a multiple of it
 //! known      INDEX  INSIDE                  the pointer leads into an allocation, and so into no variable of a module
 //! machine    DRIVER  CAPABILITY             for machine code as this driver makes it for devices of this compute capability
@@ -29,7 +29,7 @@ const MOST_FACTS: usize = 96;
 /// Words of a launch's parameters that they are about at most: these are kept for the next launch.
 pub const MOST_WORDS: usize = 32;
 
-/// A pointer among the parameters, so many bytes inside one; or a number of fewer bytes.
+/// A pointer among the parameters, this many bytes inside one; or a number of fewer bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     pub index: usize,

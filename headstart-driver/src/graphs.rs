@@ -34,7 +34,7 @@ const DEVICE_UPDATABLE: c_uint = 13;
 /// `CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD` and `…_DEVICE_LAUNCH`.
 const UPLOAD: u64 = 2;
 const DEVICE_LAUNCH: u64 = 4;
-/// From so many updates on a graph must be launched twice for each: making ours takes longer than its kernels save.
+/// From this many updates on a graph must be launched twice for each: making ours takes longer than its kernels save.
 const FEW_UPDATES: u64 = 4;
 
 /// An executable graph of the program's, and ours.
@@ -291,7 +291,7 @@ pub unsafe fn launch(
     {
         return run(exec);
     }
-    // A node of another graph, which may be launched when nobody looks.
+    // A node of another graph, which may be launched unobserved.
     if events::is_captured(stream, per_thread) {
         return run(exec);
     }

@@ -82,7 +82,7 @@ impl Launch {
     pub unsafe fn attributes(&self) -> &[LaunchAttribute] {
         match self.attributes.is_null() {
             true => &[],
-            // SAFETY: there are so many.
+            // SAFETY: there are this many.
             false => unsafe { std::slice::from_raw_parts(self.attributes, self.attribute_count as usize) },
         }
     }

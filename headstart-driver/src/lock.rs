@@ -23,7 +23,7 @@ unsafe impl<T: Send> Sync for Lock<T> {}
 pub struct Taken<'l, T>(&'l Lock<T>);
 
 impl<T> Lock<T> {
-    /// A value that nobody uses.
+    /// A value that is not in use.
     pub const fn new(value: T) -> Lock<T> {
         Lock {
             taken: AtomicBool::new(false),
@@ -31,7 +31,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits until nobody uses the value.
+    /// Waits until the value is not in use.
     pub fn take(&self) -> Taken<'_, T> {
         self.hold();
         Taken(self)

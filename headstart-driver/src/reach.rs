@@ -21,7 +21,7 @@ const MOST_TERMS: usize = 256;
 /// Pointers of a kernel, and numbers that its terms need.
 const MOST_POINTERS: usize = 16;
 const MOST_SCALARS: usize = 16;
-/// What is reached lies within so many bytes of the pointer, or is not known.
+/// What is reached lies within this many bytes of the pointer, or is not known.
 const NEAR: i64 = 1 << 62;
 
 /// Integers from the first to the second, both included; none where the second is less.
@@ -30,7 +30,7 @@ pub type Interval = (i64, i64);
 const ANY: Interval = (i64::MIN, i64::MAX);
 const EMPTY: Interval = (1, 0);
 
-/// A number that a launch gives as a parameter: so many bytes, read as signed.
+/// A number that a launch gives as a parameter: this many bytes, read as signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scalar {
     pub index: usize,

@@ -92,7 +92,7 @@ pub struct Counts {
 /// Numbers of refusals.
 pub const REFUSALS: usize = 62;
 
-// Whoever reads the file counts on it.
+// Readers of the file count on it.
 const _: () = assert!(size_of::<Counts>() == 1024);
 
 /// Where it is counted if there is no file.
@@ -158,7 +158,7 @@ pub fn release() {
     PROCESS.release();
 }
 
-/// Whether lines can be written, or whoever writes one has come to an end.
+/// Whether lines can be written, or their writer has ended.
 pub fn comes_free() -> bool {
     PROCESS.comes_free()
 }
@@ -281,7 +281,7 @@ fn counted(image: Option<ImageHash>, what: &[&str], names: &[&str]) -> &'static 
     let number = FUNCTIONS.fetch_add(1, Ordering::Relaxed).min(MOST_FUNCTIONS - 1);
     let image = image.map_or("-".to_owned(), |image| image.to_string());
     line(&[what, &[&number.to_string(), &image], names].concat());
-    // SAFETY: the mapping has so many counts, and stays; zeros are valid counts.
+    // SAFETY: the mapping has this many counts, and stays; zeros are valid counts.
     with(|process| unsafe { &*process.counts.add(number) }).unwrap_or(&NOWHERE)
 }
 

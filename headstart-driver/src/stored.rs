@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 8 | `HSMEM001` |
 //! | 8 | length of the memory, little-endian |
-//! | … | a block for every 4 MiB: its length here in 4 bytes, then so many bytes |
+//! | … | a block for every 4 MiB: its length here in 4 bytes, then this many bytes |
 //!
 //! A block of length 0 is zeros. The top bit of the length says that the bytes are as they were; otherwise they are an LZ4 block.
 

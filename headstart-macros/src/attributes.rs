@@ -7,7 +7,6 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, LitStr, Meta, Result, Token};
 
 use crate::lower::record_path;
-use crate::plan;
 
 /// The text between the parentheses of `#[kernel(...)]`.
 #[derive(Default)]
@@ -120,7 +119,6 @@ impl LoopAttributes {
                         "a plan is a string: `#[prefetch(\"values=rolling-async:4\")]`",
                     )
                 })?;
-                plan::check(&plan)?;
                 read.plan = Some(plan);
             } else if is_ours(attribute) {
                 return Err(Error::new(attribute.span(), "this attribute is given twice"));

@@ -11,7 +11,6 @@ mod expand;
 mod lower;
 mod methods;
 mod plain;
-mod plan;
 mod scope;
 mod signature;
 mod types_fit;

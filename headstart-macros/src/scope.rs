@@ -15,7 +15,7 @@ pub enum Binding {
     Reference,
     /// A slice: it can be indexed and handed on, and nothing else.
     Memory,
-    /// A local array: as memory, and as a value of so many parts.
+    /// A local array: as memory, and as a value of this many parts.
     Array,
     /// A view: as memory, by a position along each dimension.
     View,

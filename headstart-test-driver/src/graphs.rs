@@ -23,7 +23,7 @@ pub enum Work {
     },
     /// A copy between addresses, of the device or the host.
     Copy { to: u64, from: u64, length: usize },
-    /// A value of 1, 2 or 4 bytes, so many times.
+    /// A value of 1, 2 or 4 bytes, this many times.
     Fill { to: u64, value: Vec<u8>, count: u64 },
 }
 

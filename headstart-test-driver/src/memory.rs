@@ -20,7 +20,7 @@ pub struct Memory {
 }
 
 impl State {
-    /// Memory that nobody has written.
+    /// Memory that is not written.
     pub fn allocate(&mut self, bytes: u64) -> Result<u64, CUresult> {
         self.allocate_filled(bytes, Fill::Uninitialized)
     }

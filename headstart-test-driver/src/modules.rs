@@ -236,7 +236,7 @@ impl Module {
 }
 
 impl Function {
-    /// How many work-groups of so many work-items a core holds at once, by the device's model and the registers that the simulator
+    /// How many work-groups of this many work-items a core holds at once, by the device's model and the registers that the simulator
     /// counts.
     pub fn resident_groups(&self, items: u32, shared_bytes: u32) -> Result<u32, CUresult> {
         let kernel = &self.loaded(shared_bytes)?.imported.kernel;

@@ -135,7 +135,7 @@ fn with_contexts<T>(use_them: impl FnOnce(&mut Vec<usize>) -> T) -> T {
     })
 }
 
-/// The context that all programs share; it is told apart from others by its address alone.
+/// The context that all programs share; it is distinguished from others by its address alone.
 pub fn primary() -> Handle {
     static PRIMARY: u64 = 0x6865_6164;
     (&raw const PRIMARY).cast::<c_void>().cast_mut()

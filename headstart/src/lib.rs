@@ -70,7 +70,8 @@
 //!
 //! # Layers
 //!
-//! The library has a crate per layer, and this crate, which re-exports all of them. Each line lists a crate's direct
+//! The library has a crate per layer, and this crate, which re-exports all of them; this documentation shows what programs
+//! need. Each line lists a crate's direct
 //! dependencies, without those that it reaches through another. `ir` has the modules [`ir`], [`analysis`] and [`math`], `report`
 //! also [`evidence`], `tune` also [`advise`] and [`capture`]. The test `layers` draws this from the manifests.
 //!
@@ -92,45 +93,57 @@
 //!  0  ir
 //! ```
 
+// What is shown is the promise of versions: the kernel language, launches, tuning, reports. The rest of each part is there for
+// the command and for tests, and hidden. Modules with the items of a crate, not the crates themselves: so the compiler's
+// messages name the items as programs do.
+
 #[doc(hidden)]
 pub mod facade;
 
 #[doc(inline)]
-pub use headstart_ir::{Error, Fault, Result, analysis, error, files, ir, math, names, suggest, violation};
+pub use headstart_ir::{Error, Fault, Result};
+#[doc(hidden)]
+pub use headstart_ir::{analysis, error, files, ir, math, names, suggest, violation};
 #[cfg(feature = "tune")]
-#[doc(inline)]
-pub use headstart_report::{evidence, report};
+#[doc(hidden)]
+pub use headstart_report::evidence;
 #[cfg(feature = "report")]
-#[doc(inline)]
+#[doc(hidden)]
 pub use headstart_tune::advise;
 #[cfg(feature = "tune")]
-#[doc(inline)]
-pub use headstart_tune::{capture, tune};
-
-// Modules with the items of a crate, not the crates themselves: so the compiler's messages name the items as programs do.
+#[doc(hidden)]
+pub use headstart_tune::capture;
 
 /// Back ends: the input formats of devices, and of the timer.
+#[doc(hidden)]
 pub mod back {
-    #[doc(inline)]
     pub use headstart_back::*;
 }
 
 /// The symbolic checker: a derived kernel uses the values that the plain one would have loaded.
 #[cfg(feature = "tune")]
+#[doc(hidden)]
 pub mod checker {
-    #[doc(inline)]
     pub use headstart_checker::*;
 }
 
 /// Devices, real or simulated, behind one asynchronous trait.
 pub mod device {
-    #[doc(inline)]
+    #[doc(hidden)]
     pub use headstart_device::*;
+    #[doc(inline)]
+    pub use headstart_device::{
+        Allocation, Argument, AsView, Buffer, BufferView, BufferViewMut, Bundle, CacheState, Command,
+        Completion, Counters, Device, Element, Event, Fill, Item, Launch, Library, Outcome, Pattern, Queue,
+        Times, TypedBuffer,
+    };
 
     /// NVIDIA's GPUs, through their driver.
     #[cfg(feature = "cuda")]
     pub mod cuda {
         #[doc(inline)]
+        pub use headstart_cuda::CudaDevice;
+        #[doc(hidden)]
         pub use headstart_cuda::*;
     }
 
@@ -138,12 +151,16 @@ pub mod device {
     #[cfg(feature = "opencl")]
     pub mod opencl {
         #[doc(inline)]
+        pub use headstart_opencl::OpenClDevice;
+        #[doc(hidden)]
         pub use headstart_opencl::*;
     }
 
     /// The simulator: the oracle, and the device of a machine without a GPU.
     pub mod sim {
         #[doc(inline)]
+        pub use headstart_sim::Simulator;
+        #[doc(hidden)]
         pub use headstart_sim::*;
     }
 }
@@ -151,25 +168,52 @@ pub mod device {
 /// Front ends: they turn a user's program into IR.
 pub mod front {
     #[doc(inline)]
+    pub use headstart_front::lang;
+    #[doc(hidden)]
     pub use headstart_front::*;
 }
 
 /// Device models: the resources and speeds of a device, as data with sources.
+#[doc(hidden)]
 pub mod model {
-    #[doc(inline)]
     pub use headstart_model::*;
 }
 
 /// Prefetching: the plan, and one pass a strategy that carries it out.
 pub mod prefetch {
-    #[doc(inline)]
+    #[doc(hidden)]
     pub use headstart_prefetch::*;
+    #[doc(inline)]
+    pub use headstart_prefetch::{Applied, Plan, PlanTarget, apply};
+}
+
+/// What a search found, as data, text and page.
+#[cfg(feature = "tune")]
+pub mod report {
+    #[doc(hidden)]
+    pub use headstart_report::report::*;
+    #[doc(inline)]
+    pub use headstart_report::report::{Best, Outcome, Outputs, Report, Trial, Verdict, page, table};
 }
 
 /// Programs around kernels: launches that the compiler checks, ranges, one job on several devices.
 pub mod runtime {
-    #[doc(inline)]
+    #[doc(hidden)]
     pub use headstart_runtime::*;
+    #[doc(inline)]
+    pub use headstart_runtime::{launch, over_range, split};
+}
+
+/// The search for the best plan: try plans, check and time each, choose.
+#[cfg(feature = "tune")]
+pub mod tune {
+    #[doc(hidden)]
+    pub use headstart_tune::tune::*;
+    #[doc(inline)]
+    pub use headstart_tune::tune::{
+        Answers, ArgumentSpec, Best, FileSubject, LaunchFile, SearchOutcome, SearchSettings, Subject, Tuned,
+        Workload, bench_for, search, tune, tuned, tuned_launch, tuned_with,
+    };
 }
 
 pub use front::lang::prelude;

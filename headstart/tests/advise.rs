@@ -213,7 +213,7 @@ fn a_program_gains_what_its_share_allows() {
     }
 }
 
-/// A column sum that nvcc unrolled by four, of so many rows.
+/// A column sum that nvcc unrolled by four, of this many rows.
 fn unrolled(rows: u32) -> Advice {
     let launch = format!(
         "groups = 132\ngroup = 128\nreadonly = [\"param_0\"]\nunaliased = [\"param_1\"]\nno_overflow = true\n[parameters.param_0]\n\

@@ -13,7 +13,7 @@ use headstart::device::sim::functional::Groups;
 use headstart::device::{Argument, Launch};
 use headstart::ir::{Kernel, print};
 use headstart::prefetch::{self, Plan, PlanTarget, candidates};
-use headstart_testing::{self as testing, Case, Random, Size, random_plan};
+use headstart_testing::{self as testing, Case, Random, random_plan};
 
 /// The launch with its free integer parameters changed: trip counts from 0 to the header's.
 fn vary(launch: &mut Launch, kernel: &Kernel, random: &mut Random) {
@@ -75,7 +75,7 @@ fn random_kernels_use_the_same_values_under_random_plans() {
     let device = Simulator::untimed();
     let (mut legal, kernels) = (0, testing::count("HEADSTART_PLANS", 40) * 2);
     for seed in (testing::base_seed()..).take(kernels as usize) {
-        let workload = testing::random_workload(seed, Size::SMALL);
+        let workload = testing::random_workload(seed);
         let prepared = workload.bind(&device).and_then(|bound| bound.prepare(&device));
         let launch = prepared.unwrap_or_else(|error| panic!("{error}")).launch;
         let mut random = Random::new(seed);

@@ -90,7 +90,7 @@ fn takes_places(counter: &[Atomic<u32>], result: &mut [u32]) {
     result[place as usize] = 1;
 }
 
-/// `sums`, or another kernel in its place, in so many work-groups; small with as many iterations as are asked for.
+/// `sums`, or another kernel in its place, in this many work-groups; small with as many iterations as are asked for.
 struct Sums {
     kernel: Arc<Kernel>,
     groups: u32,

@@ -93,7 +93,7 @@ fn work_groups_of_one_are_told_and_the_launch_file_is_believed() {
         !text.contains("more work-groups") && !text.contains("combine"),
         "{text}"
     );
-    // Without the statement it is told what to do, and not advised to do it.
+    // Without the statement the report says what to do, and does not advise it.
     let report = tuned(ONE_LOAD, &alone);
     assert!(!report.verdict.is_of_geometry());
     assert!(
@@ -146,7 +146,7 @@ fn four_loads_of_a_row_are_narrow() {
     assert_eq!(first(&tuned(wide, &launch)), "");
 }
 
-/// Rows of so many elements, one in 1,024 of them `long`.
+/// Rows of this many elements, one in 1,024 of them `long`.
 fn skewed(long: u32, short: u32) -> String {
     let at = "    %r = mul %j, %all\n    %f = add %r, %item\n    %e = and %f, 1048575:i64";
     let own = format!(

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use headstart::front::ptx;
 use headstart::ir;
-use headstart_testing::{self as testing, Random, Size};
+use headstart_testing::{self as testing, Random};
 
 #[path = "common/anything.rs"]
 mod anything;
@@ -61,7 +61,7 @@ fn corpus(seed: u64) -> Vec<String> {
             &kernel.unwrap_or_else(|error| panic!("{entry}: {error}")),
         ));
     }
-    texts.extend((seed..seed + 20).map(|seed| ir::print(&testing::random_kernel(seed, Size::SMALL))));
+    texts.extend((seed..seed + 20).map(|seed| ir::print(&testing::random_kernel(seed))));
     texts
 }
 

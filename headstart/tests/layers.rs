@@ -3,18 +3,15 @@
 //! A lower layer knows nothing of a higher one. Between crates cargo enforces it; the drawings in `src/lib.rs` and
 //! `ARCHITECTURE.md` are made from the manifests (`HEADSTART_BLESS=1` rewrites them), and a manifest names no crate that the
 //! sources do not use. In the crates that hold several layers the graph of the modules directly below `src` has no cycle. It is
-//! read from `use` declarations and paths, those in the arguments and bodies of macros included. Documentation links and code
-//! compiled for tests alone do not count.
+//! read from the tokens: paths that begin at the crate's root. Documentation and code for tests alone do not count.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use proc_macro2::{TokenStream, TokenTree};
-use syn::spanned::Spanned;
-use syn::visit::{self, Visit};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
-/// What uses what: for each pair of top modules the lines that say so.
+/// What uses what: for each pair of top modules the places that say so.
 type Uses = BTreeMap<(String, String), Vec<String>>;
 
 /// The files that hold the drawing, with the heading above it and what stands in front of each line.
@@ -36,55 +33,58 @@ struct Graph {
 
 impl Graph {
     /// Reads a crate from the folder with its `lib.rs`.
-    fn read(source: &Path) -> Result<Graph, String> {
-        let library = parsed(&source.join("lib.rs"))?;
+    fn read(source: &Path) -> Graph {
         let mut graph = Graph::default();
-        // Names that the crate itself re-exports, by the module that they are from; those of other crates are none of ours.
-        let mut facade = BTreeMap::new();
-        let mut outside = BTreeSet::new();
-        for item in &library.items {
-            match item {
-                syn::Item::Mod(module) if module.content.is_some() => {
-                    outside.insert(module.ident.to_string());
-                }
-                syn::Item::Mod(module) if !is_for_tests(&module.attrs) => {
-                    graph.modules.insert(module.ident.to_string());
-                }
-                syn::Item::Use(item) if !is_for_tests(&item.attrs) => {
-                    let mut paths = Vec::new();
-                    flatten(&item.tree, &mut Vec::new(), &mut paths);
-                    for (path, _) in paths {
-                        if let (Some(module), Some(name)) = (path.first(), path.last()) {
-                            if module.starts_with("headstart_") {
-                                outside.insert(name.clone());
-                            } else {
-                                facade.insert(name.clone(), module.clone());
-                            }
-                        }
+        let mut root = Tokens::default();
+        root.read(tokens(&source.join("lib.rs")), 0);
+        // Names that the root re-exports, by the module that they are from; those of other crates are none of ours.
+        let reexported = root.uses.iter().filter(|path| path.len() > 1);
+        let mut facade: BTreeMap<&String, Option<&String>> = BTreeMap::new();
+        for path in reexported {
+            let module = Some(&path[0]).filter(|module| root.modules.contains(module));
+            facade.insert(path.last().expect("a name"), module);
+        }
+        // Modules in `lib.rs` itself have the items of other crates.
+        facade.extend(root.inline.iter().map(|name| (name, None)));
+        graph.modules = root.modules.iter().cloned().collect();
+        for module in &root.modules {
+            let mut waiting = vec![(source.to_owned(), module.clone(), 1)];
+            while let Some((folder, name, depth)) = waiting.pop() {
+                let inner = folder.join(&name);
+                let file = match folder.join(format!("{name}.rs")) {
+                    file if file.is_file() => file,
+                    _ => inner.join("mod.rs"),
+                };
+                let mut found = Tokens::default();
+                found.read(tokens(&file), depth);
+                waiting.extend(
+                    found
+                        .modules
+                        .into_iter()
+                        .map(|name| (inner.clone(), name, depth + 1)),
+                );
+                for (name, line) in found.from_root {
+                    let used = match facade.get(&name) {
+                        Some(None) => continue,
+                        Some(Some(module)) => *module,
+                        None => &name,
+                    };
+                    let place = format!(
+                        "{}:{line}",
+                        file.strip_prefix(source).expect("below it").display()
+                    );
+                    assert!(
+                        graph.modules.contains(used),
+                        "{place}: `{used}` is no module of the crate"
+                    );
+                    if used != module {
+                        let uses = graph.uses.entry((module.clone(), used.clone()));
+                        uses.or_default().push(place);
                     }
                 }
-                _ => {}
             }
         }
-        for module in graph.modules.clone() {
-            let (file, folder) = module_file(source, &module)?;
-            let mut reader = Reader {
-                source,
-                facade: &facade,
-                outside: &outside,
-                path: vec![module],
-                folder,
-                shown: shown(source, &file),
-                lines: Vec::new(),
-                graph: &mut graph,
-                wrong: Vec::new(),
-            };
-            reader.file(&file)?;
-            if !reader.wrong.is_empty() {
-                return Err(reader.wrong.join("\n"));
-            }
-        }
-        Ok(graph)
+        graph
     }
 
     /// The modules that a module uses.
@@ -133,19 +133,12 @@ impl Graph {
             is_new
         });
         let told = |way: &Vec<String>| {
-            let mut text = format!("a cycle: {}\n", way.join(" -> "));
-            for pair in way.windows(2) {
-                let lines = &self.uses[&(pair[0].clone(), pair[1].clone())];
-                text.push_str(&format!("  {}\n", lines[0]));
-                if lines.len() > 1 {
-                    let more = lines.len() - 1;
-                    text.push_str(&format!(
-                        "    and {more} more uses of `{}` in `{}`\n",
-                        pair[1], pair[0]
-                    ));
-                }
-            }
-            text
+            let places = way.windows(2).map(|pair| {
+                let places = &self.uses[&(pair[0].clone(), pair[1].clone())];
+                format!("{} (and {} more)", places[0], places.len() - 1)
+            });
+            let places: Vec<String> = places.collect();
+            format!("{}: {}", way.join(" -> "), places.join(", "))
         };
         ways.iter().map(told).collect()
     }
@@ -193,234 +186,135 @@ impl Graph {
     }
 }
 
-/// Reads the files of a module.
-struct Reader<'a> {
-    source: &'a Path,
-    facade: &'a BTreeMap<String, String>,
-    /// Names at the root that lead to other crates.
-    outside: &'a BTreeSet<String>,
-    /// The module that is read.
-    path: Vec<String>,
-    /// Where the files of its modules lie.
-    folder: PathBuf,
-    /// The file that is read, as messages name it, and its lines.
-    shown: String,
-    lines: Vec<String>,
-    graph: &'a mut Graph,
-    wrong: Vec<String>,
+/// What a file's tokens say of modules.
+#[derive(Debug, Default)]
+struct Tokens {
+    /// Modules in files of their own.
+    modules: Vec<String>,
+    /// Modules in the file itself.
+    inline: Vec<String>,
+    /// The first names of paths from the crate's root, with their lines.
+    from_root: Vec<(String, usize)>,
+    /// The paths of `use` declarations.
+    uses: Vec<Vec<String>>,
 }
 
-impl Reader<'_> {
-    fn file(&mut self, file: &Path) -> Result<(), String> {
-        let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        self.lines = text.lines().map(str::to_owned).collect();
-        self.visit_file(&parsed(file)?);
-        Ok(())
-    }
-
-    /// Notes a path from the crate's root.
-    fn note(&mut self, path: &[String], line: usize) {
-        let Some(first) = path.first().filter(|first| !self.outside.contains(*first)) else {
-            return;
-        };
-        let used = self.facade.get(first).unwrap_or(first);
-        let place = format!("{}:{line}", self.shown);
-        let text = self.lines.get(line - 1).map_or("", |text| text.trim());
-        if !self.graph.modules.contains(used) {
-            self.wrong
-                .push(format!("{place}: `{text}` names no module of the crate"));
-        } else if *used != self.path[0] {
-            let uses = self.graph.uses.entry((self.path[0].clone(), used.clone()));
-            uses.or_default().push(format!("{place}: {text}"));
-        }
-    }
-
-    /// Notes a path as it is written, if it leads to the crate's root.
-    fn note_written(&mut self, path: &[String], line: usize) {
-        match path.first().map(String::as_str) {
-            Some("crate") => self.note(&path[1..], line),
-            Some("super") => {
-                let up = path.iter().take_while(|name| *name == "super").count();
-                let kept = self.path.len().saturating_sub(up);
-                let whole: Vec<String> = self.path[..kept].iter().chain(&path[up..]).cloned().collect();
-                self.note(&whole, line);
-            }
-            _ => {}
-        }
-    }
-
-    /// Notes the paths in tokens that nobody has parsed: those of macros.
-    fn tokens(&mut self, tokens: TokenStream) {
+impl Tokens {
+    /// Reads tokens in a module of this depth.
+    fn read(&mut self, tokens: TokenStream, depth: usize) {
         let trees: Vec<TokenTree> = tokens.into_iter().collect();
-        for (at, tree) in trees.iter().enumerate() {
+        let mut at = 0;
+        while let Some(tree) = trees.get(at) {
+            at += 1;
             match tree {
-                TokenTree::Group(group) => self.tokens(group.stream()),
-                TokenTree::Ident(ident) if ident == "crate" => {
-                    if let [
-                        TokenTree::Punct(one),
-                        TokenTree::Punct(other),
-                        TokenTree::Ident(name),
-                        ..,
-                    ] = &trees[at + 1..]
-                        && one.as_char() == ':'
-                        && other.as_char() == ':'
+                TokenTree::Punct(mark) if mark.as_char() == '#' => {
+                    let text = trees.get(at).map(ToString::to_string).unwrap_or_default();
+                    if ["[cfg (test)]", "[cfg(test)]", "[cfg (doctest)]", "[cfg(doctest)]"]
+                        .contains(&text.as_str())
                     {
-                        self.note(&[name.to_string()], ident.span().start().line);
+                        at = behind_item(&trees, at + 1);
                     }
                 }
+                TokenTree::Ident(word) if word == "mod" => match &trees[at..] {
+                    [TokenTree::Ident(name), TokenTree::Punct(end), ..] if end.as_char() == ';' => {
+                        self.modules.push(name.to_string());
+                    }
+                    [TokenTree::Ident(name), TokenTree::Group(body), ..] => {
+                        self.inline.push(name.to_string());
+                        self.read(body.stream(), depth + 1);
+                        at += 2;
+                    }
+                    _ => {}
+                },
+                TokenTree::Ident(word) if word == "use" => {
+                    paths(&trees[at..], &mut Vec::new(), &mut self.uses);
+                }
+                TokenTree::Ident(word) if word == "crate" => {
+                    self.path(&trees[at..], word.span().start().line)
+                }
+                TokenTree::Ident(word) if word == "super" => {
+                    let mut up = 1;
+                    while let [
+                        TokenTree::Punct(_),
+                        TokenTree::Punct(_),
+                        TokenTree::Ident(next),
+                        ..,
+                    ] = &trees[at..]
+                        && next == "super"
+                    {
+                        (up, at) = (up + 1, at + 3);
+                    }
+                    if up == depth {
+                        self.path(&trees[at..], word.span().start().line);
+                    }
+                }
+                TokenTree::Group(group) => self.read(group.stream(), depth),
                 _ => {}
             }
         }
     }
+
+    /// Notes what follows the crate's root: `::name`, or `::{a, b::c}`.
+    fn path(&mut self, behind: &[TokenTree], line: usize) {
+        let mut found = Vec::new();
+        if let [TokenTree::Punct(mark), TokenTree::Punct(_), rest @ ..] = behind
+            && mark.as_char() == ':'
+        {
+            paths(rest, &mut Vec::new(), &mut found);
+        }
+        let firsts: BTreeSet<String> = found
+            .into_iter()
+            .filter_map(|path| path.into_iter().next())
+            .collect();
+        self.from_root.extend(firsts.into_iter().map(|name| (name, line)));
+    }
 }
 
-impl<'ast> Visit<'ast> for Reader<'_> {
-    fn visit_item(&mut self, item: &'ast syn::Item) {
-        if !is_for_tests(attributes(item)) {
-            visit::visit_item(self, item);
-        }
-    }
-
-    fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
-        let attributes: &[syn::Attribute] = match item {
-            syn::ImplItem::Fn(item) => &item.attrs,
-            syn::ImplItem::Const(item) => &item.attrs,
-            _ => &[],
-        };
-        if !is_for_tests(attributes) {
-            visit::visit_impl_item(self, item);
-        }
-    }
-
-    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        let name = module.ident.to_string();
-        let inner = self.folder.join(&name);
-        self.path.push(name.clone());
-        if module.content.is_some() {
-            let folder = std::mem::replace(&mut self.folder, inner);
-            visit::visit_item_mod(self, module);
-            self.folder = folder;
-        } else {
-            match module_file(&self.folder, &name) {
-                Ok((file, folder)) => {
-                    let folder = std::mem::replace(&mut self.folder, folder);
-                    let shown = std::mem::replace(&mut self.shown, shown(self.source, &file));
-                    let lines = std::mem::take(&mut self.lines);
-                    if let Err(error) = self.file(&file) {
-                        self.wrong.push(error);
-                    }
-                    (self.folder, self.shown, self.lines) = (folder, shown, lines);
-                }
-                Err(error) => self.wrong.push(error),
+/// The paths that begin here, groups taken apart; a renamed one ends with its new name.
+fn paths(trees: &[TokenTree], before: &mut Vec<String>, found: &mut Vec<Vec<String>>) {
+    let kept = before.len();
+    for tree in trees {
+        match tree {
+            TokenTree::Ident(word) if word == "as" => {}
+            TokenTree::Ident(word) => before.push(word.to_string()),
+            TokenTree::Punct(mark) if mark.as_char() == ':' => {}
+            TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                let parts =
+                    inner.split(|tree| matches!(tree, TokenTree::Punct(mark) if mark.as_char() == ','));
+                parts.for_each(|part| paths(part, before, found));
+                before.truncate(kept);
+                return;
             }
-        }
-        self.path.pop();
-    }
-
-    fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        let mut paths = Vec::new();
-        flatten(&item.tree, &mut Vec::new(), &mut paths);
-        for (path, line) in paths {
-            self.note_written(&path, line);
+            _ => break,
         }
     }
-
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let names: Vec<String> = path.segments.iter().map(|part| part.ident.to_string()).collect();
-        self.note_written(&names, path.span().start().line);
-        visit::visit_path(self, path);
+    if before.len() > kept {
+        found.push(before.clone());
     }
-
-    fn visit_macro(&mut self, invoked: &'ast syn::Macro) {
-        self.tokens(invoked.tokens.clone());
-        visit::visit_macro(self, invoked);
-    }
+    before.truncate(kept);
 }
 
-/// The paths of a `use` declaration, with the line in which each ends.
-fn flatten(tree: &syn::UseTree, before: &mut Vec<String>, paths: &mut Vec<(Vec<String>, usize)>) {
-    let mut end = |last: &syn::Ident| {
-        let path = before.iter().cloned().chain([last.to_string()]).collect();
-        paths.push((path, last.span().start().line));
+/// The place behind an item whose attribute ends here: its body, or its semicolon.
+fn behind_item(trees: &[TokenTree], from: usize) -> usize {
+    let ends = |tree: &TokenTree| match tree {
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        TokenTree::Punct(mark) => mark.as_char() == ';',
+        _ => false,
     };
-    match tree {
-        syn::UseTree::Path(path) => {
-            before.push(path.ident.to_string());
-            flatten(&path.tree, before, paths);
-            before.pop();
-        }
-        syn::UseTree::Name(name) => end(&name.ident),
-        syn::UseTree::Rename(rename) => {
-            // `use other as name` at the root: paths use the name.
-            if before.is_empty() {
-                before.push(rename.ident.to_string());
-                paths.push((
-                    before
-                        .iter()
-                        .cloned()
-                        .chain([rename.rename.to_string()])
-                        .collect(),
-                    rename.ident.span().start().line,
-                ));
-                before.pop();
-            } else {
-                end(&rename.ident);
-            }
-        }
-        syn::UseTree::Glob(glob) => paths.push((before.clone(), glob.span().start().line)),
-        syn::UseTree::Group(group) => {
-            for item in &group.items {
-                flatten(item, before, paths);
-            }
-        }
+    let behind = trees[from..].iter().position(ends);
+    // `use a::{b};` has its semicolon behind a group.
+    let end = behind.map_or(trees.len(), |at| from + at + 1);
+    match trees.get(end) {
+        Some(TokenTree::Punct(mark)) if mark.as_char() == ';' => end + 1,
+        _ => end,
     }
 }
 
-/// The file of a module, and the folder with the files of its own modules.
-fn module_file(folder: &Path, name: &str) -> Result<(PathBuf, PathBuf), String> {
-    let inner = folder.join(name);
-    let files = [folder.join(format!("{name}.rs")), inner.join("mod.rs")];
-    let file = files.into_iter().find(|file| file.is_file());
-    let file = file.ok_or_else(|| format!("{}: the module `{name}` has no file", folder.display()))?;
-    Ok((file, inner))
-}
-
-fn parsed(file: &Path) -> Result<syn::File, String> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-fn shown(source: &Path, file: &Path) -> String {
-    let within = file.strip_prefix(source).unwrap_or(file);
-    format!("src/{}", within.display())
-}
-
-/// Whether something is compiled for tests alone. What is also there by a feature is part of the library.
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let condition = match &attribute.meta {
-            syn::Meta::List(list) if list.path.is_ident("cfg") => list.tokens.to_string(),
-            _ => String::new(),
-        };
-        matches!(condition.as_str(), "test" | "doctest")
-    })
-}
-
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
-    match item {
-        syn::Item::Const(item) => &item.attrs,
-        syn::Item::Enum(item) => &item.attrs,
-        syn::Item::Fn(item) => &item.attrs,
-        syn::Item::Impl(item) => &item.attrs,
-        syn::Item::Macro(item) => &item.attrs,
-        syn::Item::Mod(item) => &item.attrs,
-        syn::Item::Static(item) => &item.attrs,
-        syn::Item::Struct(item) => &item.attrs,
-        syn::Item::Trait(item) => &item.attrs,
-        syn::Item::Type(item) => &item.attrs,
-        syn::Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
+fn tokens(file: &Path) -> TokenStream {
+    let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    text.parse()
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 /// The graph of the crates that the library is made of, by their manifests. Each dependency is used by the sources.
@@ -486,8 +380,7 @@ fn no_layer_uses_a_higher_one() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     for name in OF_SEVERAL_LAYERS {
         let source = package.join("../crates").join(name).join("src");
-        let graph = Graph::read(&source).expect("the sources are read");
-        let cycles = graph.cycles();
+        let cycles = Graph::read(&source).cycles();
         assert!(cycles.is_empty(), "crates/{name}: {}", cycles.join("\n"));
     }
 
@@ -529,64 +422,27 @@ fn with_low(low: &str) -> Vec<String> {
         ("low/inner.rs", low),
         ("low/tests.rs", "use crate::high;\n"),
     ]);
-    Graph::read(&source).expect("the crate is read").cycles()
+    Graph::read(&source).cycles()
 }
 
 #[test]
-fn each_way_to_use_a_higher_layer_is_found_and_its_line_named() {
+fn each_way_to_use_a_higher_layer_is_found() {
     for (low, line) in [
-        ("use crate::high;\n", "src/low/inner.rs:1: use crate::high;"),
-        (
-            "\nuse crate::{\n    low,\n    high::Shown,\n};\n",
-            "src/low/inner.rs:4: high::Shown,",
-        ),
-        (
-            "use super::super::high;\n",
-            "src/low/inner.rs:1: use super::super::high;",
-        ),
-        ("use crate::Shown;\n", "src/low/inner.rs:1: use crate::Shown;"),
-        (
-            "pub use crate::high::*;\n",
-            "src/low/inner.rs:1: pub use crate::high::*;",
-        ),
-        (
-            "fn f() {\n    crate::high::g();\n}\n",
-            "src/low/inner.rs:2: crate::high::g();",
-        ),
-        (
-            "fn f(_: &crate::high::T) {}\n",
-            "src/low/inner.rs:1: fn f(_: &crate::high::T) {}",
-        ),
-        (
-            "fn f() {\n    println!(\"{}\", crate::high::g());\n}\n",
-            "src/low/inner.rs:2: println!(\"{}\", crate::high::g());",
-        ),
-        (
-            "macro_rules! m {\n    () => { $crate::high::g() };\n}\n",
-            "src/low/inner.rs:2: () => { $crate::high::g() };",
-        ),
-        (
-            "mod deeper {\n    use super::super::super::high;\n}\n",
-            "src/low/inner.rs:2: use super::super::super::high;",
-        ),
+        ("use crate::high;\n", 1),
+        ("\nuse crate::{\n    low,\n    high::Shown,\n};\n", 2),
+        ("use super::super::high;\n", 1),
+        ("use crate::Shown;\n", 1),
+        ("pub use crate::high::*;\n", 1),
+        ("fn f() {\n    crate::high::g();\n}\n", 2),
+        ("fn f(_: &crate::high::T) {}\n", 1),
+        ("fn f() {\n    println!(\"{}\", crate::high::g());\n}\n", 2),
+        ("macro_rules! m {\n    () => { $crate::high::g() };\n}\n", 2),
+        ("mod deeper {\n    use super::super::super::high;\n}\n", 2),
+        ("#[cfg(test)]\nuse crate::{high};\nuse crate::high;\n", 3),
     ] {
-        let cycles = with_low(low);
-        assert_eq!(cycles.len(), 1, "{low}");
-        assert!(
-            cycles[0].starts_with("a cycle: high -> low -> high\n"),
-            "{}",
-            cycles[0]
-        );
-        assert!(
-            cycles[0].contains("  src/high.rs:1: use crate::low;\n"),
-            "{}",
-            cycles[0]
-        );
-        assert!(
-            cycles[0].contains(&format!("  {line}\n")),
-            "{} lacks {line}",
-            cycles[0]
-        );
+        let expected =
+            format!("high -> low -> high: high.rs:1 (and 0 more), low/inner.rs:{line} (and 0 more)");
+        assert_eq!(with_low(low), [expected], "{low}");
     }
 }
 
@@ -608,24 +464,6 @@ fn what_is_no_use_does_not_count() {
 }
 
 #[test]
-fn a_cycle_of_three_is_told_with_its_three_lines() {
-    let (_folder, source) = crate_of(&[
-        ("lib.rs", "mod one;\nmod three;\nmod two;\n"),
-        ("one.rs", "use crate::two;\n"),
-        ("two.rs", "use crate::three;\n"),
-        ("three.rs", "use crate::one;\nuse crate::one::A;\n"),
-    ]);
-    let cycles = Graph::read(&source).expect("the crate is read").cycles();
-    assert_eq!(
-        cycles,
-        [
-            "a cycle: one -> two -> three -> one\n  src/one.rs:1: use crate::two;\n  src/two.rs:1: use crate::three;\n  \
-          src/three.rs:1: use crate::one;\n    and 1 more uses of `one` in `three`\n"
-        ]
-    );
-}
-
-#[test]
 fn a_drawing_shows_layers_without_what_is_reached_through_others() {
     let (_folder, source) = crate_of(&[
         ("lib.rs", "mod bottom;\nmod middle;\nmod other;\nmod top;\n"),
@@ -634,7 +472,7 @@ fn a_drawing_shows_layers_without_what_is_reached_through_others() {
         ("other.rs", "use crate::bottom;\n"),
         ("top.rs", "use crate::{bottom, middle};\n"),
     ]);
-    let graph = Graph::read(&source).expect("the crate is read");
+    let graph = Graph::read(&source);
     assert_eq!(
         graph.drawing(),
         " 2  top     middle\n 1  middle  bottom\n    other   bottom\n 0  bottom\n"

@@ -16,7 +16,7 @@ use headstart::device::sim::functional::{
 use headstart::ir::{Kernel, Value, print};
 use headstart::prefetch::{self, apply};
 use headstart::tune::Workload;
-use headstart_testing::{self as testing, Case, Random, Size, random_plan};
+use headstart_testing::{self as testing, Case, Random, random_plan};
 
 fn contents(memories: &[Arc<BufferMemory>]) -> Vec<Vec<u8>> {
     let read = |memory: &Arc<BufferMemory>| {
@@ -276,8 +276,7 @@ fn programs_compute_what_their_kernels_compute() {
 fn programs_of_random_kernels_compute_the_same() {
     let count = testing::count("HEADSTART_PLANS", 40);
     for seed in (testing::base_seed()..).take(count as usize) {
-        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = testing::random_workload(seed, size);
+        let workload = testing::random_workload(seed);
         let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
             ..prefetch::PlanTarget::default()

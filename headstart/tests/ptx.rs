@@ -9,8 +9,8 @@ mod common;
 use common::corpus::{compare, kernels};
 use headstart::back::ptx::{self, Options, PtxTarget};
 use headstart::prefetch;
+use headstart_testing as testing;
 use headstart_testing::ptxas::{Assembled, Ptxas};
-use headstart_testing::{self as testing, Size};
 
 #[test]
 fn the_corpus_is_emitted_and_assembled() {
@@ -101,10 +101,10 @@ fn random_kernels_are_assembled() {
     let base = testing::base_seed();
     let mut with_plans = 0;
     for seed in base..base + testing::count("HEADSTART_CASES", 60) {
-        let plain = testing::random_kernel(seed, Size::LARGE);
+        let plain = testing::random_kernel(seed);
         let mut random = testing::Random::new(seed);
         let target = prefetch::PlanTarget {
-            group_size: Some([64, 1, 1]),
+            group_size: plain.group_size,
             ..prefetch::PlanTarget::default()
         };
         let plan = testing::random_plan(&mut random, &plain);

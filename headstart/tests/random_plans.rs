@@ -7,7 +7,7 @@ use headstart::ir::{self, Kernel};
 use headstart::prefetch::{Plan, PlanTarget, apply};
 use headstart::tune::Workload;
 use headstart::{Fault, Result};
-use headstart_testing::{self as testing, Random, Size, random_plan, random_workload, shrink};
+use headstart_testing::{self as testing, Random, random_plan, random_workload, shrink};
 
 /// Plans tried on each kernel.
 const PLANS: usize = 6;
@@ -78,8 +78,7 @@ fn plans_change_no_bit() {
     let (mut same, mut refused) = (0, 0);
     let mut wrong: Vec<(u64, Workload, Plan, String)> = Vec::new();
     for case in seed..seed + cases {
-        let size = if case % 3 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = random_workload(case, size);
+        let workload = random_workload(case);
         let kernel = &workload.kernel;
         let right = plain(&workload, kernel).unwrap_or_else(|error| {
             panic!(

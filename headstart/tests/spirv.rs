@@ -9,8 +9,8 @@ use std::path::Path;
 use headstart::back::spirv::{self, Options, Spirv, SpirvTarget};
 use headstart::ir::{Kernel, OpKind};
 use headstart::prefetch;
+use headstart_testing as testing;
 use headstart_testing::spirv_val::SpirvVal;
-use headstart_testing::{self as testing, Size};
 
 /// The module of a kernel; none where it is refused for a reason that is expected.
 fn emit(name: &str, kernel: &Kernel, options: &Options) -> Option<Spirv> {
@@ -116,10 +116,10 @@ fn random_kernels_are_valid() {
     let base = testing::base_seed();
     let (mut with_plans, mut emitted) = (0, 0);
     for seed in base..base + testing::count("HEADSTART_CASES", 100) {
-        let plain = testing::random_kernel(seed, Size::LARGE);
+        let plain = testing::random_kernel(seed);
         let mut random = testing::Random::new(seed);
         let target = prefetch::PlanTarget {
-            group_size: Some([64, 1, 1]),
+            group_size: plain.group_size,
             ..prefetch::PlanTarget::default()
         };
         let plan = testing::random_plan(&mut random, &plain);

@@ -7,7 +7,7 @@
 //!
 //! Counts how many distinct entries are read, of how many all is known (every loop's trip count and every global load's root),
 //! how many are understood (what is not known has a rule that names what it depends on) and, with `HEADSTART_STANDIN_RUN`,
-//! executed by the functional engine on made-up data; and lists the reasons for refusals, without the names of anybody's.
+//! executed by the functional engine on made-up data; and lists the reasons for refusals, without the names of any.
 //! `HEADSTART_STANDIN` names another folder than `target/standin`; `HEADSTART_STANDIN_ONLY` picks the entries whose
 //! `FILE:ENTRY` contains it, `HEADSTART_STANDIN_EVERY=N` one of N of them, by what they are; `HEADSTART_STANDIN_LIST` names a
 //! file that gets a line for each entry, while they are tried.

@@ -2,7 +2,7 @@
 //!
 //! A change of the surface changes that file, too, and shows the user-visible effect there. `HEADSTART_BLESS=1` rewrites it. It
 //! is read from the sources: modules, items, fields, variants, methods and the implemented traits. Declarations by our own
-//! macros are listed by name alone. Hidden items are there for the other crates of the library, and no part of it.
+//! macros are listed by name alone. Hidden items, and what `headstart` shows nowhere, are no part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,24 +21,15 @@ struct Module {
     /// What its `use` declarations bring: paths and the names that they get there.
     uses: Vec<(Vec<String>, String)>,
     is_public: bool,
+    /// Whether the module around it shows it.
+    is_open: bool,
 }
 
-/// The crates that the library is made of, by their folders below `crates`, each with the module under which a program
-/// finds it in `headstart`. The parts of a crate without a module of its own lie beside those of `headstart`.
-const CRATES: [(&str, &[&str]); 13] = [
-    ("back", &["back"]),
-    ("checker", &["checker"]),
-    ("cuda", &["device", "cuda"]),
-    ("device", &["device"]),
-    ("front", &["front"]),
-    ("ir", &[]),
-    ("model", &["model"]),
-    ("opencl", &["device", "opencl"]),
-    ("prefetch", &["prefetch"]),
-    ("report", &[]),
-    ("runtime", &["runtime"]),
-    ("sim", &["device", "sim"]),
-    ("tune", &[]),
+/// The crates that the library is made of, by their folders below `crates`. `headstart` says which of their items are shown,
+/// and where.
+const CRATES: [&str; 13] = [
+    "back", "checker", "cuda", "device", "front", "ir", "model", "opencl", "prefetch", "report", "runtime",
+    "sim", "tune",
 ];
 
 /// The library as it is written.
@@ -104,11 +95,11 @@ impl Crate {
 
     /// With the crates beside it, below this folder.
     fn with_parts(mut self, crates: &Path) -> Crate {
-        for (name, place) in CRATES {
-            let place: Place = place.iter().map(|&part| part.to_owned()).collect();
-            self.mounts.insert(format!("headstart_{name}"), place.clone());
+        for name in CRATES {
+            let place = vec![format!("headstart_{name}")];
+            self.mounts.insert(place[0].clone(), place.clone());
             let source = crates.join(name).join("src");
-            self.module(place, &source.join("lib.rs"), &source, true);
+            self.module(place, &source.join("lib.rs"), &source, false);
         }
         self
     }
@@ -135,8 +126,9 @@ impl Crate {
                     let mut inner = place.clone();
                     inner.push(name.clone());
                     // The items of a hidden one may be shown elsewhere.
-                    let is_public_here =
-                        is_public_module && is_public(&module.vis) && is_shown(&module.attrs);
+                    let is_open = is_public(&module.vis) && is_shown(&module.attrs);
+                    self.modules.entry(inner.clone()).or_default().is_open = is_open;
+                    let is_public_here = is_public_module && is_open;
                     let folder = folder.join(&name);
                     match module.content {
                         Some((_, items)) => self.items(inner, items, &folder, is_public_here),
@@ -212,6 +204,59 @@ impl Crate {
     }
 }
 
+/// An item: its module, its name there, and its path below what brings it.
+type Brought = (Place, String, Vec<String>);
+
+impl Crate {
+    /// What a re-export of this path brings: an item, or what a module shows.
+    fn brought(&self, from: &[String], path: &[String]) -> Vec<Brought> {
+        let path = path.strip_suffix(&["*".to_owned()]).unwrap_or(path);
+        match self.resolve(from, path) {
+            Some((place, Some(name))) => vec![(place, name, Vec::new())],
+            Some((place, None)) => self.inside(&place),
+            None => Vec::new(),
+        }
+    }
+
+    /// What a module shows, with what its modules show.
+    fn inside(&self, place: &Place) -> Vec<Brought> {
+        let module = &self.modules[place];
+        let shown = module.items.iter().filter(|item| is_shown(attributes(item)));
+        let mut found: Vec<Brought> = Vec::new();
+        for item in shown {
+            match item {
+                Item::Use(item) if is_public(&item.vis) => {
+                    for (path, alias) in flattened(&item.tree) {
+                        let brought = self.brought(place, &path).into_iter();
+                        found.extend(brought.map(|(inner, name, mut within)| {
+                            if alias != "*" {
+                                within.insert(0, alias.clone());
+                            }
+                            (inner, name, within)
+                        }));
+                    }
+                }
+                item => {
+                    let names = names(item).into_iter();
+                    found.extend(names.map(|name| (place.clone(), name.clone(), vec![name])));
+                }
+            }
+        }
+        let modules = self.modules.iter();
+        let inner = modules.filter(|(inner, module)| {
+            module.is_open && inner.len() == place.len() + 1 && inner.starts_with(place)
+        });
+        for (inner, _) in inner {
+            let own = &inner[place.len()];
+            found.extend(self.inside(inner).into_iter().map(|(place, name, mut within)| {
+                within.insert(0, own.clone());
+                (place, name, within)
+            }));
+        }
+        found
+    }
+}
+
 /// The paths of a `use`, with the names that they get. A star has the name `*`.
 fn flattened(tree: &UseTree) -> Vec<(Vec<String>, String)> {
     match tree {
@@ -255,24 +300,29 @@ fn name_of(item: &Item) -> Option<String> {
     })
 }
 
-/// The items that a macro of ours is told to declare: what stands behind a `pub`.
+/// The items that a macro of ours declares: what stands behind a `pub`.
 fn of_macro(item: &syn::ItemMacro) -> Vec<(String, String)> {
     let text = item.mac.tokens.to_string();
     let words: Vec<&str> = text.split_whitespace().collect();
     let kinds = ["enum", "struct", "fn", "trait", "type", "const"];
     let declared = words
         .windows(3)
-        .filter(|words| words[0] == "pub" && kinds.contains(&words[1]));
+        .filter(|words| words[0] == "pub" && kinds.contains(&words[1]) && words[2] != "$");
     declared
         .map(|words| (words[1].to_owned(), words[2].to_owned()))
         .collect()
 }
 
-fn declares(item: &Item, name: &str) -> bool {
+/// The names that an item declares.
+fn names(item: &Item) -> Vec<String> {
     match item {
-        Item::Macro(item) => of_macro(item).iter().any(|(_, own)| own == name),
-        item => name_of(item).as_deref() == Some(name),
+        Item::Macro(item) => of_macro(item).into_iter().map(|(_, name)| name).collect(),
+        item => name_of(item).into_iter().collect(),
     }
+}
+
+fn declares(item: &Item, name: &str) -> bool {
+    names(item).iter().any(|own| own == name)
 }
 
 /// An item and what a program can reach of it, a line each.
@@ -404,11 +454,7 @@ fn surface(all: &Crate) -> BTreeSet<String> {
     for (place, module) in public() {
         lines_of.insert(format!("mod {}", spelled_path(place)));
         for item in module.items.iter().filter(|item| is_shown(attributes(item))) {
-            let names = match item {
-                Item::Macro(item) => of_macro(item).into_iter().map(|(_, name)| name).collect(),
-                item => name_of(item).into_iter().collect::<Vec<_>>(),
-            };
-            for name in names {
+            for name in names(item) {
                 let path = format!("{}::{name}", spelled_path(place));
                 let own = lines(&path, item, &name);
                 if !own.is_empty() {
@@ -426,41 +472,16 @@ fn surface(all: &Crate) -> BTreeSet<String> {
             }
             for (path, alias) in flattened(&item.tree) {
                 let here = format!("{}::{alias}", spelled_path(place));
-                let (mut targets, mut from) = (Vec::new(), path.clone());
-                if alias == "*" {
-                    from.pop();
-                    if let Some((inner, None)) = all.resolve(place, &from) {
-                        // A crate that lies here: its items are.
-                        if inner == *place {
-                            continue;
-                        }
-                        let shown = all.modules[&inner]
-                            .items
-                            .iter()
-                            .filter(|item| is_shown(attributes(item)));
-                        let named = shown.filter_map(name_of);
-                        targets.extend(named.map(|name| (inner.clone(), Some(name))));
-                    }
-                } else {
-                    targets.extend(all.resolve(place, &path));
-                }
-                if targets.is_empty() {
+                let found = all.brought(place, &path);
+                if found.is_empty() {
                     lines_of.insert(format!("use {here} = {}", path.join("::")));
                 }
-                for (inner, name) in targets {
-                    let Some(name) = name else {
-                        if spelled_path(&inner) != here {
-                            lines_of.insert(format!("use {here} = {}", spelled_path(&inner)));
-                        }
-                        continue;
-                    };
-                    let here = if alias == "*" {
-                        format!("{}::{name}", spelled_path(place))
-                    } else {
-                        here.clone()
+                for (inner, name, within) in found {
+                    let here = match (alias.as_str(), within) {
+                        ("*", within) => [vec![spelled_path(place)], within].concat().join("::"),
+                        (_, within) => [vec![here.clone()], within].concat().join("::"),
                     };
                     if let Some(known) = known.get(&(inner.clone(), name.clone())) {
-                        // A part of the library has the place that programs know already.
                         if *known != here {
                             lines_of.insert(format!("use {here} = {known}"));
                         }
@@ -470,8 +491,11 @@ fn surface(all: &Crate) -> BTreeSet<String> {
                         .items
                         .iter()
                         .filter(|item| declares(item, &name));
-                    lines_of.extend(declared.flat_map(|item| lines(&here, item, &name)));
-                    known.insert((inner, name), here);
+                    let own: Vec<String> = declared.flat_map(|item| lines(&here, item, &name)).collect();
+                    if !own.is_empty() {
+                        known.insert((inner, name), here);
+                        lines_of.extend(own);
+                    }
                 }
             }
         }

@@ -14,7 +14,7 @@ use headstart::device::sim::timer::{LaunchTime, Timer};
 use headstart::ir::Kernel;
 use headstart::prefetch::{self, apply};
 use headstart::tune::Workload;
-use headstart_testing::{self as testing, Case, Random, Size, random_plan};
+use headstart_testing::{self as testing, Case, Random, random_plan};
 
 fn timers() -> [Timer; 2] {
     let model = Arc::new(built_in("h200", &[]).expect("a built-in model"));
@@ -59,8 +59,7 @@ fn kernels_take_as_long_with_and_without_their_results() {
 fn random_kernels_take_as_long_with_and_without_their_results() {
     let count = testing::count("HEADSTART_PLANS", 40);
     for seed in (testing::base_seed()..).take(count as usize) {
-        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = testing::random_workload(seed, size);
+        let workload = testing::random_workload(seed);
         let target = prefetch::PlanTarget {
             group_size: Some(workload.group),
             ..prefetch::PlanTarget::default()

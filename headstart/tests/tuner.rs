@@ -487,7 +487,7 @@ fn an_answer_counts_for_the_kernel_that_was_checked() {
     // The same kernel does not run again: a number that no run gives stands.
     let (known, lines) = with(&|answer| answer["perturbed"]["agreed"] = 424_242.into());
     assert_eq!((known.agreed, lines), (424_242, 1));
-    // Another kernel is run, and so is one that nobody checked; the outcome is stored.
+    // Another kernel is run, and so is an unchecked one; the outcome is stored.
     let (anew, lines) = with(&|answer| {
         answer["perturbed"]["agreed"] = 424_242.into();
         answer["perturbed"]["kernel"] = "0".into();

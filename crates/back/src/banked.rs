@@ -14,7 +14,7 @@
 
 use crate::ir::{Kernel, Op, OpKind, Region, Type};
 
-/// So many are kept: 2 KiB of doubles, as much as a core's innermost cache of constant memory holds (Jia, Maggioni, Staiger
+/// This many are kept: 2 KiB of doubles, as much as a core's innermost cache of constant memory holds (Jia, Maggioni, Staiger
 /// and Scarpazza: Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking, 2018, section 3.6).
 const MOST: usize = 256;
 

@@ -28,7 +28,7 @@ pub(super) struct TermObserver {
     pub loads: BTreeMap<LoadId, u64>,
     /// What terms of extended integers extend, and its type.
     extended: HashMap<Term, (Term, Type)>,
-    /// How each term was made, if somebody wants to know.
+    /// How each term was made, if that is requested.
     pub record: Option<Record>,
 }
 
@@ -57,7 +57,7 @@ impl TermObserver {
     }
 
     /// One that remembers how each term was made.
-    pub fn recording() -> TermObserver {
+    pub(crate) fn recording() -> TermObserver {
         TermObserver {
             record: Some(Record::default()),
             ..TermObserver::new()

@@ -43,7 +43,7 @@ impl Operation {
     }
 
     /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.
-    pub fn passes_on(&self, known: impl Fn(usize) -> Option<u64>) -> Option<usize> {
+    pub(crate) fn passes_on(&self, known: impl Fn(usize) -> Option<u64>) -> Option<usize> {
         if self.is_identity {
             return Some(0);
         }

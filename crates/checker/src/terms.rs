@@ -20,13 +20,13 @@ pub(super) struct Term(pub u128);
 
 impl Term {
     /// The value depends on no memory; its bits are its term.
-    pub const KNOWN: Term = Term(0);
+    pub(crate) const KNOWN: Term = Term(0);
 
     /// The value depends on the order in which work-items came: another kernel may have another one there.
-    pub const UNORDERED: Term = Term(u128::MAX);
+    pub(crate) const UNORDERED: Term = Term(u128::MAX);
 
     /// The term of memory changed by commuting atomic operations: a sum, independent of their order.
-    pub fn changed_by(self, bits: u64, change: Term) -> Term {
+    pub(crate) fn changed_by(self, bits: u64, change: Term) -> Term {
         if self == Term::UNORDERED || change == Term::UNORDERED {
             return Term::UNORDERED;
         }
@@ -131,7 +131,7 @@ impl ByteTerm {
     }
 }
 
-/// The terms of all memory that a work-group sees. Addresses of all spaces are told apart by the caller.
+/// The terms of all memory that a work-group sees. Addresses of all spaces are distinguished by the caller.
 #[derive(Debug, Default)]
 pub(super) struct TermMemory {
     bytes: FastMap<ByteTerm>,
@@ -207,7 +207,7 @@ impl TermMemory {
     }
 
     /// What was written to global memory.
-    pub fn into_written(mut self) -> Written {
+    pub(crate) fn into_written(mut self) -> Written {
         self.bytes.retain(|&address, _| address < NOT_GLOBAL);
         Written {
             bytes: self.bytes,
@@ -228,7 +228,7 @@ impl Written {
     }
 
     /// Whether a byte depends on the order in which work-items came.
-    pub fn is_unordered(&self, address: u64) -> bool {
+    pub(crate) fn is_unordered(&self, address: u64) -> bool {
         self.term(address)
             .is_some_and(|byte| byte.term == Term::UNORDERED)
     }

@@ -45,7 +45,7 @@ impl GpuClock {
     }
 
     /// When an event was reached, in nanoseconds. It must have been.
-    pub fn reached_ns(&self, event: &Event) -> Result<f64, Failure> {
+    pub(crate) fn reached_ns(&self, event: &Event) -> Result<f64, Failure> {
         let reference = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(reference.ns + between_ns(&self.gpu, &reference.event, event)?)
     }

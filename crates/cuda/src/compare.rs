@@ -1,6 +1,6 @@
 //! Comparing results on the GPU, where they are: gigabytes take milliseconds there, and a second to be fetched.
 //!
-//! Outputs hold a *poison* pattern before the launch, so that unwritten elements are told from an earlier launch's results.
+//! Outputs hold a *poison* pattern before the launch, so that unwritten elements are distinguished from an earlier launch's results.
 //! There are two patterns, because a result may happen to equal one.
 
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct Comparer {
 }
 
 /// The text of the kernels.
-pub const TEXT: &str = include_str!("compare.ptx");
+pub(crate) const TEXT: &str = include_str!("compare.ptx");
 
 impl Comparer {
     /// Compiles them.
@@ -106,7 +106,7 @@ impl Comparer {
         Ok(sum)
     }
 
-    /// Launches one of them on so many bytes, with these initial counts: the counts afterwards.
+    /// Launches one of them on this many bytes, with these initial counts: the counts afterwards.
     fn run(
         &mut self,
         which: Which,

@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// An entry with so many values at once, and at most so many registers.
+    /// An entry with this many values at once, and at most this many registers.
     fn entry(name: &str, values: u32, header: &str) -> String {
         let mut text = format!(
             ".visible .entry {name}(.param .u64 p) {header}\n{{\n.reg .b64 %d;\n.reg .b32 %r<99>;\nld.param.u64 %d, [p];\n"

@@ -90,11 +90,6 @@ impl CudaDevice {
         &self.options
     }
 
-    /// Emits kernels in another way from now on.
-    pub fn set_options(&mut self, options: Options) {
-        self.options = options;
-    }
-
     /// The architecture of machine code for this GPU: cubins run on GPUs of the same architecture, whatever the driver.
     fn architecture(&self) -> String {
         let (major, minor) = self.gpu.facts().capability;

@@ -95,7 +95,7 @@ impl Gpu {
     /// Takes memory and maps it to addresses, readable and writable. If a later step fails, the earlier ones are undone.
     ///
     /// # Safety
-    /// So many bytes of addresses from `base` on are reserved, and nothing is mapped there; both are multiples of a page. The
+    /// This many bytes of addresses from `base` on are reserved, and nothing is mapped there; both are multiples of a page. The
     /// memory is only ever seen as bytes.
     pub(super) unsafe fn map(
         &self,
@@ -128,7 +128,7 @@ impl Gpu {
     }
 
     /// Whether buffers can end at a page that is not mapped.
-    pub fn can_guard(&self) -> bool {
+    pub(crate) fn can_guard(&self) -> bool {
         self.0.maps_memory && has_functions()
     }
 
@@ -136,7 +136,7 @@ impl Gpu {
     /// GPU [cannot](Gpu::can_guard).
     ///
     /// Fails with [`FailureKind::OutOfMemory`] and the amount that is free.
-    pub fn allocate_guarded(&self, bytes: usize, align: usize) -> Result<Buffer, Failure> {
+    pub(crate) fn allocate_guarded(&self, bytes: usize, align: usize) -> Result<Buffer, Failure> {
         if !self.can_guard() {
             return self.allocate(bytes);
         }

@@ -199,9 +199,9 @@ impl Gpu {
 
     /// Writes all of the kernels' printed lines to the standard output of this process. The queue is done.
     ///
-    /// The driver empties its buffer when somebody waits for a stream, and writes through C's buffered output, which
+    /// The driver empties its buffer when a stream is synchronized, and writes through C's buffered output, which
     /// keeps lines back where no terminal reads them.
-    pub fn hand_over_prints(&self) -> Result<(), Failure> {
+    pub(crate) fn hand_over_prints(&self) -> Result<(), Failure> {
         unsafe extern "C" {
             fn fflush(stream: *mut std::ffi::c_void) -> std::ffi::c_int;
         }

@@ -33,7 +33,7 @@ enum Place {
     Host(*mut u8),
     /// Where it was last used: the driver moves pages. Both sides have the same address.
     Managed,
-    /// In the GPU's memory, at an address of somebody's choosing: in pages that it may share with others.
+    /// In the GPU's memory, at a given address: in pages that it may share with others.
     Placed { _pages: Arc<Region> },
     /// In the GPU's memory, at the end of its pages, behind which nothing is mapped; with its alignment.
     Guarded(Mapping, usize),
@@ -68,7 +68,7 @@ impl Gpu {
         })
     }
 
-    /// That there is no room for so many bytes.
+    /// That there is no room for this many bytes.
     pub(super) fn full(&self, bytes: usize) -> Failure {
         let free = self.free_bytes().unwrap_or(0);
         Failure::new(
@@ -80,7 +80,7 @@ impl Gpu {
 
     /// Takes pinned memory of the host, which kernels reach over the link, and from and to which copies run beside
     /// kernels.
-    pub fn allocate_on_host(&self, bytes: usize) -> Result<Buffer, Failure> {
+    pub(crate) fn allocate_on_host(&self, bytes: usize) -> Result<Buffer, Failure> {
         self.enter()?;
         let failed = |error| Failure::of(error, &format!("pinning {bytes} bytes of the host's memory"));
         let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
@@ -90,7 +90,7 @@ impl Gpu {
         // SAFETY: the memory was pinned just now, with an address for the GPU.
         let mapped = unsafe { sys::cuMemHostGetDevicePointer_v2(&mut address, pointer, 0) }.result();
         if let Err(error) = mapped {
-            // SAFETY: nobody else knows it.
+            // SAFETY: no other code has the address.
             let _ = unsafe { result::free_host(pointer) };
             return Err(failed(error));
         }
@@ -104,7 +104,7 @@ impl Gpu {
     }
 
     /// Takes managed memory, whose pages move to who uses them.
-    pub fn allocate_managed(&self, bytes: usize) -> Result<Buffer, Failure> {
+    pub(crate) fn allocate_managed(&self, bytes: usize) -> Result<Buffer, Failure> {
         self.enter()?;
         // SAFETY: the memory is only ever seen as bytes.
         let address =
@@ -145,7 +145,7 @@ impl Buffer {
 
     /// Moves the buffer within its pages, if it has pages of its own. Its contents are lost if it moves; the result says
     /// whether it did. Nothing may use it meanwhile.
-    pub fn move_to(&mut self, placement: Placement) -> bool {
+    pub(crate) fn move_to(&mut self, placement: Placement) -> bool {
         let Place::Guarded(mapping, align) = &self.place else {
             return false;
         };
@@ -171,7 +171,7 @@ impl Buffer {
     }
 
     /// Copies bytes in, in a lane's order, and waits for the end of the lane.
-    pub fn write_on(&self, lane: &Lane, offset: usize, from: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write_on(&self, lane: &Lane, offset: usize, from: &[u8]) -> Result<(), Failure> {
         let address = self.range(offset, from.len())?;
         if from.is_empty() {
             return Ok(());
@@ -187,7 +187,7 @@ impl Buffer {
     }
 
     /// Copies bytes out, in a lane's order, and waits for the end of the lane.
-    pub fn read_on(&self, lane: &Lane, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn read_on(&self, lane: &Lane, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
         let address = self.range(offset, to.len())?;
         if to.is_empty() {
             return Ok(());
@@ -204,7 +204,7 @@ impl Buffer {
     /// Copies bytes from another buffer, or from other bytes of this one, in a lane's order; then records `end`, and waits
     /// for it at most this long. Both buffers are borrowed until then; beyond the limit the driver waits when one is given
     /// back.
-    pub fn copy_on(
+    pub(crate) fn copy_on(
         &self,
         lane: &Lane,
         offset: usize,
@@ -269,7 +269,7 @@ impl Buffer {
     }
 
     /// Copies `from` into the buffer from a byte on, after all work given to the GPU before.
-    pub fn write_at(&mut self, offset: usize, from: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write_at(&mut self, offset: usize, from: &[u8]) -> Result<(), Failure> {
         let address = self.range(offset, from.len())?;
         if from.is_empty() {
             return Ok(());
@@ -291,7 +291,7 @@ impl Buffer {
     }
 
     /// Copies bytes of the buffer to `to`, after all work given to the GPU before.
-    pub fn read_at(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn read_at(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
         let address = self.range(offset, to.len())?;
         if to.is_empty() {
             return Ok(());
@@ -317,7 +317,7 @@ impl Buffer {
     }
 
     /// Copies a whole buffer of the same size, in the queue's order, without waiting.
-    pub fn copy_from(&mut self, from: &Buffer) -> Result<(), Failure> {
+    pub(crate) fn copy_from(&mut self, from: &Buffer) -> Result<(), Failure> {
         if from.bytes != self.bytes {
             return Err(self.too_small(from.bytes));
         }

@@ -178,7 +178,7 @@ fn compile(text: &CString) -> Result<(sys::CUmodule, String), Failure> {
     ];
     let mut module = std::ptr::null_mut();
     // SAFETY: `text` ends in a zero byte; options and values correspond one to one; both logs live
-    // until the call returns and are as long as it is told.
+    // until the call returns and have the length that is passed.
     let code = unsafe {
         sys::cuModuleLoadDataEx(
             &mut module,

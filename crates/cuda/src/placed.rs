@@ -1,4 +1,4 @@
-//! Buffers at addresses of somebody's choosing: a captured launch runs where its memory was, so that the pointers in it lead where
+//! Buffers at given addresses: a captured launch runs where its memory was, so that the pointers in it lead where
 //! they did.
 //!
 //! Addresses are reserved and mapped in whole pages of the GPU. Allocations that shared a page do so again. Another process
@@ -78,10 +78,10 @@ fn windows(runs: &[(u64, u64)]) -> Option<Vec<(u64, u64)>> {
 }
 
 impl Gpu {
-    /// Takes memory at these addresses, of so many bytes each.
+    /// Takes memory at these addresses, of this many bytes each.
     ///
     /// Fails where an address is taken, or the GPU cannot map memory.
-    pub fn allocate_at(&self, ranges: &[(u64, usize)]) -> Result<Vec<Buffer>, Failure> {
+    pub(crate) fn allocate_at(&self, ranges: &[(u64, usize)]) -> Result<Vec<Buffer>, Failure> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }

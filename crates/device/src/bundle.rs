@@ -17,7 +17,7 @@
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //! The file holds the kernels as IR, too, so every device accepts it: one that finds no code for itself, or code of another
-//! driver, compiles. Machine code is run as it is: load only bundles from those whom you would let run programs.
+//! driver, compiles. Machine code is run as it is: load only bundles from sources that you would run programs from.
 
 use std::path::Path;
 

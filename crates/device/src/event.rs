@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub struct Event(Arc<State>);
 
 /// The device's side of an [`Event`]: it delivers the command's outcome here. Dropping it without an answer ends the event with
-/// an error, so that nobody waits for ever.
+/// an error, so that no wait is endless.
 pub struct Completion(Option<Arc<State>>);
 
 #[derive(Default)]
@@ -166,7 +166,7 @@ impl Event {
 
     /// Calls `told` with the command's outcome, once it has ended: now, or on the thread that ends it, which should not be
     /// blocked for long.
-    pub fn when_ended(&self, told: impl FnOnce(&Result<Arc<Outcome>>) + Send + 'static) {
+    pub(crate) fn when_ended(&self, told: impl FnOnce(&Result<Arc<Outcome>>) + Send + 'static) {
         let mut slot = self.0.slot.lock().unwrap_or_else(PoisonError::into_inner);
         match slot.outcome.clone() {
             Some(outcome) => {

@@ -301,7 +301,7 @@ impl Launch {
                 )));
             }
         }
-        // Parameters may reach different bytes of one buffer where a program has placed it: whoever says so has looked.
+        // Parameters may reach different bytes of one buffer where a program has placed it: the caller has checked that.
         let is_placed = |buffer: &Buffer| self.memory.iter().any(|(_, own)| own.is_same(buffer));
         // Nothing is accessed through a number.
         let accessed = || pointers().filter(|(param, ..)| kernel.ty(param.value).is_pointer());

@@ -90,7 +90,7 @@ impl Library {
     }
 
     /// As text: a line with its version, then each kernel behind a line with its size in bytes.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let mut text = format!("{HEAD}\n");
         for kernel in &self.0 {
             let printed = ir::print(kernel);

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Zeros in the host's memory for what is read back.
 ///
 /// # Errors
-/// The host has no room for so many: a launch file may ask for any length.
+/// The host has no room for this many: a launch file may ask for any length.
 pub fn host_bytes(length: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let length_here = usize::try_from(length).unwrap_or(usize::MAX);
@@ -116,7 +116,7 @@ pub struct OutOfOrder {
 }
 
 impl OutOfOrder {
-    /// One that can have so many commands under way at a time.
+    /// One that can have this many commands under way at a time.
     ///
     /// # Errors
     /// The device's.
@@ -148,8 +148,8 @@ impl Queue for OutOfOrder {
     }
 }
 
-/// A queue that tells somebody of every error of its commands, once, besides the command's event. A command that did not
-/// run because another failed has the other's error, and is told of, too.
+/// A queue that reports every error of its commands, once, besides the command's event. A command that did not
+/// run because another failed has the other's error, and is reported, too.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -168,7 +168,7 @@ impl Queue for OutOfOrder {
 /// let queue = Telling::new(device.queue()?, move |error| list.lock().unwrap().push(error.to_string()));
 /// let values = TypedBuffer::from_slice(&device, &[1u32; 4])?;
 /// let mut result = TypedBuffer::uninitialized(&device, 4)?;
-/// // Nobody looks at this event.
+/// // This event is dropped.
 /// let _ = first::compile(&device)?.launch(&queue, Geometry::new(1, 4), first::arguments(&values, &mut result));
 /// assert!(queue.finish().is_err());
 /// assert!(errors.lock().unwrap()[0].contains("out of bounds"));

@@ -1,6 +1,6 @@
 //! Files named by users: only regular files are read, up to a size limit.
 //!
-//! `/dev/zero` never ends, and opening a pipe waits for whoever writes into it.
+//! `/dev/zero` never ends, and opening a pipe waits for a writer.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use thiserror::Error;
 /// Why a file is not read.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// It is longer than whoever asked wants to read.
+    /// It is longer than the caller's limit.
     #[error("it is longer than {limit} bytes")]
     TooLong {
         /// The most that is read, in bytes.
@@ -29,7 +29,7 @@ pub enum FileError {
         /// Bytes of text before the first that is none.
         valid: usize,
     },
-    /// The system does not give it: it is not there, or is somebody else's.
+    /// The system does not give it: it is not there, or belongs to another user.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

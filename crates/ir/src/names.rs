@@ -24,7 +24,7 @@ const MOST_LISTED: usize = 8;
 const MANGLED: [&str; 2] = ["_Z", "_R"];
 
 /// The name behind a symbol, with template arguments and without the parameters' types; nothing if it is no mangled one.
-pub fn demangled(symbol: &str) -> Option<String> {
+pub(crate) fn demangled(symbol: &str) -> Option<String> {
     // The demanglers also read what follows the prefix: an `extern "C"` kernel `g` would be the type `__float128`.
     if !MANGLED.iter().any(|prefix| symbol.starts_with(prefix)) {
         return None;

@@ -58,7 +58,7 @@ impl DeviceModel {
         self.card.as_ref().map_or(1, |card| (*card.stacks).max(1))
     }
 
-    /// How long so many pages of a shared allocation take, which the host touches one after the other, in nanoseconds. Nothing
+    /// How long this many pages of a shared allocation take, which the host touches one after the other, in nanoseconds. Nothing
     /// without a link.
     pub fn shared_pages_ns(&self, pages: u64) -> f64 {
         self.card.as_ref().map_or(0.0, |card| {

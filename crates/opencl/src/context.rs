@@ -132,7 +132,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: created once in `open`, and nobody uses it any more.
+        // SAFETY: created once in `open`, and not used any more.
         let _ = unsafe { context::release_context(self.context) };
     }
 }
@@ -287,7 +287,7 @@ impl Drop for Program {
 
 struct KernelId(cl_kernel);
 
-// SAFETY: only whoever holds the lock around it uses it.
+// SAFETY: it is used under the lock around it alone.
 unsafe impl Send for KernelId {}
 
 /// A kernel that was built.
@@ -304,7 +304,7 @@ pub(super) enum KernelArgument<'a> {
     Memory(&'a Memory),
     /// A number's bytes.
     Bytes(Vec<u8>),
-    /// So many bytes of memory of the work-group.
+    /// This many bytes of memory of the work-group.
     Local(usize),
 }
 

@@ -19,7 +19,7 @@ pub enum Passed {
         /// Where parameters of the kernel start in it, in bytes, and their numbers.
         parts: Vec<(usize, usize)>,
     },
-    /// So many bytes of memory of the work-group.
+    /// This many bytes of memory of the work-group.
     Local(usize),
 }
 

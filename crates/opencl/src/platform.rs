@@ -259,7 +259,7 @@ fn parts(told: &[Option<u32>; 4]) -> Option<IntelParts> {
 }
 
 impl OpenClFacts {
-    /// For whom to emit.
+    /// The target to emit for.
     pub fn target(&self) -> SpirvTarget {
         if self.vendor != INTEL || self.kind != DeviceType::Gpu {
             return SpirvTarget::Portable;
@@ -326,7 +326,7 @@ impl OpenClFacts {
     ///
     /// # Errors
     /// It does not.
-    pub fn takes_spirv(&self) -> Result<()> {
+    pub(crate) fn takes_spirv(&self) -> Result<()> {
         if self.spirv.contains("SPIR-V_1.4") {
             return Ok(());
         }

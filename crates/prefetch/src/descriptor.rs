@@ -77,7 +77,7 @@ impl Takes {
     };
 
     /// A layout.
-    pub const LAYOUT: Takes = Takes {
+    pub(crate) const LAYOUT: Takes = Takes {
         layout: true,
         ..Takes::NOTHING
     };
@@ -105,7 +105,7 @@ impl Carried {
     }
 
     /// Whether it fetches several iterations together, with their addresses.
-    pub fn is_batch(self) -> bool {
+    pub(crate) fn is_batch(self) -> bool {
         matches!(self, Carried::InBatches | Carried::InBatchesOfSlots)
     }
 }
@@ -164,7 +164,7 @@ impl Planned<'_> {
     }
 
     /// Distances at which the addresses of other loads need the value.
-    pub fn consumers(&self) -> Vec<u32> {
+    pub(crate) fn consumers(&self) -> Vec<u32> {
         let children = self.summary.loads.iter().filter(|child| {
             child.id != self.site.id
                 && parents(self.summary, child.pointer, &child.conditions).contains(&self.site.id)

@@ -139,7 +139,7 @@ pub(super) fn left(
     }))
 }
 
-/// Whether the test passes so many steps from the counter that `left` was computed of.
+/// Whether the test passes this many steps from the counter that `left` was computed of.
 pub(super) fn passes_within(
     b: &mut Builder<'_>,
     exit: &CountedExit,
@@ -165,7 +165,7 @@ pub(super) fn passes_within(
     Ok(b.compare(below, distance, left))
 }
 
-/// How far so many steps lead, if that is no further than once round the type: no way is longer.
+/// How far this many steps lead, if that is no further than once round the type: no way is longer.
 fn way(ty: Type, steps: i64, step: i64) -> Option<u64> {
     let distance = i128::from(steps) * i128::from(step.unsigned_abs());
     u64::try_from(distance).ok().filter(|&far| far <= ty.mask())
@@ -202,7 +202,7 @@ fn next(b: &mut Builder<'_>, counter: Value, step: Step) -> Result<Value> {
     Ok(b.add(counter, step))
 }
 
-/// A value so many times.
+/// A value this many times.
 fn times(b: &mut Builder<'_>, value: Value, count: i64) -> Value {
     if count == 1 {
         return value;

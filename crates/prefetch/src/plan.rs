@@ -57,7 +57,7 @@ pub struct Plan {
 
 impl Plan {
     /// The most loads that one plan may name.
-    pub const MAX_LOADS: usize = 64;
+    pub(crate) const MAX_LOADS: usize = 64;
 
     /// The plan that leaves the kernel as it is, written `none`.
     pub fn none() -> Plan {

@@ -263,7 +263,7 @@ impl Fetch for RollingShared {
         }];
         self.slots = Some(slots);
         for step in 0..self.distance / self.group {
-            // Each token covers those before it: a copy under a guard that fails leaves the token 0, and whoever
+            // Each token covers those before it: a copy under a guard that fails leaves the token 0, and code that
             // waits for the last one means all.
             let mut tokens: Vec<Value> = state[1..].last().copied().into_iter().collect();
             for ahead in step * self.group..(step + 1) * self.group {
@@ -297,7 +297,7 @@ impl Fetch for RollingShared {
         let next = slots.step(b, filled, group);
         let pointer = if copies_first { next } else { filled };
         if self.asynchronous {
-            // One wait reaches the furthest iteration that anybody needs now.
+            // One wait reaches the furthest iteration that is needed now.
             let furthest = self.consumers.iter().copied().max().unwrap_or(0) + group - 1;
             let token = (furthest / group) as usize;
             b.wait(tokens[token.min(tokens.len() - 1)]);

@@ -319,7 +319,7 @@ fn meets_its_bound(b: &mut Builder<'_>, unless: &UnlessWraps, op: &Op, step: i64
     let rest = b.and(way, rest);
     let none = b.constant(ty, 0);
     let whole = b.compare(CompareOp::Eq, rest, none);
-    // Where the next value is tested, there is at least one step. After the last step one more may be made that nobody tests.
+    // Where the next value is tested, there is at least one step. After the last step one more may be made that is not tested.
     let ahead = if unless.exit.steps_ahead > 0 {
         CompareOp::LtS
     } else {

@@ -184,7 +184,7 @@ impl<S> Arguments<S> {
     }
 
     /// The arguments as a launch takes them.
-    pub fn into_list(self) -> Vec<Argument> {
+    pub(crate) fn into_list(self) -> Vec<Argument> {
         self.list
     }
 }

@@ -41,7 +41,7 @@ pub trait Clock: Send + Sync {
         None
     }
 
-    /// How long a copy of so many bytes takes, in nanoseconds.
+    /// How long a copy of this many bytes takes, in nanoseconds.
     fn copy_ns(&self, bytes: u64, direction: CopyDirection) -> f64 {
         let _ = (bytes, direction);
         0.0
@@ -52,7 +52,7 @@ pub trait Clock: Send + Sync {
         None
     }
 
-    /// The time that the host waits for so many of them, one after the other, in nanoseconds.
+    /// The time that the host waits for this many of them, one after the other, in nanoseconds.
     fn shared_pages_ns(&self, pages: u64) -> f64 {
         let _ = pages;
         0.0

@@ -25,7 +25,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Those of so many bytes, of this size each.
+    /// Those of this many bytes, of this size each.
     pub fn new(bytes: u64, size: u64) -> Pages {
         let size = size.max(1);
         let count = usize::try_from(bytes.div_ceil(size)).unwrap_or(usize::MAX);
@@ -37,7 +37,7 @@ impl Pages {
     }
 
     /// The host touches bytes: how many pages come over.
-    pub fn touched_by_host(&self, offset: u64, length: u64) -> u64 {
+    pub(crate) fn touched_by_host(&self, offset: u64, length: u64) -> u64 {
         let mut on_device = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = offset / self.size..(offset + length).min(self.bytes).div_ceil(self.size);
         let mut moved = 0;
@@ -50,7 +50,7 @@ impl Pages {
     }
 
     /// A kernel has gone through the allocation: its pages are on the device.
-    pub fn taken_by_device(&self) {
+    pub(crate) fn taken_by_device(&self) {
         let mut on_device = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
         on_device.fill(true);
     }

@@ -20,7 +20,7 @@ impl Stop {
     }
 
     /// Whether runs are to end.
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 

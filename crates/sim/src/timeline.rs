@@ -70,7 +70,7 @@ impl Timeline {
     }
 
     /// A command is submitted now.
-    pub fn admit(self: &Arc<Self>) -> Ticket {
+    pub(crate) fn admit(self: &Arc<Self>) -> Ticket {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;

@@ -1,11 +1,11 @@
 //! Random kernels with data, and random plans for them: what passes, backs and engines are tested on.
 //!
 //! ```
-//! use headstart_testing::{Size, random_kernel};
+//! use headstart_testing::random_kernel;
 //!
-//! let kernel = random_kernel(7, Size::SMALL);
+//! let kernel = random_kernel(7);
 //! headstart::ir::verify(&kernel)?;
-//! assert_eq!(headstart::ir::print(&kernel), headstart::ir::print(&random_kernel(7, Size::SMALL)));
+//! assert_eq!(headstart::ir::print(&kernel), headstart::ir::print(&random_kernel(7)));
 //! # Ok::<(), headstart::Error>(())
 //! ```
 //!
@@ -13,9 +13,8 @@
 //! [`base_seed`], which rotates and can be set.
 //!
 //! For every seed, a kernel is well formed, terminates, keeps all accesses inside their buffers and never reads uninitialised
-//! memory. It has loops that count in many ways, data-dependent exits, branches, early returns, address chains up to three
-//! links, conditional loads, trip counts that differ by work-item, private and shared arrays, barriers, stores in loops,
-//! atomics, fences, shuffles, votes, block loads, arithmetic on halves and narrow integers, vectors in memory.
+//! memory. There are two generators: [`source`] writes C-like programs, from which a kernel gets its control flow, its
+//! addresses and what its work-items do together; `source::graphs` writes flow graphs without structure.
 
 /// The examples in the documentation of the crates below the facade.
 #[cfg(doctest)]
@@ -26,8 +25,6 @@ mod examples {
 mod case;
 mod gpu;
 pub mod hardware;
-mod loops;
-mod narrow;
 pub mod ocloc;
 mod plans;
 pub mod ptxas;
@@ -36,12 +33,9 @@ mod shrink;
 pub mod source;
 mod spilled;
 pub mod spirv_val;
-mod statements;
-mod tables;
-mod together;
 pub mod tools;
-mod values;
 pub mod worker;
+mod woven;
 pub mod xe;
 
 // The library, by the names that all of Headstart has for its parts.
@@ -52,8 +46,9 @@ use std::sync::Arc;
 
 pub use crate::random::Random;
 
-use crate::ir::Kernel;
-use crate::tune::Workload;
+use crate::device::{Fill, Pattern};
+use crate::ir::{Kernel, Type};
+use crate::tune::{ArgumentSpec, Compare, Workload};
 
 pub use case::{Case, texts};
 pub use gpu::h200;
@@ -62,40 +57,73 @@ pub use run::{bind, run};
 pub use shrink::shrink;
 pub use spilled::spilled;
 
-/// How large a random kernel becomes.
-#[derive(Clone, Copy, Debug)]
-pub struct Size {
-    /// Statements in a region, at most.
-    pub statements: u64,
-    /// Loops and branches inside each other, at most.
-    pub nesting: u32,
-    /// Iterations of a loop, at most.
-    pub trips: u64,
+/// A random kernel and the launch that fits it: a C-like program of [`source`], translated, with what C has no words for
+/// woven in. Programs whose work-groups wait for each other are left to [`source::campaign`].
+pub fn random_workload(seed: u64) -> Workload {
+    let program = |number: u64| {
+        let program = source::program(number);
+        let mut random = Random::new(number);
+        let (tried, _) = source::launches(&mut random, &program, None, 1);
+        let tried = tried.into_iter().next().filter(|_| !program.waits)?;
+        Some((program, random, tried.launch))
+    };
+    let found = (0..).find_map(|number| program(seed ^ number << 40));
+    let (program, mut random, launch) = found.expect("most programs mean something");
+    let (known, style) = (
+        source::campaign::known(&mut random, &program, None),
+        source::Style::random(&mut random),
+    );
+    let mut kernel = source::translate(&program, &known, style).expect("the translator is right");
+    let (mut given, mut inputs) = (Vec::new(), Vec::new());
+    for ((array, contents), param) in program.arrays.iter().zip(&launch.contents).zip(&kernel.params) {
+        let (element, length) = (array.element.ir(), array.length);
+        let fill = Fill::Bytes(source::launches::bytes_of(array.element, contents).into());
+        given.push(match array.written {
+            true => output(element, length, fill),
+            false => ArgumentSpec::Input {
+                element,
+                length,
+                fill,
+            },
+        });
+        if !array.written && !array.volatile {
+            inputs.push(woven::Input {
+                pointer: param.value,
+                element,
+                length,
+            });
+        }
+    }
+    let scalars = program.scalars.iter().zip(&launch.scalars);
+    given.extend(scalars.map(|(scalar, &bits)| ArgumentSpec::Scalar(scalar.ty.ir(), bits)));
+    let zero = || Fill::Pattern(Pattern::Constant(0));
+    let written = woven::weave(&mut kernel, &mut random, inputs, program.groups, program.group);
+    given.extend(written.map(|(element, length)| output(element, length, zero())));
+    kernel.group_size = Some([program.group, 1, 1]);
+    Workload {
+        kernel: Arc::new(kernel),
+        groups: [program.groups, 1, 1],
+        group: [program.group, 1, 1],
+        given,
+        original: None,
+        placed: None,
+        divides: None,
+    }
 }
 
-impl Size {
-    /// Small enough to look at.
-    pub const SMALL: Size = Size {
-        statements: 4,
-        nesting: 2,
-        trips: 9,
-    };
-    /// Everything the generator knows, at once.
-    pub const LARGE: Size = Size {
-        statements: 8,
-        nesting: 3,
-        trips: 19,
-    };
-}
-
-/// A random kernel and the launch that fits it.
-pub fn random_workload(seed: u64, size: Size) -> Workload {
-    statements::Generator::new(seed, size).workload()
+fn output(element: Type, length: u64, fill: Fill) -> ArgumentSpec {
+    let compare = Compare::Bits;
+    ArgumentSpec::Output {
+        element,
+        length,
+        fill,
+        compare,
+    }
 }
 
 /// A random kernel.
-pub fn random_kernel(seed: u64, size: Size) -> Arc<Kernel> {
-    random_workload(seed, size).kernel
+pub fn random_kernel(seed: u64) -> Arc<Kernel> {
+    random_workload(seed).kernel
 }
 
 /// The seed that a test run starts from: `HEADSTART_SEED` (in CI it comes from the commit), or else another one each
@@ -127,20 +155,18 @@ mod tests {
     fn kernels_verify_and_round_trip() {
         let seed = base_seed();
         for case in seed..seed + count("HEADSTART_CASES", 300) {
-            for size in [Size::SMALL, Size::LARGE] {
-                let kernel = random_kernel(case, size);
-                let text = ir::print(&kernel);
-                ir::verify(&kernel).unwrap_or_else(|error| panic!("seed {case}: {error}\n{text}"));
-                let again = ir::parse(&text, "printed").unwrap_or_else(|error| panic!("{error}\n{text}"));
-                assert_eq!(ir::first_difference(&kernel, &again), None, "seed {case}\n{text}");
-                assert_eq!(ir::print(&again), text, "seed {case}");
-            }
+            let kernel = random_kernel(case);
+            let text = ir::print(&kernel);
+            ir::verify(&kernel).unwrap_or_else(|error| panic!("seed {case}: {error}\n{text}"));
+            let again = ir::parse(&text, "printed").unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert_eq!(ir::first_difference(&kernel, &again), None, "seed {case}\n{text}");
+            assert_eq!(ir::print(&again), text, "seed {case}");
         }
     }
 
     #[test]
     fn a_seed_always_gives_the_same_kernel() {
-        let print = || ir::print(&random_kernel(7, Size::LARGE));
+        let print = || ir::print(&random_kernel(7));
         assert_eq!(print(), print());
     }
 
@@ -149,7 +175,7 @@ mod tests {
         let seed = base_seed();
         let mut random = Random::new(seed);
         for case in seed..seed + 100 {
-            let kernel = random_kernel(case, Size::SMALL);
+            let kernel = random_kernel(case);
             let plan = random_plan(&mut random, &kernel);
             assert_eq!(plan.to_string().parse(), Ok(plan));
         }

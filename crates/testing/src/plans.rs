@@ -86,7 +86,7 @@ fn name(kernel: &Kernel, load: LoadId) -> String {
     }
 }
 
-/// A strategy; its distance is mostly one that goes with groups of so many iterations.
+/// A strategy; its distance is mostly one that goes with groups of this many iterations.
 fn strategy(random: &mut Random, group: u32) -> String {
     let distance = match group > 1 && random.chance(85) {
         true => group * random.between(1, 3) as u32,

@@ -145,7 +145,7 @@ fn without_unused_loads(kernel: &Kernel) -> Kernel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Size, random_kernel};
+    use crate::random_kernel;
 
     #[test]
     fn what_matters_stays() {
@@ -156,7 +156,7 @@ mod tests {
                 .walk(&mut |op| count += usize::from(matches!(op.kind, OpKind::Load { .. })));
             count
         };
-        let shrunk = shrink(&random_kernel(3, Size::LARGE), |kernel| loads(kernel) > 0);
+        let shrunk = shrink(&random_kernel(3), |kernel| loads(kernel) > 0);
         assert_eq!((loads(&shrunk), shrunk.loads.len()), (1, 1));
         // The load, and perhaps loops around it.
         assert!(operations(&shrunk) <= 4, "{}", crate::ir::print(&shrunk));

@@ -70,7 +70,7 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Whether the driver is lost when a request comes: `left` has how many more times are told.
+/// Whether the driver is lost when a request comes: `left` counts the times that are still to be given.
 fn is_lost(left: &Path, request: &Request) -> Result<bool> {
     let wrong = |error: String| Error::usage(format!("{}: {error}", left.display()));
     let text = std::fs::read_to_string(left).map_err(|error| wrong(error.to_string()))?;

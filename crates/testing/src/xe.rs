@@ -215,7 +215,7 @@ fn read(line: &str) -> Line {
         "jmpi" | "goto" | "join" | "brc" | "brd" | "while" | "if" | "else" | "endif" | "break" | "cont"
         | "call" | "ret" => {
             line.kind = Some(InstructionKind::Control);
-            // A `join` names where it goes if nobody comes.
+            // A `join` names where it goes if no lane comes.
             let labels = words.iter().skip(1).filter(|word| word.starts_with(['L', '_']));
             line.targets = labels.map(|&label| label.to_owned()).collect();
             line.ends = base == "jmpi" && !predicate.contains('f');

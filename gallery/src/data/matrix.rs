@@ -54,7 +54,7 @@ impl SparsityPattern {
         Self::ALL[(setting as usize).min(Self::ALL.len() - 1)]
     }
 
-    /// The number of rows if about so many are requested, and the side of a stencil's cube.
+    /// The number of rows if about this many are requested, and the side of a stencil's cube.
     fn sides(self, rows: u32) -> (u32, u32) {
         let side = f64::from(rows).cbrt().round() as u32;
         match self {
@@ -97,7 +97,7 @@ impl SparsityPattern {
     }
 }
 
-/// A square matrix: where each row starts, and its columns. The entries are nobody's business here.
+/// A square matrix: where each row starts, and its columns. The entries do not matter here.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     /// One more than there are rows.
@@ -188,7 +188,7 @@ fn spread(columns: &mut Vec<u32>, row: u32, rows: u32, count: u32) {
     }
 }
 
-/// The places at most one step away, of so many.
+/// The places at most one step away, of this many.
 fn near(at: u32, side: u32) -> std::ops::RangeInclusive<u32> {
     at.saturating_sub(1)..=(at + 1).min(side - 1)
 }

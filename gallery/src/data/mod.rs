@@ -113,7 +113,7 @@ impl Words {
         Words(bytes.into())
     }
 
-    /// So many integers that `fill` writes where they stay: large data are there once. They are zero before.
+    /// This many integers that `fill` writes where they stay: large data are there once. They are zero before.
     pub(crate) fn filled(length: usize, fill: impl FnOnce(&mut [[u8; 4]])) -> Words {
         let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, length.max(1) * 4).collect();
         if let Some(bytes) = Arc::get_mut(&mut bytes) {
@@ -259,7 +259,7 @@ mod tests {
         }
         assert!(sets.find("large").is_some() && sets.find("19").is_some());
         assert!(sets.find("0").is_none());
-        // If nobody asks for it any more, it goes in the end.
+        // What is not used any more goes in the end.
         for small in 0..200 {
             sets.keep(&format!("later {small}"), Arc::new(small), second);
         }

@@ -28,7 +28,7 @@ fn everything(host: &Host) -> Result<Ran> {
 }
 
 /// Copies in the buffers that the kernel reads, and out those that it may write. The author must guarantee that the kernel
-/// writes all of a buffer before anybody reads it, as with SYCL's `no_init`.
+/// writes all of a buffer before it is read, as with SYCL's `no_init`.
 fn as_typed(host: &Host) -> Result<Ran> {
     let back: Vec<bool> = only_read(&combine::kernel()?).iter().map(|read| !read).collect();
     moved(host, &[true, true, false], &back, 1)
@@ -39,7 +39,7 @@ fn between(host: &Host) -> Result<Ran> {
     moved(host, &[true, true, false], &[false, false, true], 2)
 }
 
-/// Runs the kernel so many times, each time on the last one's output.
+/// Runs the kernel this many times, each time on the last one's output.
 fn moved(host: &Host, in_: &[bool], back: &[bool], times: u32) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, combine::compile(&device)?);
@@ -106,7 +106,7 @@ fn staying(host: &Host) -> Result<Ran> {
     check(&sums, |at| result(at, 2))
 }
 
-/// An element of the result after so many launches.
+/// An element of the result after this many launches.
 fn result(at: usize, times: u32) -> u32 {
     let (one, other) = (1 + at as u32, 8 + at as u32);
     (0..times).fold(one, |one, _| one.wrapping_mul(3).wrapping_add(other))

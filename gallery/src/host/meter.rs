@@ -183,7 +183,7 @@ impl Host {
     /// Does the technique's work, and measures it.
     ///
     /// # Errors
-    /// The work's own, or that of a command that nobody waited for.
+    /// The work's own, or that of a command that was not waited for.
     pub fn measure<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         {
             let mut counted = self.tally.lock();

@@ -1,5 +1,5 @@
 //! The host's side: queues, transfers, allocations, contexts, compilation, several devices, printing. Each technique is a
-//! short program in the ways that one would write it, for the pages in `docs/gallery`, and each way is measured by
+//! short program in the ways that one would write it, for `results/host.md`, and each way is measured by
 //! `headstart bench --suite host`, on a GPU or on the simulator.
 //!
 //! A variant prepares, does its work inside [`Host::measure`], and checks the result.
@@ -25,7 +25,7 @@ pub use meter::{Counting, Host, Taken};
 /// Something that a host can do in several ways, as its page shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Technique {
-    /// Its file in `docs/gallery`, without the ending, and its name on the command line.
+    /// Its anchor in `results/host.md`, and its name on the command line.
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,
@@ -95,7 +95,7 @@ fn states(block: u32, count: u64) -> Vec<u32> {
     (0..count).map(|i| 1 + block + i as u32).collect()
 }
 
-/// A launch with a work-item for each of so many elements.
+/// A launch with a work-item for each of this many elements.
 fn over(elements: u64) -> Geometry {
     Geometry::new((elements / u64::from(GROUP)) as u32, GROUP)
 }

@@ -39,7 +39,7 @@ fn silent(host: &Host) -> Result<Ran> {
     check(&values.read(&*queue)?, |at| stepped(1 + at as u32, ROUNDS))
 }
 
-/// One in so many work-items prints its result.
+/// One in this many work-items prints its result.
 fn told(host: &Host, every: u32) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, steps_told::compile(&device)?);

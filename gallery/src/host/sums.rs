@@ -24,7 +24,7 @@ fn added(values: &[u32]) -> u32 {
     values.iter().copied().fold(0, u32::wrapping_add)
 }
 
-/// Each work-item leaves a sum, and the host adds them up; or nobody reads them.
+/// Each work-item leaves a sum, and the host adds them up; or they are not read.
 fn by_items(host: &Host, bring: bool) -> Result<Ran> {
     let device = host.open()?;
     let (queue, kernel) = (device.queue()?, reduction::occupancy::compile(&device, GROUP)?);

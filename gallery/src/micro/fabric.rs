@@ -37,7 +37,7 @@ pub fn lines(
 }
 
 /// Each work-group streams through a part of the table as large as its share of it: its own, or that of another work-group
-/// so many further.
+/// this many further.
 #[kernel(work_group = group)]
 pub fn parts(
     table: &[u32],

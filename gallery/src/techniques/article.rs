@@ -159,7 +159,7 @@ pub static FAMILY: Family = Family {
          wait waits for them. On an H200 that is half true. A ring of registers survives the barriers there: a \
          barrier orders accesses that others can see, and does not wait for a register that is not read yet. A ring \
          through shared memory by ordinary loads does not survive, because its stores wait anyway. The copies are \
-         still the fastest. All of this is legal only because `arr` is a `&[f64]`, which nobody writes: values of a \
+         still the fastest. All of this is legal only because `arr` is a `&[f64]`, which is not written: values of a \
          `&mut [f64]` are not fetched across a barrier at all, because they may change there.",
     ],
     kernels: &[

@@ -35,7 +35,7 @@ pub fn in_shared(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     }
 }
 
-/// The same with a device fence behind each count: the cost of an order that nobody needs here.
+/// The same with a device fence behind each count: the cost of an order that is not needed here.
 #[kernel(work_group = group)]
 pub fn fenced(values: &[u32], bins: &[Atomic<u32>], #[constant] group: u32) {
     for i in (global_id()..values.len()).step_by(global_size()) {
@@ -71,7 +71,7 @@ pub static FAMILY: Family = Family {
          memory. Counting in shared memory first keeps most of them within the core, where only those of the same \
          work-group collide. Only one operation per counter and work-group remains for global memory.",
         "A relaxed atomic operation orders no other accesses; a fence orders everything before and after it. A \
-         histogram needs no fence, because nobody reads it before the kernel ends. On an H200 a fence costs nothing \
+         histogram needs no fence, because it is not read before the kernel ends. On an H200 a fence costs nothing \
          measurable behind counts that wait for each other anyway, nor does it in the simulator.",
     ],
     kernels: &[

@@ -1,5 +1,5 @@
-//! The techniques that the documents name, each as a kernel beside the variant that it replaces: the pages in `docs/gallery`
-//! show them with their times.
+//! The techniques that the documents name, each as a kernel beside the variant that it replaces: `results/techniques.md`
+//! shows them with their times.
 
 pub mod article;
 pub mod atomics;
@@ -126,7 +126,7 @@ const H200: &str = "h200";
 pub struct Family {
     /// The model of the device that its times are for; on an H200 they are measured, too.
     pub device: &'static str,
-    /// Its file in `docs/gallery`, without the ending.
+    /// Its anchor in `results/techniques.md`.
     pub page: &'static str,
     /// Its heading.
     pub title: &'static str,

@@ -83,7 +83,7 @@ static PARAMETERS: [Parameter; 3] = [
     ),
 ];
 
-/// A kernel whose work-items have so many quads of elements each.
+/// A kernel whose work-items have this many quads of elements each.
 const fn centring(
     name: &'static str,
     summary: &'static str,

@@ -24,7 +24,7 @@ use headstart::{Error, Result};
 use crate::kernels::divided;
 use crate::settings::Settings;
 
-/// Work-groups for so many work-items.
+/// Work-groups for this many work-items.
 fn groups_for(items: u64, group: u32) -> Result<u32> {
     u32::try_from(items.div_ceil(u64::from(group)).max(1)).map_err(|_| {
         Error::usage(format!(

@@ -39,7 +39,7 @@ fn asynchronous_copies_gain_almost_sixty_percent_at_a_distance_of_six() {
 }
 
 const RUN: &str = "headstart run article --device sim:a100 --set groups=324 --set work=2 --set elements=20000 --plan arr=rolling-async:6/padded";
-const PAGE: &str = "[the article's kernels](gallery/article.md)";
+const PAGE: &str = "[the article's kernels](../results/techniques.md#article)";
 
 pub const ROWS: [Row; 22] = [
     words(

@@ -115,7 +115,7 @@ pub const ROWS: [Row; 27] = [
     words(
         "Host-side and device-side memory are apart; USM moves objects",
         "device, host and shared allocations; pages of shared ones migrate, one fault each",
-        "[host allocations](gallery/host-allocations.md)",
+        "[host allocations](../results/host.md#host-allocations)",
     ),
     words(
         "Vector engines send messages to one data port of the Xe-core: loads an address, stores address and data",
@@ -230,6 +230,6 @@ pub const ROWS: [Row; 27] = [
     words(
         "Access pattern and data size decide which atomic operation is best",
         "in global memory, or in shared memory first",
-        "[atomics](gallery/atomics.md)",
+        "[atomics](../results/techniques.md#atomics)",
     ),
 ];

@@ -41,7 +41,7 @@ pub const DEVICE: [Row; 46] = [
     words(
         "SLM shares atomic data among the work-items of a SubSlice",
         "atomics on shared memory are served by its banks",
-        "[atomics](gallery/atomics.md)",
+        "[atomics](../results/techniques.md#atomics)",
     ),
     words(
         "A work-group with a barrier stays in one SubSlice",
@@ -68,7 +68,7 @@ pub const DEVICE: [Row; 46] = [
             };
             let full = gen11.occupancy(&footprint).occupancy;
             format!(
-                "{:.0} % occupancy where a device launches so many; `sim:gen11` launches 256",
+                "{:.0} % occupancy where a device launches this many; `sim:gen11` launches 256",
                 100.0 * full
             )
         },
@@ -108,22 +108,22 @@ pub const DEVICE: [Row; 46] = [
     words(
         "Reductions: one atomic for each element is the naive way",
         "in ten variants, simulated and measured",
-        "[reductions](gallery/reductions.md)",
+        "[reductions](../results/techniques.md#reductions)",
     ),
     words(
         "Chunks with local sums, then a tree or a sequential sum",
         "in the same table",
-        "[reductions](gallery/reductions.md)",
+        "[reductions](../results/techniques.md#reductions)",
     ),
     words(
         "Vectors, enough work-groups, trees in work-groups, several stages, built-in reductions, SLM, blocking, sub-group loads",
         "a kernel each",
-        "[reductions](gallery/reductions.md)",
+        "[reductions](../results/techniques.md#reductions)",
     ),
     words(
         "The transfer of the result takes about as long as the reduction",
         "both times are on the page",
-        "[sums](gallery/host-sums.md)",
+        "[sums](../results/host.md#host-sums)",
     ),
     words(
         "Work-groups may be preempted, or not",
@@ -148,27 +148,27 @@ pub const DEVICE: [Row; 46] = [
     words(
         "Diverging lanes run both paths",
         "both are timed, and reported",
-        "[divergence](gallery/divergence.md)",
+        "[divergence](../results/techniques.md#divergence)",
     ),
     words(
         "Sixteen contiguous integers in one SIMD instruction are better than sixteen in a work-item",
         "4 times as fast",
-        "[blocks](gallery/blocks.md)",
+        "[blocks](../results/techniques.md#blocks)",
     ),
     words(
         "Sub-group block accesses use block messages",
         "`sub_group_load_block`, emitted as such",
-        "[blocks](gallery/blocks.md)",
+        "[blocks](../results/techniques.md#blocks)",
     ),
     words(
         "Block loads do not work with sub-groups of 32 on current hardware",
         "refused on `sim:gen11` and `sim:xe-lp`, with the line; a kernel that requires no size gets 16",
-        "[blocks](gallery/blocks.md)",
+        "[blocks](../results/techniques.md#blocks)",
     ),
     words(
         "Shuffles share data inside a sub-group",
         "a kernel with them, beside one through SLM",
-        "[sub-groups](gallery/sub-groups.md)",
+        "[sub-groups](../results/techniques.md#sub-groups)",
     ),
     words(
         "Private variables that do not fit the registers spill to memory",
@@ -208,17 +208,17 @@ pub const DEVICE: [Row; 46] = [
     words(
         "A barrier costs, and more in large work-groups",
         "it waits for the last sub-group",
-        "[shared memory](gallery/shared-memory.md)",
+        "[shared memory](../results/techniques.md#shared-memory)",
     ),
     words(
         "Managing hot data in SLM can beat the cache",
         "both ways in one table",
-        "[shared memory](gallery/shared-memory.md)",
+        "[shared memory](../results/techniques.md#shared-memory)",
     ),
     words(
         "Padding removes conditional checks; `select`, `min` and `max` replace branches",
         "the same work with and without",
-        "[divergence](gallery/divergence.md)",
+        "[divergence](../results/techniques.md#divergence)",
     ),
     words(
         "Fences order loads and stores: acquire, release, both",
@@ -238,12 +238,12 @@ pub const DEVICE: [Row; 46] = [
     words(
         "Pointers that may alias keep loads in order",
         "`&[T]` and `&mut [T]` do not alias; a module says `restrict`, or a launch file `unaliased`",
-        "[order of loads](gallery/order.md)",
+        "[order of loads](../results/techniques.md#order)",
     ),
     words(
         "Issue the loads before the operations on them",
         "three kernels that do the same in another order",
-        "[order of loads](gallery/order.md)",
+        "[order of loads](../results/techniques.md#order)",
     ),
     words(
         "Without barriers and atomics the work-group's size does not matter",
@@ -297,57 +297,57 @@ pub const HOST: [Row; 31] = [
     words(
         "Profiling by events: start and end of a command",
         "every launch's outcome has both",
-        "[queues](gallery/host-queues.md)",
+        "[queues](../results/host.md#host-queues)",
     ),
     words(
         "In-order and out-of-order queues",
         "queues are in order, and events order them among each other; commands of one queue never overtake",
-        "[queues](gallery/host-queues.md)",
+        "[queues](../results/host.md#host-queues)",
     ),
     words(
         "The driver submits at once to an idle device, and buffers otherwise",
         "*not modelled*: submission takes no time in the simulator",
-        "[queues](gallery/host-queues.md)",
+        "[queues](../results/host.md#host-queues)",
     ),
     words(
         "Only OpenCL runs kernels out of order",
         "commands of different queues run side by side in the simulator where nothing orders them",
-        "[queues](gallery/host-queues.md)",
+        "[queues](../results/host.md#host-queues)",
     ),
     words(
         "`create_sub_devices` partitions a device",
         "`sub_devices`: stacks, each with cores and memory of its own",
-        "[devices](gallery/host-devices.md)",
+        "[devices](../results/host.md#host-devices)",
     ),
     words(
         "Queues of one context behave like one queue; another context compiles again",
         "buffers and kernels belong to a device; compilations are counted",
-        "[contexts](gallery/host-contexts.md)",
+        "[contexts](../results/host.md#host-contexts)",
     ),
     words(
         "A new context is heavy: it compiles",
         "compilations are counted, their time is the host's and not simulated",
-        "[contexts](gallery/host-contexts.md)",
+        "[contexts](../results/host.md#host-contexts)",
     ),
     words(
         "Keep intermediate results on the device",
         "moved between and staying, in one table",
-        "[access](gallery/host-access.md)",
+        "[access](../results/host.md#host-access)",
     ),
     words(
         "Avoid buffers declared in a loop",
         "the same work with ten buffers and with one",
-        "[buffers](gallery/host-buffers.md)",
+        "[buffers](../results/host.md#host-buffers)",
     ),
     words(
         "Use the right access mode",
         "what is not read is not copied in",
-        "[access](gallery/host-access.md)",
+        "[access](../results/host.md#host-access)",
     ),
     words(
         "Overlap transfers and computation",
         "copies and launches in queues of their own",
-        "[overlap](gallery/host-overlap.md)",
+        "[overlap](../results/host.md#host-overlap)",
     ),
     words(
         "Local bandwidth is an order of magnitude above PCIe",
@@ -357,27 +357,27 @@ pub const HOST: [Row; 31] = [
     words(
         "Copy engines move data beside kernels",
         "a copy in each direction and kernels run at once",
-        "[overlap](gallery/host-overlap.md)",
+        "[overlap](../results/host.md#host-overlap)",
     ),
     words(
         "Copies by EUs run beside copies by the engine",
         "*not modelled*: copies within a device take its memory's bandwidth, not its cores",
-        "[overlap](gallery/host-overlap.md)",
+        "[overlap](../results/host.md#host-overlap)",
     ),
     words(
         "Shared allocations move pages that are referenced",
         "4 KiB at a time, a fault each (20 µs, assumed)",
-        "[allocations](gallery/host-allocations.md)",
+        "[allocations](../results/host.md#host-allocations)",
     ),
     words(
         "Device allocations are fastest, and explicit",
         "in the same table",
-        "[allocations](gallery/host-allocations.md)",
+        "[allocations](../results/host.md#host-allocations)",
     ),
     words(
         "Work can be split over CPU and accelerators",
         "`split` shares a range among devices",
-        "[devices](gallery/host-devices.md)",
+        "[devices](../results/host.md#host-devices)",
     ),
     words(
         "The host CPU can be a device",
@@ -387,36 +387,36 @@ pub const HOST: [Row; 31] = [
     words(
         "SPIR-V is compiled when it is needed (JIT), or ahead of time",
         "`emit --target spirv`; kernels are compiled when they are first launched, or all at once",
-        "[compilation](gallery/host-compilation.md)",
+        "[compilation](../results/host.md#host-compilation)",
     ),
     words(
         "Eager or lazy compilation: `-fsycl-device-code-split`",
         "both, and the compilations that each makes",
-        "[compilation](gallery/host-compilation.md)",
+        "[compilation](../results/host.md#host-compilation)",
     ),
     words(
         "Specialization constants compile for a value",
         "`#[constant]` parameters do",
-        "[constants](gallery/host-constants.md)",
+        "[constants](../results/host.md#host-constants)",
     ),
     words(
         "Printing is hard and expensive",
         "lines go to a buffer: an atomic operation and a store for each value are timed, writing them out is not",
-        "[printing](gallery/host-printing.md)",
+        "[printing](../results/host.md#host-printing)",
     ),
     words(
         "No file access in kernels; streams have a buffer and a largest statement",
         "a buffer whose size is a launch's option; what does not fit is counted",
-        "[printing](gallery/host-printing.md)",
+        "[printing](../results/host.md#host-printing)",
     ),
     words(
         "Printed text appears after the kernel",
         "the same",
-        "[printing](gallery/host-printing.md)",
+        "[printing](../results/host.md#host-printing)",
     ),
     words(
         "Profiling times have no transfers in them",
         "kernels alone and the whole are columns of their own",
-        "[overlap](gallery/host-overlap.md)",
+        "[overlap](../results/host.md#host-overlap)",
     ),
 ];

@@ -77,7 +77,7 @@ const BEGINNING: &str = "\
 
 Five documents say what prefetching is for and how Intel's and NVIDIA's GPUs behave. This page has a line for each of their statements:
 what the document says, what Headstart has or finds, and how to see it. A test (`gallery/tests/documents`) makes the page, finds its numbers
-on the models, and holds each of them to the document. Nobody here has measured an Intel GPU: numbers of `sim:pvc-*`, `sim:xe-lp` and
+on the models, and holds each of them to the document. No Intel GPU was measured: numbers of `sim:pvc-*`, `sim:xe-lp` and
 `sim:gen11` are documented or public ones, each with its source in `devices/`. Where a line says *not modelled*, it says what would settle it.
 ";
 

@@ -1,9 +1,7 @@
-//! Shared code of the tests that generate pages from results: files that are compared with their expected contents, and
-//! figures.
+//! Shared code of the tests that generate pages from results: files that are compared with their expected contents.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,28 +38,10 @@ pub fn compare(path: &Path, text: &str) {
     );
 }
 
-/// A bar for each label, as long as its time in microseconds.
-pub fn bars(title: &str, what: &str, rows: &[(String, f64)]) -> String {
-    let most = rows.iter().map(|row| row.1).fold(0.0, f64::max);
-    let height = 34 + 24 * rows.len();
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"{height}\" font-family=\"sans-serif\" \
-         font-size=\"13\">\n<title>{title}, microseconds on {what}</title>\n\
-         <rect width=\"720\" height=\"{height}\" fill=\"white\"/>\n<text x=\"8\" y=\"20\">microseconds on \
-         {what}; shorter is faster</text>\n"
-    );
-    for (number, (label, time)) in rows.iter().enumerate() {
-        let y = 32 + 24 * number;
-        let width = (time / most * 380.0).max(1.0);
-        let _ = writeln!(
-            svg,
-            "<text x=\"230\" y=\"{}\" text-anchor=\"end\">{label}</text>\n\
-             <rect x=\"238\" y=\"{y}\" width=\"{width:.1}\" height=\"18\" fill=\"#3b6ea5\"/>\n\
-             <text x=\"{:.1}\" y=\"{}\">{time:.1}</text>",
-            y + 14,
-            244.0 + width,
-            y + 14
-        );
-    }
-    svg + "</svg>\n"
+/// The beginning of a page's part: an anchor, its title and its paragraphs.
+pub fn heading(anchor: &str, title: &str, text: &[&str]) -> String {
+    format!(
+        "\n<a id=\"{anchor}\"></a>\n\n## {title}\n\n{}\n\n",
+        text.join("\n\n")
+    )
 }

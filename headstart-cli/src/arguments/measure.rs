@@ -48,9 +48,6 @@ pub struct Bench {
     /// For the accuracy suite and the workloads: reuse the results in this file; repeatable
     #[arg(long, value_name = "FILE")]
     pub from: Vec<PathBuf>,
-    /// For the accuracy suite: write the findings as Markdown to FILE
-    #[arg(long, value_name = "FILE")]
-    pub page: Option<PathBuf>,
     /// Use two work-groups and few iterations, to check kernels under slow tools such as sanitizers
     #[arg(long)]
     pub small: bool,
@@ -170,9 +167,6 @@ pub struct Kit {
     /// With `--from`: the model to start from [default: the most similar one of the same vendor]
     #[arg(long, value_name = "MODEL", requires = "from")]
     pub base: Option<String>,
-    /// With `--from`: write the comparison as Markdown to FILE
-    #[arg(long, value_name = "FILE", requires = "from")]
-    pub page: Option<PathBuf>,
 }
 
 const KIT_EXAMPLES: &str = "\

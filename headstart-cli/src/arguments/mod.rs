@@ -93,7 +93,7 @@ pub enum Command {
     Bench(Bench),
     /// Measure a device with microbenchmarks; write its model, or compare it with one
     Calibrate(Calibrate),
-    /// Measure a device that nobody has modelled: microbenchmarks and accuracy suite in one file to share; make a model of the file
+    /// Measure a device without a model: microbenchmarks and accuracy suite in one file to share; make a model of the file
     Kit(Kit),
     /// Find the loops of a host program that are worth offloading, from its profile
     Offload(Offload),

@@ -121,7 +121,7 @@ fn line(record: &Record) -> String {
     }
 }
 
-/// A process that is ended when nobody waits for it any more.
+/// A process that is ended when it is dropped.
 struct Ended(Child);
 
 impl Drop for Ended {
@@ -233,7 +233,7 @@ pub fn serve(options: &arguments::HostTechnique) -> Result<()> {
     Ok(())
 }
 
-/// A way, once to warm up and then so many times.
+/// A way, once to warm up and then this many times.
 fn measured(
     technique: &Technique,
     way: &headstart_gallery::host::TechniqueVariant,

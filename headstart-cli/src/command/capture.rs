@@ -314,7 +314,7 @@ fn chosen(kernels: &[Kernel], total: f64, pattern: Option<&Regex>, launch: Optio
         if !is_wanted || !matches!(kernel.ptx, Ptx::Text { .. }) || kernel.counts.launches == 0 {
             continue;
         }
-        // Whoever names kernels has their time in mind, not the program's.
+        // Named kernels are about their own time, not the program's.
         let of = if pattern.is_some() { own } else { total };
         let most = if launch.is_some() { 1 } else { MOST_KINDS };
         let takes_enough = |kind: &Kind| kind.counts.estimated_ns() >= SHARE * of;
@@ -480,7 +480,7 @@ mod tests {
         assert!(matches!(of(&texts[..1], Some(90)), Ptx::Newer(120)));
         assert!(matches!(of(&texts[..1], Some(120)), Ptx::Text { .. }));
         assert!(matches!(of(&texts[..1], None), Ptx::Text { .. }));
-        // Text alone says itself whom it is for; the driver has taken it.
+        // Text alone says itself which GPU it is for; the driver has taken it.
         assert!(matches!(of(&[text(None)], Some(90)), Ptx::Text { .. }));
         assert!(matches!(ptx_of(&texts, "other", 0, Some(90)), Ptx::None));
     }

@@ -75,14 +75,7 @@ fn make(options: &arguments::Kit, mut kit: Kit) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--output", path))
         .transpose()?;
-    let page = options
-        .page
-        .as_deref()
-        .map(|path| Destination::check("--page", path))
-        .transpose()?;
-    let is_quiet = [&output, &page]
-        .into_iter()
-        .any(|destination| matches!(destination, Some(Destination::Standard)));
+    let is_quiet = matches!(output, Some(Destination::Standard));
     if !is_quiet {
         print(&read::described(&kit))?;
     }
@@ -91,9 +84,6 @@ fn make(options: &arguments::Kit, mut kit: Kit) -> Result<()> {
         output.write(&made.text)?;
     }
     let judgements = read::held_against(&mut kit, &made.model, Duration::from_secs(options.budget))?;
-    if let Some(page) = page {
-        page.write(&read::page(&kit, &made, &judgements))?;
-    }
     match is_quiet {
         true => Ok(()),
         false => print(&read::told_of(&made, &judgements)),

@@ -293,7 +293,7 @@ impl Written {
         Ok(())
     }
 
-    /// A new file; one that is there in the meantime is somebody else's.
+    /// A new file; one that is there in the meantime is not ours.
     fn new_file(&mut self, path: &Path, text: &str) -> io::Result<()> {
         let mut file = fs::File::create_new(path)?;
         self.files.push(path.to_owned());

@@ -16,7 +16,7 @@ use crate::kernel::{self, Places};
 use crate::output::{Destination, json_line, print};
 use crate::progress::Clock;
 
-/// Bytes of an output that are read back from a simulated device at most: a core needs seconds for so many. Zeros that nothing
+/// Bytes of an output that are read back from a simulated device at most: a core needs seconds for this many. Zeros that nothing
 /// writes need next to no time, and are as many as one likes.
 const MOST_READ_BACK: u64 = 1 << 30;
 

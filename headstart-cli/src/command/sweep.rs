@@ -42,7 +42,7 @@ pub fn run(options: &Sweep) -> Result<()> {
             destination.write(&text()?)?;
         }
     }
-    // Whoever asks for data or a page on standard output wants nothing else there.
+    // Data or a page on standard output stand there alone.
     let mut taken = destinations.iter().flatten();
     match taken.any(|destination| matches!(destination, Destination::Standard)) {
         true => Ok(()),

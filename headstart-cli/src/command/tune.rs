@@ -64,7 +64,7 @@ pub fn run(options: &Tune) -> Result<()> {
     }
     let count = launches.names.len();
     for (number, name) in launches.names.iter().enumerate() {
-        // Whoever asks for one report's JSON on standard output wants nothing else there.
+        // One report's JSON on standard output stands there alone.
         if count > 1 {
             let before = if number == 0 { "" } else { "\n" };
             print(&format!("{before}Kernel {} of {count}: {name}\n\n", number + 1))?;
@@ -193,7 +193,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
             eprintln!("headstart: to be asked for by the program: {sentence}");
         }
     }
-    // Whoever asks for JSON, a page or a module on standard output wants nothing else there.
+    // JSON, a page or a module on standard output stand there alone.
     let taken = [json.as_ref(), html.as_ref(), output.as_ref(), diff.as_ref()]
         .into_iter()
         .flatten()
@@ -298,7 +298,7 @@ fn rewritten(which: &KernelOptions, options: &Tune) -> Result<Rewritten> {
     }
 }
 
-/// For whom a module of SPIR-V is written: the device that it is tuned for, or any that takes SPIR-V.
+/// The target of a SPIR-V module: the device that it is tuned for, or any that takes SPIR-V.
 fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
     let Some(name) = options.on.device.as_deref() else {
         return Ok(SpirvTarget::Portable);
@@ -401,7 +401,7 @@ pub fn budget(seconds: Option<f64>) -> Result<Option<Duration>> {
 /// How many plans are measured; none for all.
 fn measure(options: &Tune) -> Result<Option<usize>> {
     match options.measure.as_deref() {
-        // Whoever says which plans means these.
+        // Named plans are all that is tried.
         None => Ok((options.plans.is_none() && options.shard.is_none()).then_some(MEASURED)),
         Some("all") => Ok(None),
         Some(text) => match text.parse() {

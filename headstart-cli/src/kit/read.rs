@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use headstart::device::model::{self, DeviceModel};
-use headstart::report::number::{duration, figures, percent, speedup};
+use headstart::report::number::{figures, percent};
 use headstart::tune::SimulatedBench;
 use headstart::{Error, Result};
 
 use super::file::Kit;
 use crate::bench::accuracy::cases;
-use crate::bench::accuracy::document::{standing, summary};
+use crate::bench::accuracy::document::summary;
 use crate::bench::accuracy::judge::{self, Judgement};
 use crate::bench::accuracy::record::Origin;
 use crate::bench::accuracy::{sides, told};
@@ -143,70 +143,6 @@ pub fn told_of(made: &Made, judgements: &[Judgement]) -> String {
     }
     text.push('\n');
     text.push_str(&summary(judgements));
-    text
-}
-
-/// The same as a page of Markdown.
-pub fn page(kit: &Kit, made: &Made, judgements: &[Judgement]) -> String {
-    let mut text = format!(
-        "# {} held against its model\n\nMeasured {} with driver {}, version {}. The model was made from `{}` by `headstart kit --from`.\n\n",
-        kit.calibration.device, kit.calibration.date, kit.calibration.driver, kit.version, made.base
-    );
-    text.push_str("| the device | says |\n|---|---|\n");
-    for (name, value) in &kit.facts {
-        let _ = writeln!(text, "| {name} | {value} |");
-    }
-    text.push_str("\n## Numbers of the model\n\n| number | before | now | from | measured | with it |\n|---|---|---|---|---|---|\n");
-    for one in &made.fitted {
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} | `{} {}` | {} | {} |",
-            one.key,
-            figures(one.before),
-            figures(one.value),
-            one.kernel,
-            one.settings,
-            figures(one.measured),
-            figures(one.modelled)
-        );
-    }
-    text.push_str(
-        "\n## Cases\n\n| case | plain kernel, simulated over measured | best plan, measured | simulation alone says | of it measured | that is |\n\
-         |---|---|---|---|---|---|\n",
-    );
-    for judgement in judgements {
-        let _ = writeln!(
-            text,
-            "| `{}` | {} | {} `{}` | {} `{}` | {} | {} |",
-            judgement.case,
-            figures(judgement.plain_ratio),
-            speedup(judgement.best_speedup),
-            judgement.best,
-            judgement.alone.says.name(),
-            judgement.alone.pick,
-            speedup(judgement.alone.measured),
-            standing(judgement.alone.standing),
-        );
-    }
-    let only: Vec<_> = kit
-        .accuracy
-        .cases
-        .iter()
-        .filter_map(|case| Some((case, case.measured.as_ref()?.error.as_ref()?)))
-        .collect();
-    if !only.is_empty() {
-        text.push_str("\n## Cases that the device does not run\n\n");
-    }
-    for (case, error) in only {
-        let _ = writeln!(text, "- `{}`: {error}", case.case);
-    }
-    let _ = writeln!(
-        text,
-        "\nMeasured in {}, {} microbenchmarks and {} cases.",
-        duration(kit.seconds * 1e9),
-        kit.calibration.rows.len(),
-        kit.accuracy.cases.len()
-    );
     text
 }
 

@@ -17,7 +17,7 @@ fn an_unknown_device() {
         2,
         &["`cuda:first`", "`cuda:0`"],
     );
-    // No machine has so many GPUs; this one may have none, and no driver.
+    // No machine has this many GPUs; this one may have none, and no driver.
     refused(&["tune", "gather", "--device", "cuda:4711"], 3, &[]);
     refused(
         &["occupancy", "--group", "64", "--device", "my.toml"],

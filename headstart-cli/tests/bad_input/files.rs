@@ -46,7 +46,7 @@ fn a_full_disk_is_the_machine_s() {
         3,
         &["/dev/full", "No space left"],
     );
-    // Nobody makes folders there, root neither.
+    // No user makes folders there, root neither.
     refused(
         &["new", "/sys/my-kernel"],
         3,

@@ -33,7 +33,7 @@ fn headstart(arguments: &[&str]) -> Output {
     output
 }
 
-/// Runs a command that has no more than so many bytes of address space.
+/// Runs a command that has no more than this many bytes of address space.
 #[cfg(target_os = "linux")]
 fn limited(bytes: u64, arguments: &[&str]) -> Output {
     let started = Instant::now();

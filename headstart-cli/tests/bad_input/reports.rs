@@ -103,7 +103,7 @@ fn profiles_of_another_launch_and_of_no_device() {
     );
 }
 
-/// A profile of Nsight Compute is told in CUDA's terms, whatever device is named or not.
+/// A profile of Nsight Compute is reported in CUDA's terms, whatever device is named or not.
 #[test]
 fn nsight_s_terms_are_cuda_s() {
     for name in ["ncu-details-8.6.csv", "recorded-raw.csv"] {

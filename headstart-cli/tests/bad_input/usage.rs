@@ -1,4 +1,4 @@
-//! The command line is wrong, or nobody reads the output.
+//! The command line is wrong, or the output is not read.
 
 use std::process::{Command, Stdio};
 

@@ -65,7 +65,7 @@ MET:
 /// The line of the loop that waits.
 const SPIN: &str = "meeting.ptx:47: ";
 
-/// A launch file for so many blocks of so many threads.
+/// A launch file for this many blocks of this many threads.
 fn launch(groups: u32, group: u32) -> String {
     let items = groups * group;
     format!(

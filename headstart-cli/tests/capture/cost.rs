@@ -9,7 +9,7 @@ use headstart_testing::tools;
 use crate::place::{Place, becomes_a_better_one, ptx, text};
 
 /// Instructions of the host for each launch of a program, of 256 and of 1,280, over a driver whose launches do nothing. `taken` is
-/// what is said of so many. The better kernel's time is known after the first 64.
+/// what is said of this many. The better kernel's time is known after the first 64.
 fn instructions_of_a_launch(
     place: &Place,
     valgrind: &Path,

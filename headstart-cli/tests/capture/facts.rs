@@ -131,7 +131,7 @@ fn the_better_kernel_leaves_as_many_work_groups_resident_where_that_is_a_fact() 
     );
     fs::write(&module, large).expect("written");
     assert_eq!(replaced(), 0, "fewer are resident");
-    // Where nobody waits, that is only a matter of time.
+    // Without a wait, that is only a matter of time.
     fs::write(&facts, tuned).expect("written");
     assert_eq!(replaced(), without);
 }

@@ -89,7 +89,7 @@ fn however_a_program_ends_what_it_did_is_known() {
     }
 }
 
-/// The same of a program with better kernels: it ends as it does alone, and what was counted until then is told.
+/// The same of a program with better kernels: it ends as it does alone, and what was counted until then is reported.
 #[test]
 fn however_a_program_with_better_kernels_ends_it_is_its_own_end() {
     let ptx = ptx("gather");

@@ -37,7 +37,7 @@ fn a_lost_node_s_part_goes_on_from_its_log() {
     slurm.lose(&node, lost);
     let kept = search.kept(1);
 
-    // The controller finds out by itself when SlurmdTimeout is over. Here it is told, as an administrator would.
+    // The controller finds out by itself when SlurmdTimeout is over. Here an order says so, as an administrator would.
     let part = format!("{array}_1");
     slurm.control(&["update", &format!("nodename={node}"), "state=down", "reason=lost"]);
     ask_for("the part's place in the queue", || {
@@ -71,7 +71,7 @@ impl Slurm {
     fn start() -> Slurm {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path();
-        // MUNGE wants a socket that all can reach, and a key that nobody else can read.
+        // MUNGE wants a socket that all can reach, and a key that no other user can read.
         fs::set_permissions(at, fs::Permissions::from_mode(0o755)).expect("permissions");
         fs::create_dir(at.join("state")).expect("a folder");
         write_key(&at.join("key"));

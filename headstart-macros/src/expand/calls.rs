@@ -96,7 +96,7 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
         Some(size) => quote!(::core::option::Option::Some((#size) as u64)),
         None => quote!(::core::option::Option::None),
     };
-    // Lengths and sizes never show in the parameters, so nobody should have to write them.
+    // Lengths and sizes never show in the parameters, so they are not to be written.
     let types_only = without_constants(&generics);
     let (types_of, _, types_clause) = types_only.split_for_impl();
     quote! {

@@ -15,7 +15,7 @@ unsafe fn read_to(to: *mut c_void, from: u64, length: usize) -> CUresult {
     let bytes = state().read(from, length as u64);
     match bytes {
         Ok(bytes) => {
-            // SAFETY: the program has room for so many bytes.
+            // SAFETY: the program has room for this many bytes.
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), to.cast::<u8>(), bytes.len()) };
             state().result()
         }

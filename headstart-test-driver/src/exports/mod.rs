@@ -90,7 +90,7 @@ unsafe fn name_of<'n>(name: *const c_char) -> Option<&'n str> {
 unsafe fn bytes_of<'b>(from: *const c_void, length: usize) -> &'b [u8] {
     match length {
         0 => &[],
-        // SAFETY: the program has so many bytes there.
+        // SAFETY: the program has this many bytes there.
         _ => unsafe { std::slice::from_raw_parts(from.cast::<u8>(), length) },
     }
 }

@@ -1,4 +1,4 @@
-//! What must hold of any kernel that verifies, however senseless: nothing panics, and whoever refuses it
+//! What must hold of any kernel that verifies, however senseless: nothing panics, and a refusal
 //! does not blame Headstart.
 
 use std::sync::Arc;

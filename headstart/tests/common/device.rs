@@ -7,7 +7,7 @@ use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
 use headstart::ir::eval::LEAST_OF_NORMAL_SQRT;
 use headstart::ir::{Rounding, Type};
 use headstart::prefetch::{self, Plan};
-use headstart_testing::{self as testing, Random, Size};
+use headstart_testing::{self as testing, Random};
 
 use super::operations::{self, Operation};
 
@@ -207,8 +207,7 @@ pub fn random_kernels_compute_the_same_as_on_the_simulator(
     let mut complaints = Vec::new();
     let (mut cases, mut planned, mut refused, mut compilers) = (0, 0, 0, 0);
     for seed in base..base + testing::count("HEADSTART_CASES", few) {
-        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = testing::random_workload(seed, size);
+        let workload = testing::random_workload(seed);
         let mut kernel = Arc::clone(&workload.kernel);
         let mut plan = Plan::default();
         if seed % 2 == 1 {

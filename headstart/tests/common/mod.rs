@@ -4,6 +4,5 @@
 
 pub mod corpus;
 pub mod device;
-pub mod flow;
 pub mod modules;
 pub mod operations;

@@ -1,4 +1,4 @@
-//! Names that nobody declared, and functions that are not for devices.
+//! Undeclared names, and functions that are not for devices.
 
 use headstart::prelude::*;
 

@@ -40,22 +40,6 @@ fn constant_of_a_function(#[constant] n: u32) -> u32 { //~ macro 27
 }
 
 #[kernel]
-fn plan_that_is_none(values: &[f32], out: &mut [f32], n: u32) {
-    #[prefetch("everything")] //~ macro 16
-    for i in 0..n as usize {
-        out[i] = values[i];
-    }
-}
-
-#[kernel]
-fn plan_with_a_misspelled_strategy(values: &[f32], out: &mut [f32], n: u32) {
-    #[prefetch("values=roling-async:4")] //~ macro 16
-    for i in 0..n as usize {
-        out[i] = values[i];
-    }
-}
-
-#[kernel]
 fn attribute_off_a_loop(out: &mut [f32]) {
     #[unroll] //~ macro 5 //~ macro 7
     let x = 1.0;

@@ -91,7 +91,7 @@ fn buffers_lie_on_the_device_the_host_or_both() {
             .collect();
         every_kind_on(&*device, &kinds);
     }
-    // Elements that nobody wrote are noticed by the host, too.
+    // Unwritten elements are noticed by the host, too.
     let device = Simulator::untimed();
     let nothing = TypedBuffer::<u32>::uninitialized_as(&device, Allocation::Host, 4).expect("fits");
     assert!(nothing.get(1).is_err());
@@ -316,7 +316,7 @@ fn a_queue_tells_of_its_errors() {
         let launch = |queue: &dyn Queue, group: u32, values: &mut TypedBuffer<u32>| {
             compiled.launch(queue, Geometry::new(1, group), adds::arguments(values, 1))
         };
-        // Nobody looks at these events.
+        // These events are dropped.
         launch(&queue, 64, &mut values);
         let wrong = launch(&queue, 1 << 16, &mut values);
         let error = queue.finish().expect_err("too large a group").to_string();

@@ -52,7 +52,6 @@ const ALL: &[&[Feature]] = &[
     crate::host::FEATURES,
     crate::allocations::FEATURES,
     crate::parts::FEATURES,
-    crate::random::FEATURES,
 ];
 
 const HEAD: &str = "\

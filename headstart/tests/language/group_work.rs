@@ -47,7 +47,7 @@ fn ranks(rows: &[u32], sorted: &mut [u32], width: u32) {
     }
 }
 
-/// A work-group for each of so many rows.
+/// A work-group for each of this many rows.
 fn in_rows(rows: u32) -> Geometry {
     Geometry {
         group: [8, 4, 1],

@@ -29,7 +29,6 @@ mod pipeline;
 mod prefetch;
 mod prefetch_signatures;
 mod printing;
-mod random;
 mod ranges;
 mod refused;
 mod structs;

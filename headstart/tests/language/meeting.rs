@@ -54,7 +54,7 @@ fn parts_of_a_work_group_meet() {
     }
 }
 
-/// What goes wrong at barriers: nobody else comes; a race that no barrier orders; a number that is none.
+/// What goes wrong at barriers: no other work-item comes; a race that no barrier orders; a number that is none.
 #[test]
 fn wrong_meetings_are_reported() {
     #[kernel(work_group = 64, sub_group = 32)]

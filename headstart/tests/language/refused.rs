@@ -42,6 +42,14 @@ fn bad_plan(out: &mut [u32]) {
 }
 
 #[kernel]
+fn misspelled(input: &[u32], out: &mut [u32]) {
+    #[prefetch("input=roling-async:4")]
+    for i in 0..4 {
+        out[i] = input[i];
+    }
+}
+
+#[kernel]
 fn no_such_load(input: &[u32], out: &mut [u32]) {
     #[prefetch("inptu=rolling-async:4")]
     for i in 0..4 {
@@ -92,6 +100,10 @@ fn building_says_what_and_where() {
             ["a work-group cannot have 4294967296 work-items", "fits 32 bits"],
         ),
         (bad_plan::kernel(), ["99999", "refused.rs:"]),
+        (
+            misspelled::kernel(),
+            ["did you mean `rolling-async`?", "refused.rs:"],
+        ),
         (
             no_such_load::kernel(),
             [

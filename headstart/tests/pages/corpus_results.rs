@@ -1,4 +1,4 @@
-//! `docs/corpus.md` is made from `results/corpus-h200.json`: what `headstart corpus` measured on an H200.
+//! `results/corpus.md` is made from `results/corpus-h200.json`: what `headstart corpus` measured on an H200.
 //! `HEADSTART_BLESS=1` rewrites it.
 
 use std::fmt::Write;
@@ -112,5 +112,5 @@ fn page(results: &Value) -> String {
 
 #[test]
 fn the_page_is_up_to_date() {
-    compare("docs/corpus.md", &page(&results_of("corpus-h200.json")));
+    compare("results/corpus.md", &page(&results_of("corpus-h200.json")));
 }

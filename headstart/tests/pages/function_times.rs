@@ -1,4 +1,4 @@
-//! `docs/functions.md` is made from `results/functions-h200.json`, what `headstart bench --suite functions` measured on an
+//! `results/functions.md` is made from `results/functions-h200.json`, what `headstart bench --suite functions` measured on an
 //! H200, and from the instructions in `results/math-instructions.json`. `HEADSTART_BLESS=1` rewrites it.
 
 use std::fmt::Write;
@@ -87,7 +87,7 @@ fn the_page_of_the_functions_is_made_from_the_results() {
         &results_of("functions-h200.json"),
         &results_of("math-instructions.json"),
     );
-    compare("docs/functions.md", &page);
+    compare("results/functions.md", &page);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `docs/h200.md` and its figures are made from `results/bench-h200.json`: the measurements of `headstart bench` on an H200,
+//! `results/h200.md` and its figures are made from `results/bench-h200.json`: the measurements of `headstart bench` on an H200,
 //! beside CUDA written by hand. `HEADSTART_BLESS=1` makes them anew.
 
 use std::fmt::Write;
@@ -274,7 +274,7 @@ fn empty() -> Report {
 #[test]
 fn the_page_says_what_was_measured() {
     let results = Results::read();
-    compare("docs/h200.md", &document(&results));
+    compare("results/h200.md", &document(&results));
     let of = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
     let first = figure(
         &results,
@@ -284,11 +284,11 @@ fn the_page_says_what_was_measured() {
         },
         "Speedup of the article's kernel on an H200, slots in shared memory as they come",
     );
-    compare("docs/h200-article-1.svg", &first);
+    compare("results/h200-article-1.svg", &first);
     let second = figure(
         &results,
         |plan| of(&plan.to_string(), &["/padded", "/interleaved"]),
         "Speedup of the article's kernel on an H200, slots in shared memory padded or interleaved",
     );
-    compare("docs/h200-article-2.svg", &second);
+    compare("results/h200-article-2.svg", &second);
 }

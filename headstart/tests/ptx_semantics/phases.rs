@@ -131,7 +131,7 @@ fn phases_end_when_all_have_come() {
     }
 }
 
-/// What a change of an entry is told.
+/// The message for a change of an entry.
 fn said(name: &str, change: &[(&str, &str)]) -> String {
     let mut text = MODULE.to_owned();
     let start = text.find(&format!(".entry {name}(")).expect("an entry");
@@ -158,7 +158,7 @@ fn said(name: &str, change: &[(&str, &str)]) -> String {
 #[test]
 fn what_is_wrong_with_phases_is_named() {
     for (name, change, parts) in [
-        // Nobody has made the barrier.
+        // The barrier is not initialised.
         (
             "passed",
             &[("mbarrier.init.shared.b64 [%r3+8], 64;", "")][..],
@@ -200,7 +200,7 @@ fn what_is_wrong_with_phases_is_named() {
             )],
             &["neither its present nor its last"],
         ),
-        // Nobody waits for the phase.
+        // The phase is not waited for.
         (
             "passed",
             &[("@!%p2 bra $full;", "")],

@@ -281,7 +281,7 @@ fn ends() {
     let first: Vec<u32> = (0..32).map(|item| if item < 9 { 7 } else { 0 }).collect();
     assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p exit;"), first);
     assert_eq!(run("setp.gt.u32 %p, %i0, 8;\n@%p ret;"), first);
-    // Nobody gets there.
+    // Unreachable.
     assert_eq!(
         run("setp.gt.u32 %p, %i0, 99;\n@!%p bra $on;\ntrap;\n$on:"),
         [7; 32]
@@ -290,7 +290,7 @@ fn ends() {
         run("griddepcontrol.wait;\n.pragma \"nounroll\";\ngriddepcontrol.launch_dependents;"),
         [7; 32]
     );
-    // Somebody does: who, and where.
+    // Reached: by which work-item, and where.
     let trapped = std::panic::catch_unwind(|| {
         let body = "setp.gt.u32 %p, %i0, 30;\n@%p trap;";
         output(&module(body), launch)

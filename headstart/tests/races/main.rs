@@ -20,7 +20,7 @@ const OPERATIONS: u64 = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Good,
-    /// Right, and something is told.
+    /// Right, with a remark.
     Note,
     Bad,
 }

@@ -405,7 +405,7 @@ fn hints_reach_the_machine_code() {
     }
 }
 
-/// A module of so many bytes at least: the functions and entries of one again and again, each time with ids of their own.
+/// A module of this many bytes at least: the functions and entries of one again and again, each time with ids of their own.
 fn large(bytes: &[u8], least: usize) -> Vec<u8> {
     let (words, _) = bytes.as_chunks::<4>();
     let words: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();

@@ -1,4 +1,4 @@
-//! SPIR-V from nobody: broken copies of the corpus through the reader and back into their modules.
+//! Malformed SPIR-V: broken copies of the corpus through the reader and back into their modules.
 //! `HEADSTART_FUZZ_SECONDS=600` runs for so long; the seed is that of the other random tests.
 
 use std::fs;

@@ -10,7 +10,7 @@ use headstart::front::spirv::{Imported, Module};
 use headstart::ir::{self, Kernel, Type};
 use headstart::tune::{ArgumentSpec, Workload};
 use headstart::{Error, Fault};
-use headstart_testing::{self as testing, Size};
+use headstart_testing as testing;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
 use rspirv::spirv::{
@@ -40,8 +40,7 @@ fn random_kernels_come_back() {
     let base = testing::base_seed();
     let (mut same, mut refused) = (0, 0);
     for seed in base..base + testing::count("HEADSTART_CASES", 60) {
-        let size = if seed % 4 == 0 { Size::LARGE } else { Size::SMALL };
-        let workload = testing::random_workload(seed, size);
+        let workload = testing::random_workload(seed);
         let Ok(emitted) = emit(&workload.kernel, &Options::new(SpirvTarget::Portable)) else {
             refused += 1;
             continue;

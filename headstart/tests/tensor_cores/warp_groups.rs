@@ -226,7 +226,7 @@ impl Case {
             .expect("a number")
     }
 
-    /// How it is told from the others.
+    /// How it differs from the others.
     fn key(&self) -> String {
         let of = |placed: Placed| {
             format!(

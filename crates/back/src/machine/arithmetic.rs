@@ -12,7 +12,7 @@ use cranelift_entity::EntitySet;
 /// The cost of a pure operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cost {
-    /// Nothing: whoever uses the result names the operands instead.
+    /// Nothing: the users of the result name the operands instead.
     Free,
     /// These instructions.
     Recipe(Recipe),
@@ -209,7 +209,7 @@ fn is_narrow(facts: &Facts<'_>, op: &Op, ty: Type) -> bool {
 }
 
 /// A choice between two values by a predicate: one instruction for each 32 bits.
-pub fn select_recipe(facts: &Facts<'_>, result: Value) -> Recipe {
+pub(crate) fn select_recipe(facts: &Facts<'_>, result: Value) -> Recipe {
     integer(facts, facts.width(result) == 2)
 }
 

@@ -12,7 +12,7 @@ use super::draft::{Draft, Virtual};
 use super::liveness::{RegisterSet, visit_live};
 
 /// Merges registers and removes the moves between them.
-pub fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
+pub(crate) fn coalesce(drafts: &mut Vec<Draft>, registers: usize) {
     let mut related = RegisterSet::new(registers);
     let mut moves: Vec<(usize, Virtual, Virtual)> = Vec::new();
     let mut loops = 0usize;

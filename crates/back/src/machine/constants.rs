@@ -18,7 +18,7 @@ use super::draft::{Draft, Virtual, Virtuals};
 use super::liveness::Scopes;
 use super::program::{Class, Control};
 
-/// So many readers between two jumps have their own load.
+/// This many readers between two jumps have their own load.
 const SEVERAL: usize = 4;
 
 /// Puts the loads of pointers where they are wanted.

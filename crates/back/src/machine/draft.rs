@@ -3,7 +3,8 @@
 use cranelift_entity::{PrimaryMap, entity_impl};
 
 use super::program::{Class, Control, Guard, InstructionStep, Share};
-use crate::ir::{Array, Kernel, Place, Space};
+use crate::analysis::roots::Root;
+use crate::ir::{Kernel, Place, Space};
 
 /// A register before numbering.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,15 +71,6 @@ pub struct MemoryUse {
     pub writes: Option<Location>,
 }
 
-/// The object that a pointer points into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Root {
-    /// The memory behind the parameter of this number.
-    Param(usize),
-    /// A shared or private array.
-    Array(Array),
-}
-
 /// A part of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
@@ -90,7 +82,7 @@ pub struct Location {
 
 impl Location {
     /// Whether two accesses can meet, one of them a write.
-    pub fn may_meet(self, other: Location, kernel: &Kernel) -> bool {
+    pub(crate) fn may_meet(self, other: Location, kernel: &Kernel) -> bool {
         let generic = self.space == Space::Generic || other.space == Space::Generic;
         if self.space != other.space && !generic {
             return false;

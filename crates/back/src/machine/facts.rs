@@ -17,7 +17,7 @@ use crate::nan::NanPlan;
 pub struct Facts<'k> {
     /// The kernel.
     pub kernel: &'k Kernel,
-    /// For whom it is lowered.
+    /// The target that it is lowered for.
     pub target: Target,
     /// The operation that makes a value, if one does.
     pub made_by: SecondaryMap<Value, Option<&'k Op>>,
@@ -33,7 +33,7 @@ pub struct Facts<'k> {
     pub commits: HashSet<Value>,
     /// Where NaNs are made canonical by instructions that the program shows.
     pub nans: NanPlan,
-    /// 64-bit values whose upper half somebody needs.
+    /// 64-bit values whose upper half is used.
     upper: EntitySet<Value>,
 }
 
@@ -96,7 +96,7 @@ impl<'k> Facts<'k> {
     }
 
     /// The only use of a value, if it has just one, in the region where it is made.
-    pub fn only_use(&self, value: Value) -> Option<&'k Op> {
+    pub(crate) fn only_use(&self, value: Value) -> Option<&'k Op> {
         match &self.uses[value][..] {
             [only] if only.region == self.home[value] => Some(only.by),
             _ => None,
@@ -108,8 +108,8 @@ impl<'k> Facts<'k> {
         self.made_by[value].map(|op| &op.kind)
     }
 
-    /// Whether somebody needs more than the lower 32 bits.
-    pub fn needs_upper(&self, value: Value) -> bool {
+    /// Whether an operation uses more than the lower 32 bits.
+    pub(crate) fn needs_upper(&self, value: Value) -> bool {
         self.upper.contains(value)
     }
 
@@ -219,7 +219,7 @@ impl<'k> Facts<'k> {
     }
 
     /// Whether the lower half of a 64-bit integer is known to be zero.
-    pub fn lower_is_zero(&self, value: Value) -> bool {
+    pub(crate) fn lower_is_zero(&self, value: Value) -> bool {
         if let Some(bits) = self.kernel.as_constant(value) {
             return bits as u32 == 0;
         }
@@ -232,7 +232,7 @@ impl<'k> Facts<'k> {
     }
 
     /// Whether the upper half of a 64-bit integer is known to be zero.
-    pub fn upper_is_zero(&self, value: Value) -> bool {
+    pub(crate) fn upper_is_zero(&self, value: Value) -> bool {
         if let Some(bits) = self.kernel.as_constant(value) {
             return bits >> 32 == 0;
         }
@@ -247,7 +247,7 @@ impl<'k> Facts<'k> {
 
     /// Whether a value needs no register of its own because instructions can name it directly:
     /// constants, scalar parameters, sizes of the launch.
-    pub fn is_immediate(&self, value: Value) -> bool {
+    pub(crate) fn is_immediate(&self, value: Value) -> bool {
         if self.kernel.as_constant(value).is_some() {
             return true;
         }
@@ -262,13 +262,13 @@ impl<'k> Facts<'k> {
     }
 
     /// Where a constant lies in constant memory, if it does.
-    pub fn banked_constant(&self, value: Value) -> Option<usize> {
+    pub(crate) fn banked_constant(&self, value: Value) -> Option<usize> {
         self.banked
             .position(self.kernel.ty(value), self.kernel.as_constant(value)?)
     }
 
     /// Whether a constant is moved to a register once: no instruction of Intel's holds one of 64 bits.
-    pub fn is_moved_constant(&self, value: Value) -> bool {
+    pub(crate) fn is_moved_constant(&self, value: Value) -> bool {
         self.target.family == Family::Intel
             && self.kernel.ty(value) == Type::F64
             && self.kernel.as_constant(value).is_some()
@@ -276,7 +276,7 @@ impl<'k> Facts<'k> {
 
     /// Whether a double-precision constant has to be built in registers: an instruction holds only
     /// its upper half.
-    pub fn is_wide_constant(&self, value: Value) -> bool {
+    pub(crate) fn is_wide_constant(&self, value: Value) -> bool {
         self.target.family == Family::Nvidia
             && self.kernel.ty(value) == Type::F64
             && self
@@ -287,7 +287,7 @@ impl<'k> Facts<'k> {
 
     /// The double-precision constant that has to be built in registers because the same instruction holds another one
     /// already: the factor of `x * 0.125 + 0.5`. In loops it comes from constant memory.
-    pub fn second_constant(&self, op: &Op) -> Option<Value> {
+    pub(crate) fn second_constant(&self, op: &Op) -> Option<Value> {
         let OpKind::Fma(a, b, c) = *op.kind.plain() else {
             return None;
         };

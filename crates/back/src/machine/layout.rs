@@ -13,7 +13,7 @@ use crate::ir::{Kernel, Value};
 use cranelift_entity::{EntityRef, SecondaryMap};
 
 /// Lays drafts out as a program.
-pub fn lay_out(
+pub(crate) fn lay_out(
     kernel: Kernel,
     drafts: Vec<Draft>,
     virtuals: &Virtuals,

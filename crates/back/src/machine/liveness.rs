@@ -113,7 +113,7 @@ impl Scopes {
 }
 
 /// Calls `visit` on each draft, last one first, with the registers wanted after it.
-pub fn visit_live(drafts: &[Draft], registers: usize, visit: impl FnMut(usize, &RegisterSet)) {
+pub(crate) fn visit_live(drafts: &[Draft], registers: usize, visit: impl FnMut(usize, &RegisterSet)) {
     let scopes = Scopes::of(drafts.iter().map(|draft| draft.control));
     let headers = vec![None; drafts.len()];
     let mut walk = Walk {

@@ -49,7 +49,7 @@ use crate::ir::Kernel;
 use crate::model::DeviceModel;
 
 /// Lowers a verified kernel for a launch of which a core can use `groups` work-groups of `group` work-items at once; for
-/// fewer, if its values do not fit into the registers that so many leave it.
+/// fewer, if its values do not fit into the registers that this many leave it.
 pub fn lower_for_groups(
     kernel: &Kernel,
     target: &Target,

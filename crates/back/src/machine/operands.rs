@@ -11,7 +11,7 @@ use super::program::{Class, Control, Instruction, Operands, Register};
 const REACH: usize = 4;
 
 /// Computes each instruction's reads. `reads` has the registers of each with their widths in 32-bit words.
-pub fn fill_in(instructions: &mut [Instruction], reads: &[Vec<(Register, u8)>]) {
+pub(crate) fn fill_in(instructions: &mut [Instruction], reads: &[Vec<(Register, u8)>]) {
     for at in 0..instructions.len() {
         let words = reads[at].iter().map(|&(_, width)| width).sum();
         let (kept, kept_since) = kept(instructions, reads, at);

@@ -154,7 +154,7 @@ pub struct Operands {
     pub words: u8,
     /// The operands that an earlier instruction also read, so that they may still be in the reuse cache.
     pub kept: u8,
-    /// That is so many instructions back.
+    /// That is this many instructions back.
     pub kept_since: u8,
 }
 

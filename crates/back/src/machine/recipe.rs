@@ -88,12 +88,13 @@ const fn rejoined(steps: &'static [RecipeStep]) -> Recipe {
 
 /// A row of a table in constant memory: its place, and a load (`LDC.64`). Taken for as fast as a special function; that
 /// work-items which want different rows take turns is left out.
-pub const TABLE_ROW: Recipe = recipe(&[step(Int32, &[O(0)]), step(Int32, &[S(0)]), step(Special, &[S(1)])]);
+pub(crate) const TABLE_ROW: Recipe =
+    recipe(&[step(Int32, &[O(0)]), step(Int32, &[S(0)]), step(Special, &[S(1)])]);
 
 /// `sqrt.rn.f32`: `MUFU.RSQ`, a range check with a jump, two multiplications, two fused ones. Behind the jump: two moves, a call,
 /// a jump. (Where ptxas finds the operand in the register of the call already, a move less: in about half of `gather`'s plans,
 /// but not in the plain kernel.)
-pub const SQRT_F32: Recipe = rejoined(&[
+pub(crate) const SQRT_F32: Recipe = rejoined(&[
     step(Reconverge, &[]),
     step(Special, &[O(0)]),
     step(Int32, &[O(0)]),
@@ -107,7 +108,7 @@ pub const SQRT_F32: Recipe = rejoined(&[
 ]);
 
 /// `div.rn.f32`: `MUFU.RCP`, `FCHK`, five fused multiply-adds, a jump.
-pub const DIV_F32: Recipe = Recipe {
+pub(crate) const DIV_F32: Recipe = Recipe {
     steps: &[
         step(Reconverge, &[]),
         step(Special, &[O(1)]),
@@ -125,7 +126,7 @@ pub const DIV_F32: Recipe = Recipe {
 };
 
 /// `1 / x` in 32 bits.
-pub const RECIPROCAL_F32: Recipe = rejoined(&[
+pub(crate) const RECIPROCAL_F32: Recipe = rejoined(&[
     step(Reconverge, &[]),
     step(Int32, &[O(1)]),
     step(Int32, &[S(1)]),
@@ -139,14 +140,14 @@ pub const RECIPROCAL_F32: Recipe = rejoined(&[
 ]);
 
 /// `1 / x` in 32 bits without the check for rare operands: `MUFU.RCP`, two fused multiply-adds.
-pub const RECIPROCAL_NORMAL: Recipe = recipe(&[
+pub(crate) const RECIPROCAL_NORMAL: Recipe = recipe(&[
     step(Special, &[O(0)]),
     step(Fp32, &[O(0), S(0)]),
     step(Fp32, &[S(0), S(1)]),
 ]);
 
 /// `sqrt.rn.f32` without the check for rare operands.
-pub const SQRT_NORMAL: Recipe = recipe(&[
+pub(crate) const SQRT_NORMAL: Recipe = recipe(&[
     step(Special, &[O(0)]),
     step(Fp32, &[O(0), S(0)]),
     step(Fp32, &[S(0)]),
@@ -155,10 +156,10 @@ pub const SQRT_NORMAL: Recipe = recipe(&[
 ]);
 
 /// `sin.approx.f32`, `cos.approx.f32`: a multiplication by 1 / 2π, `MUFU`.
-pub const SIN_APPROXIMATE: Recipe = recipe(&[step(Fp32, &[O(0)]), step(Special, &[S(0)])]);
+pub(crate) const SIN_APPROXIMATE: Recipe = recipe(&[step(Fp32, &[O(0)]), step(Special, &[S(0)])]);
 
 /// `rsqrt.approx.f32`, `sqrt`, `ex2`, `lg2`: whether the argument is small, scaled if so, `MUFU`, scaled back.
-pub const SCALED_APPROXIMATE: Recipe = recipe(&[
+pub(crate) const SCALED_APPROXIMATE: Recipe = recipe(&[
     step(Fp32, &[O(0)]),
     step(Fp32, &[O(0), S(0)]),
     step(Special, &[S(1)]),
@@ -166,7 +167,7 @@ pub const SCALED_APPROXIMATE: Recipe = recipe(&[
 ]);
 
 /// `rcp.approx.f32`: whether the argument is small or large, the scale, `MUFU.RCP` between two multiplications.
-pub const RECIPROCAL_APPROXIMATE: Recipe = recipe(&[
+pub(crate) const RECIPROCAL_APPROXIMATE: Recipe = recipe(&[
     step(Int32, &[]),
     step(Fp32, &[O(0)]),
     step(Fp32, &[O(0)]),
@@ -178,7 +179,7 @@ pub const RECIPROCAL_APPROXIMATE: Recipe = recipe(&[
 ]);
 
 /// `div.full.f32`: both scaled for a large and for a small divisor, `MUFU.RCP`, a multiplication.
-pub const DIV_APPROXIMATE: Recipe = recipe(&[
+pub(crate) const DIV_APPROXIMATE: Recipe = recipe(&[
     step(Fp32, &[O(1)]),
     step(Fp32, &[O(1)]),
     step(Fp32, &[O(1), S(0)]),
@@ -190,7 +191,7 @@ pub const DIV_APPROXIMATE: Recipe = recipe(&[
 ]);
 
 /// `div.approx.f32`: both scaled for a small divisor, `MUFU.RCP`, a multiplication.
-pub const DIV_APPROXIMATE_IN_RANGE: Recipe = recipe(&[
+pub(crate) const DIV_APPROXIMATE_IN_RANGE: Recipe = recipe(&[
     step(Fp32, &[O(1)]),
     step(Fp32, &[O(1), S(0)]),
     step(Fp32, &[O(0), S(0)]),
@@ -199,7 +200,7 @@ pub const DIV_APPROXIMATE_IN_RANGE: Recipe = recipe(&[
 ]);
 
 /// `div.rn.f64`: `MUFU.RCP64H`, eight double-precision instructions, two checks, a jump.
-pub const DIV_F64: Recipe = Recipe {
+pub(crate) const DIV_F64: Recipe = Recipe {
     steps: &[
         step(Int32, &[]),
         step(Reconverge, &[]),
@@ -223,7 +224,7 @@ pub const DIV_F64: Recipe = Recipe {
 };
 
 /// `sqrt.rn.f64`: `MUFU.RSQ64H`, eight double-precision instructions, a check, a jump.
-pub const SQRT_F64: Recipe = Recipe {
+pub(crate) const SQRT_F64: Recipe = Recipe {
     steps: &[
         step(Int32, &[]),
         step(Int32, &[]),
@@ -249,7 +250,7 @@ pub const SQRT_F64: Recipe = Recipe {
 };
 
 /// `rsqrt.approx.f64`: `MUFU.RSQ64H`, five double-precision instructions, a check, a jump (ptxas 13.0, sm_90).
-pub const RSQRT_F64: Recipe = Recipe {
+pub(crate) const RSQRT_F64: Recipe = Recipe {
     steps: &[
         step(Int32, &[]),
         step(Int32, &[]),
@@ -269,7 +270,7 @@ pub const RSQRT_F64: Recipe = Recipe {
 };
 
 /// `div.u32` by a variable: through a 32-bit reciprocal, with two corrections.
-pub const DIV_U32: Recipe = recipe(&[
+pub(crate) const DIV_U32: Recipe = recipe(&[
     step(Convert, &[O(1)]),
     step(Int32, &[O(1)]),
     step(Int32, &[O(1)]),
@@ -291,7 +292,7 @@ pub const DIV_U32: Recipe = recipe(&[
 ]);
 
 /// `rem.u32` by a variable.
-pub const REM_U32: Recipe = recipe(&[
+pub(crate) const REM_U32: Recipe = recipe(&[
     step(Convert, &[O(1)]),
     step(Int32, &[O(1)]),
     step(Int32, &[O(1)]),
@@ -312,7 +313,7 @@ pub const REM_U32: Recipe = recipe(&[
 ]);
 
 /// `div.s32` and `rem.s32` by a variable: the unsigned way, on absolute values.
-pub const DIV_S32: Recipe = recipe(&[
+pub(crate) const DIV_S32: Recipe = recipe(&[
     step(Int32, &[O(1)]),
     step(Int32, &[O(1)]),
     step(Convert, &[S(0)]),
@@ -341,7 +342,7 @@ pub const DIV_S32: Recipe = recipe(&[
 
 /// 64-bit division where both operands fit 32 bits, behind the test whether they do; the long way is
 /// a call.
-pub const DIV_64: Recipe = rejoined(&[
+pub(crate) const DIV_64: Recipe = rejoined(&[
     step(Reconverge, &[]),
     step(Int32, &[O(0), O(1)]),
     step(Int32, &[S(1)]),
@@ -370,7 +371,7 @@ pub const DIV_64: Recipe = rejoined(&[
 ]);
 
 /// 64-bit multiplication.
-pub const MUL_64: Recipe = recipe(&[
+pub(crate) const MUL_64: Recipe = recipe(&[
     step(IntMultiply, &[O(0), O(1)]),
     step(IntMultiply, &[O(0), O(1)]),
     step(IntMultiply, &[O(0), O(1), S(0)]),
@@ -378,7 +379,7 @@ pub const MUL_64: Recipe = recipe(&[
 ]);
 
 /// The upper half of a 64-bit product.
-pub const MUL_HIGH_64: Recipe = recipe(&[
+pub(crate) const MUL_HIGH_64: Recipe = recipe(&[
     step(IntMultiply, &[O(0), O(1)]),
     step(IntMultiply, &[O(0), O(1)]),
     step(Int32, &[S(0), S(1)]),
@@ -392,7 +393,7 @@ pub const MUL_HIGH_64: Recipe = recipe(&[
 ]);
 
 /// Minimum or maximum of two 64-bit integers: two comparisons, two selections.
-pub const MIN_64: Recipe = recipe(&[
+pub(crate) const MIN_64: Recipe = recipe(&[
     step(Int32, &[O(0), O(1)]),
     step(Int32, &[O(0), O(1), S(0)]),
     step(Int32, &[O(0), O(1), S(1)]),
@@ -400,7 +401,7 @@ pub const MIN_64: Recipe = recipe(&[
 ]);
 
 /// `min.f64` or `max.f64`: `DSETP`, two selections, the quiet NaN.
-pub const MIN_F64: Recipe = recipe(&[
+pub(crate) const MIN_F64: Recipe = recipe(&[
     step(Int32, &[O(0)]),
     step(Fp64, &[O(0), O(1)]),
     step(Int32, &[O(1)]),
@@ -412,7 +413,7 @@ pub const MIN_F64: Recipe = recipe(&[
 ]);
 
 /// Leading zero bits of 64.
-pub const LEADING_ZEROS_64: Recipe = recipe(&[
+pub(crate) const LEADING_ZEROS_64: Recipe = recipe(&[
     step(Int32, &[O(0)]),
     step(Int32, &[O(0), S(0)]),
     step(Convert, &[S(1)]),
@@ -421,30 +422,30 @@ pub const LEADING_ZEROS_64: Recipe = recipe(&[
 ]);
 
 /// Leading zero bits of 32: `FLO`, then a subtraction.
-pub const LEADING_ZEROS_32: Recipe = recipe(&[step(Convert, &[O(0)]), step(Int32, &[S(0)])]);
+pub(crate) const LEADING_ZEROS_32: Recipe = recipe(&[step(Convert, &[O(0)]), step(Int32, &[S(0)])]);
 
 /// A 64-bit shift by a variable.
-pub const SHIFT_64: Recipe = recipe(&[
+pub(crate) const SHIFT_64: Recipe = recipe(&[
     step(Int32, &[O(1)]),
     step(Int32, &[O(0), S(0)]),
     step(Int32, &[O(0), S(0), S(1)]),
 ]);
 
 /// An operation on both halves of 64 bits, the upper one after the lower one (a carry).
-pub const CARRIED_64: Recipe = recipe(&[
+pub(crate) const CARRIED_64: Recipe = recipe(&[
     step(Int32, &[O(0), O(1), O(2)]),
     step(Int32, &[O(0), O(1), O(2), S(0)]),
 ]);
 
 /// `IMAD.WIDE` with a 64-bit addend, where one factor has 64 bits and the other is a constant.
-pub const SCALE_64: Recipe = recipe(&[
+pub(crate) const SCALE_64: Recipe = recipe(&[
     step(IntMultiply, &[O(0), O(1), O(2)]),
     step(IntMultiply, &[O(0)]),
     step(Int32, &[S(0), S(1)]),
 ]);
 
 /// Division by a constant: a multiplication by its reciprocal and corrections.
-pub const DIV_CONSTANT_32: Recipe = recipe(&[
+pub(crate) const DIV_CONSTANT_32: Recipe = recipe(&[
     step(IntMultiply, &[O(0)]),
     step(Int32, &[S(0), O(0)]),
     step(Int32, &[S(1)]),
@@ -452,7 +453,7 @@ pub const DIV_CONSTANT_32: Recipe = recipe(&[
 ]);
 
 /// Counting or reversing bits of 64: once for each half.
-pub const CONVERT_64: Recipe = recipe(&[
+pub(crate) const CONVERT_64: Recipe = recipe(&[
     step(Convert, &[O(0)]),
     step(Convert, &[O(0)]),
     step(Int32, &[S(0), S(1)]),

@@ -21,7 +21,7 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
             .iter()
             .map(|register| u32::from(virtuals[register].width))
             .sum();
-        // A result that nobody wants still has to be put somewhere.
+        // An unused result still has to be put somewhere.
         let unwanted = drafts[index]
             .defines
             .iter()

@@ -426,7 +426,7 @@ impl<'s> Segment<'s> {
                 && time <= now
             {
                 queues.later.pop();
-                // Copies and hints give no register that somebody waits for. ptxas leaves them to the end.
+                // Copies and hints write no register that is waited for. ptxas leaves them to the end.
                 match drafts[at].class {
                     Class::AsyncCopy { .. } | Class::Prefetch if rules.hints_last => {
                         queues.last.push(Reverse(at))

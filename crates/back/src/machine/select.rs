@@ -14,12 +14,13 @@ use std::collections::HashMap;
 use cranelift_entity::SecondaryMap;
 
 use super::arithmetic::{Cost, Fused, cost};
-use super::draft::{Draft, Root, Virtual, VirtualData, Virtuals};
+use super::draft::{Draft, Virtual, VirtualData, Virtuals};
 use super::facts::Facts;
 use super::program::{Class, Guard, InstructionStep, Share};
 use super::recipe::{self, Input, Recipe};
 use super::target::Family;
-use crate::ir::{BinaryOp, ConvertOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
+use crate::analysis::definitions::Definitions;
+use crate::ir::{BinaryOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
 
 /// The drafts of a whole kernel.
 pub struct Selected {
@@ -46,16 +47,11 @@ pub fn select(facts: &Facts<'_>) -> Selected {
         banked_constants: HashMap::new(),
         moved_constants: HashMap::new(),
         jumps: 0,
-        roots: SecondaryMap::new(),
+        definitions: Definitions::of(facts.kernel),
         predicate: None,
         widened: HashMap::new(),
         integers: 0,
     };
-    for (index, param) in facts.kernel.params.iter().enumerate() {
-        if facts.kernel.ty(param.value).is_pointer() {
-            selector.roots[param.value] = Some(Root::Param(index));
-        }
-    }
     selector.region(&facts.kernel.body);
     let mut drafts = selector.numbers;
     drafts.append(&mut selector.drafts);
@@ -88,8 +84,8 @@ struct Selector<'f, 'k> {
     moved_constants: HashMap<u64, Virtual>,
     /// How many jumps there were.
     jumps: u32,
-    /// The targets of pointers.
-    roots: SecondaryMap<Value, Option<Root>>,
+    /// Where the kernel's values come from.
+    definitions: Definitions,
     /// The condition of the `if` that is being turned into predicates.
     predicate: Option<(Guard, Vec<Virtual>)>,
     /// Values of 16 bits that are in registers as ones of 32, up to the region's end.
@@ -119,7 +115,7 @@ fn is_sum_of_registers(facts: &Facts<'_>, op: &Op) -> bool {
 }
 
 impl Selector<'_, '_> {
-    /// A new register of so many 32-bit ones.
+    /// A new register of this many 32-bit ones.
     fn register(&mut self, width: u8) -> Virtual {
         self.virtuals.push(VirtualData {
             width,
@@ -248,7 +244,6 @@ impl Selector<'_, '_> {
     /// A pure operation.
     fn pure(&mut self, op: &Op) {
         let result = op.results[0];
-        self.roots[result] = self.root_of(op);
         let facts = self.facts;
         let cost = if self.fused.joins(facts, op) {
             Cost::Free
@@ -426,16 +421,6 @@ impl Selector<'_, '_> {
                 });
                 results.push(defines);
             }
-        }
-    }
-
-    /// The target of a pure operation's result.
-    fn root_of(&self, op: &Op) -> Option<Root> {
-        match &op.kind {
-            OpKind::ArrayAddress(array) => Some(Root::Array(*array)),
-            OpKind::Address { base, .. } => self.roots[*base],
-            OpKind::Convert(ConvertOp::ToGeneric | ConvertOp::FromGeneric, from) => self.roots[*from],
-            _ => None,
         }
     }
 

@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::ir::Kernel;
 
-    /// So many values that are written one after the other and then read, some of them in a loop.
+    /// This many values that are written one after the other and then read, some of them in a loop.
     fn program(values: usize, in_loop: usize) -> (Vec<Draft>, Virtuals) {
         let mut virtuals = Virtuals::new();
         let mut register = || {

@@ -60,7 +60,7 @@ pub struct Assembled {
 }
 
 /// Bytes of an instruction: 16 on NVIDIA since Volta and, uncompacted, on Intel.
-pub const INSTRUCTION_BYTES: u32 = 16;
+pub(crate) const INSTRUCTION_BYTES: u32 = 16;
 
 /// ptxas does not save registers below this many.
 const LEAST_COMFORTABLE: u32 = 32;

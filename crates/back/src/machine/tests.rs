@@ -253,7 +253,7 @@ fn a_long_if_is_a_jump() {
         (1, 2),
         "{program}"
     );
-    // Where all work-items agree nobody has to wait for the others.
+    // Where all work-items agree none has to wait for the others.
     let uniform = lower(
         &kernel(&body.replace("lt.s %t, 5", "lt.s %k, 5")),
         &Target::nvidia(),
@@ -522,4 +522,19 @@ fn copies_of_one_group_are_closed_together_behind_the_if_that_guards_them() {
     let looped = in_loop(&program);
     let commits = looped.iter().filter(|one| one.class == Class::Commit);
     assert_eq!(commits.count(), 1, "{program}");
+}
+
+/// `p + (q - p)` is `q`: no load of `q` moves in front of a store there.
+#[test]
+fn a_pointer_made_of_others_may_lead_anywhere() {
+    let program = program(
+        "%a = bits %in to i64\n%b = bits %out to i64\n%d = sub %b, %a\n%there = address %in + %d * 1\n\
+         store %there, 1.0:f32\n%y = load f32 %out, @out\n%next = address %out + 1:i64 * 4\nstore %next, %y",
+    );
+    let at = |is_it: fn(&Class) -> bool| program.instructions.iter().position(|one| is_it(&one.class));
+    let (store, load) = (
+        at(|class| matches!(class, Class::Store { .. })),
+        at(|class| matches!(class, Class::Load { .. })),
+    );
+    assert!(store.is_some() && store < load, "{program}");
 }

@@ -18,7 +18,7 @@
 //!     results = what `Break` passes
 //! ```
 //!
-//! The driver's compiler is told not to unroll: unrolling is the plan's decision.
+//! A directive keeps the driver's compiler from unrolling: unrolling is the plan's decision.
 //!
 //! # Small `if`s
 //!

@@ -83,7 +83,7 @@ pub(super) struct Emitter<'k> {
     /// How the operation that is being written rounds and flushes.
     pub rule: FloatRule,
     pub roots: Roots,
-    /// Constants that come from constant memory: none inside a module that is somebody else's.
+    /// Constants that come from constant memory: none inside another's module.
     pub banked: BankedConstants,
     pub registers: Registers,
     pub scopes: HashMap<Label, PtxScope>,

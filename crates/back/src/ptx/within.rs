@@ -160,7 +160,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
     text.push_str(&rows);
     declare_arrays(&mut text, kernel, &|array| is_declared(array));
     if written.uses_scratch {
-        // Nobody says here how large the work-groups are.
+        // The work-groups' size is not known here.
         let items: u32 = kernel.group_size.map_or(1024, |size| size.iter().product());
         shared += u64::from(4 * items);
         let _ = writeln!(

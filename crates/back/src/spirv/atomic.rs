@@ -117,7 +117,7 @@ impl Emitter<'_> {
         self.semantics(order, true, true)
     }
 
-    /// Adds to a float: until nobody was between, exchanges it for the sum.
+    /// Adds to a float: exchanges it for the sum, until no other write came between.
     fn atomic_sum(
         &mut self,
         ty: Type,

@@ -139,7 +139,7 @@ impl Blocks {
     }
 }
 
-/// The words of each work-item in the blocks for so many bytes: eight while there are eight, then four, two, one.
+/// The words of each work-item in the blocks for this many bytes: eight while there are eight, then four, two, one.
 fn blocks(bytes: u32, sub_group: u32) -> Vec<u32> {
     let mut words = bytes / WORD / sub_group.max(1);
     let mut blocks = Vec::new();

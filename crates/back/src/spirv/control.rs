@@ -134,7 +134,7 @@ impl<'k> Emitter<'k> {
             targets,
             from,
         } = scope.exit;
-        // A block that nobody reaches is not there, and must not have a name either.
+        // An unreachable block is left out, and must not have a name either.
         if from.is_empty() {
             return;
         }

@@ -72,7 +72,7 @@ impl Emitter<'_> {
         self.moved(ty, moved, *offset as u64)
     }
 
-    /// A pointer so many bytes further.
+    /// A pointer this many bytes further.
     pub(super) fn moved(&mut self, ty: Word, pointer: Word, bytes: u64) -> Word {
         if bytes == 0 {
             return pointer;
@@ -87,7 +87,7 @@ impl Emitter<'_> {
         self.module.ins(Code::Bitcast, ty, &[pointer])
     }
 
-    /// The memory operands of an access of so many bytes. Data that will not be reused are not marked as such: Intel's
+    /// The memory operands of an access of this many bytes. Data that will not be reused are not marked as such: Intel's
     /// compilers interpret that as bypassing all caches on GPUs (IGC 1.0.12504: `load.ugm….uc.uc`), which is more than
     /// requested, and the one for CPUs (2026.2) crashes on a loop with such byte loads.
     fn access(cache: CacheUse, bytes: u32) -> Vec<Operand> {

@@ -50,7 +50,7 @@ pub use block::block_instructions;
 pub use prefetch::{Element, Message, instructions, messages, reached};
 pub use side_by_side::BlockAccess;
 
-/// For whom a module is.
+/// The consumer of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpirvTarget {
     /// Any OpenCL device that takes SPIR-V 1.4: CPUs, and GPUs of which nothing is known.
@@ -83,7 +83,7 @@ impl SpirvTarget {
 /// How to emit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// For whom.
+    /// The consumer.
     pub target: SpirvTarget,
     /// The sub-group size that the kernel is to run with, where it requires none itself and depends on one.
     pub sub_group_size: Option<u32>,

@@ -10,7 +10,7 @@ use super::emitter::Emitter;
 use crate::ir::line::{Piece, Shown, pieces};
 use crate::ir::{Type, Value};
 
-/// Truth values in a line whose words are told apart; further ones are shown as 0 and 1.
+/// Truth values in a line whose words are distinguished; further ones are shown as 0 and 1.
 const MOST_BRANCHES: u32 = 4;
 
 /// A place as OpenCL's `printf` spells it.

@@ -290,7 +290,7 @@ impl Worker {
         Ok(loaded)
     }
 
-    /// Compiles a module so many times, one after the other: how long each took, from PTX to a loaded module.
+    /// Compiles a module this many times, one after the other: how long each took, from PTX to a loaded module.
     ///
     /// # Errors
     /// The module cannot be compiled, or the worker was lost.
@@ -552,7 +552,7 @@ impl Process {
             }
             let text = String::from_utf8_lossy(&kept);
             let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-            // Whoever asked for it may be gone.
+            // The receiver may be gone.
             let _ = tell.send(last.unwrap_or_default().to_owned());
         }))?;
         Ok(Process {
@@ -593,7 +593,7 @@ impl Process {
         }
     }
 
-    /// Why there is nobody to talk to.
+    /// Why there is no worker.
     fn ended(&mut self) -> Failure {
         let status = self
             .child
@@ -610,7 +610,7 @@ impl Process {
         )
     }
 
-    /// Stops the process. A GPU may take its time to give up a kernel, so nobody waits for that.
+    /// Stops the process. A GPU may take its time to give up a kernel, so this does not wait for it.
     fn end(self) {
         let Process { mut child, input, .. } = self;
         drop(input);
@@ -624,7 +624,7 @@ impl Process {
     }
 }
 
-/// The prefix of a new worker's replies, which nobody else can know.
+/// The prefix of a new worker's replies, which no other process can know.
 fn mark() -> String {
     use std::hash::{BuildHasher, RandomState};
     // The keys of a `RandomState` come from the system's random numbers.

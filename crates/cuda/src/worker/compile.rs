@@ -38,7 +38,7 @@ pub(super) fn all<T: Send + 'static>(
         let work = move || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                // Nobody listens any more once all are known.
+                // The receiver is gone once all are known.
                 if index >= count || tell.send(Message::Started(index)).is_err() {
                     break;
                 }

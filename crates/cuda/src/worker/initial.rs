@@ -46,7 +46,7 @@ impl Initial {
     }
 
     /// Whether the buffer is given nothing.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Initial::Fill(Fill::Uninitialized))
     }
 

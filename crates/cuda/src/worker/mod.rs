@@ -77,7 +77,7 @@ pub enum Request {
         /// The modules.
         modules: Vec<Module>,
     },
-    /// Compile a module so many times, one after the other, and forget it.
+    /// Compile a module this many times, one after the other, and forget it.
     Compile {
         /// The module.
         module: Module,

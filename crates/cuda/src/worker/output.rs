@@ -6,7 +6,7 @@ use std::io::{BufRead, Read};
 pub(super) const MOST_PRINTED: usize = 1 << 20;
 /// Longest reply, in bytes: a module's log of the compiler is the longest part.
 const LONGEST_REPLY: usize = 256 << 20;
-/// So many bytes of a line are looked at at once: a kernel may print one that never ends.
+/// This many bytes of a line are looked at at once: a kernel may print one that never ends.
 const PIECE: u64 = 1 << 16;
 
 /// A reply's text, and the lines printed before it.
@@ -16,7 +16,7 @@ pub(super) struct Line {
 }
 
 /// Takes a worker's output apart: replies are lines that begin with the mark, everything else was printed by kernels.
-/// Until the output ends or `send` says that nobody listens.
+/// Until the output ends or `send` says that the receiver is gone.
 pub(super) fn separate(mut output: impl BufRead, mark: &str, mut send: impl FnMut(Line) -> bool) {
     let mut printed = Vec::new();
     let mut line = Vec::new();

@@ -71,7 +71,7 @@ fn end_with_parent() {
         while std::os::unix::process::parent_id() == parent {
             thread::sleep(LOOKS);
         }
-        // Whoever ends in order waits for the GPU.
+        // An orderly end waits for the GPU.
         std::process::abort();
     };
     // Without a thread it ends with its input.
@@ -109,7 +109,7 @@ pub(super) enum Bound {
         /// For a checked input: a checksum of its expected contents; none if it is to be filled.
         sum: Option<u64>,
     },
-    /// So many bytes into the buffer of this argument.
+    /// This many bytes into the buffer of this argument.
     Part {
         of: usize,
         bytes: u64,

@@ -104,7 +104,7 @@ pub trait Exclusive: Stored {}
 
 impl<T: Data> Exclusive for T {}
 
-/// An element that work-items change with nobody between: `bins: &[Atomic<u32>]`.
+/// An element that work-items change in one step: `bins: &[Atomic<u32>]`.
 ///
 /// A kernel's argument for such a slice is a plain buffer, borrowed mutably. The CPU reference takes a slice of
 /// these; it runs one work-item at a time, so they need not be atomic there.
@@ -123,7 +123,7 @@ impl<T: AtomicScalar> Atomic<T> {
         Atomic(Cell::new(value))
     }
 
-    /// Its value, once nobody else has it.
+    /// Its value, once no other reference exists.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
@@ -289,7 +289,7 @@ impl From<Ordering> for Order {
     }
 }
 
-/// Says for whom an order holds: `Ordering::Acquire.within(Scope::WorkGroup)`.
+/// Says for which work-items an order holds: `Ordering::Acquire.within(Scope::WorkGroup)`.
 pub trait Within {
     /// The order among these work-items.
     fn within(self, scope: Scope) -> Order;
@@ -303,7 +303,7 @@ impl Within for Ordering {
 
 /// Orders the accesses of this work-item before and after it, as others see them: `fence(Ordering::AcqRel)`.
 ///
-/// It makes nobody wait. A relaxed one orders nothing, and is refused.
+/// No work-item waits for it. A relaxed one orders nothing, and is refused.
 pub fn fence(order: impl Into<Order>) {
     let _ = order.into();
 }

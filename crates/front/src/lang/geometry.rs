@@ -12,7 +12,7 @@ pub struct Geometry {
     pub group: [u32; 3],
     /// The required sub-group size. Without one it is the kernel's, or else the device's.
     pub sub_group_size: Option<u32>,
-    /// Where prefetches go for which nobody named a level.
+    /// The level of prefetches that name none.
     pub default_level: CacheLevel,
     /// The capacity for the kernel's printed text. Devices other than the simulator have limits of their own.
     pub print_limits: PrintLimits,

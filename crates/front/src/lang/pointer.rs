@@ -87,7 +87,7 @@ impl<T, S> Clone for Ptr<'_, T, S> {
 
 impl<T, S> Copy for Ptr<'_, T, S> {}
 
-/// So many elements behind a pointer; for a byte pointer, bytes.
+/// This many elements behind a pointer; for a byte pointer, bytes.
 #[derive(Debug)]
 pub struct Span<'a, T, S> {
     /// The first.

@@ -94,7 +94,7 @@ together! {
     /// Whether the condition holds for all of them.
     fn sub_group_all(condition: bool) -> bool = condition;
     |at| collective::vote(at, VoteOp::All, condition);
-    /// For whom the condition holds: a bit for each, the first one's lowest.
+    /// The work-items for which the condition holds, a bit each, the first one's lowest.
     fn sub_group_ballot(condition: bool) -> u32 = condition as u32;
     |at| collective::vote(at, VoteOp::Ballot, condition);
 

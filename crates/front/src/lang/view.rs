@@ -175,7 +175,7 @@ impl<'a, T: 'a, const D: usize, A: Access> View<'a, T, D, A> {
         Elements(PhantomData)
     }
 
-    /// The elements from `first` on, so many along each dimension: for a prefetch.
+    /// The elements from `first` on, this many along each dimension: for a prefetch.
     pub fn block(&self, first: impl Position<D>, extents: impl Position<D>) -> Elements<A> {
         let _ = (first, extents);
         Elements(PhantomData)

@@ -18,7 +18,7 @@ pub(crate) struct Shapes {
 
 impl Shapes {
     /// Remembers that an integer is an index, scaled and displaced.
-    pub fn note_scaled(&mut self, value: Value, index: Value, factor: u32, addend: i64) {
+    pub(crate) fn note_scaled(&mut self, value: Value, index: Value, factor: u32, addend: i64) {
         self.scaled.insert(value, (index, factor, addend));
     }
 
@@ -37,7 +37,7 @@ impl Shapes {
     }
 
     /// The pointer and an integer of 32 or 64 bits.
-    pub fn pointer_plus(&mut self, b: &mut Builder<'_>, pointer: Value, integer: Value) -> Value {
+    pub(crate) fn pointer_plus(&mut self, b: &mut Builder<'_>, pointer: Value, integer: Value) -> Value {
         if let Some((index, factor, addend)) = self.scaled(integer) {
             return self.address(b, pointer, index, factor, addend);
         }

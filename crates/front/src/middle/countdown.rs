@@ -44,7 +44,7 @@ pub(crate) fn unwind(kernel: &mut Kernel) -> bool {
 #[derive(Default)]
 struct Countdowns {
     ops: HashMap<Value, OpKind>,
-    /// Values that are another one counted down so many times while positive.
+    /// Values that are another one counted down this many times while positive.
     counted: HashMap<Value, (Value, u64)>,
     rewritten: bool,
 }

@@ -25,7 +25,7 @@ pub struct Facts {
     /// The work-items of a sub-group run in lockstep, as on GPUs before Volta: they meet before and after each access to shared
     /// memory.
     pub warp_synchronous: bool,
-    /// What the assembler made of each sum that the text leaves to it, in the order in which they stand, once somebody found
+    /// What the assembler made of each sum that the text leaves to it, in the order in which they stand, once a pass has found
     /// out.
     pub fused: Option<Vec<Fused>>,
 }

@@ -137,13 +137,13 @@ impl<'t, I> Flow<'t, I> {
     }
 
     /// Whether `above` is passed on every way to `below`.
-    pub fn dominates(&self, above: BlockId, below: BlockId) -> bool {
+    pub(crate) fn dominates(&self, above: BlockId, below: BlockId) -> bool {
         let (first, end) = self.below[above];
         (first..end).contains(&self.below[below].0)
     }
 
     /// For each block the first one behind it that it does not dominate.
-    pub fn dominated_up_to(&self) -> Vec<BlockId> {
+    pub(crate) fn dominated_up_to(&self) -> Vec<BlockId> {
         let count = self.blocks.len();
         let mut end = vec![count; count];
         for block in (0..count).rev() {
@@ -158,7 +158,7 @@ impl<'t, I> Flow<'t, I> {
     }
 
     /// The headers of the loops around a block, the innermost first; a header is in its own loop.
-    pub fn loops_around(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
+    pub(crate) fn loops_around(&self, block: BlockId) -> impl Iterator<Item = BlockId> + '_ {
         std::iter::successors(self.loop_of[block], |&header| self.outer_loop[header])
     }
 
@@ -168,12 +168,12 @@ impl<'t, I> Flow<'t, I> {
     }
 
     /// Whether an edge leads back to the header of a loop.
-    pub fn is_back(&self, from: BlockId, to: BlockId) -> bool {
+    pub(crate) fn is_back(&self, from: BlockId, to: BlockId) -> bool {
         to <= from
     }
 
     /// Jumps forward to a block.
-    pub fn forward_entries(&self, block: BlockId) -> usize {
+    pub(crate) fn forward_entries(&self, block: BlockId) -> usize {
         self.predecessors[block]
             .iter()
             .filter(|&&from| !self.is_back(from, block))

@@ -42,7 +42,7 @@ pub(crate) trait Front<I> {
 pub(crate) struct Regions<'f, 't, I> {
     flow: &'f Flow<'t, I>,
     parameters: Vec<Vec<Register>>,
-    /// The code behind a block's own, or behind the loop of which it is the header.
+    /// The code behind a block's own, or behind the loop whose header it is.
     followers: Vec<Followers>,
     /// What to break to for a block.
     label_of: Vec<Option<Label>>,

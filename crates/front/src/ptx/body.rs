@@ -147,7 +147,7 @@ impl<'t> Reader<'t> {
                 }
                 self.parser.skip_statement()
             }
-            // Variables of a call, jump tables, call prototypes: whoever needs them asks later.
+            // Variables of a call, jump tables, call prototypes: they are looked up when they are used.
             _ => self.parser.skip_statement(),
         }
     }

@@ -565,7 +565,7 @@ mod tests {
     use super::*;
     use crate::ptx::parse;
 
-    /// A module whose functions each contain `lines` and call the next one so many times; the last one calls `last`.
+    /// A module whose functions each contain `lines` and call the next one this many times; the last one calls `last`.
     fn chain(functions: usize, times: usize, lines: &str, last: &str) -> String {
         let mut text = ".version 8.0\n.target sm_80\n.address_size 64\n".to_owned();
         for number in (0..functions).rev() {

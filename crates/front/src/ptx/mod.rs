@@ -298,7 +298,7 @@ pub struct Imported {
     pub original: Original,
 }
 
-/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place. Whoever wants several
+/// Reads an entry like [`read`], and keeps what is needed to put a rewritten kernel in its place. To read several
 /// entries of a long module makes a [`Module`] of it once.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use crate::ir::Fused;
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
 pub struct Original {
-    /// The module's text: as whoever read the module has it, if that is shared.
+    /// The module's text: shared with the module's reader, if it is shared.
     pub text: Arc<String>,
     /// What messages call it.
     pub file: String,

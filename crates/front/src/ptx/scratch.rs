@@ -1,4 +1,4 @@
-//! Copies that nobody reads: prefetches into L1 in the form that fills it.
+//! Copies that are not read: prefetches into L1 in the form that fills it.
 //!
 //! ```text
 //! before                                          after

@@ -39,11 +39,11 @@ pub(super) struct Slot<'t> {
 /// Where a slot comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum From<'t> {
-    /// A parameter, or the member of one that starts so many bytes in it.
+    /// A parameter, or the member of one that starts this many bytes in it.
     Parameter(&'t str, u64),
     /// The address of the module's variable of this name.
     Variable(&'t str),
-    /// The address of a structure that is passed by value as this parameter, of so many bytes.
+    /// The address of a structure that is passed by value as this parameter, of this many bytes.
     Structure(&'t str, u64),
     /// The address of a cooperative launch's workspace.
     Workspace,
@@ -58,7 +58,7 @@ pub(super) struct Slots<'t> {
 }
 
 impl<'t> Slots<'t> {
-    /// The slot that a read of so many bytes of a parameter touches, and how far in it the read starts.
+    /// The slot that a read of this many bytes of a parameter touches, and how far in it the read starts.
     pub fn read(&self, parameter: &str, offset: i64, bytes: u32) -> Option<(usize, u32)> {
         let start = u64::try_from(offset).ok()?;
         let end = start + u64::from(bytes);
@@ -227,7 +227,7 @@ fn members<'t>(body: &Body<'t>, param: &str, length: u64) -> Result<Vec<(u64, &'
     Ok(members.into_iter().map(|(start, _, ty)| (start, ty)).collect())
 }
 
-/// The type of so many bits in a structure, where they lie as a number would.
+/// The type of this many bits in a structure, where they lie as a number would.
 fn bits_of(bytes: u64, start: u64) -> Option<&'static str> {
     let ty = match bytes {
         2 => "b16",

@@ -55,7 +55,7 @@ pub(super) fn name_places<'t>(body: &mut Body<'t>, function: &Function<'t>) {
             *offset = offset.wrapping_add(start);
         }
     }
-    // Addresses that nobody needs any more: until none is left.
+    // Addresses that are not used any more: until none is left.
     body.remove_unread(|register| leads.contains_key(&register));
 }
 

@@ -15,7 +15,7 @@ use crate::ir::{
 };
 use crate::middle::Values;
 
-/// Words that say how an atomic operation orders, for whom, and where.
+/// Words that say how an atomic operation orders, its scope, and its memory.
 const ORDERING: &[&str] = &[
     "relaxed",
     "acquire",

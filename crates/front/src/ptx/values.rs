@@ -55,7 +55,7 @@ pub(super) fn only(instruction: &Instruction<'_>, known: &[&str]) -> Result<()> 
     }
 }
 
-/// The operands, if there are so many.
+/// The operands, if there are this many.
 pub(super) fn operands<'i, 't, const N: usize>(
     instruction: &'i Instruction<'t>,
 ) -> Result<&'i [Operand<'t>; N]> {
@@ -374,7 +374,7 @@ fn lane_mask(b: &mut Builder<'_>, relation: &str) -> Value {
     }
 }
 
-/// The integer type of so many bits.
+/// The integer type of this many bits.
 pub(super) fn integer_of(bits: u32) -> Option<Type> {
     Some(match bits {
         8 => Type::I8,

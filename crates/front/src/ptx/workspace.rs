@@ -59,7 +59,7 @@ pub(super) fn name(body: &mut Body<'_>) {
             instruction.operands.push(Operand::Symbol(WORKSPACE));
         }
     }
-    // Halves that nobody needs any more: until none is left.
+    // Halves that are not used any more: until none is left.
     body.remove_unread(|register| halves.contains_key(&register));
 }
 
@@ -161,7 +161,7 @@ mod tests {
         // The halves the wrong way round are no address of the workspace.
         let imported = kernel("mov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\nmov.b64 %rd4, {%r2, %r1};");
         assert_eq!((imported.original.parameters.len(), opaques(&imported)), (1, 2));
-        // Somebody looks at one of them as well.
+        // One of them is read as well.
         let imported = kernel(
             "mov.u32 %r1, %envreg2;\nmov.u32 %r2, %envreg1;\nmov.b64 %rd4, {%r1, %r2};\nst.global.u32 [%rd8+4], %r2;",
         );

@@ -238,7 +238,7 @@ impl Translator<'_, '_> {
     }
 
     /// What makes one number of a vector, or multiplies one.
-    pub fn of_vectors(
+    pub(crate) fn of_vectors(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -319,7 +319,7 @@ impl Translator<'_, '_> {
     }
 
     /// Some bits of a number: taken out, or put in.
-    pub fn bit_field(
+    pub(crate) fn bit_field(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,

@@ -10,7 +10,7 @@ use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// Whether an instruction is an atomic operation.
-    pub fn is_atomic(&self, op: Op) -> bool {
+    pub(crate) fn is_atomic(&self, op: Op) -> bool {
         matches!(
             op,
             Op::AtomicLoad

@@ -11,7 +11,7 @@ use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// A conversion that is decorated with a direction of rounding or as saturated; nothing if it is none.
-    pub fn ruled_conversion(
+    pub(crate) fn ruled_conversion(
         &mut self,
         b: &mut Builder<'_>,
         at: &At<'_, '_>,
@@ -105,7 +105,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpBitcast`, also between vectors of different lengths.
-    pub fn bitcast(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(crate) fn bitcast(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let x = self.values(b, values, at.operand(2)?)?;
         let to: Vec<Type> = self.module.parts(at.ty()?)?.iter().map(|&(_, ty)| ty).collect();
         if x.len() == to.len() {

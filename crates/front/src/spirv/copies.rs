@@ -6,7 +6,7 @@
 //! OpGroupWaitEvents Workgroup %number %events                          barrier
 //! ```
 //!
-//! The stride is that of the elements in global memory. An event says nothing but which copies are waited for: whoever waits,
+//! The stride is that of the elements in global memory. An event says nothing but which copies are waited for: a wait
 //! waits for all. Between a copy and its wait other work-items' elements race, as they do on a device.
 
 use rspirv::spirv::StorageClass;
@@ -19,7 +19,7 @@ use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// `OpGroupAsyncCopy`.
-    pub fn group_copy(
+    pub(crate) fn group_copy(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -88,7 +88,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpGroupWaitEvents`.
-    pub fn wait_for_copies(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>) -> Result<()> {
+    pub(crate) fn wait_for_copies(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>) -> Result<()> {
         self.of_the_work_group(at, 0)?;
         b.barrier();
         Ok(())

@@ -14,7 +14,7 @@ use crate::suggest::quoted;
 
 impl Translator<'_, '_> {
     /// `OpExtInst`.
-    pub fn extended_instruction(
+    pub(crate) fn extended_instruction(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

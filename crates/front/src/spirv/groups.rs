@@ -37,7 +37,7 @@ impl Translator<'_, '_> {
     }
 
     /// Refuses what is not of the whole work-group.
-    pub fn of_the_work_group(&self, at: &At<'_, '_>, number: usize) -> Result<()> {
+    pub(crate) fn of_the_work_group(&self, at: &At<'_, '_>, number: usize) -> Result<()> {
         match self.who(at, number)? {
             Who::WorkGroup => Ok(()),
             Who::SubGroup => Err(refused(&at.instruction).accepted("the scope of a work-group")),
@@ -372,7 +372,7 @@ impl Translator<'_, '_> {
         Ok(())
     }
 
-    /// `OpSubgroupBlockPrefetchINTEL`: so many bytes for each work-item, one after the other.
+    /// `OpSubgroupBlockPrefetchINTEL`: this many bytes for each work-item, one after the other.
     fn block_prefetch(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
         let pointer = at.operand(0)?;
         let bytes = self.number(at.operand(1)?)?;

@@ -75,7 +75,7 @@ impl Translator<'_, '_> {
     }
 
     fn work_dimensions(&mut self, b: &mut Builder<'_>) -> Value {
-        // Nobody says more than how far each dimension goes.
+        // The module says no more than how far each dimension goes.
         let mut made = b.i32(1);
         for (dimension, number) in [(1, 2), (2, 3)] {
             let (count, size) = (b.id(Id::GroupCount(dimension)), b.id(Id::GroupSize(dimension)));
@@ -101,7 +101,7 @@ impl Translator<'_, '_> {
     }
 
     /// The cache control that a pointer's prefetches are decorated with.
-    pub fn controlled_prefetch(&self, pointer: u32) -> Option<LscControl> {
+    pub(crate) fn controlled_prefetch(&self, pointer: u32) -> Option<LscControl> {
         use crate::ir::CacheUse;
         match self.controlled(pointer) {
             Some(CacheUse::Control(control)) => Some(control),

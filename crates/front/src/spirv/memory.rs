@@ -75,7 +75,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpInBoundsPtrAccessChain` and its like.
-    pub fn access_chain(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Value> {
+    pub(crate) fn access_chain(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Value> {
         let base = at.operand(2)?;
         let base_type = self.type_of(base)?;
         let pointer = self.value(b, values, base)?;
@@ -91,7 +96,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpPtrDiff`: in elements.
-    pub fn pointer_difference(
+    pub(crate) fn pointer_difference(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -130,7 +135,7 @@ impl Translator<'_, '_> {
     }
 
     /// A variable of a function: an array that each work-item has.
-    pub fn local_variable(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>) -> Result<Value> {
+    pub(crate) fn local_variable(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>) -> Result<Value> {
         let id = at.instruction.word(1)?;
         let (_, pointee) = self.module.pointer(at.ty()?)?;
         let name = self.module.name(id).map(|name| super::plain(&name));
@@ -270,7 +275,7 @@ impl Translator<'_, '_> {
     }
 
     /// Loads a value of a type: as few accesses as its alignment allows.
-    pub fn load_parts(
+    pub(crate) fn load_parts(
         &mut self,
         b: &mut Builder<'_>,
         pointer: Value,
@@ -305,7 +310,7 @@ impl Translator<'_, '_> {
     }
 
     /// Stores a value of a type.
-    pub fn store_parts(
+    pub(crate) fn store_parts(
         &mut self,
         b: &mut Builder<'_>,
         pointer: Value,
@@ -335,7 +340,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpCopyMemory`, `OpCopyMemorySized`: words or bytes, one after the other.
-    pub fn copy_memory(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    pub(crate) fn copy_memory(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<()> {
         let (to, from) = (at.operand(0)?, at.operand(1)?);
         let sized = at.instruction.op == Some(Op::CopyMemorySized);
         let (bytes, rest, natural) = match sized {

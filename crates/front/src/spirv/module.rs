@@ -230,7 +230,7 @@ impl<'w> Module<'w> {
     }
 
     /// The operands of all decorations of one kind that an id has.
-    pub fn decorated(&self, id: u32, decoration: Decoration) -> impl Iterator<Item = &'w [u32]> + '_ {
+    pub(crate) fn decorated(&self, id: u32, decoration: Decoration) -> impl Iterator<Item = &'w [u32]> + '_ {
         let all = self.decorations.get(&id).map(Vec::as_slice).unwrap_or_default();
         let wanted = decoration as u32;
         all.iter()
@@ -239,7 +239,7 @@ impl<'w> Module<'w> {
     }
 
     /// The operands of a decoration of a member of a structure.
-    pub fn member_decorated(&self, id: u32, member: u32, decoration: Decoration) -> Option<&'w [u32]> {
+    pub(crate) fn member_decorated(&self, id: u32, member: u32, decoration: Decoration) -> Option<&'w [u32]> {
         let all = self.members.get(&(id, member))?;
         let wanted = decoration as u32;
         all.iter()
@@ -271,7 +271,7 @@ impl<'w> Module<'w> {
     }
 
     /// The function that an entry is a wrapper of, as LLVM's translator makes them: it calls that function with its own
-    /// parameters, and does nothing else; the function has the entry's name, and nobody else calls it. Compilers take one
+    /// parameters, and does nothing else; the function has the entry's name, and has no other caller. Compilers take one
     /// or the other for the kernel.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ pub enum Argument {
         /// Where parameters of the kernel start in it, in bytes, and their numbers.
         parts: Vec<(u64, usize)>,
     },
-    /// So many bytes of memory of the work-group.
+    /// This many bytes of memory of the work-group.
     Local(u64),
 }
 

@@ -91,7 +91,7 @@ pub(super) fn to_registers(module: &Module<'_>, body: &mut Body<'_>) -> Result<S
 struct Finder {
     /// The parts of each variable, by the register of its address.
     roots: HashMap<Register, Vec<Part>>,
-    /// Where registers lead: into which variable, and so many bytes from its start.
+    /// Where registers lead: into which variable, and this many bytes from its start.
     leads: HashMap<Register, (Register, u64)>,
     /// Variables that stay in memory.
     bad: HashSet<Register>,

@@ -92,7 +92,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// Why the entry cannot be written back; the first reason counts.
-    pub fn leave_undecided(&mut self, at: &At<'_, '_>, what: String) {
+    pub(crate) fn leave_undecided(&mut self, at: &At<'_, '_>, what: String) {
         let error = Error::input(what).at(format!("byte {}", at.instruction.byte()));
         self.undecided.get_or_insert(error);
     }

@@ -252,7 +252,7 @@ impl Module<'_> {
                 _ => return Err(odd()),
             },
             Some(Op::TypePointer) => Type::Ptr(space_of(instruction.word(1)?).ok_or_else(odd)?),
-            // Which copies it stands for does not matter: whoever waits, waits for all.
+            // Which copies it stands for does not matter: a wait is for all of them.
             Some(Op::TypeEvent) => Type::I32,
             _ => return Err(odd()),
         })

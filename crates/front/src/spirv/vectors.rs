@@ -28,7 +28,7 @@ impl Translator<'_, '_> {
     }
 
     /// `vloadn` and those that load halves: aligned to one element only.
-    pub fn load_vector(
+    pub(crate) fn load_vector(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -60,7 +60,7 @@ impl Translator<'_, '_> {
         Ok(made)
     }
 
-    pub fn store_vector(
+    pub(crate) fn store_vector(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -92,7 +92,12 @@ impl Translator<'_, '_> {
     }
 
     /// OpenCL's `prefetch(p, n)`: to the last level, which is as far as it goes on Intel's GPUs.
-    pub fn standard_prefetch(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    pub(crate) fn standard_prefetch(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<()> {
         let pointer = at.operand(4)?;
         let (_, pointee) = self.module.pointer(self.type_of(pointer)?)?;
         let each = self.module.size(pointee)?.0;

@@ -45,7 +45,7 @@ impl<'w> Instruction<'w> {
     /// An operand.
     ///
     /// # Errors
-    /// There are not so many.
+    /// There are not this many.
     pub fn word(&self, number: usize) -> Result<u32> {
         self.words.get(number).copied().ok_or_else(|| {
             Error::input(format!(
@@ -68,7 +68,7 @@ impl<'w> Instruction<'w> {
     }
 
     /// Whether it has a result type.
-    pub fn has_type(&self) -> bool {
+    pub(crate) fn has_type(&self) -> bool {
         shape(self.code).0
     }
 

@@ -88,7 +88,7 @@ fn launch_files_name_members() {
         .map(|i| (f32::from(i) + f32::from(i + 32)) * 0.5 + 0.25 + 100.0 + 7.0 + 1000.0)
         .collect();
     assert_eq!(found, expected);
-    // A name that nobody has is refused, with those that there are.
+    // An unknown name is refused, with those that there are.
     let wrong = LAUNCH.replace("args.bias", "args.bais");
     let launch = LaunchFile::parse(&wrong, "launch.toml").expect("a launch file");
     let error = import(MODULE, "fields.ptx", Some("apply"), &launch.facts()).expect_err("no such parameter");

@@ -51,7 +51,7 @@ impl Yielded {
     }
 }
 
-/// The results of an `if` or block, if conditions alone choose them. Paths that go elsewhere do not count: on them nobody sees
+/// The results of an `if` or block, if conditions alone choose them. Paths that go elsewhere do not count: they do not see
 /// the results.
 ///
 /// Nothing if a loop inside decides, if no path arrives, or if too many conditions do.

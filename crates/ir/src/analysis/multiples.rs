@@ -8,7 +8,7 @@ use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, UnaryOp, Value};
 /// Values looked at before nothing is known: expressions that share parts would take exponential time.
 const VISITS: u32 = 200;
 
-/// At least so many low bits of the value are zero, for all arguments of the kernel.
+/// At least this many low bits of the value are zero, for all arguments of the kernel.
 pub fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
     bounded(kernel, definitions, value, &Cell::new(VISITS))
 }

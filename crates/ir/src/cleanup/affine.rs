@@ -27,7 +27,7 @@ impl Atom {
     }
 
     /// The same widening of another value.
-    pub fn with_value(self, value: Value) -> Atom {
+    pub(crate) fn with_value(self, value: Value) -> Atom {
         match self {
             Atom::Whole(_) => Atom::Whole(value),
             Atom::Unsigned(_) => Atom::Unsigned(value),

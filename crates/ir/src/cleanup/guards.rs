@@ -39,7 +39,7 @@ use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Place, Region, T
 const FEWEST: usize = 4;
 
 /// Gives guards that belong together one test, everywhere in the kernel.
-pub fn unite(kernel: &mut Kernel) {
+pub(crate) fn unite(kernel: &mut Kernel) {
     let definitions = Definitions::of(kernel);
     let mut body = mem::take(&mut kernel.body);
     let mut uniter = Uniter {

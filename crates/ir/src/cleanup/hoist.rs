@@ -13,7 +13,7 @@ use cranelift_entity::EntitySet;
 use crate::ir::{BinaryOp, Kernel, Op, OpKind, Region, UnaryOp, Value};
 
 /// Moves invariant operations out of every loop of the kernel, inner loops first.
-pub fn hoist(kernel: &mut Kernel) {
+pub(crate) fn hoist(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     region(&mut body);
     kernel.body = body;

@@ -523,19 +523,6 @@ impl<'k> Builder<'k> {
         )
     }
 
-    /// Loads `ptr` where `cond` is true; zero elsewhere.
-    pub fn load_if(&mut self, cond: Value, ty: Type, ptr: Value, id: LoadId) -> Value {
-        if self.kernel.as_constant(cond) == Some(1) {
-            return self.load(ty, ptr, id);
-        }
-        self.if_(
-            cond,
-            &[ty],
-            |b| vec![b.load(ty, ptr, id)],
-            |b| vec![b.constant(ty, 0)],
-        )[0]
-    }
-
     /// The address of element `index` (an `I64`) of memory that starts at `base`.
     pub fn element(&mut self, base: Value, element: Type, index: Value) -> Value {
         self.address(base, index, element.bytes(), 0)

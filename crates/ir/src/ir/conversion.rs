@@ -302,7 +302,7 @@ fn digits(text: &str) -> (&str, &str) {
     text.split_at(text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len())
 }
 
-/// One digit, a point and so many digits behind it; and the power of ten.
+/// One digit, a point and this many digits behind it; and the power of ten.
 fn decimal(magnitude: f64, precision: usize) -> (String, i32) {
     let text = format!("{magnitude:.precision$e}");
     match text.split_once('e') {

@@ -1,4 +1,4 @@
-//! What operations do besides computing results: whom they meet; what they order, read, write and wait for.
+//! What operations do besides computing results: which work-items they meet; what they order, read, write and wait for.
 //!
 //! Each row of the table (`table.rs`) states its effects, and passes ask for them with
 //! [`OpKind::effects`](super::OpKind::effects). So they need no lists of operations, and an operation that is added later is
@@ -20,7 +20,7 @@ use super::together::{AtomicOp, MemoryOrder, MemoryScope};
 pub struct Effects {
     /// The work-items that it waits for, or exchanges values with.
     pub meets: Meets,
-    /// The accesses around it that it keeps in order, and for whom; none if it orders nothing.
+    /// The accesses around it that it keeps in order, and between which work-items; none if it orders nothing.
     pub orders: Option<(MemoryOrder, MemoryScope)>,
     /// The memory that it may read.
     pub reads: Memory,
@@ -174,7 +174,7 @@ impl Effects {
         }
     }
 
-    /// Of a barrier of these work-items, for whom it orders memory.
+    /// Of a barrier of these work-items, between which it orders memory.
     pub(super) fn barrier(meets: Meets) -> Effects {
         let scope = match meets {
             Meets::SubGroup(_) => MemoryScope::SubGroup,
@@ -220,7 +220,7 @@ impl Effects {
     }
 
     /// Whether nothing changes if it runs once less: it does no more than read memory.
-    pub fn is_removable(&self) -> bool {
+    pub(crate) fn is_removable(&self) -> bool {
         let reads = Memory::None;
         let results = Results::Own;
         Effects {

@@ -28,18 +28,18 @@ pub struct CacheHint {
 /// Who chose a prefetch's target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HintSource {
-    /// Whoever wrote it.
+    /// The author.
     #[default]
     Named,
-    /// Nobody: the launch decides, and the level is its default, L1 unless said otherwise. See
+    /// Not given: the launch decides, and the level is its default, L1 unless said otherwise. See
     /// [`Kernel::with_default_level`](super::Kernel::with_default_level).
     Default,
-    /// Whoever wrote it, by the name of one of Intel's cache controls; the level is the nearest to it.
+    /// The author, by the name of one of Intel's cache controls; the level is the nearest to it.
     Control(LscControl),
 }
 
 words! {
-    /// Who asks for a prefetch.
+    /// The work-items that prefetch together.
     #[derive(Default)]
     pub enum PrefetchScope: "who asks" {
         /// Each work-item for itself.

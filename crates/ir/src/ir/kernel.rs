@@ -327,7 +327,7 @@ impl Kernel {
     }
 
     /// Whether the block of this label is an [edge](CutEdge).
-    pub fn is_edge(&self, label: Label) -> bool {
+    pub(crate) fn is_edge(&self, label: Label) -> bool {
         self.labels[label].edge.is_some()
     }
 

@@ -16,22 +16,22 @@ pub const ARRAYS: usize = 256;
 /// Most bytes of shared arrays; devices have less.
 pub const SHARED_BYTES: u64 = 1 << 20;
 /// Most bytes of private arrays a work-item; as much as CUDA's local memory.
-pub const PRIVATE_BYTES: u64 = 512 << 10;
+pub(crate) const PRIVATE_BYTES: u64 = 512 << 10;
 /// Largest alignment of an array or a pointer, in bytes.
 pub const ALIGNMENT: u32 = 1 << 16;
-/// Where every device lets a buffer start, at least: at a multiple of so many bytes. A kernel's own slices are
+/// Where every device lets a buffer start, at least: at a multiple of this many bytes. A kernel's own slices are
 /// whole buffers, and promise it.
 pub const BUFFER_ALIGNMENT: u32 = 16;
 /// Longest name of anything, plan, or path of a source file, in bytes.
 pub const NAME_BYTES: usize = 1024;
 /// Most calls through which a source place was inlined.
-pub const INLINED_CALLS: usize = 64;
+pub(crate) const INLINED_CALLS: usize = 64;
 /// Most bytes that the source places take together, file names counted once a place.
-pub const PLACE_BYTES: usize = 256 << 20;
+pub(crate) const PLACE_BYTES: usize = 256 << 20;
 /// Most work-items in a required work-group size; devices have less.
-pub const GROUP_ITEMS: u64 = 4096;
+pub(crate) const GROUP_ITEMS: u64 = 4096;
 /// Largest required sub-group size.
-pub const SUB_GROUP_ITEMS: u32 = 128;
+pub(crate) const SUB_GROUP_ITEMS: u32 = 128;
 
 /// Work-items of a sub-group that exchanges values, in a kernel that does not require a size: what is written in CUDA and for
 /// Intel's GPUs, and the language's own reductions, count on no more.
@@ -47,6 +47,6 @@ pub const LINE_BYTES: usize = 1024;
 /// Most values in a line that a kernel prints.
 pub const LINE_VALUES: usize = 32;
 /// Most results, and most operands, of an instruction that is carried as text.
-pub const OPAQUE_VALUES: usize = 512;
+pub(crate) const OPAQUE_VALUES: usize = 512;
 /// Most bytes that one load or store moves.
 pub const ACCESS_BYTES: u32 = 16;

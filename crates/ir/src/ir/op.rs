@@ -119,7 +119,7 @@ operations! {
             hint: CacheHint,
             /// Who chose the target.
             source: HintSource,
-            /// Who asks together, with the same pointer and count.
+            /// The work-items that ask together, with the same pointer and count.
             scope: PrefetchScope,
             /// The load that profits, if the hint was derived from one.
             id: Option<LoadId>,
@@ -183,7 +183,7 @@ operations! {
             values: Vec<Value>,
             /// The accesses that stay before and after.
             order: MemoryOrder,
-            /// For whom.
+            /// The work-items that it is for.
             scope: MemoryScope,
         } = Effect(Effects::atomic(*op, *ptr, *order, *scope)) [by_hand "atomic"];
         /// Orders this work-item's accesses before and after it, as others see them. No result.
@@ -197,7 +197,7 @@ operations! {
         /// The value of another work-item of the party; `by` is an `I32`, unsigned, less than 32. Result: of the
         /// value's type.
         Shuffle {
-            /// From whom.
+            /// The lane that it comes from.
             op: ShuffleOp,
             /// Each one's value.
             value: Value,
@@ -268,7 +268,7 @@ pub enum Meeting {
     /// The work-items of the sub-group that a mask names, as in a [`Shuffle`](OpKind::Shuffle); all of them if there is
     /// none.
     SubGroup(Option<Value>),
-    /// So many sub-groups of the work-group, whichever come first.
+    /// This many sub-groups of the work-group, whichever come first.
     Named {
         /// Which barrier of the work-group: 1 to 15.
         number: u32,
@@ -414,7 +414,7 @@ impl OpKind {
     }
 
     /// The same operation with its regions emptied, so that copying it is cheap.
-    pub fn without_regions(&self) -> OpKind {
+    pub(crate) fn without_regions(&self) -> OpKind {
         match self {
             OpKind::Block { label, .. } => OpKind::Block {
                 label: *label,

@@ -118,9 +118,9 @@ words! {
     pub enum ShuffleOp: "a kind of shuffle" {
         /// The one with this number.
         Index = "index",
-        /// The one so many below.
+        /// The one this many below.
         Up = "up",
-        /// The one so many above.
+        /// The one this many above.
         Down = "down",
         /// The one whose number has these bits flipped.
         Xor = "xor",
@@ -272,7 +272,7 @@ impl GroupVoteOp {
         }
     }
 
-    /// Its result if it holds for so many of so many.
+    /// Its result if it holds for this many of this many.
     pub fn of(self, holding: u32, all: u32) -> u64 {
         match self {
             GroupVoteOp::Any => u64::from(holding > 0),

@@ -196,13 +196,13 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
 
     /// Above or equal; false on NaN; integers as unsigned.
     #[inline(always)]
-    pub fn greater_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn greater_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
         other.number(self.arithmetic).less_equal(self)
     }
 
     /// Replaced by `step` of it while `condition` of it holds.
     #[inline(always)]
-    pub fn repeat_while(
+    pub(crate) fn repeat_while(
         self,
         condition: impl Fn(Self) -> Number<A, bool>,
         step: impl Fn(Self) -> Self,
@@ -264,13 +264,13 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
 
     /// The smaller one, or NaN if either is.
     #[inline(always)]
-    pub fn minimum(self, other: impl Operand<A, T>) -> Self {
+    pub(crate) fn minimum(self, other: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::FMinimum, other)
     }
 
     /// The larger one, or NaN if either is.
     #[inline(always)]
-    pub fn maximum(self, other: impl Operand<A, T>) -> Self {
+    pub(crate) fn maximum(self, other: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::FMaximum, other)
     }
 
@@ -320,19 +320,19 @@ impl<A: Arithmetic> Number<A, f32> {
 
     /// 2ˣ to about 2⁻²³ of itself, 0 instead of subnormal results: see [`UnaryOp::TableExp2`].
     #[inline(always)]
-    pub fn table_exp2(self) -> Self {
+    pub(crate) fn table_exp2(self) -> Self {
         self.unary(UnaryOp::TableExp2)
     }
 
     /// log₂ x to about 2⁻²²: see [`UnaryOp::TableLog2`].
     #[inline(always)]
-    pub fn table_log2(self) -> Self {
+    pub(crate) fn table_log2(self) -> Self {
         self.unary(UnaryOp::TableLog2)
     }
 
     /// 1/x within 1 ulp, 0 instead of subnormal results: see [`UnaryOp::TableReciprocal`].
     #[inline(always)]
-    pub fn table_reciprocal(self) -> Self {
+    pub(crate) fn table_reciprocal(self) -> Self {
         self.unary(UnaryOp::TableReciprocal)
     }
 
@@ -372,49 +372,43 @@ impl<A: Arithmetic> Number<A, f64> {
 impl<A: Arithmetic, T: Integer> Number<A, T> {
     /// Towards higher bits.
     #[inline(always)]
-    pub fn shift_left(self, count: impl Operand<A, T>) -> Self {
+    pub(crate) fn shift_left(self, count: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::Shl, count)
     }
 
     /// Towards lower bits, zero-filled.
     #[inline(always)]
-    pub fn shift_right(self, count: impl Operand<A, T>) -> Self {
+    pub(crate) fn shift_right(self, count: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::ShrU, count)
     }
 
     /// Towards lower bits, sign-filled.
     #[inline(always)]
-    pub fn shift_right_signed(self, count: impl Operand<A, T>) -> Self {
+    pub(crate) fn shift_right_signed(self, count: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::ShrS, count)
     }
 
     /// The upper half of the unsigned double-width product.
     #[inline(always)]
-    pub fn multiply_high(self, other: impl Operand<A, T>) -> Self {
+    pub(crate) fn multiply_high(self, other: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::MulHighU, other)
     }
 
     /// Other bits.
     #[inline(always)]
-    pub fn not_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn not_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
         self.compare(CompareOp::Ne, other)
     }
 
     /// Below, both taken as signed.
     #[inline(always)]
-    pub fn less_signed(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn less_signed(self, other: impl Operand<A, T>) -> Number<A, bool> {
         self.compare(CompareOp::LtS, other)
-    }
-
-    /// The smaller one, both taken as signed.
-    #[inline(always)]
-    pub fn min_signed(self, other: impl Operand<A, T>) -> Self {
-        self.binary(BinaryOp::MinS, other)
     }
 
     /// The larger one, both taken as signed.
     #[inline(always)]
-    pub fn max_signed(self, other: impl Operand<A, T>) -> Self {
+    pub(crate) fn max_signed(self, other: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::MaxS, other)
     }
 
@@ -426,7 +420,7 @@ impl<A: Arithmetic, T: Integer> Number<A, T> {
 
     /// The nearest float, taken as signed.
     #[inline(always)]
-    pub fn signed_to_float<F: Float>(self) -> Number<A, F> {
+    pub(crate) fn signed_to_float<F: Float>(self) -> Number<A, F> {
         self.convert(ConvertOp::SignedToFloat)
     }
 }
@@ -453,7 +447,7 @@ impl<A: Arithmetic> Number<A, u32> {
 
     /// The double whose upper half this is, with zeros below.
     #[inline(always)]
-    pub fn as_high(self) -> Number<A, f64> {
+    pub(crate) fn as_high(self) -> Number<A, f64> {
         self.widen().shift_left(32).float()
     }
 }

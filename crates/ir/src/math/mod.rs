@@ -57,7 +57,7 @@
 //! them, in `exp`, `exp2`, `sinh`, `cosh`, `tanh`, `cbrt` and `atan`. [`ir::eval::table`](crate::ir::eval::table) specifies
 //! their results in integers, so that the host and other devices compute the same bits. There each is expanded into 60 to 80
 //! operations: an `exp` that takes 8 instructions on an H200 takes ten times as many on an Intel GPU, or on an A100, whose
-//! instruction nobody has compared.
+//! instruction that has not been compared.
 //!
 //! The remaining difference to CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
 

@@ -15,7 +15,7 @@ pub fn polynomial<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) 
 /// As [`polynomial`], the even and the odd degrees apart but for the lowest, whose rounding counts: one multiplication
 /// more, and two thirds of the latency. For a function that a loop waits for.
 #[inline(always)]
-pub fn in_halves<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -> Number<A, T> {
+pub(crate) fn in_halves<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -> Number<A, T> {
     let (&lowest, higher) = coefficients
         .split_first()
         .expect("a polynomial has a coefficient");
@@ -32,7 +32,7 @@ pub fn in_halves<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -
 
 /// The polynomial with these coefficients, the one of the highest degree first.
 #[inline(always)]
-pub fn horner<A: Arithmetic, T: Float, const N: usize>(
+pub(crate) fn horner<A: Arithmetic, T: Float, const N: usize>(
     x: Number<A, T>,
     coefficients: [Number<A, T>; N],
 ) -> Number<A, T> {

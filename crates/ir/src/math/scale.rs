@@ -18,7 +18,7 @@ pub struct Exponent<A: Arithmetic, T: super::Float> {
 ///
 /// Adding 1.5·2²³ rounds to an integer and leaves it in the lowest bits; `n` and the bias are added along.
 #[inline(always)]
-pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32, n: i16) -> Exponent<A, f32> {
+pub(crate) fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32, n: i16) -> Exponent<A, f32> {
     let magic = 12_582_912.0 + 127.0 + f32::from(n);
     let shifted = x.mul_add(factor, magic);
     Exponent {
@@ -29,7 +29,7 @@ pub fn split_f32<A: Arithmetic>(x: Number<A, f32>, factor: f32, n: i16) -> Expon
 
 /// The integer nearest to `x × factor`, for `|x × factor|` up to 2³⁰.
 #[inline(always)]
-pub fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f64> {
+pub(crate) fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Exponent<A, f64> {
     let magic = 6_755_399_441_055_744.0;
     let shifted = if factor == 1.0 {
         x + magic
@@ -99,7 +99,7 @@ impl<A: Arithmetic> Exponent<A, f64> {
 /// `x` limited to about `±limit`; a NaN stays. The lower half keeps its bits, which saves a select:
 /// `limit` is exceeded by less than 2⁻²⁰ of itself.
 #[inline(always)]
-pub fn clamp_f64<A: Arithmetic>(x: Number<A, f64>, limit: f64) -> Number<A, f64> {
+pub(crate) fn clamp_f64<A: Arithmetic>(x: Number<A, f64>, limit: f64) -> Number<A, f64> {
     let high = x.high();
     let clamped = (high & 0x8000_0000) | (limit.to_bits() >> 32) as u32;
     x.abs().greater(limit).select(clamped, high).with_low(x.low())

@@ -17,7 +17,7 @@ impl Distance {
     /// twenty times the latency of device memory.
     pub const MAX: u32 = 4096;
 
-    /// A distance of so many iterations.
+    /// A distance of this many iterations.
     ///
     /// # Errors
     /// It is 0 or above [`Distance::MAX`].
@@ -52,7 +52,7 @@ impl fmt::Display for Distance {
 /// How many iterations of a loop become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unroll {
-    /// Groups of so many iterations, 2 to [`Unroll::MAX`]: their loads first, then their uses.
+    /// Groups of this many iterations, 2 to [`Unroll::MAX`]: their loads first, then their uses.
     By(NonZeroU32),
     /// The whole loop; its trip count must be known.
     Full,
@@ -64,7 +64,7 @@ impl Unroll {
     /// The largest group of iterations.
     pub const MAX: u32 = 1024;
 
-    /// Groups of so many iterations.
+    /// Groups of this many iterations.
     ///
     /// # Errors
     /// It is below 2, which is no unrolling, or above [`Unroll::MAX`].

@@ -92,7 +92,7 @@ impl Evidence {
     }
 
     /// The launch's part of the times that are reported, in nanoseconds.
-    pub fn launching_ns(&self) -> f64 {
+    pub(crate) fn launching_ns(&self) -> f64 {
         self.launch_ns.unwrap_or(0.0)
     }
 

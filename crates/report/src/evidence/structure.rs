@@ -62,7 +62,7 @@ fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
         Strategy::new(StrategyKind::RollingRegisters, distance),
     );
     let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::PlanTarget::default());
-    // The place is that of the load, which is told beside it.
+    // The place is that of the load, which is printed beside it.
     applied.err().map(|error| error.what().to_owned())
 }
 

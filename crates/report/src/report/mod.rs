@@ -114,7 +114,7 @@ pub struct Report {
     /// How the numbers were made: simulated or measured, sampled or whole, and with which version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// Where the kernel's work-groups wait, and for whom: a plan must leave as many resident.
+    /// Where the kernel's work-groups wait, and for which others: a plan must leave as many resident.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<Waiting>,
     /// The requirements of every launch of the rewritten entry beyond those of its module, a sentence each.
@@ -147,7 +147,7 @@ pub struct Partial {
     /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds_a_plan: Option<f64>,
-    /// The device's message when it was lost, if nobody stopped the search.
+    /// The device's message when it was lost, if the search was not stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
 }
@@ -501,7 +501,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict that advises to launch the same work in so many work-groups instead of others.
+    /// The verdict that advises to launch the same work in this many work-groups instead of others.
     #[doc(hidden)]
     pub fn in_groups(from: u64, to: u64) -> Verdict {
         match to > from {
@@ -794,7 +794,7 @@ impl Report {
                 number::duration(time_ns)
             )
         };
-        // An answer whose condition nobody has confirmed is named, and not chosen.
+        // An answer whose condition is not confirmed is named, and not chosen.
         let split = self
             .plain_best_geometry
             .as_ref()

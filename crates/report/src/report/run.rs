@@ -4,7 +4,7 @@ use super::number::{bytes, figures, grouped, percent};
 use crate::device::CacheState;
 use crate::evidence::Evidence;
 
-/// Whoever waits for loads less than this share of the time is not starved of work that would hide their latency.
+/// A kernel that waits for loads less than this share of the time is not starved of work that would hide their latency.
 const HARDLY: f64 = 0.1;
 
 fn hardly_waits(evidence: &Evidence) -> bool {

@@ -28,7 +28,7 @@ impl Short {
                 loads.push(load.clone());
             }
         }
-        // There are 26 letters; whoever has more loads than that reads names.
+        // There are 26 letters; with more loads than that names are shown.
         loads.truncate(26);
         Short { loads }
     }

@@ -10,7 +10,7 @@ use crate::ir::Kernel;
 pub struct Waiting {
     /// Where it is written.
     pub place: String,
-    /// For whom.
+    /// What it waits for.
     pub waits_for: WaitsFor,
 }
 

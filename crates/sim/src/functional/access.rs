@@ -304,7 +304,7 @@ impl Location {
 
     /// Where an operand of a carried instruction leads, and `offset` bytes from there. Its type names the memory; if that is
     /// generic, `space` of the instruction does, and if that is, too, the address.
-    pub fn of_operand(
+    pub(crate) fn of_operand(
         state: &LaunchState<'_>,
         (ty, address): (Type, u64),
         space: Space,

@@ -454,7 +454,7 @@ impl Default for Book {
 }
 
 impl Book {
-    /// The same contents, read by nobody yet.
+    /// The same contents, not read yet.
     fn copy(&self) -> Box<Book> {
         let mut book = Box::<Book>::default();
         for (own, copy) in self.pages.iter().zip(&mut book.pages) {

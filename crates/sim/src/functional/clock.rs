@@ -63,7 +63,7 @@ impl Clock {
     }
 
     /// Nothing is known of the same work-items.
-    pub fn emptied(&self) -> Clock {
+    pub(crate) fn emptied(&self) -> Clock {
         Clock {
             root: Part::Nobody,
             shift: self.shift,
@@ -98,7 +98,7 @@ impl Clock {
     }
 
     /// The same of all work-items whose numbers agree with this one's above the lowest `bits`: whole levels.
-    pub fn raise_all(&mut self, item: u32, bits: u32, time: u32) {
+    pub(crate) fn raise_all(&mut self, item: u32, bits: u32, time: u32) {
         self.root.raise(item, bits, time, self.shift);
     }
 

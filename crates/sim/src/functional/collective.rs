@@ -1,6 +1,6 @@
 //! Shuffles, votes, block loads and stores: operations that a sub-group runs together.
 //!
-//! A mask names the group of a lane: the named lanes that are here. [`sub_group`](super::sub_group) decides who waits for whom:
+//! A mask names the group of a lane: the named lanes that are here. [`sub_group`](super::sub_group) decides which lanes wait for which:
 //! when an operation with a mask runs, absent lanes have ended.
 
 use super::fault::Access;
@@ -49,7 +49,7 @@ pub(super) fn reduced(op: ReduceOp, value: &[u64], parties: Option<&[Mask; LANES
     }
 }
 
-/// Whom each lane's mask names of those who are here.
+/// The lanes here that each lane's mask names.
 #[doc(hidden)]
 pub fn named(masks: &[u64], here: Mask) -> [Mask; LANES] {
     std::array::from_fn(|lane| Mask(masks.get(lane).copied().unwrap_or(0)).and(here))
@@ -72,7 +72,7 @@ impl WorkGroup<'_> {
             return Ok(None);
         };
         let masks = registers.get(party);
-        // Who only tells time lets nobody wait, so some of a party may be missing, and masks that it made be smaller.
+        // In timing mode lanes do not wait, so some of a party may be missing, and masks that it made be smaller.
         if self.state.is_checking() {
             self.are_in_their_parties(op, masks, sub_group, mask)?;
         }
@@ -176,7 +176,7 @@ impl WorkGroup<'_> {
         place: Place,
     ) -> Result<()> {
         match sub_group.mask().without(mask).lanes().next() {
-            // Nobody runs it at all: a machine program steps over operations that it need not jump over.
+            // No lane runs it: a machine program steps over operations that it need not jump over.
             _ if mask.is_empty() => Ok(()),
             None => Ok(()),
             Some(missing) => Err(self.divergent_collective(what, sub_group, mask, missing, place)),

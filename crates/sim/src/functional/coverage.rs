@@ -221,7 +221,7 @@ fn loop_site(tape: &Tape, open: usize) -> LoopSite {
                 }
                 depth -= 1;
             }
-            // Which scope a break leaves is told by where it leads: out of this one, or further.
+            // Which scope a break leaves follows from where it leads: out of this one, or further.
             TapeStep::Break { depth: target } => leaves |= *target <= own,
             TapeStep::Return => leaves = true,
             TapeStep::Op(op) if touches_memory(op) => {

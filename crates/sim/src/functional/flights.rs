@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! wgmma.fence                 what the program wrote to registers may be used
-//! wgmma.mma_async … (twice)   in flight: the results may be used by further products alone, and nobody may write the factors
+//! wgmma.mma_async … (twice)   in flight: the results may be used by further products alone, and no lane may write the factors
 //! wgmma.commit_group          the two are a group
 //! wgmma.wait_group 0          all groups have ended
 //! ```
 //!
 //! Products read shared memory through another proxy than other instructions do: what those wrote must have been made known to it
-//! by `fence.proxy.async`, of who wrote it, or of anybody behind a barrier. Asynchronous copies (`cp.async`) are left out:
+//! by `fence.proxy.async`, of the writer, or of any lane behind a barrier. Asynchronous copies (`cp.async`) are left out:
 //! compilers put no such fence behind them.
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ pub(super) struct Flights {
     reading: Vec<u32>,
     /// For each work-item, when it made its writes known to the other proxy.
     fenced: Vec<u32>,
-    /// Until when everybody's writes are known to it: to a barrier behind which somebody did that.
+    /// Up to which barrier all lanes' writes are known to it: one behind which a lane fenced.
     fenced_for_all: u32,
     /// The products of the kernel that have been started.
     places: Vec<Place>,
@@ -109,7 +109,7 @@ impl Flights {
 
     /// Whether an access is a product's, which all work-items of its sub-group have waited for.
     #[inline]
-    pub fn is_of_product(&self, touch: &Touch) -> bool {
+    pub(crate) fn is_of_product(&self, touch: &Touch) -> bool {
         !touch.wrote && self.places.contains(&touch.place)
     }
 
@@ -308,7 +308,7 @@ impl WorkGroup<'_> {
         Ok(())
     }
 
-    /// Somebody writes memory that a product in flight reads.
+    /// A lane writes memory that a product in flight reads.
     #[cold]
     pub(super) fn read_by_product(
         &self,

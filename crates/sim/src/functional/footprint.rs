@@ -64,7 +64,7 @@ impl Footprint {
     }
 }
 
-/// So many words of zeros.
+/// This many words of zeros.
 fn vec_of(words: usize) -> Vec<AtomicU64> {
     std::iter::repeat_with(AtomicU64::default).take(words).collect()
 }

@@ -62,7 +62,7 @@ impl Histories {
     }
 
     /// An earlier access to a cell that the present one races with.
-    pub fn conflict(
+    pub(crate) fn conflict(
         &mut self,
         cell: u64,
         now: &Now<'_>,

@@ -493,7 +493,7 @@ impl LaneOp {
     }
 
     /// Calls `map` on each slot that the operation reads or writes.
-    pub fn map_slots(&mut self, mut map: impl FnMut(&mut Slot)) {
+    pub(crate) fn map_slots(&mut self, mut map: impl FnMut(&mut Slot)) {
         self.kind.map_slots(&mut map);
         self.party.iter_mut().for_each(map);
     }

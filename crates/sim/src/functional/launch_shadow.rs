@@ -49,7 +49,7 @@ impl<T: Copy + Ord> Ends<T> {
 struct Shared {
     /// Those that read it plainly.
     readers: Ends<GroupTouch>,
-    /// Those that did more than that: nobody, nearly always.
+    /// Those that did more than that: nearly always none.
     writers: Option<Box<Writers>>,
 }
 
@@ -311,7 +311,7 @@ impl LaunchShadow {
 
     /// The cells that several work-groups wrote the same bits to: of each operation in each buffer, how many such writes
     /// there were, and the lowest cell.
-    pub fn same_bits(&self) -> BTreeMap<(usize, Place), (u64, u64)> {
+    pub(crate) fn same_bits(&self) -> BTreeMap<(usize, Place), (u64, u64)> {
         let mut found: BTreeMap<(usize, Place), (u64, u64)> = BTreeMap::new();
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
@@ -337,7 +337,7 @@ impl LaunchShadow {
 
     /// Calls `visit` with the group, the buffer and the byte offset of each cell that one group has written and no other has
     /// touched.
-    pub fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
+    pub(crate) fn written_by_one(&self, mut visit: impl FnMut(u64, usize, u64)) {
         for (buffer, pages) in self.buffers.iter().enumerate() {
             for (book, number) in pages.books.iter().zip(0u64..) {
                 for (page, within) in book.get().into_iter().flatten().zip(0u64..) {

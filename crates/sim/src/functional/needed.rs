@@ -250,7 +250,7 @@ impl Needed {
             }
             // Most cannot be run; what they make is wanted or not.
             OpKind::Opaque(..) if op.results.iter().all(|&result| !self.has(result)) => return Need::Nothing,
-            // Nobody reads it while time is told.
+            // Not read in timing mode.
             OpKind::Print { .. } => return Need::Nothing,
             ref kind => {
                 let effects = kind.effects();

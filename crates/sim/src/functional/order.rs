@@ -106,7 +106,7 @@ pub(super) struct Location {
     fenced: Clock,
     /// Who wrote it, how.
     writer: Option<(u32, Strength)>,
-    /// The last release here: by whom, and its knowledge.
+    /// The last release here: by which work-item, and its knowledge.
     releaser: Option<(u32, Released)>,
     /// Who has seen the value there, and when.
     observers: Clock,
@@ -326,7 +326,7 @@ impl Order {
     }
 
     /// Whether a work-item has seen the last strong write to a place, itself or through others.
-    pub fn has_seen(&self, at: &Location, local: u32) -> bool {
+    pub(crate) fn has_seen(&self, at: &Location, local: u32) -> bool {
         let (item, known) = (self.first + local, self.known(local));
         at.observers.get(item) > 0 || at.observers.meets(known)
     }

@@ -1,4 +1,4 @@
-//! Lanes of a sub-group that are separated from the running ones: who waits for whom, and who continues next.
+//! Lanes of a sub-group that are separated from the running ones: which wait for which, and which continue next.
 //!
 //! An operation with a mask, and a barrier, waits for lanes that may be in another branch, or behind. The lanes that reached it
 //! become a [`Part`] that waits there; the others continue at the end of the region. When no lane can run, the complete groups
@@ -121,10 +121,10 @@ impl Runner {
         }
     }
 
-    /// Lanes have left the region between two steps: nobody may wait at a barrier inside.
+    /// Lanes have left the region between two steps: no lane may wait at a barrier inside.
     ///
     /// # Errors
-    /// Somebody does, whom these do not join there.
+    /// A lane does that these do not join there.
     pub(super) fn pass(&self, tape: &Tape, first: usize, end: usize, group: &WorkGroup<'_>) -> Result<()> {
         let Some(passing) = self.active.lanes().next() else {
             return Ok(());
@@ -138,7 +138,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Nobody is left that can run: how the sub-group goes on.
+    /// No lane is left that can run: how the sub-group goes on.
     ///
     /// # Errors
     /// It cannot: the awaited lanes wait elsewhere. Or the group's operation is illegal.

@@ -18,7 +18,7 @@ use crate::Result;
 use crate::ir::{CacheLevel, MemoryScope, Place, PrefetchScope, Space};
 use crate::violation::Violation;
 
-/// Bytes of the lines in which lost prefetches are told, as a power of two: the smallest that devices have.
+/// Bytes of the lines in which lost prefetches are reported, as a power of two: the smallest that devices have.
 const LINE_BITS: u32 = 6;
 
 /// Calls of one joint prefetch that are kept until all sub-groups have made them; more are not compared.

@@ -62,7 +62,7 @@ impl Quad {
             Change::Exchange => (2, 3),
             Change::CompareExchange => (2, 5),
         };
-        // `_` stands where nobody wants the old value.
+        // `_` stands where the old value is not used.
         if words.last() != Some(&"b128") || (results != made && results != 0) || operands != expected {
             return None;
         }

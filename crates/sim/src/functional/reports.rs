@@ -17,7 +17,7 @@ pub(super) struct PartyMember {
     pub item: u32,
     /// Where it waits.
     pub place: Place,
-    /// For whom, if a mask says that.
+    /// The lanes that it is for, if a mask says that.
     pub mask: Option<u32>,
 }
 
@@ -212,7 +212,7 @@ impl WorkGroup<'_> {
         fault::error(self.state.kernel, place, Violation::InFlight(what))
     }
 
-    /// A sub-group has run longer than anybody expected.
+    /// A sub-group has run longer than the limit.
     #[cold]
     pub(super) fn endless(&self, sub_group: &SubGroup, alive: Mask, limit: u64, place: Place) -> Error {
         let lane = alive.lanes().next().unwrap_or(0);

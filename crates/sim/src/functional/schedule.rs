@@ -30,7 +30,7 @@ pub(super) struct Turns<'l, O, B, E> {
     aside: Vec<Turn<'l, O>>,
     /// One whose work-group has ended.
     spare: Option<Worker<'l>>,
-    /// The record of global memory, while nobody runs.
+    /// The record of global memory, while no sub-group runs.
     histories: Option<Box<Histories>>,
     /// Counts the events that waiting work-items may have waited for.
     events: u64,
@@ -144,7 +144,7 @@ impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
         Ok(())
     }
 
-    /// Lets those go on for whom something may have changed.
+    /// Lets those go on whose awaited memory may have changed.
     fn round(&mut self) -> Result<()> {
         let mut index = 0;
         while index < self.aside.len() {
@@ -176,7 +176,7 @@ impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
         Ok(())
     }
 
-    /// Nothing has changed for anybody: lets them go round until something does.
+    /// No awaited memory has changed: lets them go round until some does.
     fn ask_all(&mut self, to_come: u64) -> Result<()> {
         let (events, mut steps) = (self.events, 0);
         let limit = self.state.operation_limit();

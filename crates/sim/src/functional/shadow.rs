@@ -36,7 +36,7 @@ impl Strength {
     }
 
     /// Whether it holds between work-groups.
-    pub fn is_of_device(self) -> bool {
+    pub(crate) fn is_of_device(self) -> bool {
         !self.is_plain() && self.has(MemoryScope::Device)
     }
 
@@ -46,7 +46,7 @@ impl Strength {
 
     /// Whether accesses of these two strengths, by work-items with this common scope, do not race in any order: both are
     /// strong, of one size, and each scope includes the other work-item.
-    pub fn is_morally_strong(self, other: Strength, common: MemoryScope) -> bool {
+    pub(crate) fn is_morally_strong(self, other: Strength, common: MemoryScope) -> bool {
         !self.is_plain()
             && !other.is_plain()
             && self.size() == other.size()
@@ -55,7 +55,7 @@ impl Strength {
     }
 }
 
-/// One access: by whom, when, from which operation.
+/// One access: by which work-item, when, from which operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Touch {
     /// The work-item's number: in its work-group, or in the launch where work-groups may see each other.
@@ -84,7 +84,7 @@ pub(super) struct Now<'c> {
 impl Now<'_> {
     /// Whether it is ordered after an earlier access.
     #[inline]
-    pub fn sees(&self, with: &Touch) -> bool {
+    pub(crate) fn sees(&self, with: &Touch) -> bool {
         with.item == self.touch.item
             || with.time <= self.since && self.is_of_group(with.item)
             || self.known.is_some_and(|known| known.get(with.item) >= with.time)
@@ -95,7 +95,7 @@ impl Now<'_> {
     }
 
     /// Whether the strength of both keeps them from racing.
-    pub fn is_strong_with(&self, item: u32, strength: Strength) -> bool {
+    pub(crate) fn is_strong_with(&self, item: u32, strength: Strength) -> bool {
         let number = |item: u32| (u64::from(item) & ((1 << self.group_bits) - 1)) as u32 / self.sub_group;
         let common = match self.is_of_group(item) {
             false => MemoryScope::Device,
@@ -111,14 +111,18 @@ impl Now<'_> {
 
     /// The earlier access, if the two race and nothing else allows it.
     #[inline]
-    pub fn conflict(&self, with: &Touch, is_allowed: &mut impl FnMut(&Touch) -> bool) -> Option<Touch> {
+    pub(crate) fn conflict(
+        &self,
+        with: &Touch,
+        is_allowed: &mut impl FnMut(&Touch) -> bool,
+    ) -> Option<Touch> {
         let matters = with.wrote || self.touch.wrote;
         (matters && self.races(with) && !is_allowed(with)).then_some(*with)
     }
 
     /// Whether who races with the earlier access from now on races with this one, too, so that the earlier one need
     /// not be remembered.
-    pub fn stands_for(&self, with: &Touch) -> bool {
+    pub(crate) fn stands_for(&self, with: &Touch) -> bool {
         if !self.sees(with) {
             return false;
         }
@@ -149,15 +153,15 @@ pub(super) mod did {
     /// Read it; or only by atomic operations that are not for the device.
     pub const READ: u8 = 1;
     /// Wrote it, the same.
-    pub const WROTE: u8 = 2;
+    pub(crate) const WROTE: u8 = 2;
     /// Atomic operations for the device read it.
-    pub const STRONG_READ: u8 = 4;
+    pub(crate) const STRONG_READ: u8 = 4;
     /// Atomic operations for the device wrote it.
-    pub const STRONG_WROTE: u8 = 8;
+    pub(crate) const STRONG_WROTE: u8 = 8;
     /// They were of 4 bytes.
-    pub const OF_4: u8 = 16;
+    pub(crate) const OF_4: u8 = 16;
     /// They were of 8 bytes.
-    pub const OF_8: u8 = 32;
+    pub(crate) const OF_8: u8 = 32;
     /// Of shared memory: its last write was an asynchronous copy's.
     pub const COPIED: u8 = 64;
 
@@ -233,7 +237,7 @@ impl Set {
     }
 
     fn conflict(&self, now: &Now<'_>, is_allowed: &mut impl FnMut(&Touch) -> bool) -> Option<Touch> {
-        // Whoever is for the device races with nobody who is.
+        // Two device-scope accesses do not race.
         if self.strength.is_of_device() && now.is_strong_with(now.touch.item ^ u32::MAX, self.strength) {
             return None;
         }
@@ -269,7 +273,11 @@ impl Cell {
 
     /// An earlier access that the present one races with, and that nothing else allows.
     #[inline]
-    pub fn conflict(&self, now: &Now<'_>, is_allowed: &mut impl FnMut(&Touch) -> bool) -> Option<Touch> {
+    pub(crate) fn conflict(
+        &self,
+        now: &Now<'_>,
+        is_allowed: &mut impl FnMut(&Touch) -> bool,
+    ) -> Option<Touch> {
         let writers = self.writers.iter().flatten();
         let readers = self.readers.iter().flatten().filter(|_| now.touch.wrote);
         for with in writers.chain(readers) {
@@ -320,7 +328,7 @@ impl Cell {
         0
     }
 
-    /// Where barriers alone order, two of the work-items are enough: whoever races with a third races with one of them.
+    /// Where barriers alone order, two of the work-items are enough: an access that races with a third races with one of them.
     #[cold]
     fn add_to_set(&mut self, now: &Now<'_>, touch: Touch, may_grow: bool) -> u64 {
         let Some(known) = now.known else { return 0 };
@@ -412,7 +420,7 @@ mod tests {
         }
     }
 
-    /// Who it races with, if with anybody; else it is recorded.
+    /// The access that it races with, if any; else it is recorded.
     fn touch(cell: &mut Cell, now: Now<'_>) -> Result<(), Touch> {
         match cell.conflict(&now, &mut |_| false) {
             Some(with) => Err(with),

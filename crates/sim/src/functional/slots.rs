@@ -5,7 +5,7 @@
 //! that began meanwhile and uses it, since the next iteration uses it again. A label's results are wanted
 //! from the start of its scope, since lanes that leave early put them there and wait; a loop's parameters
 //! as long as the loop. Lanes that wait at the end of a scope want nothing else from inside. A result
-//! never takes the slot of an operand, so that whoever watches an operation sees both.
+//! never takes the slot of an operand, so that an observer of an operation sees both.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -26,7 +26,7 @@ use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Kernel, Place};
 
-/// Watches a sub-group: the symbolic checker and whoever measures coverage do. Steps are numbers on the kernel's tape.
+/// Watches a sub-group: for the symbolic checker and for coverage. Steps are numbers on the kernel's tape.
 #[doc(hidden)]
 pub trait Observer {
     /// An operation is about to run on the lanes of `mask`.
@@ -68,7 +68,7 @@ pub trait Observer {
     }
 }
 
-/// Nobody watches.
+/// No observer.
 pub(crate) struct Unobserved;
 
 impl Observer for Unobserved {}
@@ -131,7 +131,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Whether any wait.
-    pub fn has_lanes(&self) -> bool {
+    pub(crate) fn has_lanes(&self) -> bool {
         !self.otherwise.or(self.left).or(self.next).is_empty()
     }
 
@@ -211,13 +211,13 @@ impl Runner {
     }
 
     /// The first work-item that has ended, if any has.
-    pub fn first_ended(&self) -> Option<u32> {
+    pub(crate) fn first_ended(&self) -> Option<u32> {
         let lane = (0..self.sub_group.size()).find(|&lane| !self.alive.contains(lane))?;
         Some(self.sub_group.work_item(lane))
     }
 
     /// The first of its work-items that has not ended.
-    pub fn first_alive(&self) -> u32 {
+    pub(crate) fn first_alive(&self) -> u32 {
         self.sub_group.work_item(self.alive.lanes().next().unwrap_or(0))
     }
 
@@ -347,7 +347,7 @@ impl Runner {
                     group.state.check_stop()?;
                     if self.steps > limit {
                         let inside = tape.place(*body);
-                        // A body without operations of its own is told by the loop around it.
+                        // A body without operations of its own is reported by the loop around it.
                         let place = if inside == Kernel::NOWHERE { *place } else { inside };
                         return Err(group.endless(&self.sub_group, self.alive, limit, place));
                     }

@@ -44,9 +44,9 @@ pub(super) struct Tape {
 #[derive(Clone, Debug)]
 pub(super) enum TapeStep {
     Op(LaneOp),
-    /// An access whose data nobody needs: only its addresses.
+    /// An access whose data are not needed: only its addresses.
     Touch(LaneOp),
-    /// So many operations whose results nobody needs.
+    /// This many operations whose results are not needed.
     Skip(u64),
     /// An operation of those that a mask names. `outside` closes the region around: there the others may be.
     Together {
@@ -110,7 +110,7 @@ impl Tape {
     /// The same, but only for the way that it takes and the addresses that it accesses: of operations whose results these do
     /// not depend on, the steps are counted, and of a choice that is not needed those of its first region
     /// ([`needed`](super::needed)).
-    pub fn of_addresses(kernel: &Kernel) -> Tape {
+    pub(crate) fn of_addresses(kernel: &Kernel) -> Tape {
         Tape::with(kernel, Some(&Needed::of(&Flow::of(kernel))))
     }
 
@@ -163,7 +163,7 @@ impl Tape {
     }
 
     /// The source of the last operation before a step.
-    pub fn place_before(&self, step: usize) -> Place {
+    pub(crate) fn place_before(&self, step: usize) -> Place {
         let mut places = self.steps[..step].iter().rev().filter_map(TapeStep::place);
         places
             .find(|&place| place != Kernel::NOWHERE)
@@ -352,7 +352,7 @@ impl<'k> Writer<'k> {
         self.steps.push(step);
     }
 
-    /// Lanes that leave a scope behind which only the way to a return is left return: nobody need wait for them. A jump to the
+    /// Lanes that leave a scope behind which only the way to a return is left return: no lane need wait for them. A jump to the
     /// last instruction of a program does the same.
     fn return_at_once(&mut self) {
         // The last ones first: code behind a scope comes after it.
@@ -455,12 +455,12 @@ impl TapeStep {
     }
 
     /// Calls `visit` on each slot that the step reads or writes.
-    pub fn for_each_slot(&self, visit: &mut impl FnMut(Slot)) {
+    pub(crate) fn for_each_slot(&self, visit: &mut impl FnMut(Slot)) {
         self.clone().map_slots(&mut |slot| visit(*slot));
     }
 
     /// Calls `map` on each slot that the step reads or writes.
-    pub fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
+    pub(crate) fn map_slots(&mut self, map: &mut impl FnMut(&mut Slot)) {
         match self {
             TapeStep::Op(op) | TapeStep::Touch(op) | TapeStep::Together { op, .. } => op.map_slots(map),
             TapeStep::If { cond, .. } => map(cond),

@@ -37,13 +37,13 @@ pub struct WorkGroup<'l> {
     pub(super) copies: Vec<Copies>,
     /// The bulk copies in flight.
     pub(super) bulk_copies: Vec<BulkCopy>,
-    /// How often somebody has asked whether a phase has ended.
+    /// How often a lane has asked whether a phase has ended.
     pub(super) questions: u64,
     pub(super) checks: Option<Checks>,
     pub(super) traffic: Traffic,
-    /// Counts writes that changed memory, if somebody may wait for one.
+    /// Counts writes that changed memory, if a lane may wait for one.
     pub(super) changes: u64,
-    /// The values found by strong reads, if somebody may wait: their number, and a hash of places and values.
+    /// The values found by strong reads, if a lane may wait: their number, and a hash of places and values.
     pub(super) polls: Polls,
     pub(super) prints: Prints,
     /// How often clocks were read.
@@ -265,7 +265,7 @@ impl<'l> WorkGroup<'l> {
         }
     }
 
-    /// How many of its writes changed memory, if somebody may wait for one.
+    /// How many of its writes changed memory, if a lane may wait for one.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
@@ -519,7 +519,7 @@ impl<'l> WorkGroup<'l> {
                 Ok(())
             }
             LaneOpKind::GroupVote { op: vote, to, value } => {
-                // Who only tells time has asked nobody else.
+                // In timing mode no other lane was asked.
                 let own = (registers.truth(value, mask).count(), mask.count());
                 let (holding, all) = self.asked.unwrap_or(own);
                 registers.broadcast(to, vote.of(holding, all));

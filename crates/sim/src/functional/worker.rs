@@ -222,7 +222,7 @@ impl<'l> Worker<'l> {
     }
 
     /// The message for a work-item that waits for ever. `others` says why the others do not help.
-    pub fn waits_for_ever(&self, others: Option<String>) -> Error {
+    pub(crate) fn waits_for_ever(&self, others: Option<String>) -> Error {
         let waiting = self
             .runners
             .iter()
@@ -286,7 +286,7 @@ impl<'l> Worker<'l> {
         Ok(any)
     }
 
-    /// Somebody who waits at a barrier, if anybody does; at a named one if any.
+    /// A lane that waits at a barrier, if any does; at a named one if any.
     fn at_barrier(&self) -> Result<Option<(u32, Stop)>> {
         let mut found: Option<(u32, usize, Place)> = None;
         for (runner, stop) in self.runners.iter().zip(&self.stops) {

@@ -1,7 +1,7 @@
 //! A store's bytes, for the checks; and the stores that race with others of the same bits.
 //!
 //! Work-items that write the same bits to a place without an order leave the same there in any order: `found = 1`. That
-//! is no error, but is told. Whoever reads there without an order may find it or not, and races.
+//! is no error, but is reported. A lane that reads there without an order may find it or not, and races.
 
 use std::collections::BTreeMap;
 

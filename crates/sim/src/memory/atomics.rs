@@ -1,4 +1,4 @@
-//! Lines that atomic operations changed lately: the next one there waits for those before it.
+//! Lines that atomic operations changed recently: the next one there waits for those before it.
 //!
 //! A table of fixed size: a line that another one has taken the place of is forgotten, and taken to be free.
 
@@ -20,7 +20,7 @@ pub(super) struct Changed {
 }
 
 impl Changed {
-    /// No line has been changed; each takes so many operations a cycle.
+    /// No line has been changed; each takes this many operations a cycle.
     pub(super) fn new(rate: f64) -> Changed {
         Changed {
             free: vec![(u64::MAX, 0.0); LINES],
@@ -28,7 +28,7 @@ impl Changed {
         }
     }
 
-    /// Operations on so many words of a line that come at a time; when the last is done.
+    /// Operations on this many words of a line that come at a time; when the last is done.
     pub(super) fn change(&mut self, line: u64, now: Cycles, words: usize) -> Cycles {
         let place = &mut self.free[pick(spread(line), LINES)];
         let before = if place.0 == line { place.1 } else { 0.0 };

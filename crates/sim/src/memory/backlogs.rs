@@ -29,7 +29,7 @@ struct Line {
 }
 
 impl LineBacklogs {
-    /// Nothing was asked for; each line is given so many times a cycle, to cores of which this part is simulated.
+    /// Nothing was asked for; each line is given this many times a cycle, to cores of which this part is simulated.
     pub(super) fn new(rate: f64, share: f64) -> LineBacklogs {
         let none = Line {
             number: u64::MAX,
@@ -45,7 +45,7 @@ impl LineBacklogs {
         }
     }
 
-    /// How long the last of so many requests waits that a core makes for a line at a time.
+    /// How long the last of this many requests waits that a core makes for a line at a time.
     pub(super) fn wait(&mut self, number: u64, core: usize, now: Cycles, requests: f64) -> Cycles {
         let line = &mut self.lines[pick(spread(number), LINES)];
         if line.number != number {

@@ -15,7 +15,7 @@ use super::{Access, MemorySystem};
 pub(super) struct Purpose {
     /// The work-items' addresses lie in more than twice the lines that they would fill.
     pub scattered: bool,
-    /// Nobody waits for it.
+    /// It is not waited for.
     pub is_hint: bool,
 }
 

@@ -20,7 +20,7 @@ pub(super) enum Replaces {
 pub(super) struct Cache {
     sets: Vec<Set>,
     lines: Vec<Line>,
-    /// When each sector's data are there; never, if nobody asked for it.
+    /// When each sector's data are there; never, if it was not requested.
     ready: Vec<Cycles>,
     turns: Turns,
     ways: usize,
@@ -56,7 +56,7 @@ struct Line {
     /// It took the place of a line that the simulation has not seen, and that was as this one is going to be: where this one is
     /// written, that one was.
     owes: bool,
-    /// The first core that requested it, if that is recorded; `NOBODY` if none did.
+    /// The first core that requested it, if that is recorded; `NO_CORE` if none did.
     first_asker: u32,
 }
 
@@ -91,7 +91,7 @@ pub(super) struct Victim {
 }
 
 const EMPTY: u64 = u64::MAX;
-const NOBODY: u32 = u32::MAX;
+const NO_CORE: u32 = u32::MAX;
 
 /// The first asker of lines from before.
 const BEFORE: u32 = u32::MAX - 1;
@@ -107,7 +107,7 @@ impl Line {
             dirty: 0,
             partial: 0,
             owes: false,
-            first_asker: NOBODY,
+            first_asker: NO_CORE,
         }
     }
 }
@@ -245,7 +245,7 @@ impl Cache {
         None
     }
 
-    /// The line has no place any more, and its place goes next. Only clean caches are told to forget.
+    /// The line has no place any more, and its place goes next. Only clean caches drop lines so.
     pub(super) fn forget(&mut self, key: Key) {
         let Some(Slot(slot)) = self.find(key) else { return };
         let (set, way) = (&mut self.sets[key.set], slot % self.ways);
@@ -322,7 +322,7 @@ impl Cache {
     /// The first core that asked for a line since it is here; this one, if none did.
     pub(super) fn first_asker(&mut self, slot: Slot, core: usize) -> usize {
         let first = &mut self.lines[slot.0].first_asker;
-        if *first == NOBODY {
+        if *first == NO_CORE {
             *first = core as u32;
         }
         *first as usize

@@ -39,7 +39,7 @@ pub(super) struct Compression {
 }
 
 impl Compression {
-    /// So many adjacent lines are kept as one; with fewer than two, none are.
+    /// This many adjacent lines are kept as one; with fewer than two, none are.
     pub(super) fn new(together: u32, buffers: &[Compressible]) -> Compression {
         Compression {
             buffers: if together > 1 {

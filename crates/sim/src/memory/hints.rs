@@ -1,4 +1,4 @@
-//! Cache hints: lines that L2 is asked for and that nobody waits for.
+//! Cache hints: lines that L2 is asked for and that are not waited for.
 //!
 //! They take little of L2's bandwidth, since no data come back, but have a rate of their own; and their reads keep the banks of
 //! device memory busy for longer than those of loads. (On an H200 a prefetched stream from L2 comes nearly as fast as another,

@@ -120,7 +120,7 @@ pub fn stays_in_l2(model: &DeviceModel) -> u64 {
 }
 
 impl L2 {
-    /// So many halves of `bytes` each on the device, of whose busy cores one in `ratio` is simulated.
+    /// This many halves of `bytes` each on the device, of whose busy cores one in `ratio` is simulated.
     pub(super) fn new(
         halves: usize,
         bytes: u64,

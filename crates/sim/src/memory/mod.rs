@@ -96,7 +96,7 @@ const FEW: usize = 4;
 /// The host's caches hold the simulated caches of this many cores: reading ahead gains nothing.
 const SMALL: usize = 16;
 
-/// Copies of so many bytes go past L1 (`cp.async.cg`).
+/// Copies of this many bytes go past L1 (`cp.async.cg`).
 const BEYOND_L1: u32 = 16;
 
 /// The simulated cores, the busy ones, and the data that they can touch.
@@ -160,11 +160,11 @@ pub struct MemorySystem {
     banks: Banks,
     /// Those that L1's values come from, where the model has them.
     l1_banks: Option<Banks>,
-    /// Lines that were written lately; none where reading them takes no longer.
+    /// Lines that were written recently; none where reading them takes no longer.
     recent: Option<Recent>,
-    /// When each line that atomic operations changed lately takes the next one.
+    /// When each line that atomic operations changed recently takes the next one.
     atomics: Changed,
-    /// How often each line was asked for lately by copies of the same.
+    /// How often each line was asked for recently by copies of the same.
     backlogs: LineBacklogs,
     /// Lines brought by cores outside the simulation, by buffer.
     regions: Vec<Regions>,

@@ -1,4 +1,4 @@
-//! Lines that were written lately: reading one at once takes longer.
+//! Lines that were written recently: reading one at once takes longer.
 //!
 //! A table of fixed size: a line that another one has taken the place of is forgotten, and read as if it had not been written.
 

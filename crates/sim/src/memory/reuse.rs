@@ -203,7 +203,7 @@ impl Counting {
 }
 
 impl OfBuffer {
-    /// A buffer with one region, of which so many requests hit as often, stage by stage.
+    /// A buffer with one region, of which this many requests hit as often, stage by stage.
     #[cfg(test)]
     pub(super) fn uniform(lines: Range<u64>, hit_rates: &[f32], asked: f64) -> OfBuffer {
         let all = Course {
@@ -230,7 +230,7 @@ impl OfBuffer {
         self.regions.len()
     }
 
-    /// The hit rate of a region when so many requests of the launch for lines of it, and of the buffer, have been made.
+    /// The hit rate of a region when this many requests of the launch for lines of it, and of the buffer, have been made.
     pub(super) fn hit_rate(&self, region: usize, of_region: f64, of_buffer: f64) -> f64 {
         let course = &self.regions[region];
         match course.hit_rates.is_empty() {
@@ -480,7 +480,7 @@ mod tests {
     use super::*;
     use crate::model::built_in;
 
-    /// What a launch of so many work-groups finds on an H200, each of which asks 512 times for the line that `line` says of it
+    /// What a launch of this many work-groups finds on an H200, each of which asks 512 times for the line that `line` says of it
     /// and the time.
     fn reuse(groups: u64, lines: u64, one_in: u64, line: impl Fn(u64, u64) -> u64) -> Reuse {
         let model = built_in("h200", &[]).expect("a model");
@@ -502,7 +502,7 @@ mod tests {
         Reuse::of(&model, &requests, false)
     }
 
-    /// The hit rate of the first buffer when this part of so many requests has been made, on average over its regions.
+    /// The hit rate of the first buffer when this part of this many requests has been made, on average over its regions.
     fn hit_rate(reuse: &Reuse, requests: f64, part: f64) -> f64 {
         let buffer = reuse
             .buffers()

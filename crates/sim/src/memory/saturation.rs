@@ -46,7 +46,7 @@ pub fn saturation(model: &DeviceModel) -> Saturation {
     }
 }
 
-/// Bytes a cycle that all cores get together if each has so many lines on their way.
+/// Bytes a cycle that all cores get together if each has this many lines on their way.
 fn rate(model: &DeviceModel, on_their_way: u32) -> f64 {
     let busy = *model.core.count;
     let simulated = CORES.min(busy);

@@ -40,7 +40,7 @@ mod tests {
     use crate::memory::{Contents, Extent, Placement};
     use crate::model::built_in;
 
-    /// Cycles from a load of a frame's word to the next, and the bytes written to L2, where one core stores frames of so many bytes
+    /// Cycles from a load of a frame's word to the next, and the bytes written to L2, where one core stores frames of this many bytes
     /// and loads them.
     fn frames(bytes: u64) -> (f64, u64) {
         let model = built_in("h200", &[]).expect("a model");

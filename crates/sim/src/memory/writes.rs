@@ -120,7 +120,7 @@ impl MemorySystem {
             self.write_back(back, owed);
             done = done.max(self.atomics.change(line, back, words * values as usize));
         }
-        // Nobody may wait for it.
+        // It may not be waited for.
         self.queue(core, done);
         done
     }

@@ -11,9 +11,9 @@ use crate::model::{PrefetchInstruction, Reached};
 pub(super) enum Touched {
     /// No memory.
     None,
-    /// So many bytes at each work-item's address.
+    /// This many bytes at each work-item's address.
     At(Lanes, u32),
-    /// So many bytes at each work-item's first address, for its second.
+    /// This many bytes at each work-item's first address, for its second.
     Both(Lanes, Lanes, u32),
     /// One access after the other, of the lanes that each names.
     Several(Vec<Piece>),
@@ -59,7 +59,7 @@ pub(super) enum Direction {
     /// With a cache control that the device acts on.
     Controlled(LscControl),
     Store,
-    /// There and back: where the values are, so many of each work-item, they are changed.
+    /// There and back: where the values are, this many of each work-item, they are changed.
     Atomic {
         values: u32,
     },
@@ -117,7 +117,7 @@ pub(super) fn access(
     }
 }
 
-/// An access of so many bytes at each work-item's address.
+/// An access of this many bytes at each work-item's address.
 fn one(
     memory: &mut MemorySystem,
     core: usize,

@@ -81,7 +81,7 @@ pub(super) struct Coded {
 }
 
 impl Coded {
-    /// Cycles for which its operands are read, if the sub-group issued so many instructions right before it.
+    /// Cycles for which its operands are read, if the sub-group issued this many instructions right before it.
     pub(super) fn reading(&self, in_turn: u32) -> f64 {
         match in_turn >= u32::from(self.kept_since) {
             true => self.reading_kept,
@@ -109,7 +109,7 @@ pub(super) enum Action {
     },
     /// To memory.
     Store { space: Space, step: u32 },
-    /// A spilled value is loaded from the frame of each work-item: so many bytes, at this offset.
+    /// A spilled value is loaded from the frame of each work-item: this many bytes, at this offset.
     Fill { at: u32, bytes: u8 },
     /// It is stored there.
     Spill { at: u32, bytes: u8 },

@@ -316,7 +316,7 @@ impl<'l> Core<'l> {
         self.next[index] = now + 1;
         self.issue(index, member, now, shared)?;
         if self.schedulers[index].members.len() == 1 {
-            // Nobody else can go on earlier.
+            // No other sub-group can go on earlier.
             self.next[index] = self.ready[member].at.max(now + 1);
         }
         self.next[index] = self.next[index].max(self.schedulers[index].read as u64);

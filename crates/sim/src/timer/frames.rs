@@ -34,7 +34,7 @@ impl Frames {
         }
     }
 
-    /// The addresses of a value of so many bytes at an offset in each frame.
+    /// The addresses of a value of this many bytes at an offset in each frame.
     pub(super) fn addresses(&self, offset: u32, bytes: u8) -> [u64; LANES] {
         let first = self.start + u64::from(offset) * self.lanes;
         std::array::from_fn(|lane| first + lane as u64 * u64::from(bytes))

@@ -3,7 +3,7 @@
 //!
 //! Progress is counted where the loads' values are used: how many work-items have run the operations of the source that use
 //! them. A plan changes when a value is fetched and how many iterations a loop does at a time, but not how often it is used, so
-//! that runs of different plans are told apart by this number alone, however far ahead they fetch.
+//! that runs of different plans differ in this number alone, however far ahead they fetch.
 //!
 //! A run may also be given up when it has taken as long as it may.
 //!
@@ -18,10 +18,10 @@ use crate::ir::{LoadId, OpKind, Place, Value};
 /// Cycles from one look at the progress to the next.
 pub(super) const LOOK: u64 = 1024;
 
-/// Nobody is a little behind before this: a run of so few cycles is simulated soon.
+/// No run is a little behind before this: a run of so few cycles is simulated soon.
 const SHORT: f64 = 65536.0;
 
-/// Nobody is a little behind before the leader has come so far, and before they have themselves: until then caches fill, and
+/// No run is a little behind before the leader and the run itself have come this far: until then caches fill, and
 /// rings.
 const FIRST: f64 = 0.05;
 
@@ -61,7 +61,7 @@ fn margin(done: f64) -> f64 {
 const ELSEWHERE: f64 = 1.25;
 
 /// A run that does more than this part of its work in half of its time ends with a few long work-groups: how soon they end says
-/// nothing of how fast the many were, and nobody is held against it.
+/// nothing of how fast the many were, and no run is compared with it.
 const MOST_IN_HALF: f64 = 0.8;
 
 /// How much faster than the leader a run has to be to be worth its end. Plans that lead are often as fast as each other, and
@@ -103,7 +103,7 @@ pub struct Behind {
     pub at_most: f64,
 }
 
-/// Whom runs are compared with: the fastest so far that can be compared with.
+/// The run that others are compared with: the fastest so far that can be compared with.
 #[derive(Clone, Debug)]
 pub struct Pace {
     loads: Vec<LoadId>,
@@ -198,7 +198,7 @@ impl Course {
 }
 
 impl Pace {
-    /// Nobody leads. Progress is measured by what uses these loads; where there are none nothing is ever behind.
+    /// No run leads. Progress is measured by what uses these loads; where there are none nothing is ever behind.
     pub fn new(loads: Vec<LoadId>) -> Pace {
         Pace {
             loads,
@@ -212,7 +212,7 @@ impl Pace {
         }
     }
 
-    /// Nobody leads, and runs that take more than these nanoseconds are given up.
+    /// No run leads, and runs that take more than these nanoseconds are given up.
     pub fn within(limit: f64) -> Pace {
         Pace {
             limit,
@@ -220,7 +220,7 @@ impl Pace {
         }
     }
 
-    /// Whether there is somebody to fall behind.
+    /// Whether there is a run to fall behind.
     pub(super) fn has_leader(&self) -> bool {
         self.leaders().next().is_some()
     }
@@ -243,7 +243,7 @@ impl Pace {
         // A plan after which the uses are not the same operations cannot be compared with.
         let is_comparable = (of_a_group - self.of_a_group).abs() <= 1e-3 * self.of_a_group;
         let leads = self.leaders().all(|leader| speedup > leader.speedup);
-        // Where no progress is counted nobody is ever behind.
+        // Where no progress is counted no run is ever behind.
         if !is_comparable || !leads || course.done() == 0.0 {
             return;
         }
@@ -289,7 +289,7 @@ impl Pace {
     /// sample says.
     pub(super) fn wants_few(&self) -> bool {
         let is_far_ahead = |speedup| speedup >= FAR_AHEAD;
-        // Where no progress is counted nobody is ever behind.
+        // Where no progress is counted no run is ever behind.
         !self.loads.is_empty()
             && self
                 .fastest
@@ -435,7 +435,7 @@ pub(super) struct Follower<'p> {
 }
 
 impl<'p> Follower<'p> {
-    /// For a program on so many cores, a cycle of which takes so many nanoseconds.
+    /// For a program on this many cores, a cycle of which takes this many nanoseconds.
     pub(super) fn new(
         program: &MachineProgram,
         cores: u32,
@@ -498,7 +498,7 @@ impl<'p> Follower<'p> {
             .push((cycles, done / f64::from(self.course.cores)));
     }
 
-    /// The run has ended, with so many work-groups.
+    /// The run has ended, with this many work-groups.
     pub(super) fn end(mut self, cycles: u64, groups: u64, lanes: impl Fn(usize) -> u64) -> Course {
         self.note(cycles as f64, lanes);
         self.course.groups = groups;
@@ -633,7 +633,7 @@ mod tests {
         pace.ended(&run(4, 2e6, 1000.0), 1.0);
         pace.ended(&run(4, 1e6, 1000.0), 2.0);
         assert!(!pace.wants_few() && pace.behind_from_few(5e5).is_none());
-        // Nobody is to be dropped, or only for the time that has passed.
+        // No run is to be dropped, or only for the time that has passed.
         for mut pace in [Pace::new(Vec::new()), Pace::within(1e9)] {
             assert!(!pace.wants_few());
             pace.ended(&run(4, 2e6, 1000.0).after_few(Some(5e5)), 1.0);
@@ -650,7 +650,7 @@ mod tests {
         pace.steady = None;
         pace.ended(&run(4, 1e6, 900.0), 2.0);
         assert_eq!(pace.behind(&run(4, 2e5, 20.0)), None);
-        // Where no progress is counted nobody leads.
+        // Where no progress is counted no run leads.
         let mut pace = Pace::new(Vec::new());
         pace.ended(&run(4, 2e6, 0.0), 1.0);
         pace.ended(&run(4, 1e6, 0.0), 2.0);

@@ -207,7 +207,7 @@ fn places(code: &Code, profile: &[InstructionProfile], scale: f64) -> Vec<PlaceP
 }
 
 impl LaunchTime {
-    /// So many cycles in the middle of a work-group's life, half of it at most: of the one that is there in the middle of the
+    /// This many cycles in the middle of a work-group's life, half of it at most: of the one that is there in the middle of the
     /// launch. Neither its start nor its end is in them.
     pub fn middle(&self, cycles: u64, sub_groups: usize) -> Option<Watch> {
         let &(from, to) = self.lives.get(self.lives.len() / 2)?;

@@ -189,7 +189,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         Cores::Exactly(count) => count.clamp(1, busy),
         Cores::Sampled => sample(SUB_GROUPS_OF_A_SAMPLE),
     };
-    // Few cores of large code are lucky, so that whoever is behind with few is behind.
+    // Few cores of large code are lucky, so that a run that is behind with few is behind.
     let wanted = match cores {
         Cores::Sampled if is_large => sample(SUB_GROUPS_OF_LARGE_CODE).max(first),
         _ => first,
@@ -262,7 +262,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
                 left_out: 0.0,
                 ..choose(FEW * most)
             };
-            // Beside nobody: its progress is not that of a whole sample.
+            // Compared with none: its progress is not that of a whole sample.
             let (result, _) = match job.simulate(simulated, Some(&few), None)? {
                 Ok(ended) => ended,
                 Err(behind) => return Ok(Raced::Behind(behind)),
@@ -446,7 +446,7 @@ impl Groups for Queue {
 }
 
 impl Job<'_> {
-    /// Runs so many cores, with their share of the memory, as long as they are not behind: the first ones, or the
+    /// Runs this many cores, with their share of the memory, as long as they are not behind: the first ones, or the
     /// representative work-groups.
     ///
     /// # Errors
@@ -529,7 +529,7 @@ impl Job<'_> {
         }
     }
 
-    /// The memory as so many cores see it, that do one part in `ratio` of the launch's work.
+    /// The memory as this many cores see it, that do one part in `ratio` of the launch's work.
     fn memory(&self, simulated: u32, ratio: f64) -> MemorySystem {
         let extent = Extent {
             simulated,
@@ -622,7 +622,7 @@ impl Job<'_> {
             .collect()
     }
 
-    /// The launch's work over that of so many cores, the first ones. If work-groups do not divide evenly, these have one more
+    /// The launch's work over that of this many cores, the first ones. If work-groups do not divide evenly, these have one more
     /// than others, and request as much more from memory. (`gather groups=200 group=96 items=700 table=2^26 work=20` has two in
     /// 68 cores and one in 64: its rings take 483 µs on an H100, and 585 if a core with two had no more of the memory than one
     /// with one.) If only the first rounds are simulated, all cores are full in these.

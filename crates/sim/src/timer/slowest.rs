@@ -42,7 +42,7 @@ impl Moments {
     }
 }
 
-/// The expected delay of the last of so many times as many sub-groups behind the last of these, whose ends are given by core
+/// The expected delay of the last of this many times as many sub-groups behind the last of these, whose ends are given by core
 /// and place. Differences between sub-groups of one place are treated as random; the order of service within a core is not.
 pub(super) fn later(ends: &[Vec<u64>], times: f64) -> f64 {
     let places = ends.iter().map(Vec::len).max().unwrap_or(0);
@@ -63,7 +63,7 @@ pub(super) fn later(ends: &[Vec<u64>], times: f64) -> f64 {
     (squares / free).sqrt() * more.max(0.0)
 }
 
-/// The largest of so many numbers that is to be expected, in standard deviations from the mean, where they are
+/// The largest of this many numbers that is to be expected, in standard deviations from the mean, where they are
 /// distributed normally. (The limit for many; 4 % too much for 16.)
 fn expected_most(count: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;

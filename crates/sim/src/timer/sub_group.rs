@@ -55,7 +55,7 @@ pub(super) struct Resident {
     products: InFlight,
     /// How many groups of products there are so far.
     groups_of_products: u64,
-    /// When the last result on each scoreboard is there, and how often somebody has waited for it.
+    /// When the last result on each scoreboard is there, and how often it was waited for.
     scoreboards: [(u64, u32); 16],
     pub sub_group: SubGroup,
 }
@@ -66,15 +66,15 @@ struct Register {
     ready: u64,
     /// The stall reason of instructions that wait for it.
     cause: StallReason,
-    /// The scoreboard that it arrives on, if it takes no fixed time and nobody has waited for it yet.
+    /// The scoreboard that it arrives on, if it takes no fixed time and was not waited for yet.
     board: Option<u8>,
-    /// How often somebody had waited for that scoreboard when it was issued.
+    /// How often that scoreboard had been waited for when it was issued.
     waits: u32,
     /// The unit that it comes from.
     pipe: Pipe,
 }
 
-/// What was started and nobody has waited for: numbers in ascending order, and when each is complete.
+/// What was started and not waited for: numbers in ascending order, and when each is complete.
 #[derive(Clone, Debug, Default)]
 struct InFlight(VecDeque<(u64, u64)>);
 
@@ -331,7 +331,7 @@ impl Resident {
         self.last_copy = self.last_copy.max(done);
     }
 
-    /// Something was copied that nobody waits for; it is there at a time.
+    /// Something was copied that is not waited for; it is there at a time.
     pub(super) fn scratch_until(&mut self, done: u64) {
         self.last_copy = self.last_copy.max(done);
     }

@@ -40,7 +40,7 @@ const MOST: u64 = 60_000_000;
 /// The part of these that is counted for a first time of a launch.
 const FOR_FEW: u64 = 3;
 
-/// Of so many steps every line is noted that they ask for, and one in some of more; of no more than one in [`MOST_ONE_IN`]. A
+/// Of this many steps every line is noted that they ask for, and one in some of more; of no more than one in [`MOST_ONE_IN`]. A
 /// step asks for up to 32 lines, and some millions of requests are kept.
 const NOTED: f64 = 2e6;
 const MOST_ONE_IN: u64 = 64;
@@ -209,7 +209,7 @@ impl Survey {
         resident.min(self.few_times * most).max(most).clamp(1, self.of)
     }
 
-    /// The part of work-groups that all do the same after which L2, which keeps so many bytes, has been filled [`FILLED`] times:
+    /// The part of work-groups that all do the same after which L2, which keeps this many bytes, has been filled [`FILLED`] times:
     /// the rest finds as much in it.
     fn until_full(&self, keeps: u64) -> f64 {
         match self.touched {
@@ -255,7 +255,7 @@ impl Survey {
         moments.relative()
     }
 
-    /// So many work-groups that stand for all. Another `seed` chooses others.
+    /// This many work-groups that stand for all. Another `seed` chooses others.
     pub(super) fn choose(&self, count: usize, seed: u64) -> Chosen {
         let all = self.counted.len();
         let count = count.clamp(1, all);

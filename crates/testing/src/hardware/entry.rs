@@ -56,7 +56,7 @@ pub fn has_looped_load(kernel: &Kernel) -> bool {
     found
 }
 
-/// Draws plans for an entry until so many are legal.
+/// Draws plans for an entry until this many are legal.
 pub fn planned(imported: &Imported, group: u32, random: &mut Random, wanted: usize) -> Drawn {
     let target = PlanTarget {
         group_size: Some([group, 1, 1]),

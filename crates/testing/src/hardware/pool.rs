@@ -90,7 +90,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// So many workers; this program, started with this word, is one.
+    /// This many workers; this program, started with this word, is one.
     ///
     /// # Errors
     /// There is no GPU.

@@ -352,7 +352,7 @@ pub(crate) fn rule(error: &Error) -> String {
 }
 
 /// Facts that are true, as a launch file would give them.
-fn known(random: &mut Random, program: &Program, aliased: Option<(usize, usize)>) -> Vec<Known> {
+pub(crate) fn known(random: &mut Random, program: &Program, aliased: Option<(usize, usize)>) -> Vec<Known> {
     let generous = random.chance(60);
     let yes = |random: &mut Random| random.chance(if generous { 85 } else { 30 });
     let arrays = program.arrays.iter().enumerate();
@@ -406,7 +406,7 @@ pub fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
     prepare(generate::program(seed), LAUNCHES, FEWEST, counts)
 }
 
-/// Prepares a program with up to so many launches, and at least so many.
+/// Prepares a program with up to this many launches, and at least this many.
 pub(crate) fn prepare(program: Program, most: usize, fewest: usize, counts: &mut Counts) -> Option<Prepared> {
     let mut random = Random::new(program.seed);
     let aliased = random.chance(40).then_some((array::OTHER_ROWS, array::ROWS));

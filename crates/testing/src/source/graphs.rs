@@ -6,7 +6,8 @@
 //!                  └──────┴──► OUT                               to the latch or out; the test may stand in any
 //! ```
 //!
-//! Some graphs have an edge into the middle of the loop: irreducible ones, which the front end refuses by name.
+//! Some graphs have an edge into the middle of the loop: irreducible ones, which the front end refuses by name. Others are
+//! free: any block may go to any other, or return, and a counter ends what would run for ever.
 
 use std::fmt::Write;
 
@@ -63,7 +64,9 @@ enum Test {
 enum End {
     Jump(usize),
     Branch(Test, usize, usize),
+    /// The registers are stored.
     Done,
+    Return,
 }
 
 #[derive(Clone, Debug)]
@@ -79,7 +82,7 @@ struct Graph {
     blocks: Vec<Block>,
     counters: usize,
     signed: bool,
-    /// Which counters' tests come in which order is up to the blocks; this many loops were written.
+    /// A loop may be entered beside its first block.
     irreducible: bool,
 }
 
@@ -229,7 +232,46 @@ impl Writer<'_> {
     }
 }
 
+/// Blocks in pairs: one computes and asks whether to go on, the other goes anywhere, mostly a few blocks ahead.
+fn free(random: &mut Random) -> Graph {
+    let count = random.between(2, 13);
+    let mut writer = Writer {
+        random,
+        blocks: Vec::new(),
+        counters: 1,
+    };
+    let done = 2 * count as usize;
+    for pair in 0..count {
+        let statements = writer.statements(None);
+        let counting = Test::Counting {
+            counter: 0,
+            scalar: 0,
+        };
+        let at = writer.push(statements, End::Branch(counting, 2 * pair as usize + 1, done));
+        writer.blocks[at].counts = Some((0, 1));
+        let test = writer.test(None);
+        let mut target = || match writer.random.below(8) {
+            0 | 1 => 2 * writer.random.below(pair + 1) as usize,
+            2 => done + 1,
+            _ => done.min(2 * (pair + 1 + writer.random.below(3)) as usize),
+        };
+        let end = End::Branch(test, target(), target());
+        writer.push(Vec::new(), end);
+    }
+    writer.push(Vec::new(), End::Done);
+    writer.push(Vec::new(), End::Return);
+    Graph {
+        blocks: writer.blocks,
+        counters: 1,
+        signed: random.chance(50),
+        irreducible: true,
+    }
+}
+
 fn graph(random: &mut Random) -> Graph {
+    if random.chance(25) {
+        return free(random);
+    }
     let mut writer = Writer {
         random,
         blocks: Vec::new(),
@@ -268,7 +310,7 @@ fn resets(graph: &Graph) -> Vec<Vec<usize>> {
             let enters = match other.end {
                 End::Jump(to) => to == *first,
                 End::Branch(_, one, two) => one == *first || two == *first,
-                End::Done => false,
+                End::Done | End::Return => false,
             };
             if enters && from != latch && (from < *first || from > latch) {
                 resets[from].push(counter);
@@ -356,6 +398,7 @@ fn text(graph: &Graph, name: &str) -> String {
                 }
                 writeln!(text, "ret;")
             }
+            End::Return => writeln!(text, "ret;"),
         };
     }
     text.push_str("}\n");
@@ -364,6 +407,7 @@ fn text(graph: &Graph, name: &str) -> String {
 
 /// What a work-item stores; none if it reads out of bounds or does not end.
 fn meaning(graph: &Graph, resets: &[Vec<usize>], launch: &Launch, item: u32) -> Option<Vec<u64>> {
+    let own = item as usize * REGISTERS as usize;
     let mut registers: Vec<u32> = (0..REGISTERS as u32)
         .map(|number| match number {
             0 => item,
@@ -415,6 +459,7 @@ fn meaning(graph: &Graph, resets: &[Vec<usize>], launch: &Launch, item: u32) -> 
                 if holds { *one } else { *other }
             }
             End::Done => return Some(registers.into_iter().map(u64::from).collect()),
+            End::Return => return Some(launch.contents[2][own..own + REGISTERS as usize].to_vec()),
         };
     }
     None
@@ -540,7 +585,7 @@ pub(super) fn subject(seed: u64, counts: &mut Counts) -> Option<(Subject, Random
             } else {
                 error.to_string()
             };
-            *counts.rules.entry(format!("not read: {rule}")).or_default() += 1;
+            *counts.rules.entry(format!("graph not read: {rule}")).or_default() += 1;
             None
         }
     }

@@ -242,7 +242,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// The mask of each of these items, all of whom are here and have the same one.
+    /// The mask of each of these items, which are all here and have the same one.
     fn parties(&self, mask: Option<usize>, items: &[usize]) -> Outcome<Vec<u64>> {
         let full = (1 << WARP) - 1;
         let mut given = vec![None; self.outcomes.len()];
@@ -423,7 +423,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// An offset that goes on by so many elements: inside the array, or right behind it.
+    /// An offset that goes on by this many elements: inside the array, or right behind it.
     fn moved(&self, array: usize, at: i64, by: i64) -> Outcome<i64> {
         let moved = at.checked_add(by).ok_or(Invalid::Bounds)?;
         match u64::try_from(moved) {

@@ -78,7 +78,7 @@ pub fn bytes_of(element: Scalar, elements: &[u64]) -> Vec<u8> {
     bytes.flat_map(|bytes| bytes.into_iter().take(size)).collect()
 }
 
-/// Up to so many launches that mean something, and how many of those that were tried do not. `aliased` says which array
+/// Up to this many launches that mean something, and how many of those that were tried do not. `aliased` says which array
 /// may be the same memory as which.
 pub fn launches(
     random: &mut Random,
@@ -219,7 +219,7 @@ fn any(random: &mut Random, role: Role, ty: Scalar) -> u64 {
     ty.bits_of(number)
 }
 
-/// An unusual float with so many bits of exponent and mantissa: NaN, infinite, zero, subnormal, near an integer type's ends,
+/// An unusual float with this many bits of exponent and mantissa: NaN, infinite, zero, subnormal, near an integer type's ends,
 /// with and without a sign.
 pub fn unusual_float(random: &mut Random, exponent: u32, mantissa: u32) -> u64 {
     let ones = |bits: u32| (1u64 << bits) - 1;

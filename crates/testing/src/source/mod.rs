@@ -7,8 +7,7 @@
 //!                              └ translate ─► ir::Kernel ◄─────────────┘
 //! ```
 //!
-//! The programs have features that the generator of [`random_kernel`](super::random_kernel) does not write: short-circuit
-//! conditions, loops with several exits and several `continue`s, tests anywhere, counters of every width that go up, down and
+//! The programs have what people write: short-circuit conditions, loops with several exits and several `continue`s, tests anywhere, counters of every width that go up, down and
 //! by run-time steps, `switch` that falls through, pointers that walk, parameters that may alias, addresses that merge from
 //! several places, returns in front of barriers. `graphs` writes unstructured control flow.
 //!

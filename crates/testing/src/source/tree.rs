@@ -191,7 +191,7 @@ pub enum Pointer {
     Choose(Box<Condition>, Box<Pointer>, Box<Pointer>),
     /// `p + (q - p)` in bytes, which is `q`.
     Across(Box<Pointer>, Box<Pointer>),
-    /// `p++` and the like, by so many elements; true if the value is the one after.
+    /// `p++` and the like, by this many elements; true if the value is the one after.
     Step(usize, i64, bool),
 }
 

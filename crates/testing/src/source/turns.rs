@@ -10,7 +10,7 @@ pub(super) struct Turns {
 }
 
 struct State {
-    /// The arrays, while nobody has them.
+    /// The arrays, while no group has them.
     memory: Vec<Vec<u64>>,
     /// Whose turn it is.
     turn: usize,

@@ -359,7 +359,7 @@ const BUSY: f64 = 0.8;
 /// The verdict if no plan could be tried: the documents' statement on such answers.
 fn by_procedure(steps: &[ChecklistStep], case: &Case<'_>) -> (Verdict, String) {
     let evidence = case.evidence;
-    // Bandwidth to spare, and waiting for device memory: without these nothing is to be had.
+    // Bandwidth to spare, and waiting for device memory: without these there is nothing to gain.
     let required = &steps[..2];
     if let Some(no) = required.iter().find(|step| step.answer == Answer::No) {
         return (

@@ -61,7 +61,7 @@ pub struct Captured {
 /// The known facts about a launch's machine code, if its text leaves the fusion of products and sums to the assembler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Contraction {
-    /// Nobody asked yet.
+    /// Not read yet.
     #[default]
     Unknown,
     /// The text leaves nothing to the assembler.
@@ -240,7 +240,7 @@ impl Captured {
         sizes.fold(1, |product, &size| product.saturating_mul(u64::from(size)))
     }
 
-    /// So many bytes of the parameters from a position on.
+    /// This many bytes of the parameters from a position on.
     pub(crate) fn passed(&self, position: u64, bytes: u64) -> Option<&[u8]> {
         let start = usize::try_from(position).ok()?;
         self.parameters
@@ -305,7 +305,7 @@ fn allocation(buffers: &Path, memory: &Memory) -> Result<Allocation> {
 const OLDEST_TARGET: u32 = 80;
 
 /// A module for older GPUs than the one that it ran on, for one of that one's age: nvcc writes PTX for the oldest GPU that it
-/// knows, unless it is told otherwise, and PTX means the same for every later one.
+/// knows, unless a setting says otherwise, and PTX means the same for every later one.
 pub(crate) fn retargeted(text: String, capability: u32) -> String {
     let Some(line) = text.lines().find(|line| line.trim_start().starts_with(".target")) else {
         return text;

@@ -9,7 +9,7 @@ const MAGIC: &[u8; 8] = b"HSMEM001";
 const BLOCK: usize = 4 << 20;
 const PLAIN: u32 = 1 << 31;
 
-/// The bytes of a file of memory, of which there must be so many.
+/// The bytes of a file of memory, of which there must be this many.
 ///
 /// # Errors
 /// It cannot be read, is cut off, or holds another number of bytes.

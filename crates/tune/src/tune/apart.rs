@@ -2,7 +2,7 @@
 //!
 //! PyTorch and memory pools put many tensors into one allocation, and a pointer behind an array's end lies in the next one. Two of
 //! them are apart where the bytes are that the kernel's code reaches through each, by its indices' bounds. That depends on the launch's scalars and grid, so that the arithmetic is written
-//! down, and whoever launches computes it anew.
+//! down, and each launch computes it anew.
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::reach::{Reach, Term, evaluate, reaches};
@@ -10,9 +10,9 @@ use crate::capture::{Allocation, Captured};
 use crate::front::ptx::{Imported, Origin};
 use crate::ir::Kernel;
 
-/// A pointer before an object lies less than so many bytes before it.
+/// A pointer before an object lies less than this many bytes before it.
 const BESIDE: i128 = 256;
-/// Pointers, terms and numbers in terms of which the preloaded library takes so many for a kernel, and no more.
+/// Pointers, terms and numbers in terms of which the preloaded library takes this many for a kernel, and no more.
 const MOST_POINTERS: usize = 16;
 const MOST_TERMS: usize = 256;
 const MOST_SCALARS: usize = 16;
@@ -28,7 +28,7 @@ pub(super) struct Reached<'c> {
     captured: &'c Captured,
     kernel: &'c Kernel,
     origins: &'c [Origin],
-    /// By parameter; nothing is known of any if a pointer leads nobody knows where.
+    /// By parameter; nothing is known of any if a pointer's target is unknown.
     all: Option<Vec<Reach>>,
 }
 

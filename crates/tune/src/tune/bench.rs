@@ -343,7 +343,12 @@ impl<T: Clone, K: PartialEq> Last<T, K> {
     ///
     /// # Errors
     /// Those of `find`; then nothing is kept.
-    pub fn known_or(&self, kernel: &Arc<Kernel>, besides: K, find: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn known_or(
+        &self,
+        kernel: &Arc<Kernel>,
+        besides: K,
+        find: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = known(found.as_ref(), kernel, &besides) {
             return Ok(answer);

@@ -1,8 +1,8 @@
 //! A captured launch as a subject; run again (`replays`); the assumptions of its tuned kernel (`exchanges`).
 //!
-//! Nobody states anything of a captured launch. What is known of it follows from where its parameters lead: how long the memory
+//! A captured launch has no statements. What is known of it follows from where its parameters lead: how long the memory
 //! is behind each pointer, and that different bytes are reached through two pointers. A plan that was derived under such a fact is
-//! for launches that meet it, so that [`exchange`] writes the fact down for whoever launches.
+//! for launches that meet it, so that [`exchange`] writes the fact down for the launching side.
 //!
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
 //! and it runs where the memory was. One whose pointers share an allocation, or lead nowhere, runs there, too.
@@ -49,7 +49,7 @@ pub struct CapturedData {
 enum Value {
     /// A scalar's bits.
     Scalar(u64),
-    /// So many bytes inside the allocation of this number.
+    /// This many bytes inside the allocation of this number.
     Inside(usize, u64),
     /// A pointer that leads into no allocation.
     Nowhere(u64),
@@ -245,7 +245,7 @@ fn values(captured: &Captured, imported: &Imported) -> Result<BTreeMap<String, V
                 let number = captured.variables.iter().position(|own| own.name == *name);
                 match (number, bytes) {
                     (Some(number), _) => Value::Variable(number),
-                    // Nobody can have changed a text that the kernel only hands to the driver.
+                    // Nothing can have changed a text that the kernel only hands to the driver.
                     (None, Some(bytes)) if messages::is_message(&imported.kernel, param.value) => {
                         Value::Constant(Arc::clone(bytes))
                     }

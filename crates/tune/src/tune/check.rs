@@ -227,7 +227,7 @@ impl<'d> Checks<'d> {
     ///
     /// # Errors
     /// As for [`Checks::check`].
-    pub fn check_small(&self, plan: &Plan, derived: &Arc<Kernel>) -> Result<Outputs> {
+    pub(crate) fn check_small(&self, plan: &Plan, derived: &Arc<Kernel>) -> Result<Outputs> {
         let mut all = Outputs::Identical;
         for iterations in iterations(plan) {
             all = all.and(self.check_size(Some(iterations), derived)?);

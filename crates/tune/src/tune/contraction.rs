@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(chosen(&open, &[Fused::Right], None), Contraction::NoneFits);
         let mut late = |_: &[Fused]| Ok(None);
         assert_eq!(choose(&open, &mut late).expect("it counts"), Contraction::TooLong);
-        // So many sums that there is no time to try each.
+        // This many sums that there is no time to try each.
         let many = vec![BOTH.to_vec(); MOST_RUNS];
         assert_eq!(
             chosen(&many, &[Fused::Nothing; MOST_RUNS], None),

@@ -47,18 +47,18 @@ pub struct Here<'a> {
 }
 
 /// The plain kernel at the geometry where it does the same work fastest; none where it is not faster elsewhere.
-pub fn plain_best(
+pub(crate) fn plain_best(
     subject: &dyn Subject,
     bench: &dyn Bench,
     here: &Workload,
     progress: &dyn Progress,
     baseline_ns: f64,
 ) -> Result<Option<(PlainBest, Reshaped)>> {
-    // Of a geometry that is slower than the fastest so far nobody wants to know by how much.
+    // By how much a geometry is slower than the fastest so far does not matter.
     let fastest_ns = Mutex::new(baseline_ns);
     let fastest = || fastest_ns.lock().unwrap_or_else(PoisonError::into_inner);
     let time = |shape: &Reshaped| -> Result<Option<PlainBest>> {
-        // Whoever stops a search does not wait for another one.
+        // A stopped search begins no other one.
         if progress.is_stopped() {
             return Ok(None);
         }

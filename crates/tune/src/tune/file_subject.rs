@@ -136,7 +136,7 @@ impl Subject for FileSubject {
     }
 
     fn small(&self, _iterations: u64) -> Result<Option<Workload>> {
-        // Nobody said which parameter the number of iterations follows from.
+        // The launch file does not say which parameter the number of iterations follows from.
         Ok(None)
     }
 

@@ -221,7 +221,7 @@ fn cut_off() -> Error {
     Error::input("not a `.npz` file: it is cut off, or larger than 4 GiB")
 }
 
-/// A number of so many bytes.
+/// A number of this many bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let mut whole = [0; 8];
     whole[..size].copy_from_slice(bytes.get(at..at.checked_add(size)?)?);

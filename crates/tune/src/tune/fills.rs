@@ -20,7 +20,7 @@ use crate::suggest::{accepted, quoted};
 const MOST_VERTICES: u64 = 1 << 26;
 /// Most edges of a vertex, on average.
 const MOST_DEGREE: f64 = 65536.0;
-/// A vertex of a skewed graph has at most so many times the average.
+/// A vertex of a skewed graph has at most this many times the average.
 const MOST_SKEW: f64 = 64.0;
 
 /// The patterns by name.

@@ -2,7 +2,7 @@
 //!
 //! A kernel says neither how long its buffers are nor which numbers it can take. What the functional engine complains of says
 //! it: an access beyond a buffer's end asks for a longer one, one that is far beyond for smaller numbers, work-items that
-//! write one place for indices that differ; a read of shared memory that nobody wrote, for other work-groups. So a template is
+//! write one place for indices that differ; a read of shared memory that is not written, for other work-groups. So a template is
 //! tried, and mended, until its launch runs and writes something.
 
 use std::collections::BTreeMap;

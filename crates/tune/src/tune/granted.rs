@@ -25,7 +25,7 @@ pub enum Granted {
     /// The memory of this parameter has this many elements, neither fewer nor more, and nothing beyond is accessed through
     /// it: early loads are guarded by it.
     Length(String, u64),
-    /// The memory of this parameter starts at a multiple of so many bytes.
+    /// The memory of this parameter starts at a multiple of this many bytes.
     Alignment(String, u32),
     /// The module's signed loop counters do not overflow. Its compiler may have made them count further than the source's.
     NoOverflow,
@@ -38,7 +38,7 @@ pub enum Granted {
     /// As many work-groups are resident as of the entry as it was, which wait as the sentence says; where others than work-groups
     /// of the launch may be waited for, the entry takes no more registers and shared memory.
     Residency {
-        /// Where they wait, and for whom.
+        /// Where they wait, and for which others.
         waits: String,
         /// Whether only other work-groups of the launch are waited for.
         for_each_other: bool,

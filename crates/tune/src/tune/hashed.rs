@@ -158,7 +158,7 @@ impl Table {
             let is_hit = count > 0 && ((any >> 11) as f64) < hits * (1u64 << 53) as f64;
             match is_hit {
                 true => table.key(element, splitmix64(any, seed) % count),
-                // Of so many numbers hardly one is a key.
+                // Of this many numbers hardly one is a key.
                 false => table.key(element, any | 1 << 63),
             }
         };

@@ -51,7 +51,7 @@
 //!
 //! [parameters.head]
 //! buffer = "values"             # the memory of another parameter
-//! offset = 128                  # so many of its elements further on; 0 where it is left out
+//! offset = 128                  # this many of its elements further on; 0 where it is left out
 //!
 //! [parameters.last]
 //! end_of = "values"             # one behind its last element

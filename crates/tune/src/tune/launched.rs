@@ -135,7 +135,7 @@ impl Progress for OnTerminal {
     }
 }
 
-/// The same with a bench, answers from elsewhere, and somebody who is told how the search goes.
+/// The same with a bench, answers from elsewhere, and a listener for the search's progress.
 ///
 /// # Errors
 /// As for [`tuned_launch`].

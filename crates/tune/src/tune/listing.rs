@@ -96,7 +96,7 @@ fn machine(program: &MachineProgram, waited: &[[f64; StallReason::ALL.len()]]) -
     text + &lines
 }
 
-/// The source lines of these kernels, from files inside a folder. Files elsewhere are not read: a kernel may be somebody
+/// The source lines of these kernels, from files inside a folder. Files elsewhere are not read: a kernel may be someone
 /// else's, and a page may be published.
 pub(super) fn sources(kernels: &[Arc<Kernel>], folder: &Path) -> Vec<Source> {
     let mut ranges: BTreeMap<&str, (u32, u32)> = BTreeMap::new();

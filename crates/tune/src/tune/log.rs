@@ -246,7 +246,7 @@ pub fn merge(paths: &[PathBuf]) -> Result<Merged> {
     let mut entries: Vec<Entry> = Vec::new();
     for path in paths {
         let refused = |error: std::io::Error| unusable(path, &error);
-        // To open a pipe waits for whoever writes into it.
+        // To open a pipe waits for a writer.
         if !std::fs::metadata(path).map_err(refused)?.is_file() {
             return Err(refused(std::io::Error::other("it is not a regular file")));
         }

@@ -149,7 +149,7 @@ impl PlanFeatures {
     }
 }
 
-/// Of plans with their speedups, the fastest of so many kinds, the fastest kind first.
+/// Of plans with their speedups, the fastest of this many kinds, the fastest kind first.
 pub(super) fn fastest_of_kinds(plans: &[(Plan, f64)], count: usize) -> Vec<Plan> {
     let mut fastest: Vec<&(Plan, f64)> = plans.iter().collect();
     fastest.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -185,7 +185,7 @@ impl Proposals {
         }
     }
 
-    /// The plans to measure next, at most so many; none when all are known.
+    /// The plans to measure next, at most this many; none when all are known.
     pub fn next(&self, count: usize) -> Vec<usize> {
         let mut order: Vec<(usize, f64)> = self
             .plans

@@ -51,7 +51,7 @@ impl Order {
     }
 
     /// How many plans may be under way when the one in this place starts, itself included.
-    pub fn abreast(&self, place: usize) -> usize {
+    pub(crate) fn abreast(&self, place: usize) -> usize {
         match place.checked_sub(self.likely) {
             None => LIKELY_AT_ONCE,
             // The first of the others see nearly all of the likely ones.
@@ -61,7 +61,7 @@ impl Order {
 }
 
 impl Race {
-    /// A race of a plain kernel's plans, the `likely` ones first. Progress is told by the loads that lead to no other.
+    /// A race of a plain kernel's plans, the `likely` ones first. Progress is measured by the loads that lead to no other.
     pub fn new(kernel: &Kernel, likely: Vec<Plan>) -> Race {
         let all = prefetch::candidates(kernel);
         let leads_on = |id| {
@@ -78,7 +78,7 @@ impl Race {
     }
 
     /// Every plan runs to its end.
-    pub fn without_dropping() -> Race {
+    pub(crate) fn without_dropping() -> Race {
         Race {
             pace: Pace::new(Vec::new()),
             unrolling: Pace::new(Vec::new()),
@@ -96,7 +96,7 @@ impl Race {
 
     /// The order in which plans run, by their positions: the likely ones first, and of them those with the most iterations on
     /// their way. But the half of them with the larger kernels comes later, the smallest first: large code takes several times
-    /// as long to simulate, and less so if there is somebody fast to hold it against. Of the others one of each kind comes
+    /// as long to simulate, and less so if there is a fast plan to compare it with. Of the others one of each kind comes
     /// first: a search that is stopped then knows something of all.
     pub fn order(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Order {
         let (mut likely, mut rest): (Vec<usize>, Vec<usize>) =
@@ -129,7 +129,7 @@ impl Race {
     }
 
     /// The same, with its speedup.
-    pub fn came(&mut self, plan: &Plan, speedup: f64, course: &Course) {
+    pub(crate) fn came(&mut self, plan: &Plan, speedup: f64, course: &Course) {
         if plan.loads().is_empty() {
             self.unrolling.ended(course, speedup);
         }

@@ -162,7 +162,7 @@ mod tests {
     use crate::front::ptx::import;
     use crate::tune::{FileSubject, LaunchFile, Subject};
 
-    /// The loads that are named for a column sum of so many rows, which nvcc unrolled by four, and what is said of it.
+    /// The loads that are named for a column sum of this many rows, which nvcc unrolled by four, and what is said of it.
     fn named(rows: u32) -> (Vec<String>, Vec<String>) {
         let launch = format!(
             "groups = 4\ngroup = 64\nreadonly = [\"param_0\"]\nunaliased = [\"param_1\"]\nno_overflow = true\n[parameters.param_0]\n\

@@ -225,7 +225,7 @@ fn what_is_added_has_room_beside_what_launches_ask_for() {
     };
     let launch = |bytes: u32| format!("shared_bytes = {bytes}\n{LAUNCH}");
     entry.done(&launch(32 << 10), SHARED);
-    // Beyond 48 KiB in all the driver refuses launches of a function whose limit nobody has raised.
+    // Beyond 48 KiB in all the driver refuses launches of a function whose limit is not raised.
     let refused = entry.rewritten(&launch((48 << 10) - 256), SHARED);
     let error = refused.expect_err("it has no room").to_string();
     assert!(error.contains("its launches ask for 48896"), "{error}");

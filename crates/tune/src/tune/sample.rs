@@ -149,7 +149,7 @@ fn count(workload: &Workload) -> u64 {
     workload.groups.iter().map(|&groups| u64::from(groups)).product()
 }
 
-/// So many of a launch's work-groups: the first, the last, and others at random; all, where there are no more.
+/// This many of a launch's work-groups: the first, the last, and others at random; all, where there are no more.
 fn chosen(of: u64, many: u64, seed: u64) -> Vec<u64> {
     if of <= many {
         return (0..of).collect();

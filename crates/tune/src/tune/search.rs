@@ -39,7 +39,7 @@ pub trait Progress: Sync {
     fn understood(&self, sentence: &str) {
         let _ = sentence;
     }
-    /// So many plans will be tried.
+    /// This many plans will be tried.
     fn begin(&self, plans: usize);
     /// One plan is done.
     fn done(&self, trial: &Trial);

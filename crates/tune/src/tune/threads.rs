@@ -1,14 +1,14 @@
 //! Trials on several threads.
 //!
 //! Not on rayon's: a trial waits for a device, the simulated device runs its work-groups on rayon's threads, and a pool
-//! whose threads all wait for it never serves anybody.
+//! whose threads all wait for it never serves any of them.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// Threads for so many items.
+/// Threads for this many items.
 pub fn for_items(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(items)
 }
@@ -39,7 +39,7 @@ pub fn both<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Sen
 struct Turns<S, P, R> {
     /// The next item.
     next: usize,
-    /// The state after so many items, from none on.
+    /// The state after this many items, from none on.
     states: Vec<Arc<S>>,
     prepared: Vec<Prepared<P>>,
     results: Vec<Option<R>>,
@@ -133,7 +133,7 @@ pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
                     ended(position, work(&state, item, prepared));
                 }
             }));
-            // Nobody waits for who has panicked.
+            // A panicked thread is not waited for.
             lock().has_failed |= done.is_err();
             has_changed.notify_all();
             if let Err(payload) = done {

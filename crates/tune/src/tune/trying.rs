@@ -28,7 +28,7 @@ use crate::prefetch::Plan;
 use crate::report::{Checked, Outcome, Outputs, Trial, Violation, number};
 
 /// How many plans are timed in turns with the plain kernel where all are measured: enough that its launches cost little, few
-/// enough that something is told soon.
+/// enough that a first result comes soon.
 const UNRANKED: usize = 16;
 
 /// A requested plan, and its outcome.
@@ -168,7 +168,7 @@ impl Trying<'_> {
     }
 
     /// In parallel, as a race, the likely plans first. Each is held against all before it but the last few, so that the number of
-    /// threads changes nothing. Meanwhile somebody works `beside` them, with the plain kernel's time in nanoseconds.
+    /// threads changes nothing. Meanwhile `beside` runs, with the plain kernel's time in nanoseconds.
     pub fn at_once<T: Send>(
         &self,
         pairs: &[Pair<'_>],
@@ -451,7 +451,7 @@ struct Turns<'t> {
 }
 
 impl Turns<'_> {
-    /// Tries so many of the plans, those first that are likely to help and then those like the fastest; all in their order
+    /// Tries this many of the plans, those first that are likely to help and then those like the fastest; all in their order
     /// without a number. Whether that ends because there is no time for another one.
     fn all(&mut self, few: Option<usize>) -> Result<bool> {
         let plans = self.derivation.plans();
@@ -503,7 +503,7 @@ impl Turns<'_> {
         }
     }
 
-    /// The next plans to measure, at most so many; those that turn out to be illegal are tried, too.
+    /// The next plans to measure, at most this many; those that turn out to be illegal are tried, too.
     fn proposed(&mut self, proposals: &mut Proposals, count: usize) -> Vec<usize> {
         loop {
             let batch = proposals.next(count);
@@ -577,7 +577,7 @@ impl Turns<'_> {
         }
     }
 
-    /// Times plans in turns with the plain kernel. Each such turn has its plain kernel; times are told beside that of the first.
+    /// Times plans in turns with the plain kernel. Each such turn has its plain kernel; times are reported relative to that of the first.
     fn timed(&mut self, checked: Vec<(usize, Result<(Derived, Outputs)>)>) -> Result<()> {
         let Trying { bench, bound, .. } = self.trying;
         let right = checked.iter().filter_map(|(_, checked)| checked.as_ref().ok());
@@ -714,7 +714,7 @@ fn wrong_output(error: Error) -> Error {
 }
 
 /// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
-pub fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let said = payload.downcast_ref::<String>().map(String::as_str);
         let said = said
@@ -772,7 +772,7 @@ fn not_derived(plan: Plan, error: &Error) -> (Trial, Option<Timed>) {
 }
 
 /// The outcome of a failed trial.
-pub fn went_wrong(error: &Error) -> Outcome {
+pub(crate) fn went_wrong(error: &Error) -> Outcome {
     // The status says whose fault it is.
     let reason = error.unblamed();
     match error.fault() {

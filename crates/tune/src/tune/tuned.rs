@@ -145,7 +145,7 @@ impl Answers {
 
     /// Those of this user: the file that `HEADSTART_CACHE` names, or `headstart/tuned.jsonl` in the folder for caches.
     /// Without such a folder nothing is kept.
-    pub fn of_user() -> Answers {
+    pub(crate) fn of_user() -> Answers {
         let of = |name: &str| {
             std::env::var_os(name)
                 .filter(|value| !value.is_empty())
@@ -249,15 +249,15 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
     tuned_telling(subject, bench, answers, &Quiet)
 }
 
-/// Whoever wants to hear nothing.
-struct Quiet;
+/// A listener that ignores everything.
+pub(super) struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _plans: usize) {}
     fn done(&self, _trial: &Trial) {}
 }
 
-/// The same with somebody who is told how the search goes, where one is made.
+/// The same with a listener for the search's progress.
 ///
 /// # Errors
 /// As for [`tuned`].
@@ -304,7 +304,7 @@ pub fn tuned_telling(
         }
         return Ok(tuned(answer, found, from, not_kept));
     }
-    // A simulated device has nobody to ask first which plans are worth their time.
+    // A simulated device has no model to ask first which plans are worth their time.
     let likely = match bench.times_at_once() {
         true => Some(likely_for(&workload, &kernel, bench)?),
         false => None,

@@ -9,7 +9,7 @@
 //! * *Work-group size*: from 4 threads to all threads of a core. Without barriers, shared memory and atomic operations it does
 //!   not matter on a full device. It is changed only if the subject states that the work can be divided otherwise.
 //!
-//! Each change is timed alone with the plain kernel and with the plan that was chosen without it, so that their gains are told
+//! Each change is timed alone with the plain kernel and with the plan that was chosen without it, so that their gains are distinguished
 //! apart. Then changes of different kinds are joined, and the best ways are tried with the fastest plans of other kinds, for more
 //! registers favour other plans. [`MOST`] bounds all of that.
 

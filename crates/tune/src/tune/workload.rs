@@ -95,7 +95,7 @@ pub enum ArgumentSpec {
 }
 
 impl ArgumentSpec {
-    /// A buffer of so many elements: an output, compared bit by bit, unless the kernel only reads it.
+    /// A buffer of this many elements: an output, compared bit by bit, unless the kernel only reads it.
     pub fn buffer(facts: &PointerFacts, length: u64, fill: Fill) -> ArgumentSpec {
         let element = facts.element;
         match facts.read_only {
@@ -301,7 +301,7 @@ impl Workload {
     ///
     /// # Errors
     /// It has less.
-    pub fn check_fits(&self, device: &Description) -> Result<()> {
+    pub(crate) fn check_fits(&self, device: &Description) -> Result<()> {
         let (bytes, room) = (self.bytes(), device.memory_bytes);
         if bytes <= room {
             return Ok(());
@@ -498,7 +498,7 @@ impl Output {
         self.read_part(queue, 0, self.buffer.bytes())
     }
 
-    /// The same of so many bytes from one on.
+    /// The same of this many bytes from one on.
     ///
     /// # Errors
     /// As for [`Output::read`].

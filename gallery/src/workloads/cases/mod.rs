@@ -51,7 +51,7 @@ pub enum Program {
 /// Which bytes a workload has to move, to say which share of the bandwidth it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moves {
-    /// Nobody says: caches decide.
+    /// Not given: caches decide.
     Unknown,
     /// All of its buffers, once.
     Buffers,
@@ -83,7 +83,7 @@ pub enum Size {
 }
 
 impl Size {
-    /// The size of so many bytes.
+    /// The size of this many bytes.
     pub fn of(bytes: u64) -> Size {
         match bytes {
             0..=16_000_000 => Size::Small,

@@ -17,7 +17,7 @@ use super::super::{
 use super::bags::{add_pairs, every, words};
 use super::{Bags, COMBINATIONS, Case, Size, all};
 
-/// A run takes one case of so many of each size.
+/// A run takes one case of this many of each size.
 const PARTS: usize = 24;
 
 /// Whether a run takes this one.

@@ -91,7 +91,7 @@ pub enum Standing {
     NoMatter,
     /// The plan that it names is slower than the plain kernel.
     Slower,
-    /// It names none where 10 % or more is to be had.
+    /// It names none where 10 % or more can be gained.
     Missed,
     /// The same, and it says that it is in doubt and to be measured.
     Doubted,
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(right.rank_correlation, Some(1.0));
         let slower = judged(&[(ring, 1.2)], &[(ring, 0.8)]);
         assert_eq!(slower.alone.standing, Standing::Slower);
-        // Whoever measures it knows.
+        // A measurement shows it.
         assert_eq!(
             (slower.with_gpu.standing, slower.with_gpu.says),
             (Standing::NoMatter, Verdict::LeaveIt)

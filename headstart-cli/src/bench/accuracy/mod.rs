@@ -11,14 +11,12 @@
 //! | `record` | the file |
 //! | `judge` | verdicts, errors, ranks and regret of a case |
 //! | `errors` | the errors by kind of plan, of which the intervals of speedups are made |
-//! | `known` | what is known to be off |
-//! | `document` | the pages that are made of them, `docs/accuracy.md` and `docs/accuracy-h100.md` |
+//! | `document` | all of it in words; `results/accuracy.md` |
 
 pub mod cases;
 pub mod document;
 mod errors;
 pub mod judge;
-mod known;
 pub mod record;
 pub mod sides;
 
@@ -43,11 +41,6 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
         Error::usage("the accuracy suite writes its results to a file").accepted("`--json FILE`")
     })?;
     let destination = Destination::check("--json", path)?;
-    let page = options
-        .page
-        .as_deref()
-        .map(|path| Destination::check("--page", path))
-        .transpose()?;
     let mut record = Record::open(path)?;
     record.add(&options.from)?;
     let cases = wanted(options)?;
@@ -106,9 +99,6 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
     }
     record.write(&destination)?;
     let judgements = judge::of(&record)?;
-    if let Some(page) = page {
-        page.write(&document::page(&record, &judgements))?;
-    }
     print(&document::summary(&judgements))
 }
 

@@ -9,7 +9,7 @@ use super::target::Family;
 /// The habits of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rules {
-    /// Whether hints and copies, which give no register that somebody waits for, go behind all else of a segment.
+    /// Whether hints and copies, which write no register that is waited for, go behind all else of a segment.
     pub hints_last: bool,
     /// Whether loads are moved down to their first use before the scheduler moves them up.
     pub loads_sunk: bool,
@@ -21,7 +21,7 @@ pub struct Rules {
     pub leaving_values_apart: bool,
     /// Whether pointers stay in the constant bank until they are needed.
     pub pointers_in_constants: bool,
-    /// Whether short loops are unrolled where nobody forbids it.
+    /// Whether short loops are unrolled unless the source forbids it.
     pub loops_unrolled: bool,
     /// Whether a small `if` around messages becomes predicates on them; if not, it is a jump around them.
     pub predicated_messages: bool,

@@ -182,7 +182,6 @@ impl Selector<'_, '_> {
         }
         let mut moves = Vec::new();
         for (&param, &start) in params.iter().zip(initial) {
-            self.roots[param] = self.roots[start];
             moves.push((self.register_of(param), start));
         }
         self.moves(moves, op.place);

@@ -4,6 +4,7 @@ use super::super::draft::{Draft, Location, MemoryUse, Virtual};
 use super::super::program::{Class, InstructionStep, Share};
 use super::super::{matrix, quads};
 use super::Selector;
+use crate::analysis::roots::root;
 use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place, Space, Value};
 
 impl Selector<'_, '_> {
@@ -122,7 +123,7 @@ impl Selector<'_, '_> {
                 for &value in values {
                     uses.extend(self.in_register(value, op.place));
                 }
-                // One whose result nobody wants is a reduction: nothing comes back.
+                // One whose result is not used is a reduction: nothing comes back.
                 let wanted = |result: &&Value| !self.facts.uses[**result].is_empty();
                 let wanted: Vec<Value> = op.results.iter().filter(wanted).copied().collect();
                 let defines = wanted.iter().map(|&result| self.defined(result)).collect();
@@ -373,7 +374,7 @@ impl Selector<'_, '_> {
     fn location(&self, pointer: Value) -> Location {
         Location {
             space: self.space(pointer),
-            root: self.roots[pointer],
+            root: root(self.facts.kernel, &self.definitions, pointer),
         }
     }
 

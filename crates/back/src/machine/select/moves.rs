@@ -23,7 +23,7 @@ impl Selector<'_, '_> {
     }
 
     /// The same; those of `kept` stay registers of their own.
-    pub fn moves_apart(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
+    pub(crate) fn moves_apart(&mut self, moves: Vec<(Virtual, Value)>, kept: &[Virtual], place: Place) {
         let mut pending: Vec<Pending> = Vec::new();
         for (to, value) in moves {
             let from = self.read(value, place);
@@ -44,7 +44,7 @@ impl Selector<'_, '_> {
             });
         }
         while !pending.is_empty() {
-            // One whose target nobody else still has to read.
+            // One whose target no other move still has to read.
             let free = (0..pending.len()).find(|&at| {
                 let to = pending[at].to;
                 pending

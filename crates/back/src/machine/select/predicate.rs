@@ -16,7 +16,7 @@ const MOST: usize = 10;
 
 impl Selector<'_, '_> {
     /// Whether an `if` is small and simple enough.
-    pub fn is_predicable(&self, op: &Op) -> bool {
+    pub(crate) fn is_predicable(&self, op: &Op) -> bool {
         let OpKind::If {
             label,
             then,
@@ -77,7 +77,7 @@ impl Selector<'_, '_> {
     }
 
     /// Writes an `if` with predicates.
-    pub fn predicated(&mut self, op: &Op) {
+    pub(crate) fn predicated(&mut self, op: &Op) {
         let OpKind::If {
             cond,
             then,

@@ -33,7 +33,7 @@ struct Contents {
 
 impl Sent {
     /// None yet.
-    pub fn in_folder(folder: &Path) -> Sent {
+    pub(crate) fn in_folder(folder: &Path) -> Sent {
         Sent {
             folder: folder.to_owned(),
             files: Vec::new(),
@@ -73,8 +73,8 @@ impl Sent {
         Ok(path)
     }
 
-    /// Removes the files that nobody has asked for since the last time.
-    pub fn drop_others(&mut self) {
+    /// Removes the files that were not requested since the last time.
+    pub(crate) fn drop_others(&mut self) {
         self.files.retain(|file| {
             if !file.is_used {
                 // Remaining files go with the folder.

@@ -98,7 +98,7 @@ pub(super) fn slice_with<V: Layout>(name: &str, length_name: &str, read_only: bo
         };
         push_parameter(kernel, name.to_owned(), base, Some(facts));
         push_parameter(kernel, length_name.to_owned(), length, None);
-        // The parameter counts scalars; a slice of vectors or structs is so many times shorter.
+        // The parameter counts scalars; a slice of vectors or structs is this many times shorter.
         let count = match V::SIZE / unit {
             1 => length,
             count => recorder.build(At(0, 0), |b| {

@@ -23,7 +23,7 @@ pub struct Elements {
     pub count: Option<Value>,
 }
 
-/// Who asks for a prefetch, and to where.
+/// The work-items that prefetch together, and the level.
 #[derive(Clone, Copy, Debug)]
 pub struct PrefetchRequest {
     hint: CacheHint,

@@ -20,7 +20,7 @@ const MOST: u32 = 63;
 /// The token of the latest copy.
 const CURRENT: VariableId = 0;
 
-/// The token of the group that was closed so many groups ago.
+/// The token of the group that was closed this many groups ago.
 fn group(ago: u32) -> VariableId {
     1 + ago as usize
 }

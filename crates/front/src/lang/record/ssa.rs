@@ -307,7 +307,7 @@ impl Construction<'_> {
         }
     }
 
-    /// The value of a variable that has none on this path. Rust has checked that nobody looks at it.
+    /// The value of a variable that has none on this path. Rust has checked that it is not read.
     fn nothing(&mut self, variable: VariableId) -> Value {
         self.kernel.constant(self.variables[variable].ty, 0)
     }

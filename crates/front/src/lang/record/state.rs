@@ -247,7 +247,7 @@ impl Recorder {
         self.kernel.loads.push(LoadData::new(name, place))
     }
 
-    /// A load of the source from nobody knows which slice or array.
+    /// A load of the source from an unknown slice or array.
     pub fn load_named(&mut self, at: At, name: &str) -> LoadId {
         let place = self.place(at);
         self.kernel.loads.push(LoadData::new(name, place))

@@ -138,7 +138,7 @@ pub fn part_to_write<V: Layout, const D: usize, A: Writable>(
     super::part(at, view, start, end)
 }
 
-/// `view.span(first, count)`: so many elements in memory's order.
+/// `view.span(first, count)`: this many elements in memory's order.
 #[derive(Debug)]
 pub struct Span<V> {
     /// The first.
@@ -147,7 +147,7 @@ pub struct Span<V> {
     pub count: Recorded<usize>,
 }
 
-/// `view.block(first, extents)`: so many elements along each dimension.
+/// `view.block(first, extents)`: this many elements along each dimension.
 #[derive(Debug)]
 pub struct Block<V, const D: usize, A> {
     view: View<V, D, A>,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Two tensors in one allocation are disjoint where these bytes are. The arithmetic is on intervals and has no branches: a few
-//! dozen [terms](Term), each made of earlier ones, which whoever launches computes with the launch's own numbers. An index
+//! dozen [terms](Term), each made of earlier ones, which the launching side computes with the launch's own numbers. An index
 //! that is loaded is as wide as its type, so that such a parameter reaches everything.
 
 mod term;
@@ -39,7 +39,7 @@ pub struct Reach {
 }
 
 /// What is reached through each parameter of a kernel that is launched with work-groups of this size; nothing if a pointer is
-/// followed of which it is not known where it leads, or if the kernel is too large.
+/// followed whose target is not known, or if the kernel is too large.
 pub fn reaches(kernel: &Kernel, definitions: &Definitions, group: [u32; 3]) -> Option<Vec<Reach>> {
     let mut walk = Walk {
         kernel,
@@ -146,7 +146,7 @@ impl Walk<'_> {
         self.term(Term::Constant(number))
     }
 
-    /// Everything that a signed number of so many bits may be.
+    /// Everything that a signed number of this many bits may be.
     fn any(&mut self, bits: u32) -> usize {
         let bits = bits.clamp(1, 64);
         let (low, high) = (
@@ -247,7 +247,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes an access of so many bytes.
+    /// Notes an access of this many bytes.
     fn access(&mut self, pointer: Value, bytes: i64, is_write: bool) -> Option<()> {
         let Root::Param(number) = root(self.kernel, self.definitions, pointer)? else {
             return Some(());
@@ -496,7 +496,7 @@ mod tests {
                 "{n}"
             );
         }
-        // Nobody gets there.
+        // Unreachable.
         let (low, high) = reached(TWO, &guarded, &[0, 0], [3, 1, 1])[0].expect("an interval");
         assert!(low > high);
         // The rest of the kernel is for those that did not leave.

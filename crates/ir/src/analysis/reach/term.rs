@@ -44,7 +44,7 @@ pub enum Term {
     From(usize, usize),
     /// What of the first is not the second, where that is one number and at an end.
     Except(usize, usize),
-    /// As a signed number of so many bits: itself where it fits, else any.
+    /// As a signed number of this many bits: itself where it fits, else any.
     Signed(u32, usize),
     /// A signed number's bits as an unsigned one.
     Unsigned(u32, usize),

@@ -18,7 +18,7 @@
 //! ±2⁻⁴ to ±2, `log2` of all from ½ to 2, `reciprocal` of all from 1 to 2, and of each 2¹⁴ with every exponent and sign.
 //! `tests/cuda.rs` compares all 2³² if it finds a GPU.
 //!
-//! A back end uses the instruction on GPUs of compute capability 9.0 and later. Elsewhere, including 8.0, whose bits nobody has
+//! A back end uses the instruction on GPUs of compute capability 9.0 and later. Elsewhere, including 8.0, whose bits have not been
 //! compared, [`math::table`](crate::math::table) expands the computation.
 
 mod rows;

@@ -98,6 +98,8 @@ pub(super) struct Parser<'t> {
     /// The token to look at next, and where it starts.
     token: Token<'t>,
     position: Position,
+    /// The line of the token before.
+    line: u32,
     file_name: &'t str,
     /// An operation without a source place gets its place in the text.
     own_places: bool,
@@ -122,6 +124,7 @@ impl<'t> Parser<'t> {
                 line: 1,
                 column: 1,
             },
+            line: 0,
             file_name,
             own_places,
             kernel: Kernel::new(""),
@@ -161,6 +164,7 @@ impl<'t> Parser<'t> {
     fn advance(&mut self) -> Result<Token<'t>> {
         match self.lexer.next() {
             Ok((position, token)) => {
+                self.line = self.position.line;
                 self.position = position;
                 Ok(std::mem::replace(&mut self.token, token))
             }

@@ -189,7 +189,7 @@ impl Parser<'_> {
             position,
             format!("there is no operation {}", suggest::quoted(word)),
         );
-        // All of them would not fit on a line that anybody reads.
+        // All of them would not fit on a readable line.
         const SHOWN: usize = 24;
         match suggest::nearest(word, known.iter().copied()) {
             Some(near) => error.accepted(format!("did you mean `{near}`?")),
@@ -375,9 +375,10 @@ impl Parser<'_> {
         })
     }
 
+    /// How an access uses caches: a word in its line, since `block` also begins an operation.
     pub(in crate::ir) fn cache(&mut self) -> Result<CacheUse> {
         match self.token {
-            Token::Word(word) => match CacheUse::parse(word) {
+            Token::Word(word) if self.line == self.position.line => match CacheUse::parse(word) {
                 Some(cache) => {
                     self.advance()?;
                     Ok(cache)

@@ -73,11 +73,11 @@ impl SymbolTable {
     }
 
     /// Definitions from here on end with the region.
-    pub fn open_region(&mut self) {
+    pub(crate) fn open_region(&mut self) {
         self.open.push(Vec::new());
     }
 
-    pub fn close_region(&mut self) {
+    pub(crate) fn close_region(&mut self) {
         for name in self.open.pop().unwrap_or_default() {
             self.values.remove(&name);
             self.ended.insert(name);
@@ -99,7 +99,7 @@ impl SymbolTable {
     }
 
     /// The blocks, `if`s and loops around, innermost first.
-    pub fn enclosing(&self) -> impl Iterator<Item = &Enclosing> {
+    pub(crate) fn enclosing(&self) -> impl Iterator<Item = &Enclosing> {
         self.enclosing.iter().rev()
     }
 }

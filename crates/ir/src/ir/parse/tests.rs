@@ -653,3 +653,11 @@ fn reading_fills_in_places() {
     let nowhere = parse(&text, "k.hsir").expect("it is a good kernel");
     assert_eq!(nowhere.body.ops[0].place, Kernel::NOWHERE);
 }
+
+#[test]
+fn a_block_behind_an_access_is_no_use_of_caches() {
+    let text = "hsir 1\nkernel @k(%p: ptr.global i32[] align 4) {\nload @p\nstore %p, 1:i32\nblock 'a {\n%x = load i32 %p, @p\n\
+                block {\nyield\n}\nstore %p, %x block\nyield\n}\nreturn\n}\n";
+    let kernel = parse(text, "k.hsir").unwrap_or_else(|error| panic!("{error}"));
+    round_trip(&kernel);
+}

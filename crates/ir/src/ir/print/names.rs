@@ -126,7 +126,7 @@ impl<'k> Names<'k> {
     }
 
     /// The number of a source file; 0 for the unknown one.
-    pub fn file_number(&self, file: &str) -> usize {
+    pub(crate) fn file_number(&self, file: &str) -> usize {
         self.file_numbers.get(file).copied().unwrap_or(0)
     }
 

@@ -35,7 +35,7 @@
 //! 19. Tokens are made by copies and joins and taken by joins and waits, and besides that only passed by
 //!     `Break`, `Continue` and loops. A join has at least one.
 //! 20. A prefetch has a global or generic pointer and asks for 1 byte to 1 MiB, as often as an `I64` says; its level
-//!     is the nearest to its cache control, L2 if it is a bulk one, and not nontemporal if nobody named it.
+//!     is the nearest to its cache control, L2 if it is a bulk one, and not nontemporal if the source does not name it.
 //! 21. The condition of an `if` is a `Bool`.
 //! 22. An atomic operation has a global, shared or generic pointer and the values, of a type, and the order
 //!     that [`AtomicOp`](super::AtomicOp) says; a fence is not relaxed.

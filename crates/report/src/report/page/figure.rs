@@ -1,14 +1,10 @@
-//! The article's figure as SVG: speedup by distance, a line per strategy.
-//!
-//! A line is told from the others by colour, by the shape of its marks, by its dashes, and by its name at its end, so
-//! that colour alone is never needed. Every mark has its plan and number as a tooltip; the table below the figure has
-//! the same numbers as text.
+//! The article's figure: speedup by distance, a line per strategy.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::escape::Escaped;
-use super::look::{self, Looks};
+use super::chart::{self, BELOW, EndName, Frame, Marked, NAME_HEIGHT, Scale, TOP, Words};
+use super::look::Looks;
 use crate::prefetch::Plan;
 use crate::report::PlainBest;
 use crate::report::number;
@@ -26,34 +22,6 @@ pub(super) struct FigureFormat {
     pub id: &'static str,
     /// CSS class of the SVG element.
     pub class: &'static str,
-}
-
-/// Where the numbers lie on the drawing.
-struct Axes {
-    left: f64,
-    top: f64,
-    right: f64,
-    bottom: f64,
-    distances: Vec<u32>,
-    /// Logarithms of the least and the greatest distance.
-    ends: (f64, f64),
-    highest: f64,
-}
-
-impl Axes {
-    fn x(&self, distance: u32) -> f64 {
-        let (first, last) = self.ends;
-        let share = if last > first {
-            (f64::from(distance).log2() - first) / (last - first)
-        } else {
-            0.5
-        };
-        self.left + 14.0 + share * (self.right - self.left - 28.0)
-    }
-
-    fn y(&self, speedup: f64) -> f64 {
-        self.bottom - (speedup / self.highest).clamp(0.0, 1.0) * (self.bottom - self.top)
-    }
 }
 
 /// The figure of these lines, or nothing where there are no points. `best` is the plan whose mark is circled;
@@ -75,72 +43,85 @@ pub(super) fn speedup_by_distance(
         .map(|point| point.speedup)
         .filter(|speedup| speedup.is_finite())
         .fold(1.0, f64::max);
-    let (highest, step) = scale(highest);
+    let (vertical, step) = Scale::from_zero(highest);
     let least_height = if format.names > 0.0 {
         NAME_HEIGHT * series.len() as f64
     } else {
         0.0
     };
-    let axes = Axes {
+    let frame = Frame {
         left: 48.0,
-        top: 30.0,
+        top: TOP,
         right: format.width - format.names - 10.0,
-        bottom: 30.0 + format.plot_height.max(least_height),
-        distances: distances.into_iter().collect(),
-        ends: (f64::from(first).log2(), f64::from(last).log2()),
-        highest,
+        bottom: TOP + format.plot_height.max(least_height),
+        horizontal: Scale {
+            first: f64::from(first),
+            last: f64::from(last),
+            is_logarithmic: true,
+            margin: 14.0,
+        },
+        vertical,
     };
-    let mut svg = String::new();
-    let _ = write!(
-        svg,
-        "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-labelledby=\"{id}-title {id}-description\" xmlns=\"http://www.w3.org/2000/svg\">\
-         <title id=\"{id}-title\">{title}</title><desc id=\"{id}-description\">{description}</desc>",
-        class = format.class,
-        width = format.width,
-        height = axes.bottom + 44.0,
-        id = format.id,
-        title = Escaped(title),
-        description = Escaped(description(series)),
+    let words = Words::Titled(format.id, title, description(series));
+    let mut svg = chart::open(format.class, (format.width, frame.bottom + BELOW), words);
+    let rows = (0..).map(|number| f64::from(number) * step);
+    let rows = rows.take_while(|tick| *tick <= vertical.last + 1e-9);
+    frame.rows(&mut svg, rows.map(|tick| (tick, format!("{tick}×"))));
+    frame.across(&mut svg, "plain", 1.0);
+    let columns = distances
+        .iter()
+        .map(|&distance| (f64::from(distance), distance.to_string()));
+    frame.columns(&mut svg, columns, false);
+    frame.names(
+        &mut svg,
+        "speedup over the plain kernel",
+        "distance: iterations ahead of the use",
     );
-    draw_axes(&mut svg, &axes, step);
     if let Some(other) = elsewhere {
-        draw_elsewhere(&mut svg, &axes, other);
+        frame.across(&mut svg, "elsewhere", other.speedup);
     }
+    let is_best = |line: &Series| line.points.iter().any(|point| point.plan == *best);
+    let place = |point: &Point| (frame.x(f64::from(point.distance)), frame.y(point.speedup));
     // The best line is drawn last, over the others.
-    let mut order: Vec<&&Series> = series.iter().collect();
-    order.sort_by_key(|line| line.points.iter().any(|point| point.plan == *best));
+    let mut order = series.to_vec();
+    order.sort_by_key(|line| is_best(line));
     for line in order {
-        draw_line(&mut svg, &axes, line, looks, best);
+        let marked = line.points.iter().map(|point| Marked {
+            at: place(point),
+            tooltip: format!("{}: {}", point.plan, number::speedup(point.speedup)),
+            is_chosen: point.plan == *best,
+        });
+        frame.line(
+            &mut svg,
+            looks.look(line),
+            is_best(line),
+            &marked.collect::<Vec<_>>(),
+        );
     }
     let elsewhere = elsewhere.map(|other| {
         let (groups, group) = (number::grouped(other.geometry.groups), other.geometry.group);
         let name = format!("plain kernel as {groups} × {group}");
-        ("elsewhere-name", name, axes.y(other.speedup))
+        ("elsewhere-name", name, frame.y(other.speedup))
     });
     let names: Vec<(&str, String, f64)> = elsewhere
         .into_iter()
-        .chain([("plain-name", "plain kernel".to_owned(), axes.y(1.0))])
+        .chain([("plain-name", "plain kernel".to_owned(), frame.y(1.0))])
         .collect();
-    draw_names_across(&mut svg, &axes, series, &names);
+    let marks: Vec<(f64, f64)> = points().map(place).collect();
+    draw_names_across(&mut svg, &frame, &marks, &names);
     if format.names > 0.0 {
-        draw_names(&mut svg, &axes, series, looks, best);
+        let names = series.iter().map(|line| EndName {
+            name: &line.label,
+            value: Some(number::speedup(line.best().speedup)),
+            look: looks.look(line),
+            is_bold: is_best(line),
+            from: line.points.last().map_or((frame.right, frame.bottom), place),
+            height: frame.y(line.best().speedup),
+        });
+        frame.end_names(&mut svg, names.collect());
     }
     svg.push_str("</svg>");
     svg
-}
-
-/// Height that a line's name takes.
-const NAME_HEIGHT: f64 = 19.0;
-
-/// The end of the vertical axis and the step between its numbers.
-pub(in crate::report) fn scale(highest: f64) -> (f64, f64) {
-    let step = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
-        .into_iter()
-        .find(|step| highest / step <= 6.0)
-        .unwrap_or(highest / 6.0);
-    // At least a tenth of a step above the highest point, so that its mark is not cut.
-    (step * ((highest + 0.1 * step) / step).ceil(), step)
 }
 
 /// The figure in words, for those who do not see it.
@@ -160,79 +141,10 @@ fn description(series: &[&Series]) -> String {
     )
 }
 
-fn draw_axes(svg: &mut String, axes: &Axes, step: f64) {
-    let Axes {
-        left, right, bottom, ..
-    } = *axes;
-    let _ = write!(
-        svg,
-        "<text class=\"axis-name\" x=\"4\" y=\"14\">speedup over the plain kernel</text>"
-    );
-    let mut tick = 0.0;
-    while tick <= axes.highest + 1e-9 {
-        let y = axes.y(tick);
-        let _ = write!(
-            svg,
-            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-             <text class=\"tick\" x=\"{x}\" y=\"{middle:.1}\" text-anchor=\"end\">{tick}×</text>",
-            x = left - 6.0,
-            middle = y + 4.0,
-        );
-        tick += step;
-    }
-    let plain = axes.y(1.0);
-    let _ = write!(
-        svg,
-        "<line class=\"plain\" x1=\"{left}\" x2=\"{right}\" y1=\"{plain:.1}\" y2=\"{plain:.1}\"/>"
-    );
-    let mut free_from = f64::NEG_INFINITY;
-    for &distance in &axes.distances {
-        let x = axes.x(distance);
-        let _ = write!(
-            svg,
-            "<line class=\"axis-tick\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{bottom}\" y2=\"{end}\"/>",
-            end = bottom + 5.0
-        );
-        // Numbers that would touch the one before are left out; their ticks stay.
-        if x >= free_from {
-            let _ = write!(
-                svg,
-                "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{distance}</text>",
-                y = bottom + 19.0
-            );
-            free_from = x + 8.0 + 7.0 * distance.to_string().len() as f64;
-        }
-    }
-    let _ = write!(
-        svg,
-        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
-         <text class=\"axis-name\" x=\"{middle:.1}\" y=\"{y}\" text-anchor=\"middle\">\
-         distance: iterations ahead of the use</text>",
-        middle = f64::midpoint(left, right),
-        y = bottom + 38.0,
-    );
-}
-
-/// The line of the plain kernel at another geometry.
-fn draw_elsewhere(svg: &mut String, axes: &Axes, other: &PlainBest) {
-    let y = axes.y(other.speedup);
-    let _ = write!(
-        svg,
-        "<line class=\"elsewhere\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
-        left = axes.left,
-        right = axes.right,
-    );
-}
-
 /// Writes the names of the lines across the figure beside them, each where the fewest marks and no other name lie.
-fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &[(&str, String, f64)]) {
+fn draw_names_across(svg: &mut String, frame: &Frame, marks: &[(f64, f64)], names: &[(&str, String, f64)]) {
     const CHARACTER: f64 = 7.2;
     const HEIGHT: f64 = 16.0;
-    let marks: Vec<(f64, f64)> = series
-        .iter()
-        .flat_map(|line| &line.points)
-        .map(|point| (axes.x(point.distance), axes.y(point.speedup)))
-        .collect();
     let mut taken: Vec<(f64, f64, f64)> = Vec::new();
     for (class, name, line) in names {
         let width = CHARACTER * name.chars().count() as f64;
@@ -248,11 +160,11 @@ fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &
                 marks.iter().filter(near).count(),
             )
         };
-        let (first, last) = (axes.left + 4.0, axes.right - 4.0 - width);
+        let (first, last) = (frame.left + 4.0, frame.right - 4.0 - width);
         let places = [line - 6.0, line + HEIGHT, line - 22.0]
             .map(|y| [first, last, f64::midpoint(first, last)].map(|x| (x, y)));
         let places = places.into_iter().flatten();
-        let places = places.filter(|(_, y)| (axes.top..axes.bottom).contains(y));
+        let places = places.filter(|(_, y)| (frame.top..frame.bottom).contains(y));
         let Some((x, y)) = places.min_by_key(covered) else {
             continue;
         };
@@ -260,91 +172,6 @@ fn draw_names_across(svg: &mut String, axes: &Axes, series: &[&Series], names: &
         let _ = write!(
             svg,
             "<text class=\"{class} over\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>"
-        );
-    }
-}
-
-fn draw_line(svg: &mut String, axes: &Axes, line: &Series, looks: &Looks, best: &Plan) {
-    let look = looks.look(line);
-    let emphasis = if line.points.iter().any(|point| point.plan == *best) {
-        " best"
-    } else {
-        ""
-    };
-    let _ = write!(svg, "<g class=\"{}{emphasis}\">", look.colour_class());
-    let place = |point: &Point| (axes.x(point.distance), axes.y(point.speedup));
-    if line.points.len() > 1 {
-        let path: Vec<String> = line
-            .points
-            .iter()
-            .map(place)
-            .map(|(x, y)| format!("{x:.1},{y:.1}"))
-            .collect();
-        let _ = write!(
-            svg,
-            "<polyline class=\"line\"{} points=\"{}\"/>",
-            look.dashes(),
-            path.join(" ")
-        );
-    }
-    for point in &line.points {
-        let (x, y) = place(point);
-        if point.plan == *best {
-            let _ = write!(
-                svg,
-                "<circle class=\"halo\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"10\"/>"
-            );
-        }
-        let tooltip = format!("{}: {}", point.plan, number::speedup(point.speedup));
-        let _ = write!(
-            svg,
-            "<g class=\"mark\"><title>{}</title>{}</g>",
-            Escaped(tooltip),
-            look.mark(x, y)
-        );
-    }
-    svg.push_str("</g>");
-}
-
-/// Writes each line's name at the right with its best speedup, in the order of these, without overlaps.
-fn draw_names(svg: &mut String, axes: &Axes, series: &[&Series], looks: &Looks, best: &Plan) {
-    let mut names: Vec<(f64, &Series)> = series
-        .iter()
-        .map(|line| (axes.y(line.best().speedup), *line))
-        .collect();
-    names.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let heights = look::spread(
-        names.iter().map(|&(y, _)| y),
-        NAME_HEIGHT,
-        axes.top - 10.0,
-        axes.bottom,
-    );
-    for ((best_height, line), y) in names.into_iter().zip(heights) {
-        let look = looks.look(line);
-        let (last, end) = line.points.last().map_or((axes.right, best_height), |point| {
-            (axes.x(point.distance), axes.y(point.speedup))
-        });
-        let x = axes.right + 22.0;
-        let bold = if line.points.iter().any(|point| point.plan == *best) {
-            " best"
-        } else {
-            ""
-        };
-        let _ = write!(
-            svg,
-            "<g class=\"{colour}\"><polyline class=\"leader\" points=\"{from:.1},{end:.1} {right:.1},{end:.1} \
-             {to:.1},{y:.1}\"/>{mark}</g>\
-             <text class=\"name{bold}\" x=\"{text:.1}\" y=\"{middle:.1}\">{label} \
-             <tspan class=\"value\">{value}</tspan></text>",
-            colour = look.colour_class(),
-            from = last + 7.0,
-            right = axes.right + 2.0,
-            to = x - 8.0,
-            mark = look.mark(x, y),
-            text = x + 11.0,
-            middle = y + 4.0,
-            label = Escaped(&line.label),
-            value = number::speedup(line.best().speedup),
         );
     }
 }
@@ -464,15 +291,5 @@ mod tests {
             (one.1 - other.1).abs() >= 16.0 || (one.0 - other.0).abs() > 150.0,
             "{one:?} {other:?}"
         );
-    }
-
-    #[test]
-    fn the_scale_leaves_room_above_the_highest_point() {
-        assert_eq!(scale(1.0), (1.25, 0.25));
-        assert_eq!(scale(2.38), (2.5, 0.5));
-        assert_eq!(scale(3.0), (3.5, 0.5));
-        assert_eq!(scale(8.8), (10.0, 2.0));
-        let (top, step) = scale(12_345.0);
-        assert!(top > 12_345.0 && step > 0.0);
     }
 }

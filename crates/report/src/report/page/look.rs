@@ -5,7 +5,7 @@
 use crate::prefetch::plan::{self, CacheLevel, Layout, Mark, Strategy};
 use crate::report::series::Series;
 
-/// The looks of a report's lines. Where two loads use one strategy, the second is told from the first by colour and mark.
+/// The looks of a report's lines. Where two loads use one strategy, the second differs from the first by colour and mark.
 pub(in crate::report) struct Looks(Vec<(String, Look)>);
 
 impl Looks {

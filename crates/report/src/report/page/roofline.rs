@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::chart::{self, Frame, Scale, TOP, Words};
 use super::escape::Escaped;
 use crate::evidence::{Roofline, RooflinePoint};
 use crate::prefetch::Plan;
@@ -37,31 +38,6 @@ pub(super) const NARROW: RooflineFormat = RooflineFormat {
 /// The name of the ceiling.
 const UNITS: &str = "units that compute";
 
-/// Where the numbers lie on the drawing.
-struct Axes {
-    left: f64,
-    top: f64,
-    right: f64,
-    bottom: f64,
-    /// Logarithms of the ends.
-    intensities: (f64, f64),
-    rates: (f64, f64),
-}
-
-impl Axes {
-    fn x(&self, intensity: f64) -> f64 {
-        let (first, last) = self.intensities;
-        let share = (intensity.log10() - first) / (last - first);
-        self.left + share.clamp(0.0, 1.0) * (self.right - self.left)
-    }
-
-    fn y(&self, rate: f64) -> f64 {
-        let (first, last) = self.rates;
-        let share = (rate.log10() - first) / (last - first);
-        self.bottom - share.clamp(0.0, 1.0) * (self.bottom - self.top)
-    }
-}
-
 /// The figure, or nothing where there are no points.
 pub(super) fn figure(roofline: &Roofline, best: &Plan, format: &RooflineFormat) -> String {
     let is_shown = |point: &&RooflinePoint| point.intensity > 0.0 && point.rate > 0.0;
@@ -77,45 +53,43 @@ pub(super) fn figure(roofline: &Roofline, best: &Plan, format: &RooflineFormat) 
         .iter()
         .map(|point| point.rate)
         .chain([roofline.operations_per_ns]);
-    let axes = Axes {
+    let frame = Frame {
         left: 62.0,
-        top: 30.0,
+        top: TOP,
         right: format.width - 14.0,
         bottom: format.height - 48.0,
-        intensities: ends(intensities, 3.0),
-        rates: ends(rates, 1.6),
+        horizontal: around(intensities, 3.0),
+        vertical: around(rates, 1.6),
     };
-    let mut svg = String::new();
-    let _ = write!(
-        svg,
-        "<svg class=\"figure {class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title \
-         {id}-description\" xmlns=\"http://www.w3.org/2000/svg\"><title id=\"{id}-title\">The plans under the roofs of \
-         the device</title><desc id=\"{id}-description\">{description}</desc>",
-        class = format.class,
-        width = format.width,
-        height = format.height,
-        id = format.id,
-        description = Escaped(description(roofline, &points, best)),
+    let title = "The plans under the roofs of the device";
+    let words = Words::Titled(format.id, title, description(roofline, &points, best));
+    let mut svg = chart::open(format.class, (format.width, format.height), words);
+    let numbered = |scale| ticks(scale).into_iter().map(|tick| (tick, number::figures(tick)));
+    frame.rows(&mut svg, numbered(frame.vertical));
+    frame.columns(&mut svg, numbered(frame.horizontal), true);
+    frame.names(
+        &mut svg,
+        "operations a second, in billions",
+        "operations a byte of device memory",
     );
-    draw_axes(&mut svg, &axes);
     let peak = roofline.operations_per_ns;
-    let mut slopes = vec![(Slope::new(&axes, roofline.bandwidth, peak), "", "device memory")];
+    let mut slopes = vec![(Slope::new(&frame, roofline.bandwidth, peak), "", "device memory")];
     slopes.extend(roofline.scattered_bandwidth.map(|scattered| {
-        let slope = Slope::new(&axes, scattered, peak);
+        let slope = Slope::new(&frame, scattered, peak);
         (slope, " scattered", "scattered accesses")
     }));
-    let (x, y) = (axes.right - 4.0, axes.y(peak) - 7.0);
+    let (x, y) = (frame.right - 4.0, frame.y(peak) - 7.0);
     let mut taken = vec![Area::text((x, y), UNITS, true)];
     taken.extend(points.iter().map(|point| {
         let reach = if point.plan == *best { 13.0 } else { 8.0 };
-        Area::around((axes.x(point.intensity), axes.y(point.rate)), reach)
+        Area::around((frame.x(point.intensity), frame.y(point.rate)), reach)
     }));
     for (slope, class, _) in &slopes {
-        slope.draw(&mut svg, &axes, class);
-        taken.extend((0..=60).map(|step| Area::around(slope.at(&axes, f64::from(step) / 60.0), 2.0)));
+        slope.draw(&mut svg, &frame, class);
+        taken.extend((0..=60).map(|step| Area::around(slope.at(&frame, f64::from(step) / 60.0), 2.0)));
     }
     for (slope, _, name) in &slopes {
-        draw_name(&mut svg, &axes, slope, name, &mut taken);
+        draw_name(&mut svg, &frame, slope, name, &mut taken);
     }
     let _ = write!(
         svg,
@@ -125,18 +99,23 @@ pub(super) fn figure(roofline: &Roofline, best: &Plan, format: &RooflineFormat) 
     let mut order = points;
     order.sort_by_key(|point| (point.plan == *best, point.plan.is_none()));
     for point in order {
-        draw_point(&mut svg, &axes, point, best);
+        draw_point(&mut svg, &frame, point, best);
     }
     svg.push_str("</svg>");
     svg
 }
 
-/// Logarithms of the least and greatest number, with room around them.
-fn ends(numbers: impl Iterator<Item = f64>, room: f64) -> (f64, f64) {
+/// From the least to the greatest number, with room around them.
+fn around(numbers: impl Iterator<Item = f64>, room: f64) -> Scale {
     let (least, greatest) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), number| {
         (least.min(number), greatest.max(number))
     });
-    ((least / room).log10(), (greatest * room).log10())
+    Scale {
+        first: least / room,
+        last: greatest * room,
+        is_logarithmic: true,
+        margin: 0.0,
+    }
 }
 
 fn rate(rate: f64) -> String {
@@ -169,7 +148,8 @@ fn description(roofline: &Roofline, points: &[&RooflinePoint], best: &Plan) -> S
 }
 
 /// Powers of ten, and twice and five times each where there are few.
-fn ticks((first, last): (f64, f64)) -> Vec<f64> {
+fn ticks(scale: Scale) -> Vec<f64> {
+    let (first, last) = (scale.first.log10(), scale.last.log10());
     let steps: &[f64] = if last - first < 2.0 {
         &[1.0, 2.0, 5.0]
     } else {
@@ -181,51 +161,8 @@ fn ticks((first, last): (f64, f64)) -> Vec<f64> {
         ticks.extend(steps.iter().map(|step| step * 10f64.powf(decade)));
         decade += 1.0;
     }
-    ticks.retain(|tick| (first..=last).contains(&tick.log10()));
+    ticks.retain(|tick| (scale.first..=scale.last).contains(tick));
     ticks
-}
-
-fn draw_axes(svg: &mut String, axes: &Axes) {
-    let Axes {
-        left,
-        right,
-        top,
-        bottom,
-        ..
-    } = *axes;
-    let _ = write!(
-        svg,
-        "<text class=\"axis-name\" x=\"4\" y=\"14\">operations a second, in billions</text>\
-         <text class=\"axis-name\" x=\"{middle:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">operations a byte of device \
-         memory</text>",
-        middle = f64::midpoint(left, right),
-        below = bottom + 38.0,
-    );
-    for tick in ticks(axes.rates) {
-        let y = axes.y(tick);
-        let _ = write!(
-            svg,
-            "<line class=\"grid\" x1=\"{left}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-             <text class=\"tick\" x=\"{x}\" y=\"{middle:.1}\" text-anchor=\"end\">{tick}</text>",
-            x = left - 6.0,
-            middle = y + 4.0,
-            tick = number::figures(tick),
-        );
-    }
-    for tick in ticks(axes.intensities) {
-        let x = axes.x(tick);
-        let _ = write!(
-            svg,
-            "<line class=\"grid\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{bottom}\"/>\
-             <text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{tick}</text>",
-            y = bottom + 19.0,
-            tick = number::figures(tick),
-        );
-    }
-    let _ = write!(
-        svg,
-        "<line class=\"axis\" x1=\"{left}\" x2=\"{right}\" y1=\"{bottom}\" y2=\"{bottom}\"/>"
-    );
 }
 
 /// A roof: memory's slope up to the units' ceiling.
@@ -238,9 +175,9 @@ struct Slope {
 }
 
 impl Slope {
-    fn new(axes: &Axes, bandwidth: f64, peak: f64) -> Slope {
-        let (first, last) = (10f64.powf(axes.intensities.0), 10f64.powf(axes.intensities.1));
-        let start = first.max(10f64.powf(axes.rates.0) / bandwidth);
+    fn new(frame: &Frame, bandwidth: f64, peak: f64) -> Slope {
+        let (first, last) = (frame.horizontal.first, frame.horizontal.last);
+        let start = first.max(frame.vertical.first / bandwidth);
         Slope {
             bandwidth,
             peak,
@@ -250,14 +187,14 @@ impl Slope {
     }
 
     /// A point of the slope, 0 at its start and 1 at the ridge.
-    fn at(&self, axes: &Axes, share: f64) -> (f64, f64) {
+    fn at(&self, frame: &Frame, share: f64) -> (f64, f64) {
         let intensity = self.start * (self.ridge / self.start).powf(share);
-        (axes.x(intensity), axes.y(self.bandwidth * intensity))
+        (frame.x(intensity), frame.y(self.bandwidth * intensity))
     }
 
-    fn draw(&self, svg: &mut String, axes: &Axes, class: &str) {
-        let (start, ridge) = (self.at(axes, 0.0), self.at(axes, 1.0));
-        let last = 10f64.powf(axes.intensities.1);
+    fn draw(&self, svg: &mut String, frame: &Frame, class: &str) {
+        let (start, ridge) = (self.at(frame, 0.0), self.at(frame, 1.0));
+        let last = frame.horizontal.last;
         let _ = write!(
             svg,
             "<polyline class=\"roof{class}\" points=\"{:.1},{:.1} {:.1},{:.1} {:.1},{:.1}\"/>",
@@ -265,8 +202,8 @@ impl Slope {
             start.1,
             ridge.0,
             ridge.1,
-            axes.x(last),
-            axes.y(self.peak.min(self.bandwidth * last)),
+            frame.x(last),
+            frame.y(self.peak.min(self.bandwidth * last)),
         );
     }
 }
@@ -309,31 +246,31 @@ impl Area {
             && other.top < self.bottom
     }
 
-    fn is_within(&self, axes: &Axes) -> bool {
-        self.left >= axes.left + 2.0
-            && self.right <= axes.right
-            && self.top >= axes.top - 14.0
-            && self.bottom <= axes.bottom - 2.0
+    fn is_within(&self, frame: &Frame) -> bool {
+        self.left >= frame.left + 2.0
+            && self.right <= frame.right
+            && self.top >= frame.top - 14.0
+            && self.bottom <= frame.bottom - 2.0
     }
 }
 
 /// Writes a slope's name beside it, with its bandwidth if there is room, where nothing else is. If there is no such place it is
 /// left out: the text below the figure names all ceilings.
-fn draw_name(svg: &mut String, axes: &Axes, slope: &Slope, name: &str, taken: &mut Vec<Area>) {
+fn draw_name(svg: &mut String, frame: &Frame, slope: &Slope, name: &str, taken: &mut Vec<Area>) {
     let value = format!("{} GB/s", number::figures(slope.bandwidth));
     // First in the middle of the slope, where it is clearest whose name it is.
     let shares = [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1];
     for value in [Some(value.as_str()), None] {
         let text = value.map_or(name.to_owned(), |value| format!("{name} {value}"));
         for (share, ends) in shares.iter().flat_map(|share| [(share, true), (share, false)]) {
-            let (x, y) = slope.at(axes, *share);
+            let (x, y) = slope.at(frame, *share);
             let place = if ends {
                 (x - 9.0, y - 3.0)
             } else {
                 (x + 9.0, y + 13.0)
             };
             let area = Area::text(place, &text, ends);
-            if !area.is_within(axes) || taken.iter().any(|other| other.meets(&area)) {
+            if !area.is_within(frame) || taken.iter().any(|other| other.meets(&area)) {
                 continue;
             }
             let anchor = if ends { "end" } else { "start" };
@@ -366,8 +303,8 @@ pub(super) fn ceilings(roofline: &Roofline) -> String {
     )
 }
 
-fn draw_point(svg: &mut String, axes: &Axes, point: &RooflinePoint, best: &Plan) {
-    let (x, y) = (axes.x(point.intensity), axes.y(point.rate));
+fn draw_point(svg: &mut String, frame: &Frame, point: &RooflinePoint, best: &Plan) {
+    let (x, y) = (frame.x(point.intensity), frame.y(point.rate));
     let tooltip = format!(
         "{}: {} at {} operations a byte",
         point.plan,
@@ -496,7 +433,8 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within_the_axis() {
-        assert_eq!(ticks((0.5, 1.5)), [5.0, 10.0, 20.0]);
-        assert_eq!(ticks((0.0, 3.0)), [1.0, 10.0, 100.0, 1000.0]);
+        let between = |first, last| ticks(around([first, last].into_iter(), 1.0));
+        assert_eq!(between(3.2, 32.0), [5.0, 10.0, 20.0]);
+        assert_eq!(between(1.0, 1000.0), [1.0, 10.0, 100.0, 1000.0]);
     }
 }

@@ -150,3 +150,34 @@ fn a_report_with_nothing_but_the_plain_kernel_has_a_page() {
     let page = html(&report);
     assert!(!page.contains("<figure") && page.contains("Leave it"));
 }
+
+#[test]
+fn the_policy_names_the_script() {
+    let sum = "cd src/report/page && cat tables.js pair.js | sha256sum";
+    let said = std::process::Command::new("sh")
+        .args(["-c", sum])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8(said.stdout).expect("text");
+    // Three bytes are four digits in base 64, and six in base 16.
+    let digit = |digit: u8| match digit {
+        b'A'..=b'Z' => digit - b'A',
+        b'a'..=b'z' => digit - b'a' + 26,
+        b'0'..=b'9' => digit - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let digest = super::DIGEST.trim_start_matches("sha256-").trim_end_matches('=');
+    let bits: String = digest
+        .bytes()
+        .map(|byte| format!("{:06b}", digit(byte)))
+        .collect();
+    let bytes = bits
+        .as_bytes()
+        .chunks_exact(8)
+        .map(|byte| str::from_utf8(byte).expect("digits"));
+    let hex: String = bytes
+        .map(|byte| format!("{:02x}", u8::from_str_radix(byte, 2).expect("a byte")))
+        .collect();
+    assert_eq!(said.split_whitespace().next(), Some(hex.as_str()));
+}

@@ -10,7 +10,7 @@ use super::number::Element;
 use crate::ir::product_sizes;
 
 /// Lanes of a sub-group that multiplies matrices.
-pub const FRAGMENT_LANES: usize = 32;
+pub(crate) const FRAGMENT_LANES: usize = 32;
 
 /// The matrices of one multiplication: A is rows × inner, B inner × columns, C and D rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub struct Fragment {
 
 impl MatrixShape {
     /// The shape that `mma` calls so: `m16n8k16`.
-    pub fn of_mma(name: &str) -> Option<MatrixShape> {
+    pub(crate) fn of_mma(name: &str) -> Option<MatrixShape> {
         let (m, n, k) = product_sizes(name)?;
         let shape = MatrixShape {
             piece: m,
@@ -66,7 +66,7 @@ impl MatrixShape {
     }
 
     /// The shape that `wmma` calls so: `m16n16k16`.
-    pub fn of_wmma(name: &str) -> Option<MatrixShape> {
+    pub(crate) fn of_wmma(name: &str) -> Option<MatrixShape> {
         let (piece, down, across, exchanged) = match product_sizes(name)? {
             (16, 16, 8 | 16) => (16, 1, 2, false),
             (32, 8, 16) => (16, 2, 1, false),
@@ -84,7 +84,7 @@ impl MatrixShape {
     }
 
     /// A sub-group's part of the shape that `wgmma` calls so: `m64n256k16`. It has 16 of the 64 rows, the first those from 0 on.
-    pub fn of_wgmma(name: &str) -> Option<MatrixShape> {
+    pub(crate) fn of_wgmma(name: &str) -> Option<MatrixShape> {
         let (m, n, inner) = product_sizes(name)?;
         let shape = MatrixShape {
             piece: 16,

@@ -36,7 +36,7 @@ impl Matrix {
     }
 
     /// The operands that the addresses of a move follow from.
-    pub fn address_operands(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn address_operands(&self) -> impl Iterator<Item = usize> {
         let (address, stride) = match *self {
             Matrix::Rows { at, .. } => (Some(at.operand), None),
             Matrix::Whole { at, stride, .. } => match stride {

@@ -93,7 +93,7 @@ impl Element {
     }
 
     /// Elements in a register: registers have 32 bits, or 64 for `f64`.
-    pub fn per_register(self) -> u32 {
+    pub(crate) fn per_register(self) -> u32 {
         (32 / self.bits()).max(1)
     }
 
@@ -174,7 +174,7 @@ pub struct Kinds {
 
 impl Kinds {
     /// Whether the bits of its results are known.
-    pub fn are_known(self) -> bool {
+    pub(crate) fn are_known(self) -> bool {
         let is_group = self.unit == Unit::WarpGroup;
         match (self.a, self.b, self.sum) {
             (Element::F16, Element::F16, Element::F16 | Element::F32) => true,
@@ -260,7 +260,7 @@ fn each<T>(
 }
 
 /// The bits in half precision of a number with 4 bits of exponent and 3 of fraction, which has no infinity.
-pub fn half_of_e4m3(bits: u8) -> u16 {
+pub(crate) fn half_of_e4m3(bits: u8) -> u16 {
     let sign = u16::from(bits >> 7) << 15;
     let rest = bits & 0x7f;
     if rest == 0x7f {

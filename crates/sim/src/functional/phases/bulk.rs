@@ -81,7 +81,7 @@ impl WorkGroup<'_> {
         Ok(0)
     }
 
-    /// Delivers the copies that complete on a barrier, except those that nobody has asked about before.
+    /// Delivers the copies that complete on a barrier, except those that were not waited for before.
     pub(super) fn deliver_to(&mut self, at: Location, offset: u64, runs: &Runs<'_>) -> Result<()> {
         let now = self.questions;
         for copy in self.bulk_copies.iter_mut().filter(|copy| copy.barrier == offset) {
@@ -123,7 +123,7 @@ impl WorkGroup<'_> {
     /// Checks, when all work-items have ended, that no bulk copy is in flight.
     ///
     /// # Errors
-    /// Nobody has waited for a bulk copy.
+    /// A bulk copy was not waited for.
     pub(in crate::functional) fn check_bulk_copies(&self) -> Result<()> {
         let Some(copy) = self.bulk_copies.first().filter(|_| self.checks.is_some()) else {
             return Ok(());

@@ -183,7 +183,7 @@ impl PhaseStep {
     }
 
     /// The smallest access that it makes to shared memory, in bytes.
-    pub fn smallest_access(&self) -> Option<u32> {
+    pub(crate) fn smallest_access(&self) -> Option<u32> {
         self.barrier.map(|_| BARRIER_BYTES)
     }
 }

@@ -500,7 +500,7 @@ fn who_has_ended_is_missed_at_a_barrier_where_opencl_says_so() {
     let mut all = Case::new(&text("96"), 1, 96).output::<i32>(1);
     all.options = Options::CHECKING_OPENCL;
     all.run().expect("all reach it");
-    // Who ends behind the last barrier is missed by nobody.
+    // A work-item that ends behind the last barrier is not missed.
     let later = kernel("", "barrier\n%c = lt.u %i32, 5:i32\nif %c { return }");
     let mut later = Case::new(&later, 1, 96).output::<i32>(1);
     later.options = Options::CHECKING_OPENCL;

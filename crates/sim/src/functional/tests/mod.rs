@@ -5,8 +5,6 @@ mod masks;
 mod placed;
 mod prefetches;
 mod products;
-mod random;
-mod reference;
 mod runs;
 
 use std::sync::Arc;
@@ -58,7 +56,7 @@ impl Case {
         self.fill(T::TYPE, elements.len() as u64, Fill::Bytes(bytes.into()))
     }
 
-    /// The next parameter gets a buffer that nobody has written.
+    /// The next parameter gets a buffer that is not written.
     pub fn output<T: Element>(self, length: u64) -> Case {
         self.fill(T::TYPE, length, Fill::Uninitialized)
     }

@@ -140,7 +140,7 @@ fn factors_may_not_be_written_before_their_product_has_ended() {
         error.contains("which a product of a warp group still reads"),
         "{error}"
     );
-    // Of sub-group 3, whose 16 rows nobody else reads; its own products have ended.
+    // Of sub-group 3, whose 16 rows no other reads; its own products have ended.
     let last = "%third = le.u 96:i32, %i32
         if %third { %row = add %i, 384:i64\n%at3 = sub %row, 96:i64\n%to = address %tile + %at3 * 4\nstore %to, 0:i32 yield }";
     let mut steps = STEPS.to_vec();

@@ -68,7 +68,7 @@ pub(super) enum Here {
     Group,
     /// Those of the warp that the mask in this variable names.
     Party(usize),
-    /// Nobody knows.
+    /// Not known.
     Anyone,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Generator {
     pub loops: Vec<u32>,
     pub blocks: Vec<u32>,
     pub here: Here,
-    /// Work-groups wait for each other: nobody may return.
+    /// Work-groups wait for each other: none may return.
     pub waits: bool,
     /// The program has barriers and exchanges.
     pub exchanges: bool,
@@ -280,7 +280,7 @@ impl Generator {
         self.labels
     }
 
-    /// All of some are here, so that nobody may leave the others behind.
+    /// All of some are here, so that none may leave the others behind.
     pub fn is_together(&self) -> bool {
         self.here != Here::Anyone
     }

@@ -98,7 +98,7 @@ impl Generator {
     /// Collective operations of the work-items in this mask, which are all here.
     fn inside_party(&mut self, mask: usize) -> Vec<Statement> {
         let here = std::mem::replace(&mut self.here, Here::Party(mask));
-        // Nobody may leave the others behind.
+        // None may leave the others behind.
         let loops = std::mem::take(&mut self.loops);
         self.depth += 1;
         let mut statements = self.party_statement(mask);

@@ -64,7 +64,7 @@ pub struct Wanted<'a> {
     pub kernel: Option<&'a str>,
     /// The launch of this number, counted from 0 as the profiler does.
     pub launch: Option<u64>,
-    /// The device, where the user says so; else it is told by the file.
+    /// The device, where the user says so; else the file says it.
     pub model: Option<&'a DeviceModel>,
 }
 
@@ -110,7 +110,7 @@ pub fn parse(profiler: Profiler, bytes: &[u8], wanted: &Wanted<'_>) -> Result<Pr
 /// More of a device's bandwidth than it has, by this factor, is another device's.
 const BEYOND: f64 = 1.25;
 
-/// Refuses numbers that the device cannot have: whoever names another one than the profile is of gets no advice.
+/// Refuses numbers that the device cannot have: a device that the profile is not of gets no advice.
 fn of_this_device(profiled: &Profiled) -> Result<()> {
     let evidence = &profiled.evidence;
     match (

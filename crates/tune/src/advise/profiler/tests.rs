@@ -171,7 +171,7 @@ fn the_procedure_runs_on_a_profile() {
     for text in [RAW, DETAILS] {
         let profiled = ncu(text).expect("a profile");
         let advice = Advice::of_profiler(&profiled);
-        // Nobody has said that the work may be split: it is told, and not advised.
+        // Nothing says that the work may be split: that is mentioned, not advised.
         assert_eq!(advice.verdict, Verdict::Prefetch, "{advice:?}");
         assert!(
             advice.conclusion.contains("more work-groups would fit"),
@@ -179,7 +179,7 @@ fn the_procedure_runs_on_a_profile() {
         );
         let answers: Vec<Answer> = advice.steps.iter().map(|step| step.answer).collect();
         assert_eq!(&answers[..2], [Answer::Yes, Answer::Yes]);
-        // Without the kernel nobody knows its loops.
+        // Without the kernel its loops are not known.
         assert_eq!(answers[3], Answer::Unknown);
         assert!(advice.bounds.is_some());
     }

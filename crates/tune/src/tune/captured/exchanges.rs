@@ -110,7 +110,7 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 .extend((!sentence.is_empty()).then_some(sentence));
         }
     };
-    // Parameters of which whoever launches has to know what is reached through them.
+    // Parameters whose reach the launching side has to compute.
     let mut computed = BTreeSet::new();
     let [x, y, z] = captured.group;
     // Even where the entry looks itself: a launch that takes the old body need not take the new module.

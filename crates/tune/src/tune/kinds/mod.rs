@@ -151,7 +151,7 @@ pub trait KnownDevice: Send + Sync {
         None
     }
 
-    /// For whom to emit SPIR-V, where it runs SPIR-V.
+    /// The target to emit SPIR-V for, where it runs SPIR-V.
     fn spirv_target(&self) -> Option<spirv::SpirvTarget> {
         None
     }
@@ -161,7 +161,7 @@ pub trait KnownDevice: Send + Sync {
         spirv::BlockAccess::default()
     }
 
-    /// How many work-groups of a launch NVIDIA's compiler is told of, as when plans are measured; see
+    /// How many work-groups of a launch NVIDIA's compiler gets as a hint, as when plans are measured; see
     /// [`Workload::groups_promised`].
     fn groups_promised(&self, workload: &Workload) -> Option<u32> {
         let _ = workload;

@@ -38,7 +38,11 @@ impl LaunchFile {
     ///
     /// # Errors
     /// As for [`LaunchFile::workload`].
-    pub fn workload_in(&self, kernel: &Arc<Kernel>, original: Option<&Arc<Original>>) -> Result<Workload> {
+    pub(crate) fn workload_in(
+        &self,
+        kernel: &Arc<Kernel>,
+        original: Option<&Arc<Original>>,
+    ) -> Result<Workload> {
         let variable = |number: usize| match original?.parameters.get(number)? {
             Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), *declared)),
             Origin::Parameter { .. } | Origin::Structure { .. } | Origin::Workspace => None,
@@ -90,7 +94,7 @@ impl LaunchFile {
     ///
     /// # Errors
     /// As for [`LaunchFile::workload`].
-    pub fn workload_of(&self, kernel: &Arc<Kernel>, original: &spirv::Original) -> Result<Workload> {
+    pub(crate) fn workload_of(&self, kernel: &Arc<Kernel>, original: &spirv::Original) -> Result<Workload> {
         let arrays: Vec<&str> = original.arrays.iter().map(|(name, _)| name.as_str()).collect();
         let variable = |number: usize| match original.parameters.get(number)? {
             spirv::Origin::Variable { bytes, declared, .. } => Some((bytes.clone(), Some(*declared))),

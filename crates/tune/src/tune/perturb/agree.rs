@@ -9,7 +9,7 @@ use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::tune::compare::Compare;
 
-/// A derived kernel takes at most so many times the plain kernel's limit of steps.
+/// A derived kernel takes at most this many times the plain kernel's limit of steps.
 const MORE_STEPS: u64 = 32;
 
 /// The outcome of a launch.

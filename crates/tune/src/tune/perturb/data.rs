@@ -46,7 +46,7 @@ pub(super) enum Change {
     Negated,
     /// The lowest bit is the other one.
     Flipped,
-    /// The first so many elements have the first bits, the others the second.
+    /// The first this many elements have the first bits, the others the second.
     Prefix(u64, u64, u64),
     /// Multiples of a step.
     Steps(u64),
@@ -154,7 +154,7 @@ impl Own {
         ((bits << unused) as i64) >> unused
     }
 
-    /// The contents after a change, as long as anybody wants. Pointers stay.
+    /// The contents after a change, as long as is wanted. Pointers stay.
     pub fn changed(&self, change: &Change) -> Fill {
         let drawn = self.drawn(change);
         let Fill::Pattern(pattern) = &drawn else {
@@ -342,7 +342,7 @@ impl std::fmt::Display for Change {
     }
 }
 
-/// A step that reaches every element of so many.
+/// A step that reaches every element of this many.
 fn coprime(length: u64, seed: u64) -> u64 {
     let gcd = |mut one: u64, mut other: u64| {
         while other != 0 {

@@ -17,7 +17,7 @@ const BESIDE: usize = 4;
 const MOST_WORDS: usize = 24;
 /// The most launches in which two scalars are changed together.
 const MOST_PAIRED: usize = 72;
-/// Something is changed at random at most so many times.
+/// Something is changed at random at most this many times.
 const MOST_CHANGES: u64 = 4;
 
 /// Derives launches of a kernel.
@@ -127,7 +127,7 @@ impl Deriving {
     }
 
     /// Launches in which two scalars are at 0, 1 or −1, or one of them is and the other as it was.
-    pub fn in_pairs(&self, base: &Variant, random: &mut Random) -> Vec<Variant> {
+    pub(crate) fn in_pairs(&self, base: &Variant, random: &mut Random) -> Vec<Variant> {
         const CORNERS: [u64; 3] = [0, 1, u64::MAX];
         let is_integer = |&position: &usize| {
             self.roles[position] == Role::Scalar
@@ -304,7 +304,7 @@ impl Deriving {
     }
 
     /// A launch with a random change, and the change.
-    pub fn at_random(&self, base: &Variant, random: &mut Random) -> (Vec<Touched>, Variant) {
+    pub(crate) fn at_random(&self, base: &Variant, random: &mut Random) -> (Vec<Touched>, Variant) {
         let mut variant = base.clone();
         let mut touched = Vec::new();
         let changes = 1 + random.below(MOST_CHANGES);
@@ -428,7 +428,7 @@ impl Deriving {
     }
 
     /// A launch with one scalar at a value.
-    pub fn with_scalar(&self, base: &Variant, position: usize, value: u64) -> Variant {
+    pub(crate) fn with_scalar(&self, base: &Variant, position: usize, value: u64) -> Variant {
         let mut variant = base.clone();
         variant.set(position, value);
         variant.also(self.named(position, &shown(base, position, value)));
@@ -436,7 +436,7 @@ impl Deriving {
     }
 
     /// A launch with one buffer's contents changed.
-    pub fn with_contents(&self, base: &Variant, position: usize, change: &Change) -> Option<Variant> {
+    pub(crate) fn with_contents(&self, base: &Variant, position: usize, change: &Change) -> Option<Variant> {
         let mut variant = base.clone();
         variant.buffer_mut(position)?.fill = self.own[position].as_ref()?.changed(change);
         variant.also(self.named(position, change));

@@ -19,7 +19,7 @@ use crate::violation::Violation;
 
 /// An address this close to 0, on either side, is a null pointer's: the kernel was not meant to get there.
 const NULL: u64 = 4096;
-/// An index of so many bytes does not reach beyond the place of a global buffer, nor of a shared or private array.
+/// An index of this many bytes does not reach beyond the place of a global buffer, nor of a shared or private array.
 const BUFFER: u64 = 1 << 38;
 const ARRAY: u64 = 1 << 21;
 

@@ -77,7 +77,7 @@ pub(super) enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
     Nothing,
-    /// It has so many elements.
+    /// It has this many elements.
     Elements(u64),
     /// As many as this parameter says.
     Parameter(usize),
@@ -117,7 +117,7 @@ pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
 }
 
 impl Variant {
-    /// A workload's launch, in at most so many work-groups along each dimension.
+    /// A workload's launch, in at most this many work-groups along each dimension.
     pub fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
         // A kernel that follows no pointers in memory needs none of the program's addresses.
         let placed = workload
@@ -250,7 +250,7 @@ impl Variant {
     }
 
     /// The same, to be changed.
-    pub fn buffer_mut(&mut self, position: usize) -> Option<&mut Contents> {
+    pub(crate) fn buffer_mut(&mut self, position: usize) -> Option<&mut Contents> {
         match self.parts.get_mut(position) {
             Some(Part::Buffer(contents)) => Some(contents),
             _ => None,
@@ -273,7 +273,7 @@ impl Variant {
     }
 
     /// The parameter whose memory a parameter gets: its own, or an earlier one's.
-    pub fn memory_of(&self, position: usize) -> usize {
+    pub(crate) fn memory_of(&self, position: usize) -> usize {
         match self.buffer(position).and_then(|contents| contents.same_as) {
             Some(earlier) => self.memory_of(earlier),
             None => position,

@@ -264,7 +264,7 @@ impl Perturbed {
     /// # Errors
     /// As for [`Perturbed::check`]; the text cannot be read again, or it computes something else than the kernel that it was
     /// written from.
-    pub fn check_written(
+    pub(crate) fn check_written(
         &self,
         subject: &dyn Subject,
         plan: &Plan,
@@ -370,7 +370,7 @@ impl Perturbed {
         Ok(is_own && matches!(self.engine.compare(&compiled, kept)?, Agreement::Same))
     }
 
-    /// Whether a plan gives this kernel where the launch asks for so many bytes of dynamic shared memory, too.
+    /// Whether a plan gives this kernel where the launch asks for this many bytes of dynamic shared memory, too.
     fn is_derived_with(&self, plan: &Plan, resized: &Kernel, bytes: u32) -> bool {
         let other = self.shared.get(&bytes).map(|plain| plain.kernel.kernel());
         let applied = other.and_then(|plain| prefetch::apply(plain, plan, &self.engine.target).ok());
@@ -510,7 +510,7 @@ pub fn check(
 ///
 /// # Errors
 /// As for [`Perturbed::new`] and [`Perturbed::check_written`].
-pub fn check_written(
+pub(crate) fn check_written(
     subject: &dyn Subject,
     plain: &Arc<Kernel>,
     engine: Engine,

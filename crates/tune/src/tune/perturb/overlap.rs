@@ -34,9 +34,9 @@ pub(super) struct Pair {
 enum Apart {
     /// Where the first one does.
     Nothing,
-    /// So many elements after it.
+    /// This many elements after it.
     After(u64),
-    /// So many elements before it.
+    /// This many elements before it.
     Before(u64),
 }
 

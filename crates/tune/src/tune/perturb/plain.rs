@@ -32,7 +32,7 @@ const TOO_LONG: &str = "out-of-bounds";
 /// Buffers whose lengths the kernel does not know have as many bytes from the start.
 const AT_LEAST_BYTES: u64 = 1 << 14;
 
-/// Preparing a launch takes as long as so many operations of a sub-group, plus one for so many bytes, whose pages are counted
+/// Preparing a launch takes as long as this many operations of a sub-group, plus one for this many bytes, whose pages are counted
 /// but not allocated.
 const LAUNCH: u64 = 200;
 const BYTES: u64 = 1 << 21;

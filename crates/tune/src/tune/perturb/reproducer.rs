@@ -81,7 +81,7 @@ impl Difference<'_> {
             what => format!("the launch with {what}"),
         };
         let kept = match self.write_beneath(&std::env::temp_dir()) {
-            // Whole, however long it is: somebody wants to go there.
+            // Whole, however long it is: it is a path to open.
             Ok(folder) => format!("to repeat it: `{}`", folder.to_string_lossy()),
             Err(error) => format!("it could not be written down: {error}"),
         };

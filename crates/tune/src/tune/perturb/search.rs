@@ -52,7 +52,7 @@ pub(super) struct Launches {
     pub covered: Covered,
 }
 
-/// So many launches are kept that the simulator cannot follow.
+/// This many launches are kept that the simulator cannot follow.
 const INNOCENT: usize = 12;
 
 struct Search<'a> {
@@ -77,7 +77,7 @@ pub(super) fn search(inputs: &SearchInputs<'_>) -> Launches {
         scalars: BTreeMap::new(),
         buffers: BTreeSet::new(),
     };
-    // A launch that takes too long unchanged, or cannot run here, is nobody's fault.
+    // A launch that takes too long unchanged, or cannot run here, is no fault.
     let mut first = None;
     for base in &inputs.bases {
         if let Some(kept) = search.attempt(base.clone(), false) {
@@ -289,7 +289,7 @@ impl Search<'_> {
         trips.is_some_and(|trips| trips.0.contains(&(target as u32)))
     }
 
-    /// Looks for the value of a scalar at which a loop has so many iterations.
+    /// Looks for the value of a scalar at which a loop has this many iterations.
     fn reach_with(
         &mut self,
         first: usize,
@@ -314,7 +314,7 @@ impl Search<'_> {
     }
 }
 
-/// The parameters under which a loop may have so many iterations, after values for which the iterations are known; none if all
+/// The parameters under which a loop may have this many iterations, after values for which the iterations are known; none if all
 /// such were tried.
 fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
     let above = known
@@ -365,7 +365,7 @@ fn value_at(known: &BTreeMap<i64, i64>, target: i64) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// How many tries it takes until a loop has so many iterations.
+    /// How many tries it takes until a loop has this many iterations.
     fn tries(trips: impl Fn(i64) -> i64, start: &[i64], target: i64) -> Option<usize> {
         let mut known: BTreeMap<i64, i64> = start.iter().map(|&value| (value, trips(value))).collect();
         for tries in 0..=TRIES {

@@ -98,7 +98,7 @@ fn found(text: &str, launch: &str, changes: &[(&str, &str)]) -> String {
     let (workload, wrong) = (workload(text, launch), kernel(&wrong));
     let plan = plan("unroll:2");
     let perturbed = perturbed(&workload, &plan);
-    // On the launch at hand nobody sees it.
+    // On the launch at hand it does not show.
     let own = &perturbed.launches.kept[0];
     let compiled = crate::device::sim::functional::CompiledKernel::new(Arc::clone(&wrong));
     let on_own = perturbed.engine.compare(&compiled, own).expect("it runs");
@@ -250,7 +250,7 @@ fn launches_that_the_plain_kernel_does_not_take_are_dropped_and_counted() {
         .expect("it is the same");
     let summary = perturbed.summary(&plan, &workload.kernel, agreed);
     assert!(summary.dropped >= dropped, "{summary:?}");
-    // A trap is no side that anybody has to take.
+    // A trap is no side that has to be covered.
     let said = summary.weakly_checked.join("; ");
     assert!(!said.contains("branch"), "{said}");
 }

@@ -57,7 +57,7 @@ pub(super) fn written<'a>(
 
 impl Written<'_> {
     /// Whether the text would be another one if no lengths were known: then they are built into it.
-    pub fn relies_on_lengths(&self, plan: &Plan, target: &PlanTarget) -> bool {
+    pub(crate) fn relies_on_lengths(&self, plan: &Plan, target: &PlanTarget) -> bool {
         let mut facts = self.original.facts.clone();
         facts.parameters.values_mut().for_each(|own| own.length = None);
         facts.unbounded_variables = true;
@@ -66,7 +66,7 @@ impl Written<'_> {
     }
 
     /// The entry as launches have it that ask for another amount of dynamic shared memory.
-    pub fn with_shared_bytes(&self, bytes: u32) -> Option<Arc<Kernel>> {
+    pub(crate) fn with_shared_bytes(&self, bytes: u32) -> Option<Arc<Kernel>> {
         let kernel = self.subject.read_again(&self.module.text, Some(bytes)).ok()??;
         arranged(&kernel, &self.kernel)
     }

@@ -35,10 +35,10 @@ pub const RULES: Rules = Rules {
 pub const OVERHEAD: u32 = 4;
 
 /// Registers of 64 bytes, of the 128 that a thread has, up to which it schedules for latency (`-presched-rp 100`).
-pub const COMFORTABLE: (u32, u32) = (100, 128);
+pub(crate) const COMFORTABLE: (u32, u32) = (100, 128);
 
 /// Where several scopes end together, one `join` brings the lanes of all together.
-pub fn join_once(drafts: &mut [Draft]) {
+pub(crate) fn join_once(drafts: &mut [Draft]) {
     let mut joins_behind = false;
     for draft in drafts.iter_mut().rev() {
         match draft.class {

@@ -20,7 +20,7 @@ const fn macro_of_16(steps: &'static [RecipeStep], result: usize) -> Recipe {
 }
 
 /// 32-bit division: `math.invm` and seven `madm`.
-pub const DIV_F32: Recipe = macro_of_16(
+pub(crate) const DIV_F32: Recipe = macro_of_16(
     &[
         scalar(Int32, &[]),
         scalar(Int32, &[S(0)]),
@@ -43,7 +43,7 @@ pub const DIV_F32: Recipe = macro_of_16(
 );
 
 /// 32-bit square root: `math.rsqtm` and seven `madm`.
-pub const SQRT_F32: Recipe = macro_of_16(
+pub(crate) const SQRT_F32: Recipe = macro_of_16(
     &[
         scalar(Int32, &[]),
         scalar(Int32, &[S(0)]),
@@ -66,7 +66,7 @@ pub const SQRT_F32: Recipe = macro_of_16(
 );
 
 /// 64-bit division: `math.invm` and ten `madm`.
-pub const DIV_F64: Recipe = macro_of_16(
+pub(crate) const DIV_F64: Recipe = macro_of_16(
     &[
         scalar(Int32, &[]),
         step(Special, &[O(0), O(1), S(0)]),
@@ -87,7 +87,7 @@ pub const DIV_F64: Recipe = macro_of_16(
 );
 
 /// 64-bit square root: `math.rsqtm` and eleven `madm`.
-pub const SQRT_F64: Recipe = macro_of_16(
+pub(crate) const SQRT_F64: Recipe = macro_of_16(
     &[
         scalar(Int32, &[]),
         step(Special, &[O(0), S(0)]),
@@ -109,7 +109,7 @@ pub const SQRT_F64: Recipe = macro_of_16(
 );
 
 /// 32-bit multiplication: `mul` of 16 bits into the accumulator, `macl` of the others.
-pub const MUL_32: Recipe = macro_of_16(
+pub(crate) const MUL_32: Recipe = macro_of_16(
     &[
         step(IntMultiply, &[O(0), O(1)]),
         step(IntMultiply, &[O(0), O(1), S(0)]),
@@ -118,17 +118,17 @@ pub const MUL_32: Recipe = macro_of_16(
 );
 
 /// The products of two halves and two bytes, added: a product and a fused one, which take their operands out of words.
-pub const DOT_2: Recipe = recipe(&[
+pub(crate) const DOT_2: Recipe = recipe(&[
     step(IntMultiply, &[O(0), O(1)]),
     step(IntMultiply, &[O(0), O(1), S(0)]),
 ]);
 
 /// The upper half of a 32-bit product: `mul`, `mach`.
-pub const MUL_HIGH_32: Recipe = MUL_32;
+pub(crate) const MUL_HIGH_32: Recipe = MUL_32;
 
 /// The 64-bit product of two widened 32-bit values: `mul`, `macl` for the lower half, `mul`, `mach` for the upper one; both are put
 /// together by moves.
-pub const MUL_WIDE: Recipe = macro_of_16(
+pub(crate) const MUL_WIDE: Recipe = macro_of_16(
     &[
         step(IntMultiply, &[O(0), O(1)]),
         step(IntMultiply, &[O(0), O(1), S(0)]),
@@ -141,7 +141,7 @@ pub const MUL_WIDE: Recipe = macro_of_16(
 );
 
 /// 64-bit multiplication: the same, and the products of the other halves.
-pub const MUL_64: Recipe = macro_of_16(
+pub(crate) const MUL_64: Recipe = macro_of_16(
     &[
         step(IntMultiply, &[O(0), O(1)]),
         step(IntMultiply, &[O(0), O(1), S(0)]),
@@ -157,7 +157,7 @@ pub const MUL_64: Recipe = macro_of_16(
 );
 
 /// Comparison of 64-bit integers: their halves are taken apart, the upper ones are equal, or decide.
-pub const COMPARE_64: Recipe = recipe(&[
+pub(crate) const COMPARE_64: Recipe = recipe(&[
     step(Int64, &[O(0), O(1)]),
     step(Int64, &[O(0), O(1)]),
     step(Int32, &[S(0)]),
@@ -166,17 +166,17 @@ pub const COMPARE_64: Recipe = recipe(&[
 ]);
 
 /// The same where the halves are apart already: values that were widened, or that the whole sub-group has in common.
-pub const COMPARE_HALVES: Recipe = recipe(&[
+pub(crate) const COMPARE_HALVES: Recipe = recipe(&[
     step(Int32, &[O(0), O(1)]),
     step(Int32, &[O(0), O(1), S(0)]),
     step(Int32, &[O(0), O(1), S(1)]),
 ]);
 
 /// `base + index × scale` in 64 bits: a shift, an addition.
-pub const SCALED_ADDRESS_64: Recipe = recipe(&[step(Int64, &[O(1)]), step(Int64, &[O(0), S(0)])]);
+pub(crate) const SCALED_ADDRESS_64: Recipe = recipe(&[step(Int64, &[O(1)]), step(Int64, &[O(0), S(0)])]);
 
 /// `base + index × scale` in 64 bits where the index is shifted before it is widened.
-pub const SHIFTED_ADDRESS_64: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int64, &[O(0), S(0)])]);
+pub(crate) const SHIFTED_ADDRESS_64: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int64, &[O(0), S(0)])]);
 
 /// `base + index × scale` in shared memory: a shift, an addition.
-pub const SCALED_ADDRESS_32: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int32, &[O(0), S(0)])]);
+pub(crate) const SCALED_ADDRESS_32: Recipe = recipe(&[step(Int32, &[O(1)]), step(Int32, &[O(0), S(0)])]);

@@ -1,7 +1,7 @@
 //! Products of warp groups: `wgmma`, with factors in shared memory or registers and sums in registers.
 //!
 //! A warp group is four sub-groups whose numbers follow each other from a multiple of four on. Each computes 16 rows here, for
-//! itself, when it starts the product: they depend on its own registers and on shared memory, which nobody may change before the
+//! itself, when it starts the product: they depend on its own registers and on shared memory, which no lane may change before the
 //! product has ended. What may not be used meanwhile is in [`flights`](crate::functional::flights).
 
 mod arrays;

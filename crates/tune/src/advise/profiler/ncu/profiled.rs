@@ -94,7 +94,7 @@ impl Launch {
             places: places.unwrap_or(0),
             groups,
             group,
-            // Without cores nobody knows how many work-groups each of them gets.
+            // Without cores it is not known how many work-groups each of them gets.
             fits: fits
                 .clone()
                 .filter(|_| cores.is_some() && places.is_some() && groups > 0),

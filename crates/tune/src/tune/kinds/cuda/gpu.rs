@@ -126,7 +126,7 @@ impl GpuBench {
         }
     }
 
-    /// How long a kernel takes to PTX, and from there to a loaded module: the medians of so many times, one after the
+    /// How long a kernel takes to PTX, and from there to a loaded module: the medians of this many times, one after the
     /// other, with nothing else to do.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ pub(super) struct Known {
     classes: BTreeMap<usize, Class>,
 }
 
-/// A plan may take so many times as long as the user's own kernel, and a second.
+/// A plan may take this many times as long as the user's own kernel, and a second.
 const TIMES_AS_LONG: u32 = 20;
 
 /// How long the counted launches of one kernel may take together, where that leaves enough of them; and how many are enough.
@@ -75,7 +75,7 @@ const TIMED_NS: f64 = 1e9;
 const FEWEST_ROUNDS: u32 = 3;
 
 /// How a kernel of this time is timed: a launch of a good part of a second varies little, and a dozen plans of it are to
-/// be measured while somebody waits. Each has been launched before, which warms up enough.
+/// be measured in the foreground. Each has been launched before, which warms up enough.
 pub fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
     let fits = (TIMED_NS / elapsed_ns.max(1.0)) as u32;
     if fits >= timing.rounds {

@@ -109,7 +109,7 @@ mod tests {
             (255, 2),
         ];
         assert_eq!(fewer_groups(&facts, 128), expected);
-        // The first number of registers at which so many fit: with 64, too, there is room for one.
+        // The first number of registers at which this many fit: with 64, too, there is room for one.
         assert_eq!(fewer_groups(&facts, 1024), [(48, 1)]);
         assert_eq!(fewer_groups(&facts, 100), expected);
     }

@@ -26,7 +26,7 @@ pub(super) const HELD_OUT: usize = 2;
 /// The longest output whose launches are kept on the host.
 pub(super) const MOST_BYTES: u64 = 32 << 20;
 
-/// A plan may stray so many times as far as the kernel as it is.
+/// A plan may stray this many times as far as the kernel as it is.
 const TIMES: usize = 2;
 
 /// A kernel that strays in more than this part of the words shows nothing.

@@ -102,6 +102,7 @@ pub fn rows(records: &[Record]) -> Result<Vec<Row>> {
 
 /// In how many of the plans the measured speedup lies in the simulated one's interval, of how many, and how far the interval
 /// reaches to either side in the middle case, as a share of the speedup.
+#[cfg_attr(not(test), expect(dead_code, reason = "the page is made by its test"))]
 pub fn held(record: &Record) -> Result<(usize, usize, f64)> {
     let plans = known(record)?.into_iter().filter(|own| own.kind != Kind::Launch);
     let (mut held, mut widths) = (0, Vec::new());

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ def advise(
     device: str = "sim:h200",
     budget: float | None = 60.0,
     l2: str = "kept",
+    progress: bool | Callable[[str], Any] = False,
     name: str | None = None,
     shared_bytes: int = 0,
     arch: int | None = None,
@@ -50,6 +52,7 @@ def advise(
         budget: seconds after which no further plan is begun; `None` for no limit.
         l2: what each timed launch finds in L2: `kept`, what the launch before left, as in a loop; `flushed`, none of its data,
             as after other kernels.
+        progress: `True` prints to standard error what becomes of each plan while it is tried; or a function of such a line.
         name: the kernel's name, if a module has several.
         shared_bytes: dynamic shared memory of a work-group; not for Triton kernels, which define it.
         arch: the compute capability to compile for, 90 for `sm_90`; by default that of the device.
@@ -107,7 +110,7 @@ def advise(
         shared_bytes=shared_bytes,
         capability=arch,
     )
-    return report_of(launch, kernel, device, budget, l2)
+    return report_of(launch, kernel, device, budget, l2, progress)
 
 
 def extents(what: str, given: Any) -> tuple[int, int, int]:
@@ -123,7 +126,14 @@ def extents(what: str, given: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-def report_of(launch: Launch, kernel: Any, device: str, budget: float | None, l2: str) -> Report:
+def report_of(
+    launch: Launch,
+    kernel: Any,
+    device: str,
+    budget: float | None,
+    l2: str,
+    progress: bool | Callable[[str], Any] = False,
+) -> Report:
     """Writes a launch, runs the command on it, and reads the answer."""
     kept = tempfile.TemporaryDirectory(prefix="headstart-")
     folder = Path(kept.name) / "launch"
@@ -132,7 +142,12 @@ def report_of(launch: Launch, kernel: Any, device: str, budget: float | None, l2
     words = ["advise", *timed, "--json", "-"]
     if budget is not None:
         words += ["--budget", str(budget)]
-    found = of_advice(kernel, json.loads(_command.run(words)))
+    if progress:
+        tell = progress if callable(progress) else functools.partial(print, file=sys.stderr, flush=True)
+        answer = _command.followed(words, tell)
+    else:
+        answer = _command.run(words)
+    found = of_advice(kernel, json.loads(answer))
     for warning in found.warnings:
         warnings.warn(f"headstart: {launch.kernel}: {warning}", stacklevel=3)
 

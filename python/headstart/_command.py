@@ -10,8 +10,10 @@ import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headstart.errors import (
     CommandMissing,
@@ -52,6 +54,26 @@ def command() -> str:
     if found := shutil.which("headstart"):
         return found
     raise CommandMissing("the command `headstart` was not found; reinstall the package, or set HEADSTART_COMMAND to its path")
+
+
+def followed(arguments: Sequence[str], tell: Callable[[str], Any]) -> str:
+    """Runs the command to its end as `run` does, and tells what it says meanwhile, a line at a time.
+
+    Raises:
+        KernelError, UsageError, DeviceError, HeadstartBug: the command failed, by its exit status.
+    """
+    words = [command(), "--verbose", *arguments]
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        running = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True)
+        said: list[str] = []
+        for line in running.stderr or ():
+            said.append(line)
+            tell(line.rstrip("\n"))
+        status = running.wait()
+        if status != 0:
+            raise _OF_STATUS.get(status, HeadstartBug)(_sentence("".join(said), status, arguments[0]))
+        output.seek(0)
+        return output.read()
 
 
 def run(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout: float | None = None) -> str:

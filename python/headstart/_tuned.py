@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import warnings
 from typing import Any
 
 from headstart import _answers, _cupy, _hook, _numba, _numba_hook
@@ -36,6 +38,20 @@ def install(
     if os.environ.get("HEADSTART") == "off":
         return
     _hook.install(Settings.of(mode, cache, budget, max_bytes, least))
+    if not has_driver():
+        # One message for a process, wherever it installs.
+        warnings.warn(
+            "headstart: there is no NVIDIA driver here, so no kernel is replaced; `headstart.advise` needs no GPU", stacklevel=2
+        )
+
+
+def has_driver() -> bool:
+    """Whether CUDA's driver can be loaded. It is not initialised: that would spoil this process for forks."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
 
 
 def uninstall() -> None:

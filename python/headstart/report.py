@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import logging
+import re
+import tempfile
+import webbrowser
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstart.errors import HeadstartError, UsageError
@@ -46,7 +50,7 @@ class Step:
     """File, line and column of the source that it is about."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The findings about a launch: should the kernel prefetch, how, and how much it gains."""
 
@@ -89,6 +93,18 @@ class Report:
             raise UsageError("the launch of this report is not at hand; ask `headstart.advise` again")
         return self.make_page()
 
+    def open(self) -> Path:
+        """Shows the page in the browser, and returns the file that it was written to.
+
+        Raises:
+            UsageError: the launch no longer exists.
+        """
+        name = re.sub(r"[^\w.-]", "_", self.name)
+        path = Path(tempfile.mkdtemp(prefix="headstart-")) / f"{name}.html"
+        path.write_text(self.page(), encoding="utf-8")
+        webbrowser.open(path.as_uri())
+        return path
+
     def ptx(self) -> str:
         """The module with the plan applied, as PTX; the original if there is no plan.
 
@@ -112,6 +128,9 @@ class Report:
 
         rows = [vars(choice) for choice in self.choices]
         return pandas.DataFrame(rows, columns=["what", "plan", "time_ns", "speedup", "chosen"])
+
+    def __repr__(self) -> str:
+        return f"<headstart.Report {self.name!r} on {self.device}: {self.verdict}, {self.speedup:.2f}×>"
 
     def __str__(self) -> str:
         lines = [f"{self.name} on {self.device}: {self.verdict}", f"  {self.conclusion}"]
@@ -187,25 +206,59 @@ class Report:
         return "".join(parts) + "</svg>"
 
 
+#: The command's terms and those of CUDA, which its text has for NVIDIA's GPUs and its JSON has not; longer phrases come first.
+_CUDA = (
+    ("a core", "an SM"),
+    ("A core", "An SM"),
+    ("core", "SM"),
+    ("sub-group", "warp"),
+    ("Sub-group", "Warp"),
+    ("work-group", "block"),
+    ("Work-group", "Block"),
+    ("work-item", "thread"),
+    ("Work-item", "Thread"),
+)
+_TERM = re.compile(rf"(?<![\w/:=@.-])({'|'.join(ours for ours, _ in _CUDA)})(?=s?(?![\w/=@-])(?!\.\w))")
+
+
+def in_terms(value: Any, device: str) -> Any:
+    """The texts of an answer in the terms of the device's vendor; what stands between backquotes stays."""
+    if device.startswith(("sim:pvc", "opencl")):
+        return value
+    if isinstance(value, str):
+        parts = value.split("`")
+        parts[::2] = [_TERM.sub(lambda found: dict(_CUDA)[found[1]], part) for part in parts[::2]]
+        return "`".join(parts)
+    if isinstance(value, list):
+        return [in_terms(own, device) for own in value]
+    if isinstance(value, dict):
+        return {name: in_terms(own, device) for name, own in value.items()}
+    return value
+
+
 def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
     """A report from the output of `headstart advise --json`."""
+    said = in_terms(raw, raw["device"])
     choices = [Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"]) for own in raw["choices"]]
-    steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
+    steps = [
+        Step(own["question"], own["answer"], own["finding"], plain.get("place"))
+        for own, plain in zip(said["steps"], raw["steps"], strict=True)
+    ]
     chosen = next((choice for choice in choices if choice.chosen), None)
     return Report(
         kernel=kernel,
         name=raw["kernel"],
         device=raw["device"],
         verdict=raw["verdict"],
-        conclusion=raw["conclusion"],
+        conclusion=said["conclusion"],
         speedup=chosen.speedup if chosen else 1.0,
         plan=raw.get("plan"),
         time_ns=raw["time_ns"],
-        reasons=[step.finding for step in steps] + [own["finding"] for own in raw["instead"]],
+        reasons=[step.finding for step in steps] + [own["finding"] for own in said["instead"]],
         choices=choices,
         steps=steps,
-        warnings=raw.get("warnings", []),
-        doubt=raw.get("doubt"),
+        warnings=said.get("warnings", []),
+        doubt=said.get("doubt"),
         raw=raw,
     )
 
@@ -239,7 +292,7 @@ def of_tune(kernel: Any, raw: dict[str, Any]) -> Report:
         speedup=speedup,
         plan=plan,
         time_ns=raw["baseline_ns"],
-        reasons=raw["reasons"],
+        reasons=in_terms(raw["reasons"], raw["device"]),
         choices=choices,
         steps=[],
         warnings=raw.get("warnings", []),

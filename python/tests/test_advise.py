@@ -66,6 +66,9 @@ def test_a_triton_kernel_has_a_report(capfd: pytest.CaptureFixture[str], monkeyp
     shown = report._repr_html_()
     assert "<svg" in shown and report.plan in shown and "<script" not in shown and report._repr_svg_() in shown
     assert report.conclusion in str(report)
+    assert repr(report) == f"<headstart.Report 'gather_reduce' on sim:h200: {report.verdict}, {report.speedup:.2f}×>"
+    # One vocabulary: that of the device's maker.
+    assert "warps" in str(report) and "sub-group" not in str(report) and "work-item" not in str(report)
     if importlib.util.find_spec("pandas"):
         frame = report.to_dataframe()
         assert list(frame.columns) == ["what", "plan", "time_ns", "speedup", "chosen"]
@@ -76,6 +79,36 @@ def test_a_triton_kernel_has_a_report(capfd: pytest.CaptureFixture[str], monkeyp
         report.to_dataframe()
     # Nothing prints.
     assert capfd.readouterr() == ("", "")
+
+
+@needs_triton
+def test_a_report_is_opened_and_its_search_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import kernels
+
+    launch = kernels.gathers(16 * 128, 1 << 16, count=16)
+    said: list[str] = []
+    report = headstart.advise(
+        launch.kernel, grid=(16,), args=launch.args, budget=2, l2="flushed", progress=said.append, **launch.constants
+    )
+    assert any("on sim:h200" in line for line in said), said
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    path = report.open()
+    assert opened == [path.as_uri()] and path.name == "gather_reduce.html"
+    assert path.read_text(encoding="utf-8") == report.page()
+    with pytest.raises(headstart.DeviceError, match="sim:h2000"):
+        headstart.advise(
+            launch.kernel, grid=(16,), args=launch.args, device="sim:h2000", progress=said.append, **launch.constants
+        )
+
+
+def test_terms_are_those_of_the_device() -> None:
+    from headstart.report import in_terms
+
+    text = "A core holds 4 sub-groups of a work-group; `work-group` and core.clock stay, src/core.rs:3 too."
+    said = "An SM holds 4 warps of a block; `work-group` and core.clock stay, src/core.rs:3 too."
+    assert in_terms({"a": [text]}, "sim:h200") == {"a": [said]}
+    assert in_terms(text, "sim:pvc-1550") == text
 
 
 @needs_triton
@@ -415,3 +448,20 @@ def test_the_notebook_runs_and_shows_what_it_shows(tmp_path: Path, monkeypatch: 
     assert all("&lt;figure" in own for own in shown)
     if blessed:
         NOTEBOOK.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")
+
+
+@needs_triton
+def test_the_page_shows_what_its_example_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first example of docs/python.md is run; `HEADSTART_BLESS=1` writes what it prints."""
+    page = Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    text = page.read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    shown = text.split("```text\n")[1].split("```")[0]
+    exec(compile(code, str(page), "exec"), {"offsets": np.arange(257, dtype=np.int32) * 32})
+    printed = capsys.readouterr().out.splitlines()
+    waits = [line for line in printed[3:] if "waiting" in line]
+    wanted = "\n".join([*printed[:3], "  …", *waits[:2], ""])
+    if os.environ.get("HEADSTART_BLESS"):
+        page.write_text(text.replace(shown, wanted), encoding="utf-8")
+    else:
+        assert shown == wanted

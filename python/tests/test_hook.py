@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +237,18 @@ def test_an_answer_survives_the_process(torch, compiled, monkeypatch) -> None:
     # What the cache does not have is left as it is.
     assert launch(compiled, arguments(values=5000)) == "original"
     assert len(seen) == 1
+
+
+def test_a_machine_without_a_driver_is_told_so_once(torch, monkeypatch) -> None:
+    from headstart import _tuned
+
+    for has, count in [(False, 1), (True, 0)]:
+        monkeypatch.setattr(_tuned, "has_driver", lambda has=has: has)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("default")
+            for _ in range(3):
+                headstart.install(mode="cached")
+        assert len(said) == count, [str(own.message) for own in said]
 
 
 def test_facts_are_looked_at_for_each_launch(torch, compiled, monkeypatch) -> None:

@@ -20,17 +20,34 @@ use crate::verbatim::verbatim;
 
 /// Expands `#[kernel(...)]`.
 pub fn kernel(arguments: &KernelArguments, function: &ItemFn) -> TokenStream {
-    match recorded_kernel(arguments, function) {
-        Ok(recorded) => together(function, &recorded),
-        Err(error) => refused(function, &error),
-    }
+    expanded(function, recorded_kernel(arguments, function))
 }
 
 /// Expands `#[device_fn]`.
 pub fn device_function(function: &ItemFn) -> TokenStream {
-    match recorded_device_function(function) {
-        Ok(recorded) => together(function, &recorded),
+    expanded(function, recorded_device_function(function))
+}
+
+/// What an attribute makes: the recorded items, of a body that was refused with its messages.
+type Recorded = Result<(TokenStream, Option<Error>)>;
+
+/// Where only the body is refused, all that others can name is there: nothing is said of its uses.
+fn expanded(function: &ItemFn, recorded: Recorded) -> TokenStream {
+    match recorded {
+        Ok((recorded, error)) => {
+            let messages = error.map(|error| error.to_compile_error());
+            let together = together(function, &recorded);
+            quote!(#together #messages)
+        }
         Err(error) => refused(function, &error),
+    }
+}
+
+/// A body that ran into nothing, and its messages instead of one that was refused.
+fn or_messages(body: Result<TokenStream>) -> (TokenStream, Option<Error>) {
+    match body {
+        Ok(body) => (body, None),
+        Err(error) => (quote!(::core::unimplemented!()), Some(error)),
     }
 }
 
@@ -79,7 +96,7 @@ fn refused(function: &ItemFn, error: &Error) -> TokenStream {
     }
 }
 
-fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<TokenStream> {
+fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Recorded {
     let signature = &function.sig;
     if let ReturnType::Type(_, ty) = &signature.output {
         return Err(Error::new(
@@ -92,7 +109,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
     lowering.plain = plain::beside(function);
     let types_fit = types_fit(function);
     lowering.knows_types_fit = types_fit.is_some();
-    let record = record_path(signature.ident.span());
+    let (record, text) = (record_path(signature.ident.span()), signature.ident.to_string());
     let mut declarations = Vec::new();
     let mut constants = Vec::new();
     for Parameter { name, mutable, kind } in &parameters {
@@ -146,14 +163,26 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         .sub_group
         .as_ref()
         .map(|size| quote!(#record::require_sub_group((#size) as u64);));
-    let body = lowering.body(&function.block)?;
+    let body = lowering.body(&function.block);
+    let types_fit = types_fit.filter(|_| body.is_ok());
+    let (body, error) = or_messages(body.map(|body| {
+        quote! {
+            #record::kernel(#text, ::core::file!(), || {
+                // Sizes and constants may use the constant parameters, which the next lines hide.
+                #work_group
+                #sub_group
+                #(#declarations)*
+                #body;
+            })
+        }
+    }));
 
     let generics = without_lifetimes(&signature.generics);
     let (parameters_of, _, clause) = generics.split_for_impl();
-    let (name, text) = (&signature.ident, signature.ident.to_string());
+    let name = &signature.ident;
     let documentation = format!("Builds the IR of [`{name}`](fn@{name}).");
     let calls = calls::calls(arguments, function, &parameters);
-    Ok(quote! {
+    let items = quote! {
         #types_fit
 
         #calls
@@ -164,15 +193,10 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Result<Tok
         /// A size in an attribute is zero or too large, a plan on a loop cannot be read, or a device function
         /// calls itself.
         pub fn kernel #parameters_of (#(#constants),*) -> ::headstart::facade::Result<::headstart::facade::Kernel> #clause {
-            #record::kernel(#text, ::core::file!(), || {
-                // Sizes and constants may use the constant parameters, which the next lines hide.
-                #work_group
-                #sub_group
-                #(#declarations)*
-                #body;
-            })
+            #body
         }
-    })
+    };
+    Ok((items, error))
 }
 
 /// A name for a slice's length that no parameter has.
@@ -189,7 +213,7 @@ fn mixed(name: &str) -> Ident {
     Ident::new(name, Span::mixed_site())
 }
 
-fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
+fn recorded_device_function(function: &ItemFn) -> Recorded {
     let signature = &function.sig;
     let handle = mixed("function");
     let generics = &signature.generics;
@@ -238,16 +262,11 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => recorded_type(ty, generics)?,
     };
-    let body = lowering.function_body(&handle, &function.block)?;
-    let generics = without_lifetimes(&signature.generics);
-    let (parameters_of, _, clause) = generics.split_for_impl();
-    let text = signature.ident.to_string();
-    let call = mixed("call");
-    Ok(quote! {
-        #types_fit
-
-        #[doc(hidden)]
-        pub fn device #parameters_of (#call: #record::At, #(#inputs),*) -> #output #clause {
+    let body = lowering.function_body(&handle, &function.block);
+    let types_fit = types_fit.filter(|_| body.is_ok());
+    let (text, call) = (signature.ident.to_string(), mixed("call"));
+    let (body, error) = or_messages(body.map(|body| {
+        quote! {
             let ::core::option::Option::Some(#handle) =
                 #record::enter_function::<#output>(#call, #text, ::core::file!(), ::core::line!())
             else {
@@ -257,7 +276,18 @@ fn recorded_device_function(function: &ItemFn) -> Result<TokenStream> {
             #body
             #record::leave_function(#handle)
         }
-    })
+    }));
+    let generics = without_lifetimes(&signature.generics);
+    let (parameters_of, _, clause) = generics.split_for_impl();
+    let items = quote! {
+        #types_fit
+
+        #[doc(hidden)]
+        pub fn device #parameters_of (#call: #record::At, #(#inputs),*) -> #output #clause {
+            #body
+        }
+    };
+    Ok((items, error))
 }
 
 /// Binds a scalar parameter's name to a value, or to a variable if it is `mut`.

@@ -14,6 +14,9 @@ use crate::methods::{
 use crate::scope::Binding;
 use crate::signature::device_form;
 
+/// How the message about a method begins that kernels do not have.
+const UNKNOWN: &str = "the method `";
+
 impl Lowering {
     /// `f(a, b)`.
     pub fn call(&mut self, call: &ExprCall) -> TokenStream {
@@ -235,12 +238,19 @@ impl Lowering {
             false => (&METHODS[..], "methods"),
         };
         let Some((_, count)) = table.iter().find(|(known, _)| *known == name) else {
+            // Once for a body: the list is long.
+            let is_listed = self
+                .errors
+                .iter()
+                .any(|error| error.to_string().starts_with(UNKNOWN));
+            let accepted = if is_listed {
+                String::new()
+            } else {
+                format!("; accepted: {}", list())
+            };
             return self.refuse(
                 span,
-                format!(
-                    "the method `{name}` is not accepted in a kernel; accepted: {}",
-                    list()
-                ),
+                format!("{UNKNOWN}{name}` is not accepted in a kernel{accepted}"),
             );
         };
         if arguments.len() != *count {

@@ -16,7 +16,8 @@ use crate::math::Function;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scalar type of the kernel language",
     label = "not a scalar of the kernel language",
-    note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64, bool"
+    note = "accepted: i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f16, bf16, f32, f64, bool; a struct is a value with \
+            `#[derive(Clone, Copy, Data)]`"
 )]
 pub trait Scalar: Element + Default + PartialEq + Debug {
     /// Whether it is a signed integer.
@@ -26,7 +27,8 @@ pub trait Scalar: Element + Default + PartialEq + Debug {
 /// A scalar with arithmetic: any but `bool`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no arithmetic in the kernel language",
-    note = "accepted: integers, `f16`, `bf16`, `f32`, `f64`; a generic type needs the bound `Number`, `Integer` or `Float`"
+    note = "accepted: integers, `f16`, `bf16`, `f32`, `f64`; a generic type needs the bound `Number`, `Integer` or `Float`, and \
+            has `T::ZERO` and `T::ONE` for its literals"
 )]
 pub trait Number:
     Scalar

@@ -164,15 +164,33 @@ impl LaunchState<'_> {
     }
 }
 
-/// Adds to a race the statement that a launch file may make about it: if one side reads, that the race is intended; otherwise
-/// that any outcome is right.
+/// Adds to a race what it takes where it is meant: in Rust atomic memory; for others the statement of a launch file that either
+/// value is right if one side reads, or else any outcome.
 pub(in crate::functional) fn meant_by(error: Error, buffer: &str, one_reads: bool) -> Error {
     let known = error
         .accepts()
         .map(|accepted| format!("{accepted}; "))
         .unwrap_or_default();
+    let is_rust = error.place().is_some_and(|place| place.contains(".rs:"));
     error.accepted(match one_reads {
+        _ if is_rust => format!("{known}where it is meant, atomic memory: `&[Atomic<T>]`"),
         true => format!("{known}where either value is right, `races = true` in a launch file"),
         false => format!("{known}where any outcome is right, `races = [\"{buffer}\"]` in a launch file"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_in_rust_has_no_launch_file() {
+        let said = |place: &str| meant_by(Error::input("a race").at(place), "sums", false).to_string();
+        assert!(
+            said("src/main.rs:3:5").contains("`&[Atomic<T>]`"),
+            "{}",
+            said("src/main.rs:3:5")
+        );
+        assert!(said("sum.ptx:3").contains("`races = [\"sums\"]` in a launch file"));
+    }
 }

@@ -175,6 +175,15 @@ fn a_program_leaves_its_largest_launches_where_that_is_asked_for() -> headstart:
     let output = program.output().expect("the program runs");
     check("reduction", "the sum of 50000 elements: 2475000\n", &output);
 
+    // A folder that is not there is said at once, and not when the launches are looked for.
+    program.env("HEADSTART_LAUNCHES", launches.path().join("none"));
+    let refused = program.output().expect("the program runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("HEADSTART_LAUNCHES"),
+        "{said}"
+    );
+
     let text = fs::read_to_string(launches.path().join("sum_of_groups.hsir")).expect("the kernel is there");
     let kernel = Arc::new(headstart::ir::read(&text, "sum_of_groups.hsir")?);
     let launch = LaunchFile::read(&launches.path().join("sum_of_groups.toml"))?;

@@ -15,6 +15,7 @@ use std::{env, fs};
 use crate::device::{Argument, Command, Event, Launch, Program, Queue};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{self, Kernel, Param, Type};
+use crate::suggest::quoted;
 
 /// The variable with the folder.
 pub const VARIABLE: &str = "HEADSTART_LAUNCHES";
@@ -37,25 +38,33 @@ pub fn is_on() -> bool {
 
 /// Keeps a launch that is about to be submitted behind the events `after`, if launches are kept and this one is larger than the
 /// kept one of its kernel.
-pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after: &[Event]) {
+///
+/// # Errors
+/// Nothing can be written to the folder: a program that is run for its launches would run in vain.
+pub(super) fn keep(program: &Program, launch: &Launch, queue: &dyn Queue, after: &[Event]) -> Result<()> {
     static LARGEST: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
-    let Some(folder) = folder() else { return };
+    let Some(folder) = folder() else { return Ok(()) };
     let kernel = program.kernel();
     let items = launch.groups.iter().chain(&launch.group);
     let items = items.fold(1, |product: u64, &size| product.saturating_mul(size.into()));
     let mut largest = LARGEST.lock().unwrap_or_else(PoisonError::into_inner);
     let known = largest.entry(kernel.name.clone()).or_insert(0);
     if items <= *known {
-        return;
+        return Ok(());
     }
     *known = items;
     let name = file_name(&kernel.name);
     let refused = folder.join(format!("{name}.refused"));
-    // The reader of the folder reports errors: this program continues.
-    let _ = match written(folder, &name, kernel, launch, queue, after) {
-        Ok(()) => fs::remove_file(refused),
-        Err(error) => fs::write(refused, error.to_string()),
-    };
+    match written(folder, &name, kernel, launch, queue, after) {
+        Ok(()) => drop(fs::remove_file(refused)),
+        // The reader of the folder reports what is no launch file: this program continues.
+        Err(error) => fs::write(refused, error.to_string()).map_err(|error| {
+            let shown = quoted(&folder.to_string_lossy());
+            Error::usage(format!("{VARIABLE} {shown} cannot be written: {error}"))
+                .accepted("a folder that is there")
+        })?,
+    }
+    Ok(())
 }
 
 fn written(

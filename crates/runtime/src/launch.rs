@@ -30,11 +30,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::kept;
-use crate::Result;
 use crate::device::{Argument, AsView, Command, Device, Event, Launch, Program, Queue, TypedBuffer};
 use crate::front::lang::data::{self, Data};
 use crate::ir::{CacheLevel, Item, Kernel, Type};
 use crate::prefetch::{self, PlanTarget};
+use crate::{Error, Result};
 
 pub use crate::front::lang::geometry::Geometry;
 
@@ -121,7 +121,9 @@ impl<S> Compiled<S> {
             print_limits: geometry.print_limits,
         };
         let program = self.program_for(geometry.default_level).clone();
-        kept::keep(&program, &launch, queue, after);
+        if let Err(error) = kept::keep(&program, &launch, queue, after) {
+            return failed(error);
+        }
         queue.submit(Command::Launch(program, launch), after)
     }
 }
@@ -185,4 +187,11 @@ impl<S> Arguments<S> {
     pub fn into_list(self) -> Vec<Argument> {
         self.list
     }
+}
+
+/// The event of what was never submitted.
+pub(super) fn failed(error: Error) -> Event {
+    let (event, completion) = Event::pending();
+    completion.end(Err(error));
+    event
 }

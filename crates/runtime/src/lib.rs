@@ -35,5 +35,5 @@ pub mod split;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_device as device;
 use headstart_front as front;
-use headstart_ir::{Error, Result, cleanup, error, ir};
+use headstart_ir::{Error, Result, cleanup, error, ir, suggest};
 use headstart_prefetch as prefetch;

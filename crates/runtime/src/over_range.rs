@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::kept;
-use super::launch::Arguments;
+use super::launch::{Arguments, failed};
 use crate::cleanup;
 use crate::device::{Argument, Command, Description, Device, Event, Launch, Program, Queue};
 use crate::ir::line::PrintLimits;
@@ -95,11 +95,7 @@ impl<S> OverRange<S> {
         let mut here = size;
         here[D - 1] = part.end.saturating_sub(part.start);
         if here.contains(&0) {
-            let (event, completion) = Event::pending();
-            completion.end(Err(
-                Error::usage("a launch over an empty range").accepted("every size is at least 1")
-            ));
-            return event;
+            return failed(Error::usage("a launch over an empty range").accepted("every size is at least 1"));
         }
         let group = work_group(here, &self.device);
         let mut end = size;
@@ -120,7 +116,9 @@ impl<S> OverRange<S> {
             memory: Vec::new(),
             print_limits: PrintLimits::default(),
         };
-        kept::keep(&self.program, &launch, queue, &[]);
+        if let Err(error) = kept::keep(&self.program, &launch, queue, &[]) {
+            return failed(error);
+        }
         queue.submit(Command::Launch(self.program.clone(), launch), &[])
     }
 

@@ -353,8 +353,8 @@ fn messages(source: &str) -> Vec<String> {
             '"' => {
                 let text = literal(&mut rest);
                 let silent = ["bug", "accepted", "expect", "expect!"];
-                // The fields of a descriptor; `report::explain` tests what they become.
-                let describes = ["few_words", "sentence"].contains(&last_word.as_str());
+                // A field of a descriptor; `report::explain` tests what it becomes.
+                let describes = last_word == "sentence";
                 let told = !describes && !calls.iter().any(|call| silent.contains(&call.as_str()));
                 let longest = pieces(&text)
                     .into_iter()

@@ -14,7 +14,7 @@ use super::fences::{Hinted, reissue};
 use super::hint::stream;
 use super::joint::reached_together;
 use super::layout::is_unseen;
-use super::loads::{Candidate, candidates, find_loop, resolve};
+use super::loads::{Candidate, candidates, find_loop, gathered, resolve};
 use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
 use super::plan::{LoadName, Plan, Strategy, Unroll};
@@ -187,10 +187,8 @@ pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Ver
         is_unseen(&kernel)?;
     }
     verify::verify_derived(&kernel)?;
-    Ok(Applied {
-        kernel,
-        plan: completed,
-    })
+    let plan = gathered(&kernel, &all, completed)?;
+    Ok(Applied { kernel, plan })
 }
 
 /// The loops that a plan is for, each with the strategies of its loads.

@@ -31,7 +31,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     is_joint: false,
     tried: TrialPolicy::Alone,
     weight: 2,
-    few_words: "loading batches into registers",
     sentence: "Every {nth}, {distance} values of `{load}` are loaded into registers at once.",
     look: Look {
         colour: 1,

@@ -29,7 +29,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     is_joint: false,
     tried: TrialPolicy::Alone,
     weight: 2,
-    few_words: "loading batches into shared memory",
     sentence: "Every {nth}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",
     look: Look {
         colour: 3,

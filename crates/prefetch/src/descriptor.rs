@@ -42,8 +42,6 @@ pub struct Descriptor {
     pub tried: TrialPolicy,
     /// How often a random plan of the tests has it, compared with the others.
     pub weight: u64,
-    /// Its description, in a few words.
-    pub few_words: &'static str,
     /// Its effect on a load, as a template with `{load}`, `{distance}`, `{ahead}` ("4 iterations"), `{nth}` ("4th iteration"),
     /// `{place}` (the layout in words), `{level}`, `{once}` (for data that is not used again), `{who}` (sub-group or
     /// work-group).

@@ -41,7 +41,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     is_joint: false,
     tried: TrialPolicy::Alone,
     weight: 3,
-    few_words: "a cache hint",
     sentence: "A hint brings `{load}` to cache level {level} {ahead} before its use{once}.",
     look: Look {
         colour: 7,

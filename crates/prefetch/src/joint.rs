@@ -44,7 +44,6 @@ pub(super) const DIVIDED: Descriptor = Descriptor {
     is_joint: true,
     tried: TrialPolicy::WhereShared,
     weight: 1,
-    few_words: "a joint prefetch",
     sentence: "The work-items of a {who} divide the cache lines of `{load}` and bring them to cache level {level} {ahead} \
                before their use.",
     look: Look {
@@ -68,7 +67,6 @@ pub(super) const BULK: Descriptor = Descriptor {
         levels: &[CacheLevel::L2],
         ..Takes::NOTHING
     },
-    few_words: "a bulk prefetch",
     sentence: "One bulk prefetch a sub-group brings `{load}` to the L2 cache {ahead} before its use.",
     look: Look {
         colour: 8,

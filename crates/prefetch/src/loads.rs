@@ -1,5 +1,6 @@
 //! The loads that a plan can name: their loops and their names.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use crate::analysis::definitions::Definitions;
@@ -10,7 +11,7 @@ use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, Space};
 use crate::suggest;
 
 use super::parts::mark_rests;
-use super::plan::{LoadName, LoadPlace};
+use super::plan::{LoadName, LoadPlace, Plan};
 
 /// A load that a plan can name.
 #[derive(Clone, Debug)]
@@ -213,6 +214,7 @@ pub(super) fn resolve<'c>(
     ids.dedup();
     match ids.len() {
         1 => Ok(chosen),
+        1.. if name.place() == Some(&LoadPlace::Everywhere) => Ok(chosen),
         0 => Err(
             Error::usage(format!("`{name}` names no load of kernel `{}`", kernel.shown()))
                 .accepted(format!("its loads are {}", all_names(candidates))),
@@ -222,15 +224,51 @@ pub(super) fn resolve<'c>(
                 .iter()
                 .map(|candidate| format!("`{}`", candidate.name))
                 .collect();
-            Err(Error::usage(format!("`{name}` means {} loads", ids.len()))
-                .accepted(format!("say which: {}", choices.join(", "))))
+            Err(
+                Error::usage(format!("`{name}` means {} loads", ids.len())).accepted(format!(
+                    "say which: {}, or `{}@*` for all of them",
+                    choices.join(", "),
+                    name.param()
+                )),
+            )
         }
     }
 }
 
+/// The plan with one name for the loads of a parameter that all have the same strategy.
+pub(super) fn gathered(kernel: &Kernel, all: &[Candidate], plan: Plan) -> Result<Plan> {
+    let mut short = Plan::none().with_registers(plan.registers());
+    if let Some(unroll) = plan.unroll() {
+        short = short.unrolled(unroll);
+    }
+    for (name, strategy) in plan.loads() {
+        let everywhere = name.clone().at(LoadPlace::Everywhere)?;
+        let sites = |name: &LoadName| -> Result<BTreeSet<(Label, LoadId)>> {
+            let meant = resolve(kernel, all, name)?.into_iter();
+            Ok(meant.map(|candidate| (candidate.looped, candidate.id)).collect())
+        };
+        let alike = plan
+            .loads()
+            .iter()
+            .filter(|(other, same)| other.param() == name.param() && same == strategy);
+        let mut named = BTreeSet::new();
+        let mut count = 0;
+        for (other, _) in alike {
+            named.extend(sites(other)?);
+            count += 1;
+        }
+        let is_all = count > 1 && named == sites(&everywhere)?;
+        let name = if is_all { everywhere } else { name.clone() };
+        if short.strategy(&name).is_none() {
+            short = short.with(name, *strategy)?;
+        }
+    }
+    Ok(short)
+}
+
 fn matches(kernel: &Kernel, candidate: &Candidate, name: &LoadName) -> bool {
     match name.place() {
-        None => true,
+        None | Some(LoadPlace::Everywhere) => true,
         Some(LoadPlace::Loop(name)) => candidate.loop_name.as_deref() == Some(name),
         Some(LoadPlace::Line { file, line, column }) => {
             let place = &kernel.places[kernel.loads[candidate.id].place];
@@ -307,6 +345,57 @@ mod tests {
             [("weights".to_owned(), true), ("data".to_owned(), false)]
         );
         assert!(crate::ir::print(&kernel).contains(" constant"), "it is printed");
+        Ok(())
+    }
+
+    #[test]
+    fn one_name_means_every_load_of_a_parameter() -> Result<()> {
+        let sum = |name: &str, load: &str| {
+            format!(
+                "%{name} = loop '{name} (%j{name} = 0:i64, %acc{name} = 0.0:f32) -> f32 {{
+                   %more{name} = lt.s %j{name}, %n
+                   if %more{name} {{ yield }} else {{ break %acc{name} }}
+                   %at{name} = address %data + %j{name} * 4
+                   %value{name} = load f32 %at{name}, @{load}
+                   %next{name} = fadd %acc{name}, %value{name}
+                   %k{name} = add %j{name}, 1:i64
+                   continue %k{name}, %next{name}
+                 }}"
+            )
+        };
+        let text = format!(
+            "hsir 1
+             kernel @sum(%data: ptr.global f32[] align 4 readonly unaliased, %out: ptr.global f32[] align 4 unaliased, %n: i64) {{
+               load @data
+               load @data.2
+               {}
+               {}
+               %all = fadd %one, %two
+               store %out, %all
+               return
+             }}",
+            sum("one", "data"),
+            sum("two", "data.2")
+        );
+        let kernel = parse(&text, "sum.hsir")?;
+        let carried_out = |plan: &str| {
+            let applied = crate::apply(&kernel, &plan.parse()?, &crate::PlanTarget::default())?;
+            Ok::<_, Error>((crate::ir::print(&applied.kernel), applied.plan.to_string()))
+        };
+        let (gathered, name) = carried_out("data@*=cache:L2:4")?;
+        assert_eq!(name, "data@*=cache:L2:4");
+        let (apart, name) = carried_out("data@one=cache:L2:4,data@two=cache:L2:4")?;
+        assert_eq!(name, "data@*=cache:L2:4");
+        let derived = |text: &str| {
+            text.lines()
+                .filter(|line| !line.contains("data@"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(derived(&gathered), derived(&apart));
+        for others in ["data@one=cache:L2:4", "data@one=cache:L2:4,data@two=cache:L2:8"] {
+            assert_eq!(carried_out(others)?.1, others);
+        }
         Ok(())
     }
 }

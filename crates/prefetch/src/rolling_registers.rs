@@ -31,7 +31,6 @@ pub(super) const DESCRIPTOR: Descriptor = Descriptor {
     is_joint: false,
     tried: TrialPolicy::Everywhere,
     weight: 2,
-    few_words: "a ring of registers",
     sentence: "`{load}` is loaded {ahead} before its use, into a ring of registers.",
     look: Look {
         colour: 2,

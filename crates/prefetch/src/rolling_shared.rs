@@ -50,7 +50,6 @@ pub(super) const LOADED: Descriptor = Descriptor {
     is_joint: false,
     tried: TrialPolicy::Alone,
     weight: 2,
-    few_words: "a ring in shared memory",
     sentence: "`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.",
     look: Look {
         colour: 4,
@@ -66,7 +65,6 @@ pub(super) const COPIED: Descriptor = Descriptor {
     is_asynchronous: true,
     tried: TrialPolicy::Everywhere,
     weight: 6,
-    few_words: "a ring in shared memory that asynchronous copies fill",
     sentence: "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. No \
                register waits for it.",
     look: Look {

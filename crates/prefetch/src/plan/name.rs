@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use crate::error::{Error, Result};
 use crate::suggest::quoted;
 
-/// The load that a strategy is for: `values`, `values@row`, `values@gather.rs:41`.
+/// The load that a strategy is for: `values`, `values@row`, `values@gather.rs:41`; `values@*` is every load from `values`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoadName {
     param: String,
@@ -16,6 +16,8 @@ pub struct LoadName {
 /// Which of the loads from one parameter is meant.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LoadPlace {
+    /// All of them, written `*`.
+    Everywhere,
     /// The load in the loop of this name.
     Loop(String),
     /// The load on this source line.
@@ -57,6 +59,7 @@ impl LoadName {
                 }
             }
             LoadPlace::Line { file, .. } => check(file, "a file's name")?,
+            LoadPlace::Everywhere => {}
         }
         self.place = Some(place);
         Ok(self)
@@ -97,6 +100,7 @@ fn check(name: &str, what: &str) -> Result<()> {
 impl fmt::Display for LoadPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            LoadPlace::Everywhere => f.write_str("*"),
             LoadPlace::Loop(name) => f.write_str(name),
             LoadPlace::Line {
                 file,

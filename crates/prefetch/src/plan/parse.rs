@@ -5,7 +5,7 @@
 //! part     = unroll | registers | load          in this order
 //! unroll   = "unroll:" ( N | "full" )
 //! registers = "registers:" N
-//! load     = PARAM [ "@" ( LOOP | FILE ":" LINE ) ] "=" strategy
+//! load     = PARAM [ "@" ( "*" | LOOP | FILE ":" LINE ) ] "=" strategy
 //! strategy = ( "batched-registers" | "rolling-registers" ) ":" D
 //!          | ( "batched-shared" | "rolling-shared" | "rolling-async" ) ":" D [ "/plain" | "/padded" | "/interleaved" ]
 //!          | "cache:" LEVEL ":" D [ "/nt" ]
@@ -220,6 +220,9 @@ fn load_name(whole: Part) -> Result<LoadName, Fault> {
     };
     let name = LoadName::of_param(param.text).map_err(|error| param.fault(error))?;
     let place_of = |text: &str| -> Result<LoadPlace> {
+        if text == "*" {
+            return Ok(LoadPlace::Everywhere);
+        }
         let Some((file, line)) = text.rsplit_once(':') else {
             return Ok(LoadPlace::Loop(text.to_owned()));
         };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::back::spirv;
 use crate::error::Result;
 use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
-use crate::prefetch::plan::{Distance, JointScope, Strategy, StrategyKind};
+use crate::prefetch::plan::{Distance, JointScope, LoadName, LoadPlace, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::report::{Report, Trial};
 use crate::tune::{self, Bench, Progress, Subject};
@@ -126,7 +126,10 @@ fn alone(report: &Report, kernel: &Kernel) -> Option<HintsAlone> {
             level: strategy.level()?,
             nontemporal: strategy.is_nontemporal(),
         };
-        let bytes = candidates.iter().find(|candidate| candidate.name == *load);
+        let same = |name: &LoadName| {
+            name == load || (load.place() == Some(&LoadPlace::Everywhere) && name.param() == load.param())
+        };
+        let bytes = candidates.iter().find(|candidate| same(&candidate.name));
         Some(SpelledHint {
             load: load.to_string(),
             level: hint.level.name(),

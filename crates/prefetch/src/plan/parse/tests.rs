@@ -182,6 +182,7 @@ fn long_plans_are_refused_with_a_short_message() {
 fn any_name() -> impl Generator<Value = LoadName> {
     let place = prop_oneof![
         Just(None),
+        Just(Some(LoadPlace::Everywhere)),
         "[a-z_][a-z0-9_]{0,6}".prop_map(|name| Some(LoadPlace::Loop(name))),
         ("[a-z/.:-]{1,8}", 1u32.., 0u32..3).prop_map(|(file, line, column)| {
             Some(LoadPlace::Line {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::edit::edited;
 use super::granted::{Granted, without_names};
@@ -19,8 +20,12 @@ use crate::report::Perturbed;
 pub(super) const OLDEST_VERSION: (u32, u32) = (8, 0);
 /// Registers of a work-group at most (CUDA's programming guide, compute capabilities 8.0 to 9.0).
 const REGISTERS_OF_GROUP: u32 = 65_536;
-/// The GPUs that planned kernels are for: asynchronous copies came with the first of them.
-const OLDEST_TARGET: u32 = 80;
+/// The first GPU with asynchronous copies, by its number and as PTX spells it.
+const COPIES: (u32, &str) = (80, "sm_80");
+/// The first GPU whose lanes need not run in lockstep: raising a module to it may change what its other entries do.
+const APART: u32 = 70;
+/// What edits insert that needs asynchronous copies' GPU.
+const NEWER: [&str; 3] = ["cp.async", "createpolicy", "L2::cache_hint"];
 
 /// A module with one entry rewritten.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,15 +181,24 @@ pub(super) fn capability(target: &str) -> Option<u32> {
         .ok()
 }
 
-/// Whether planned kernels can run on the module's target.
-pub(super) fn check_target(original: &Original) -> Result<()> {
-    match capability(&original.target) {
-        Some(capability) if capability >= OLDEST_TARGET => Ok(()),
-        _ => Err(Error::device(format!(
-            "the module is for `{}`, which has no asynchronous copies",
+/// The target that inserted lines need, and where the module's stands in its text; none where its own will do.
+///
+/// # Errors
+/// They need asynchronous copies, and the module is for GPUs from which it cannot be raised to those that have them.
+pub(super) fn raised(original: &Original, added: &str) -> Result<Option<(Range<usize>, &'static str)>> {
+    let is_new = capability(&original.target).is_some_and(|own| own >= COPIES.0);
+    if is_new || !NEWER.iter().any(|newer| added.contains(newer)) {
+        return Ok(None);
+    }
+    let from = original.version.as_ref().map_or(0, |(_, place)| place.end);
+    let place = original.text[from..].find(&original.target).map(|at| from + at);
+    match (capability(&original.target), place) {
+        (Some(APART..), Some(start)) => Ok(Some((start..start + original.target.len(), COPIES.1))),
+        _ => Err(Error::input(format!(
+            "the module is for `{}`, which has no asynchronous copies, and is not raised: lanes of GPUs from sm_70 on may run apart",
             original.target
         ))
-        .accepted("a module that was compiled for sm_80 or a later GPU")),
+        .accepted("plans that load into registers or give hints to L2, or a module for sm_70 or later")),
     }
 }
 
@@ -232,6 +246,12 @@ impl DropIn {
             lines.push(format!(
                 "It declares {} bytes of shared memory more than before.",
                 self.added_shared_bytes
+            ));
+        }
+        if self.changed.iter().any(|change| change == COPIES.1) {
+            lines.push(format!(
+                "The target was {}; the plan's asynchronous copies need {}.",
+                original.target, COPIES.1
             ));
         }
         if let Some((version, _)) = original

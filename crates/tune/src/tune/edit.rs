@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::drop_in::{DropIn, Needs, OLDEST_VERSION, check_target, said_of_registers, unused};
+use super::drop_in::{DropIn, Needs, OLDEST_VERSION, raised, said_of_registers, unused};
 use super::piece::Around;
 use super::redirect::redirected;
 use crate::back::ptx::{Around as Register, Edges};
@@ -86,7 +86,6 @@ pub(super) fn edited(
         changed: Vec::new(),
     };
     if kernel.body != own.body {
-        check_target(original)?;
         if let Some((version, place)) = &original.version
             && *version < OLDEST_VERSION
         {
@@ -110,8 +109,11 @@ pub(super) fn edited(
         }
         Editor { text, edited, .. } = editor;
     }
-    edited.text = text.of(&original.text);
     edited.added = text.insertions.values().flat_map(|own| own.chars()).collect();
+    if let Some((place, target)) = raised(original, &edited.added)? {
+        text.exchange(place, target.to_owned());
+    }
+    edited.text = text.of(&original.text);
     edited.changed = text.exchanges.values().map(|(_, other)| other.clone()).collect();
     Ok(edited)
 }

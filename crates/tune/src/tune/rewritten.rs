@@ -305,12 +305,36 @@ fn what_is_undecided_or_too_old_is_not_written() {
         ..PLAIN
     };
     assert!(start.done(LAUNCH, REGISTERS).text.contains(SUM));
-    let old = PLAIN.text().replace("sm_80", "sm_75");
-    let imported = import(&old, "k.ptx", None, &Facts::default()).expect("it is read");
-    let plan: Plan = REGISTERS.parse().expect("a plan");
-    let applied = prefetch::apply(&imported.kernel, &plan, &prefetch::PlanTarget::default()).expect("legal");
-    let error = placed(&imported.original, &imported.kernel, &applied.kernel).expect_err("too old a GPU");
-    assert!(error.to_string().contains("sm_75"), "{error}");
+    // A target is raised where asynchronous copies need it, and from one whose lanes may run apart.
+    let edited = |target: &str, plan: &str| {
+        let old = PLAIN.text().replace("sm_80", target);
+        let imported = import(&old, "k.ptx", None, &Facts::default()).expect("it is read");
+        let plan: Plan = plan.parse().expect("a plan");
+        let group = prefetch::PlanTarget {
+            group_size: Some([32, 1, 1]),
+            ..prefetch::PlanTarget::default()
+        };
+        let applied = prefetch::apply(&imported.kernel, &plan, &group).expect("legal");
+        placed(&imported.original, &imported.kernel, &applied.kernel)
+    };
+    let copies = REGISTERS.replace("registers", "async");
+    for (target, plan, expected) in [
+        ("sm_52", REGISTERS, ".target sm_52"),
+        ("sm_75", REGISTERS, ".target sm_75"),
+        ("sm_75", &copies, ".target sm_80"),
+    ] {
+        let text = edited(target, plan)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .text;
+        assert!(text.contains(expected), "{plan}: {text}");
+    }
+    let error = edited("sm_61", &copies)
+        .expect_err("its lanes run in lockstep")
+        .to_string();
+    assert!(
+        error.contains("`sm_61`") && error.contains("registers"),
+        "{error}"
+    );
     // The version is raised to the oldest one with the features of plans.
     assert!(PLAIN.done(LAUNCH, REGISTERS).text.contains("\n.version 8.0\n"));
 }

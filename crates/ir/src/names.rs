@@ -34,6 +34,10 @@ pub fn demangled(symbol: &str) -> Option<String> {
     }
     let options = DemangleOptions::new().no_params().no_return_type();
     let name = Symbol::new(symbol).ok()?.demangle(&options).ok()?;
+    // SYCL's kernels are named by the type of their function.
+    let name = name
+        .strip_prefix("typeinfo name for ")
+        .map_or(name.clone(), str::to_owned);
     (name != symbol).then_some(name)
 }
 
@@ -123,6 +127,7 @@ mod tests {
         assert_eq!(shown(SYMBOLS[0]), "tgather<float>");
         assert_eq!(shown(SYMBOLS[2]), "math::scale");
         assert_eq!(shown("_RNvCs1234_7mycrate6gather"), "mycrate::gather");
+        assert_eq!(shown("_ZTSN3app6gatherIfEE"), "app::gather<float>");
         assert_eq!(demangled("gather"), None);
         assert_eq!(demangled("_Z"), None);
     }

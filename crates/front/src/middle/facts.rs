@@ -7,6 +7,8 @@ use crate::ir::{Fused, Races};
 /// Facts about the launches of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
+    /// What reports call the entry's parameters, in their order, where the module does not say.
+    pub names: Vec<String>,
     /// By the parameter's name, as the kernel has it: the PTX name without the entry's in front.
     pub parameters: BTreeMap<String, ParameterFacts>,
     /// Bytes of dynamic shared memory that the launch asks for.
@@ -33,6 +35,8 @@ pub struct Facts {
 pub struct ParameterFacts {
     /// Elements.
     pub length: Option<u64>,
+    /// Bytes of each of these, where they are not the elements that the kernel reads: two halves in a word, say.
+    pub unit: Option<u32>,
     /// Nothing writes, while the kernel runs, what it reads through this parameter.
     pub read_only: bool,
     /// What is accessed through this parameter is accessed through no other one.
@@ -41,4 +45,16 @@ pub struct ParameterFacts {
     pub align: Option<u32>,
     /// Which races for what is reached through this parameter are meant.
     pub races: Races,
+}
+
+impl ParameterFacts {
+    /// How many elements of so many bytes it has.
+    pub(crate) fn elements(&self, bytes: u32) -> Option<u64> {
+        match (self.length, self.unit) {
+            (Some(length), Some(unit)) => {
+                Some(length.saturating_mul(u64::from(unit)) / u64::from(bytes).max(1))
+            }
+            (length, _) => length,
+        }
+    }
 }

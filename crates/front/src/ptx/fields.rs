@@ -87,6 +87,53 @@ pub(super) fn in_source(text: &str, function: &Function<'_>, slots: &mut Slots<'
     names
 }
 
+/// Gives the slots the names of the entry's parameters, in their order; their old names become those that the source has for them,
+/// so that both are understood. A member's name has its offset behind: `args_16`.
+///
+/// # Errors
+/// There are more names than parameters, or one is no name.
+pub(super) fn renamed(
+    function: &Function<'_>,
+    slots: &mut Slots<'_>,
+    mut fields: Vec<Option<String>>,
+    names: &[String],
+) -> Result<Vec<Option<String>>> {
+    let count = function.params.len();
+    if names.len() > count {
+        return Err(Error::usage(format!("there are {} `names`", names.len()))
+            .accepted(format!("the {count} parameters of the entry, in their order")));
+    }
+    for (param, name) in function.params.iter().zip(names) {
+        let is_name = |c: char| c.is_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) {
+            return Err(Error::usage(format!("{} is no parameter's name", quoted(name)))
+                .accepted("letters, digits and underscores"));
+        }
+        for (number, field) in fields.iter_mut().enumerate() {
+            let slot = &slots.all[number];
+            let new = match slot.from {
+                From::Parameter(from, _) | From::Structure(from, _) if from == param.name => {
+                    let own = parameter_name(function.name, param.name);
+                    slot.name.strip_prefix(own).map(|rest| format!("{name}{rest}"))
+                }
+                _ => None,
+            };
+            let is_free = |new: &String| slots.all.iter().all(|other| other.name != *new);
+            if let Some(new) = new.filter(is_free) {
+                *field = Some(std::mem::replace(&mut slots.all[number].name, new));
+            }
+        }
+    }
+    Ok(fields)
+}
+
+/// The names of an entry's parameters in the source, in their order, from a module's debug information; none where it has none.
+pub fn parameter_names(text: &str, entry: &str) -> Vec<String> {
+    let known = members(text, entry).unwrap_or_default();
+    let names = (0..).map_while(|number| known.get(&(number, u64::MAX)));
+    names.map(|field| field.name.clone()).collect()
+}
+
 /// Facts that name parameters as the source does, with the kernel's names.
 ///
 /// # Errors
@@ -105,6 +152,7 @@ pub(super) fn facts_of_slots(
         };
         if let Some(said) = facts.parameters.remove(field) {
             let own = facts.parameters.entry(slot.name.clone()).or_default();
+            own.unit = own.unit.filter(|_| own.length.is_some()).or(said.unit);
             own.length = own.length.or(said.length);
             own.align = own.align.or(said.align);
             own.read_only |= said.read_only;

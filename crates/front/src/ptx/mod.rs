@@ -60,6 +60,7 @@ mod workspace;
 
 pub use super::middle::facts::{Facts, ParameterFacts};
 pub use cuts::{CutExit, CutLoop, CutRegister, Target};
+pub use fields::parameter_names;
 pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};
 
@@ -315,6 +316,7 @@ fn translate_cut(
     }
     let mut slots = slots::slots(function, &body, &variables).map_err(about)?;
     let fields = fields::in_source(text, function, &mut slots);
+    let fields = fields::renamed(function, &mut slots, fields, &facts.names)?;
     let facts = &fields::facts_of_slots(function.name, facts, &slots, &fields)?;
     let kinds = kinds::kinds(&slots, &body, &variables);
     let structure::Structured {

@@ -151,6 +151,7 @@ fn pointer_facts(
     let element = commonest.map(|(ty, _)| ty).or(slot.element).unwrap_or(Type::I8);
     let given = source.facts.parameters.get(&slot.name);
     let mut given = given.copied().unwrap_or_default();
+    given.length = given.elements(element.bytes());
     if let Some(variable) = variable {
         // How long it is the module says, if it is defined here; that a kernel cannot write it, its space.
         let bytes = type_of(variable.ty).map_or(1, |ty| u64::from(ty.bytes()));

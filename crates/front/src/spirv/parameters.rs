@@ -77,7 +77,10 @@ impl Translator<'_, '_> {
         for (number, parameter) in self.body.parameters.iter().enumerate() {
             let name = match &parameter.name {
                 Some(name) => super::plain(name),
-                None => format!("param_{number}"),
+                None => {
+                    let named = self.facts.names.get(number);
+                    named.cloned().unwrap_or_else(|| format!("param_{number}"))
+                }
             };
             let name = unique(&mut names, name);
             let at = |error: Error| error.at(format!("parameter `{name}`"));
@@ -157,7 +160,11 @@ impl Translator<'_, '_> {
             Some(Space::Shared) => {
                 let element = self.element_of(pointee);
                 let bytes = u64::from(element.bytes().max(1));
-                let said = self.facts.parameters.get(name).and_then(|facts| facts.length);
+                let said = self
+                    .facts
+                    .parameters
+                    .get(name)
+                    .and_then(|facts| facts.elements(element.bytes()));
                 let length = match (said, self.facts.dynamic_shared_bytes) {
                     (Some(length), _) => length,
                     (None, Some(all)) => u64::from(all) / bytes,
@@ -388,7 +395,7 @@ impl Translator<'_, '_> {
         let name = kernel.params[own.number].name.clone();
         let said = self.facts.parameters.get(&name).copied().unwrap_or_default();
         let before = kernel.params[own.number].facts.and_then(|facts| facts.length);
-        let length = match said.length {
+        let length = match said.elements(element.bytes()) {
             Some(length) => {
                 let length = i64::try_from(length).map_err(|_| Error::usage("no buffer is so long"))?;
                 Some(kernel.constant(Type::I64, length as u64))

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use super::fitted_template::fitted_launch_template;
 use super::launch_file::LaunchFile;
+use super::launch_template::launch_template;
 use super::modules::granted_for;
 use super::subject::{Reshaped, Subject, divided_otherwise};
 use super::workload::Workload;
+use crate::device::Description;
 use crate::error::{Error, Result};
 use crate::front::ptx::{self, Facts, Imported, Origin, Original};
 use crate::front::spirv;
@@ -49,6 +52,19 @@ impl FileSubject {
             launch,
             original: None,
             spirv: Some(Arc::new(imported.original)),
+        }
+    }
+
+    /// The same with the arguments that a template for the kernel has: nobody gave any.
+    #[must_use]
+    pub fn with_made_up_arguments(self, device: &Description) -> FileSubject {
+        let text = match self.spirv {
+            Some(_) => launch_template(&self.kernel, None),
+            None => fitted_launch_template(&self.kernel, self.original.as_ref(), None, device),
+        };
+        match self.launch.with_arguments_of(&text) {
+            Ok(launch) => FileSubject { launch, ..self },
+            Err(_) => self,
         }
     }
 
@@ -100,6 +116,14 @@ impl FileSubject {
 }
 
 impl Subject for FileSubject {
+    fn made_up(&self) -> Option<String> {
+        self.launch.made_up().map(str::to_owned)
+    }
+
+    fn is_in_module(&self) -> bool {
+        self.original.is_some() || self.spirv.is_some()
+    }
+
     fn name(&self) -> &str {
         &self.kernel.name
     }

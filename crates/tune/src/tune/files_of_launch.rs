@@ -16,13 +16,12 @@ const MOST_FILE_BYTES: u64 = 1 << 30;
 /// Bytes of a `.npy` file that have its header.
 const HEADER_BYTES: u64 = 4096;
 
-/// How many elements a file in NumPy's formats has, of an archive the named array; nothing for other files.
-pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<u64>> {
+/// How many elements a file in NumPy's formats has, of an archive the named array, and their type; nothing for other files.
+pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<(u64, Type)>> {
     if is_npz(path) {
         let bytes = member(&whole(path)?, array).map_err(|error| within(path, error))?;
-        return Ok(Some(
-            Header::of(&bytes).map_err(|error| within(path, error))?.length,
-        ));
+        let header = Header::of(&bytes).map_err(|error| within(path, error))?;
+        return Ok(Some((header.length, header.element())));
     }
     if !is_npy(path) {
         return Ok(None);
@@ -31,9 +30,8 @@ pub(super) fn length_of(path: &Path, array: Option<&str>) -> Result<Option<u64>>
     files::open(path, MOST_FILE_BYTES)
         .and_then(|file| Ok(file.take(HEADER_BYTES).read_to_end(&mut head)?))
         .map_err(|error| unreadable(path, &error))?;
-    Ok(Some(
-        Header::of(&head).map_err(|error| within(path, error))?.length,
-    ))
+    let header = Header::of(&head).map_err(|error| within(path, error))?;
+    Ok(Some((header.length, header.element())))
 }
 
 /// The contents of a file, or of an archive's array.
@@ -107,6 +105,19 @@ struct Header {
 }
 
 impl Header {
+    /// The type of its elements: integers of the IR have no sign, and a half of another kind is its bits.
+    fn element(&self) -> Type {
+        match (self.descr.chars().nth(1), self.item) {
+            (Some('f'), 2) => Type::F16,
+            (Some('f'), 4) => Type::F32,
+            (Some('f'), 8) => Type::F64,
+            (_, 1) => Type::I8,
+            (_, 2) => Type::I16,
+            (_, 4) => Type::I32,
+            _ => Type::I64,
+        }
+    }
+
     fn of(bytes: &[u8]) -> Result<Header> {
         let odd = |what: &str| Error::input(format!("not a `.npy` file: {what}"));
         let rest = bytes
@@ -282,7 +293,16 @@ mod tests {
         )
         .expect("written");
         let launch = LaunchFile::read(&folder.path().join("launch.toml")).expect("a launch file");
-        assert_eq!(launch.facts().parameters["p"].length, Some(2));
+        let own = launch.facts().parameters["p"];
+        assert_eq!((own.length, own.unit), (Some(2), Some(4)));
+        // Of the same bytes are twice as many halves in as many words.
+        let kernel = "hsir 1\nkernel @k(%p: ptr.global i64[] align 8 readonly) {\n  return\n}\n";
+        let kernel = Arc::new(crate::ir::parse(kernel, "k.hsir").expect("a kernel"));
+        let workload = launch.workload(&kernel).expect("eight bytes");
+        assert!(matches!(
+            workload.given[0],
+            crate::tune::ArgumentSpec::Input { length: 1, .. }
+        ));
         assert!(matches!(from_file(&path, None, Type::I32, 2), Ok(Fill::Bytes(bytes)) if bytes[4] == 2));
         let error = from_file(&path, None, Type::F64, 1).expect_err("another width");
         assert!(error.to_string().contains("elements of 8 bytes"), "{error}");
@@ -332,7 +352,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("all.npz");
         std::fs::write(&path, npz(&arrays)).expect("written");
-        assert_eq!(length_of(&path, Some("x")).expect("there"), Some(3));
+        assert_eq!(length_of(&path, Some("x")).expect("there"), Some((3, Type::I8)));
         let filled = from_file(&path, Some("rows"), Type::I32, 2).expect("there");
         assert!(matches!(filled, Fill::Bytes(bytes) if bytes[4] == 2));
         let error = length_of(&path, None).expect_err("which").to_string();

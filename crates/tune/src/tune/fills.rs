@@ -156,6 +156,39 @@ pub(super) fn graph_length(
     }
 }
 
+/// The length in words: `edges of g`.
+pub(super) fn length_of(
+    graphs: &BTreeMap<String, Graph>,
+    tables: &BTreeMap<String, Table>,
+    words: &str,
+) -> Result<u64> {
+    let named = words
+        .split_once(" of ")
+        .map(|(what, name)| (what.trim(), name.trim()));
+    match named {
+        Some(("vertices", name)) => Ok(graph(graphs, name)?.vertices),
+        Some(("rows", name)) => Ok(graph(graphs, name)?.vertices + 1),
+        Some(("edges", name)) => Ok(graph(graphs, name)?.edges()),
+        Some(("slots", name)) => Ok(hashed::table(tables, name)?.slots()),
+        _ => Err(Error::usage(format!("{} is not a length", quoted(words))).accepted(
+            "elements, or `vertices of NAME`, `rows of NAME`, `edges of NAME` of a graph, `slots of NAME` of a hash table",
+        )),
+    }
+}
+
+/// The contents of a buffer whose elements another type counts, as the kernel's elements: several in one, or a part of one.
+pub(super) fn packed(fill: Fill, said: Type, element: Type) -> Fill {
+    let Fill::Pattern(pattern) = fill else { return fill };
+    let (from, to) = (u64::from(said.bytes()), u64::from(element.bytes()));
+    let bits = move |index: u64| match to / from {
+        0 => pattern.bits(said, index * to / from) >> (8 * (index * to % from)),
+        several => (0..several).fold(0, |word, part| {
+            word | pattern.bits(said, index * several + part) << (8 * from * part)
+        }),
+    };
+    Fill::Pattern(Pattern::Function(Arc::new(bits)))
+}
+
 /// The contents that a launch file gives a buffer, if any.
 pub(super) fn said(
     sources: &Sources<'_>,
@@ -191,16 +224,6 @@ pub(super) fn said(
         &[Slots, Keys],
         "`fill = \"slots\"` and `\"keys\"`",
     )?;
-    if let Some(name) = &described.element {
-        let said =
-            Type::parse(name).ok_or_else(|| Error::usage(format!("{} is not a type", quoted(name))))?;
-        if said.bytes() != element.bytes() {
-            return Err(
-                Error::usage(format!("its elements have {} bytes", element.bytes()))
-                    .accepted(format!("a type of that size: the kernel reads `{element}`")),
-            );
-        }
-    }
     match (&described.file, described.fill) {
         (Some(_), Some(_)) => Err(Error::usage("a file and a fill").accepted("one of them")),
         (Some(file), None) => {

@@ -123,6 +123,10 @@ pub fn fitted_launch_template(
 
 /// The names of parameters in the source, by the kernel's.
 fn fields(kernel: &Kernel, original: &Original) -> BTreeMap<String, String> {
+    // Where names were given, the module's own stand in their place.
+    if !original.facts.names.is_empty() {
+        return BTreeMap::new();
+    }
     let is_own = |field: &str| kernel.params.iter().any(|param| param.name == field);
     let named = kernel.params.iter().zip(&original.fields);
     let named = named.filter_map(|(param, field)| Some((param.name.clone(), field.clone()?)));

@@ -16,6 +16,8 @@ use crate::suggest::{accepted, quoted};
 
 /// Most slots of a table.
 const MOST_SLOTS: u64 = 1 << 28;
+/// Most elements of a slot.
+const MOST_STRIDE: u64 = 16;
 /// The greatest load: beyond, a search goes through much of the table.
 const MOST_LOAD: f64 = 0.99;
 
@@ -31,6 +33,13 @@ pub(super) struct Table {
     empty: i64,
     #[serde(default)]
     seed: u64,
+    /// Elements of a slot, of which the first is the key.
+    #[serde(default = "one")]
+    stride: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 fn all_bits() -> i64 {
@@ -64,6 +73,10 @@ pub(super) fn table<'t>(tables: &'t BTreeMap<String, Table>, name: &str) -> Resu
         return Err(Error::usage(format!("a hash table of {} slots", found.slots))
             .accepted(format!("a power of two, at most {MOST_SLOTS}")));
     }
+    if !(1..=MOST_STRIDE).contains(&found.stride) {
+        return Err(Error::usage(format!("slots of {} elements", found.stride))
+            .accepted(format!("a `stride` of 1 to {MOST_STRIDE}")));
+    }
     if !(0.0..=MOST_LOAD).contains(&found.load) {
         return Err(Error::usage(format!("a load of {}", found.load)).accepted(format!("0 to {MOST_LOAD}")));
     }
@@ -71,9 +84,9 @@ pub(super) fn table<'t>(tables: &'t BTreeMap<String, Table>, name: &str) -> Resu
 }
 
 impl Table {
-    /// How many slots it has.
+    /// How many elements its slots have together.
     pub fn slots(&self) -> u64 {
-        self.slots
+        self.slots * self.stride
     }
 
     fn check(&self, element: Type) -> Result<()> {
@@ -126,10 +139,10 @@ impl Table {
             }
         }
         let size = element.bytes() as usize;
-        let bytes: Vec<u8> = slots
-            .iter()
-            .flat_map(|slot| slot.to_le_bytes().into_iter().take(size))
-            .collect();
+        let mut bytes = vec![0; self.slots() as usize * size];
+        for (place, slot) in bytes.chunks_mut(size * self.stride as usize).zip(slots) {
+            place[..size].copy_from_slice(&slot.to_le_bytes()[..size]);
+        }
         Ok(Fill::Bytes(Arc::from(bytes)))
     }
 
@@ -188,6 +201,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn slots_may_have_more_than_a_key() {
+        let tables = [1, 2].map(|stride| Table {
+            slots: 64,
+            load: 0.5,
+            hash: Hash::Murmur,
+            empty: -1,
+            seed: 5,
+            stride,
+        });
+        let [one, two] = tables.map(|table| match table.filled(Type::I32) {
+            Ok(Fill::Bytes(bytes)) => bytes,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(two.len(), 2 * one.len());
+        for (key, slot) in one.chunks(4).zip(two.chunks(8)) {
+            assert_eq!((key, [0; 4].as_slice()), slot.split_at(4));
+        }
+    }
+
+    #[test]
     fn a_search_finds_each_key_that_it_should() {
         for (hash, element) in [
             (Hash::Murmur, Type::I32),
@@ -202,6 +235,7 @@ mod tests {
                 hash,
                 empty: -1,
                 seed: 5,
+                stride: 1,
             };
             let Ok(Fill::Bytes(bytes)) = table.filled(element) else {
                 panic!("a table");

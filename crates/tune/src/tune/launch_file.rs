@@ -74,6 +74,10 @@
 //! | `rows`, `columns` | of a graph |
 //! | `slots`, `keys` | of a hash table |
 //!
+//! `as = "f16"` (or `type`) says what the elements of a buffer are where the kernel only moves their bits, or two at once: `length`
+//! counts these, and the contents are made of them. `length = "edges of web"` follows from a graph (`vertices`, `rows`, `edges`) or
+//! a hash table (`slots`).
+//!
 //! Files: `.npy`; `.npz` with `array = "NAME"`; others are raw bytes, with `length`, or with `type` and `shape`.
 //!
 //! ```toml
@@ -87,6 +91,7 @@
 //! load = 0.5                    # share of the slots that hold a key
 //! hash = "murmur"               # the finaliser of MurmurHash3; or "modulo" (the key itself), "fibonacci"
 //! empty = -1                    # what a free slot holds
+//! stride = 2                    # elements of a slot: its key, then zeros; 1 where it is left out
 //!
 //! [parameters.table]
 //! fill = "slots"
@@ -106,6 +111,7 @@
 //! For a kernel that was read from PTX, which says less than a Rust slice:
 //!
 //! ```toml
+//! names = ["from", "to", "n"]   # what reports call its parameters, in their order
 //! readonly = ["param_0"]        # nothing writes, while the kernel runs, what it reads through this
 //! unaliased = ["param_2"]       # what is accessed through this is accessed through no other parameter
 //! no_overflow = true            # the module's signed loop counters do not overflow
@@ -150,7 +156,7 @@ use super::scalars::Number;
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
 use crate::front::ptx::{Facts, ParameterFacts};
-use crate::ir::{Fused, Races};
+use crate::ir::{Fused, Races, Type};
 use crate::suggest::quoted;
 
 /// The longest launch file, in bytes.
@@ -168,6 +174,9 @@ pub struct LaunchFile {
     groups: Option<Extent>,
     /// Work-items of a work-group.
     group: Option<Extent>,
+    /// What reports call the parameters, in their order.
+    #[serde(default)]
+    names: Vec<String>,
     /// Parameters whose memory nothing writes.
     #[serde(default)]
     readonly: Vec<String>,
@@ -199,6 +208,9 @@ pub struct LaunchFile {
     /// Other geometries in which the launch does the same work.
     #[serde(default)]
     geometries: Vec<Elsewhere>,
+    /// Where its arguments come from if nobody gave them.
+    #[serde(skip)]
+    made_up: Option<String>,
     /// Where files that it names lie.
     #[serde(skip)]
     folder: PathBuf,
@@ -234,6 +246,11 @@ pub enum Extent {
 #[serde(deny_unknown_fields)]
 pub(super) struct Parameter {
     value: Option<Number>,
+    /// As the file has it.
+    #[serde(rename = "length")]
+    said_length: Option<Length>,
+    /// In elements.
+    #[serde(skip)]
     pub length: Option<u64>,
     pub fill: Option<FillName>,
     pub below: Option<u64>,
@@ -241,7 +258,7 @@ pub(super) struct Parameter {
     pub seed: Option<u64>,
     pub file: Option<PathBuf>,
     pub array: Option<String>,
-    #[serde(rename = "type")]
+    #[serde(rename = "type", alias = "as")]
     pub element: Option<String>,
     pub shape: Option<Vec<u64>>,
     pub graph: Option<String>,
@@ -253,6 +270,15 @@ pub(super) struct Parameter {
     offset: Option<u64>,
     end_of: Option<String>,
     output: Option<Output>,
+}
+
+/// How long a buffer is.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Length {
+    Elements(u64),
+    /// `edges of g`: by the part of a graph or a hash table.
+    Of(String),
 }
 
 /// Which races a program means, beyond writes of the same bits.
@@ -281,11 +307,28 @@ enum OutputName {
 }
 
 impl Parameter {
+    /// The type of the elements that the length counts and the contents are made of, where they are not the kernel's.
+    ///
+    /// # Errors
+    /// There is no such type.
+    pub fn counted(&self) -> Result<Option<Type>> {
+        let Some(name) = &self.element else {
+            return Ok(None);
+        };
+        let is_data = |ty: &Type| !ty.is_pointer() && !matches!(ty, Type::Bool | Type::Token);
+        let said = Type::parse(name).filter(is_data);
+        said.map(Some).ok_or_else(|| {
+            Error::usage(format!("{} is not a type of elements", quoted(name)))
+                .accepted("`f16`, `bf16`, `f32`, `f64`, `i8`, `i16`, `i32` or `i64`")
+        })
+    }
+
     /// This one, with missing entries taken from the other.
     fn or(self, other: &Parameter) -> Parameter {
         let other = other.clone();
         Parameter {
             value: self.value.or(other.value),
+            said_length: self.said_length.or(other.said_length),
             length: self.length.or(other.length),
             fill: self.fill.or(other.fill),
             below: self.below.or(other.below),
@@ -340,8 +383,12 @@ impl LaunchFile {
                 && let Some(file) = &parameter.file
             {
                 let path = launch.folder.join(file);
-                parameter.length =
-                    files_of_launch::length_of(&path, parameter.array.as_deref()).map_err(at)?;
+                if let Some((length, ty)) =
+                    files_of_launch::length_of(&path, parameter.array.as_deref()).map_err(at)?
+                {
+                    parameter.length = Some(length);
+                    parameter.element.get_or_insert_with(|| ty.to_string());
+                }
             }
         }
         Ok(launch)
@@ -362,8 +409,16 @@ impl LaunchFile {
             Error::input(format!("not a launch file: {said}")).at(format!("{place}, line {line}"))
         });
         let mut launch = launch?;
-        for (name, parameter) in &mut launch.parameters {
+        let elsewhere = launch.geometries.iter_mut().map(|other| &mut other.parameters);
+        for (name, parameter) in elsewhere.chain([&mut launch.parameters]).flatten() {
             let at = |error: Error| error.at(format!("{place}, parameter `{name}`"));
+            parameter.length = match &parameter.said_length {
+                None => None,
+                Some(Length::Elements(length)) => Some(*length),
+                Some(Length::Of(words)) => {
+                    Some(fills::length_of(&launch.graphs, &launch.tables, words).map_err(at)?)
+                }
+            };
             let (graph, table) = (parameter.graph.as_deref(), parameter.table.as_deref());
             let length = match (graph, table, &parameter.shape) {
                 (Some(graph), ..) => fills::graph_length(&launch.graphs, graph, parameter.fill).map(Some),
@@ -392,6 +447,35 @@ impl LaunchFile {
             }
         }
         Ok(launch)
+    }
+
+    /// This file with the geometry and arguments of another text, which are made up: no length of theirs is a fact.
+    pub(super) fn with_arguments_of(&self, text: &str) -> Result<LaunchFile> {
+        let other = LaunchFile::parse(text, "template")?;
+        // What the comments in front of the kernel's name say of its launch.
+        let ends = text.lines().map_while(|line| line.strip_prefix("# "));
+        let ends: Vec<&str> = ends
+            .take_while(|line| !line.starts_with("The launch of"))
+            .collect();
+        let ends = ends.join(" ");
+        let ends = ends.strip_prefix("Its numbers are made up").unwrap_or_default();
+        let said = format!(
+            "The arguments are made up from the types of the parameters, as `headstart launch-template` writes them; \
+             `--launch FILE` gives others. {}",
+            ends.trim_start_matches(['.', ',', ' '])
+        );
+        Ok(LaunchFile {
+            groups: other.groups,
+            group: other.group,
+            parameters: other.parameters,
+            made_up: Some(said.trim_end().to_owned()),
+            ..self.clone()
+        })
+    }
+
+    /// Where its arguments come from, in a sentence, if nobody gave them.
+    pub(super) fn made_up(&self) -> Option<&str> {
+        self.made_up.as_deref()
     }
 
     /// Whether other geometries are named.
@@ -431,10 +515,11 @@ impl LaunchFile {
     /// The file's statements about a PTX entry that the entry does not make itself.
     pub fn facts(&self) -> Facts {
         let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
-        for (name, parameter) in &self.parameters {
+        for (name, parameter) in self.parameters.iter().filter(|_| self.made_up.is_none()) {
             let is_elsewhere = parameter.null == Some(true) || parameter.end_of.is_some();
-            let length = parameter.length.filter(|_| !is_elsewhere);
-            parameters.entry(name.clone()).or_default().length = length;
+            let own = parameters.entry(name.clone()).or_default();
+            own.length = parameter.length.filter(|_| !is_elsewhere);
+            own.unit = parameter.counted().ok().flatten().map(Type::bytes);
         }
         for name in &self.readonly {
             parameters.entry(name.clone()).or_default().read_only = true;
@@ -453,6 +538,7 @@ impl LaunchFile {
             }
         };
         Facts {
+            names: self.names.clone(),
             parameters,
             races,
             dynamic_shared_bytes: self.shared_bytes,
@@ -498,9 +584,19 @@ impl LaunchFile {
         self
     }
 
+    /// The same for an entry whose parameters have these names, where the file gives none itself.
+    #[must_use]
+    pub fn naming(mut self, names: Vec<String>) -> LaunchFile {
+        if self.names.is_empty() {
+            self.names = names;
+        }
+        self
+    }
+
     /// Whether the file has statements that apply only to PTX.
     pub fn is_for_ptx(&self) -> bool {
-        !self.readonly.is_empty()
+        !self.names.is_empty()
+            || !self.readonly.is_empty()
             || !self.unaliased.is_empty()
             || self.no_overflow
             || self.warp_synchronous

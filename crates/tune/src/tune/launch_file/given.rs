@@ -204,21 +204,28 @@ impl LaunchFile {
             return Err(Error::usage("it is a buffer").accepted("`length = …`, with `fill` or `output`"));
         }
         let element = param.facts.map_or(Type::I32, |facts| facts.element);
-        let length = described.length.unwrap_or(DEFAULT_LENGTH);
+        let said = described.counted()?.unwrap_or(element);
+        let counted = described.length.unwrap_or(DEFAULT_LENGTH);
+        let length = as_elements(counted, described, element)?;
         let read_only = param.facts.is_some_and(|facts| facts.read_only);
         let sources = Sources {
             folder: &self.folder,
             graphs: &self.graphs,
             tables: &self.tables,
         };
-        let said = fills::said(&sources, element, length, described)?;
-        let fill = match (said, read_only && described.output.is_none()) {
+        let contents = fills::said(&sources, said, counted, described)?;
+        let fill = match (contents, read_only && described.output.is_none()) {
             (Some(fill), _) => fill,
-            (None, true) if element.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
-            (None, true) => Fill::Pattern(fills::indices(element, described)?),
+            (None, true) if said.is_float() => Fill::Pattern(Pattern::Fractions { low: 1.0 }),
+            (None, true) => Fill::Pattern(fills::indices(said, described)?),
             // Who says how long an output is means all of it to be written.
             (None, false) if described.length.is_some() => Fill::Uninitialized,
             (None, false) => Fill::Pattern(Pattern::Constant(0)),
+        };
+        let fill = if said == element {
+            fill
+        } else {
+            fills::packed(fill, said, element)
         };
         let compare = match described.output {
             Some(Output::Relative(share)) if (0.0..1.0).contains(&share) => Compare::Relative(share),
@@ -304,6 +311,8 @@ impl LaunchFile {
                     .accepted(format!("an offset of at most {length}")),
             );
         }
+        let element = kernel.params[of].facts.map_or(Type::I32, |facts| facts.element);
+        let start = as_elements(start, &whole, element)?;
         Ok(Some(ArgumentSpec::Part { of, start }))
     }
 
@@ -314,10 +323,26 @@ impl LaunchFile {
                 .facts
                 .is_some_and(|facts| facts.length == Some(param.value))
         })?;
-        let described = self
-            .parameters
-            .get(&buffer.name)
-            .and_then(|described| described.length);
-        Some(described.unwrap_or(DEFAULT_LENGTH))
+        let element = buffer.facts.map_or(Type::I32, |facts| facts.element);
+        let described = self.parameters.get(&buffer.name);
+        let length = described.and_then(|described| {
+            let length = described.length?;
+            as_elements(length, described, element).ok()
+        });
+        Some(length.unwrap_or(DEFAULT_LENGTH))
+    }
+}
+
+/// So many elements as the launch file counts them, in the kernel's elements.
+fn as_elements(count: u64, described: &Parameter, element: Type) -> Result<u64> {
+    let said = described.counted()?.unwrap_or(element);
+    let bytes = u128::from(count) * u128::from(said.bytes());
+    let whole = u128::from(element.bytes()).max(1);
+    match bytes % whole {
+        0 => Ok(u64::try_from(bytes / whole).unwrap_or(u64::MAX)),
+        _ => Err(Error::usage(format!(
+            "{count} elements `{said}` are no whole number of `{element}`"
+        ))
+        .accepted(format!("a multiple: the kernel reads `{element}`"))),
     }
 }

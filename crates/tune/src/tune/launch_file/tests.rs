@@ -151,3 +151,68 @@ fn mistakes_say_where_and_what_would_be_accepted() {
         assert!(!message.contains('\n'), "{text}: {message}");
     }
 }
+
+/// A kernel reads words, and its launch says what lies in them.
+#[test]
+fn elements_are_those_that_the_launch_file_names() {
+    let kernel = "hsir 1\nkernel @k(%pairs: ptr.global i32[] align 4 readonly, %bytes: ptr.global i8[] align 1 readonly, \
+                  %behind: ptr.global i32[] align 4) {\n  return\n}\n";
+    let kernel = Arc::new(crate::ir::parse(kernel, "k.hsir").expect("a kernel"));
+    let given = |text: &str| LaunchFile::parse(text, "launch.toml")?.workload(&kernel);
+    let text = "[parameters]\npairs = { length = 64, as = \"f16\", fill = \"sequence\" }\n\
+                bytes = { length = 2, as = \"f32\", fill = \"sequence\" }\nbehind = { buffer = \"pairs\", offset = 8 }\n";
+    let workload = given(text).unwrap_or_else(|error| panic!("{error}"));
+    let bits = |number: usize, index: u64| match &workload.given[number] {
+        ArgumentSpec::Input {
+            element,
+            fill: Fill::Pattern(pattern),
+            ..
+        } => pattern.bits(*element, index),
+        other => panic!("{other:?}"),
+    };
+    // 2.0 and 3.0 as halves, and the bytes of 1.0f32.
+    assert_eq!(bits(0, 1), 0x4200_4000);
+    assert_eq!(
+        [4, 5, 6, 7].map(|index| bits(1, index) & 0xff),
+        [0, 0, 0x80, 0x3f]
+    );
+    assert!(matches!(
+        workload.given[0],
+        ArgumentSpec::Input { length: 32, .. }
+    ));
+    assert!(matches!(workload.given[1], ArgumentSpec::Input { length: 8, .. }));
+    assert!(matches!(
+        workload.given[2],
+        ArgumentSpec::Part { of: 0, start: 4 }
+    ));
+    let facts = LaunchFile::parse(text, "launch.toml")
+        .expect("a launch file")
+        .facts();
+    assert_eq!(facts.parameters["pairs"].unit, Some(2));
+    for (from, to, expected) in [
+        (
+            "length = 64",
+            "length = 63",
+            "63 elements `f16` are no whole number of `i32`",
+        ),
+        ("\"f16\"", "\"half\"", "`half` is not a type of elements"),
+    ] {
+        let error = given(&text.replace(from, to)).expect_err(to).to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn lengths_follow_from_graphs_and_tables() {
+    let text = "[graphs.g]\nvertices = 10\ndegree = 3\n[tables.t]\nslots = 8\nload = 0.5\nstride = 2\n\
+                [parameters.weights]\nlength = \"edges of g\"\n[parameters.values]\nlength = \"slots of t\"\n";
+    let launch = LaunchFile::parse(text, "launch.toml").expect("a launch file");
+    let facts = launch.facts();
+    let lengths = ["weights", "values"].map(|name| facts.parameters[name].length);
+    assert_eq!(lengths, [Some(30), Some(16)]);
+    let odd = text.replace("edges of g", "edge of g");
+    let error = LaunchFile::parse(&odd, "launch.toml")
+        .expect_err("no length")
+        .to_string();
+    assert!(error.contains("`edges of NAME`"), "{error}");
+}

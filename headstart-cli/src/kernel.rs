@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use headstart::capture::{Captured, MODULE};
+use headstart::device::Device;
+use headstart::device::sim::Simulator;
 use headstart::files::{self, FileError};
 use headstart::front::ptx::{self, Original};
 use headstart::ir::{Kernel, limits};
@@ -18,6 +20,7 @@ use headstart_gallery::spatter::{Access, Entry, Trace};
 use similar::{Algorithm, TextDiff};
 
 use crate::arguments::{DataOptions, KernelOptions};
+use crate::compiled::{self, is_cuda};
 use crate::spirv_module::{SpirvModule, is_spirv};
 
 /// How a kernel in a file is read.
@@ -63,11 +66,17 @@ fn as_written(
         if let Some(module) = Module::of(options)? {
             return module.subject();
         }
-        if let Some(module) = spirv_module(options)? {
-            return Ok(Box::new(module.subject()?));
-        }
-        let kernel = from_file(&options.kernel, places, &launch)?;
-        return Ok(Box::new(FileSubject::new(Arc::new(kernel), launch)));
+        let subject = match spirv_module(options)? {
+            Some(module) => module.subject()?,
+            None => {
+                let kernel = from_file(&options.kernel, places, &launch)?;
+                FileSubject::new(Arc::new(kernel), launch)
+            }
+        };
+        return Ok(Box::new(match data.launch {
+            Some(_) => subject,
+            None => made_up(subject)?,
+        }));
     }
     if data.launch.is_some() {
         return Err(Error::usage("`--launch` is for kernels from a file")
@@ -115,6 +124,11 @@ pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
     Captured::read(folder).map(Some)
 }
 
+/// A kernel without a launch file: its arguments are those of a template.
+fn made_up(subject: FileSubject) -> Result<FileSubject> {
+    Ok(subject.with_made_up_arguments(Simulator::new("h200")?.description()))
+}
+
 fn launch_of(data: &DataOptions) -> Result<LaunchFile> {
     let launch = match &data.launch {
         Some(path) => LaunchFile::read(path)?,
@@ -157,13 +171,39 @@ impl Module {
         if !is_file(&options.kernel) || !is_ptx(file) {
             return Ok(None);
         }
-        let launch = launch_of(&options.data)?;
-        Ok(Some(Module {
-            text: Arc::new(read_text(Path::new(file))?),
-            file: file.to_owned(),
-            entry: entry.or(launch.kernel()).map(str::to_owned),
+        let mut module = Module::read(file, entry, launch_of(&options.data)?)?;
+        if options.data.launch.is_none() {
+            let subject = FileSubject::of_module(module.imported()?, module.launch);
+            module.launch = made_up(subject)?.launch().clone();
+        }
+        Ok(Some(module))
+    }
+
+    /// The module in a file of PTX, or that a compiler makes of one of CUDA C.
+    fn read(file: &str, entry: Option<&str>, launch: LaunchFile) -> Result<Module> {
+        let entry = entry.or(launch.kernel()).map(str::to_owned);
+        if !is_cuda(file) {
+            return Ok(Module {
+                text: Arc::new(read_text(Path::new(file))?),
+                file: file.to_owned(),
+                entry,
+                launch,
+            });
+        }
+        let compiled = compiled::compiled(file)?;
+        let mut module = Module {
+            text: Arc::clone(&compiled.text),
+            file: Path::new(file)
+                .with_extension("ptx")
+                .to_string_lossy()
+                .into_owned(),
+            entry,
             launch,
-        }))
+        };
+        if let Some(entry) = module.entry_name()? {
+            module.launch = module.launch.naming(compiled.names(&entry));
+        }
+        Ok(module)
     }
 
     /// The entry's own text between its braces; none if the entry is not named and there are several.
@@ -171,23 +211,32 @@ impl Module {
     /// # Errors
     /// The text is no module.
     pub fn entry_text(&self) -> Result<Option<String>> {
-        let module = headstart::front::ptx::Module::new(&self.text, &self.file);
-        let module = module.map_err(|error| error.within(&self.file))?;
+        let name = self.entry_name()?;
+        let module = ptx::Module::new(&self.text, &self.file).map_err(|error| error.within(&self.file))?;
+        Ok(name.and_then(|name| module.body_of(&name)).map(str::to_owned))
+    }
+
+    /// The entry's name in the module; none if it is not named and there are several.
+    fn entry_name(&self) -> Result<Option<String>> {
+        let module = ptx::Module::new(&self.text, &self.file).map_err(|error| error.within(&self.file))?;
         let entries = module.entries();
         let name = match (self.entry.as_deref(), &entries[..]) {
             (Some(name), _) => headstart::names::find(&entries, name)?,
             (None, [only]) => Some(*only),
             (None, _) => None,
         };
-        Ok(name.and_then(|name| module.body_of(name)).map(str::to_owned))
+        Ok(name.map(str::to_owned))
+    }
+
+    fn imported(&self) -> Result<ptx::Imported> {
+        let facts = self.launch.facts();
+        let module = ptx::Module::shared(&self.text, &self.file);
+        let imported = module.and_then(|module| module.import(self.entry.as_deref(), &facts));
+        imported.map_err(|error| error.within(&self.file))
     }
 
     fn subject(self) -> Result<Box<dyn Subject>> {
-        let facts = self.launch.facts();
-        let module = headstart::front::ptx::Module::shared(&self.text, &self.file);
-        let imported = module.and_then(|module| module.import(self.entry.as_deref(), &facts));
-        let imported = imported.map_err(|error| error.within(&self.file))?;
-        Ok(Box::new(FileSubject::of_module(imported, self.launch)))
+        Ok(Box::new(FileSubject::of_module(self.imported()?, self.launch)))
     }
 
     /// The module with a plan carried out that was derived for a device.
@@ -234,18 +283,17 @@ fn from_file(name: &str, places: Places, launch: &LaunchFile) -> Result<Kernel> 
         let module = SpirvModule::read(file, entry, launch.clone())?;
         return Ok(module.imported()?.kernel);
     }
+    if is_ptx(file) {
+        return Ok(Module::read(file, entry, launch.clone())?.imported()?.kernel);
+    }
     let text = read_text(Path::new(file))?;
-    let kernel = match (is_ptx(file), places) {
-        (true, _) => {
-            let entry = entry.or(launch.kernel());
-            headstart::front::ptx::read(&text, file, entry, &launch.facts())
-        }
-        (false, _) if launch.is_for_ptx() => Err(Error::usage(
-            "`readonly`, `unaliased`, `no_overflow`, `warp_synchronous`, `races` and `shared_bytes` of a launch file are for kernels in PTX and SPIR-V",
+    let kernel = match places {
+        _ if launch.is_for_ptx() => Err(Error::usage(
+            "`names`, `readonly`, `unaliased`, `no_overflow`, `warp_synchronous`, `races` and `shared_bytes` of a launch file are for kernels in PTX and SPIR-V",
         )
         .accepted("the kernel's own facts, such as `readonly`")),
-        (false, Places::Filled) => headstart::ir::read(&text, file),
-        (false, Places::Kept) => headstart::ir::parse(&text, file),
+        Places::Filled => headstart::ir::read(&text, file),
+        Places::Kept => headstart::ir::parse(&text, file),
     };
     let in_file = |error: Error| error.within(file);
     let kernel = kernel.map_err(in_file)?;
@@ -265,10 +313,10 @@ pub fn entries(file: &str) -> Result<Vec<String>> {
     if !is_ptx(file) {
         return Err(Error::usage("this file is not a module")
             .at(quoted(file))
-            .accepted("FILE.ptx or FILE.spv"));
+            .accepted("FILE.ptx, FILE.cu or FILE.spv"));
     }
-    let text = read_text(Path::new(file))?;
-    headstart::front::ptx::entries(&text).map_err(|error| error.within(file))
+    let module = Module::read(file, None, LaunchFile::default())?;
+    ptx::entries(&module.text).map_err(|error| error.within(&module.file))
 }
 
 /// A kernel in a file of which nothing is known yet.
@@ -290,16 +338,13 @@ pub struct ForTemplate {
 pub fn read_for_template(name: &str) -> Result<ForTemplate> {
     if !is_file(name) {
         return Err(Error::usage("gallery kernels need no launch file")
-            .accepted("a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]"));
+            .accepted("a file FILE.hsir, FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]"));
     }
     let (file, entry) = file_and_entry(name);
     let read = |launch: &LaunchFile, shared_bytes| {
         let (kernel, original) = match is_ptx(file) {
             true => {
-                let text = Arc::new(read_text(Path::new(file))?);
-                let module = ptx::Module::shared(&text, file).map_err(|error| error.within(file))?;
-                let imported = module.import(entry, &launch.facts());
-                let imported = imported.map_err(|error| error.within(file))?;
+                let imported = Module::read(file, entry, launch.clone())?.imported()?;
                 (imported.kernel, Some(imported.original))
             }
             false => (from_file(name, Places::Filled, launch)?, None),
@@ -324,18 +369,18 @@ pub fn read_for_template(name: &str) -> Result<ForTemplate> {
 /// Dynamic shared memory in a launch file to start from.
 const ASSUMED_SHARED_BYTES: u32 = 1024;
 
+/// Whether a file is PTX, or becomes PTX.
 fn is_ptx(file: &str) -> bool {
-    Path::new(file)
-        .extension()
-        .is_some_and(|extension| extension == "ptx")
+    let extension = Path::new(file).extension();
+    is_cuda(file) || extension.is_some_and(|extension| extension == "ptx")
 }
 
-/// `FILE.ptx:entry` or `FILE.spv:entry` as its two parts; any other name is a file's.
+/// `FILE.ptx:entry`, `FILE.cu:entry` or `FILE.spv:entry` as its two parts; any other name is a file's. An entry's name may have
+/// colons: `ns::gather<float>`.
 fn file_and_entry(kernel: &str) -> (&str, Option<&str>) {
-    match kernel.rsplit_once(':') {
-        Some((file, entry)) if (is_ptx(file) || is_spirv(file)) && !Path::new(kernel).exists() => {
-            (file, Some(entry))
-        }
+    let mut parts = kernel.match_indices(':').map(|(colon, _)| kernel.split_at(colon));
+    match parts.find(|(file, _)| is_ptx(file) || is_spirv(file)) {
+        Some((file, entry)) if !Path::new(kernel).exists() => (file, Some(&entry[1..])),
         _ => (kernel, None),
     }
 }
@@ -364,7 +409,7 @@ fn read_text(path: &Path) -> Result<String> {
     if extension.is_some_and(|extension| extension != "hsir" && extension != "ptx") {
         // What people bring instead of the text of its kernels.
         let way = match extension {
-            Some("cu" | "cuh") => "; `nvcc -arch=sm_90 -ptx FILE.cu` writes FILE.ptx",
+            Some("cuh") => "; a FILE.cu that includes it",
             Some("cubin" | "fatbin" | "o" | "so" | "a") => {
                 "; `cuobjdump -ptx FILE` lists its PTX, if it has any"
             }
@@ -375,7 +420,7 @@ fn read_text(path: &Path) -> Result<String> {
             _ => "",
         };
         return Err(Error::usage("unknown kind of file").at(&place).accepted(format!(
-            "a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]{way}"
+            "a file FILE.hsir, FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]{way}"
         )));
     }
     let most = match path.extension().is_some_and(|extension| extension == "ptx") {
@@ -392,7 +437,7 @@ fn read_text(path: &Path) -> Result<String> {
         ))
         .at(&place)
         .accepted(
-            "a gallery kernel (`headstart kernels`), or a file FILE.hsir, FILE.ptx[:entry] or FILE.spv[:entry]",
+            "a gallery kernel (`headstart kernels`), or a file FILE.hsir, FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]",
         ),
     })
 }

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod command;
 mod compare;
+mod compiled;
 mod device;
 mod kernel;
 mod kit;

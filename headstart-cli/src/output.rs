@@ -177,8 +177,42 @@ impl Destination {
         }
     }
 
+    /// Checks those that options name, each by its option, and that no two are the same.
+    ///
+    /// # Errors
+    /// One cannot be written, or would overwrite another.
+    pub fn apart<const N: usize>(named: [(&str, &Option<PathBuf>); N]) -> Result<[Option<Destination>; N]> {
+        let mut found: [Option<Destination>; N] = [const { None }; N];
+        for (position, (option, path)) in named.iter().enumerate() {
+            let Some(path) = path else { continue };
+            let one = Destination::check(option, path)?;
+            let same = found.iter().flatten().position(|other| one.is_same(other));
+            if let Some(same) = same {
+                // Destinations that are not there do not count.
+                let given = named.iter().filter(|(_, path)| path.is_some()).nth(same);
+                let other = given.map_or("", |(other, _)| other);
+                return Err(
+                    Error::usage(format!("`{option}` and `{other}` name the same file"))
+                        .accepted("two files"),
+                );
+            }
+            found[position] = Some(one);
+        }
+        Ok(found)
+    }
+
+    /// That it was written, and with what; nothing of standard output.
+    pub fn said(&self, what: &str) -> Option<String> {
+        match self {
+            Destination::Standard => None,
+            Destination::Special(path) | Destination::File(path) => {
+                Some(format!("Written to {}: {what}.", quoted(&path.to_string_lossy())))
+            }
+        }
+    }
+
     /// Whether two destinations are the same, so that one would overwrite the other.
-    pub fn is_same(&self, other: &Destination) -> bool {
+    fn is_same(&self, other: &Destination) -> bool {
         match (self, other) {
             (Destination::Standard, Destination::Standard) => true,
             (Destination::File(one), Destination::File(other)) => one == other,

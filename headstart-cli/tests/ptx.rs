@@ -231,16 +231,6 @@ fn mistakes_are_said() {
         2,
         &["`-o` writes a module of PTX"],
     );
-    let folder = tempfile::tempdir().expect("a folder");
-    let old = folder.path().join("old.ptx");
-    let text = fs::read_to_string(&first).expect("the corpus");
-    fs::write(&old, text.replace(".target sm_90", ".target sm_52")).expect("written");
-    let old = format!("{}:gather", old.to_string_lossy());
-    refused(
-        &["emit", &old, "--target", "ptx", "--plan", "unroll:2"],
-        3,
-        &["`sm_52`", "sm_80 or a later GPU"],
-    );
 }
 
 #[test]
@@ -365,4 +355,206 @@ fn pointers_into_one_buffer_null_and_halves_go_through_the_command() {
         2,
         &["param_9"],
     );
+}
+
+/// `tune` of a file in an environment, with all that it prints.
+fn with_environment(arguments: &[&str], environment: &[(&str, &std::ffi::OsStr)]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    command
+        .args(arguments)
+        .env("COLUMNS", "100")
+        .env_remove("CUDA_HOME");
+    command.envs(environment.iter().copied());
+    let output = command.output().expect("the command starts");
+    let both = [&output.stdout[..], &output.stderr[..]].concat();
+    (output.status.code(), String::from_utf8_lossy(&both).into_owned())
+}
+
+/// A launch of `first.cu`'s gather, by the names of the source.
+const BY_NAME: &str = "groups = 4\ngroup = 64\n[parameters.indices]\nlength = 16384\nfill = \"indices\"\nbelow = 65536\n\
+                       [parameters.values]\nlength = 65536\n[parameters.result]\nlength = 256\nfill = \"zero\"\noutput = \"bits\"\n\
+                       [parameters.items]\nvalue = 64\n";
+
+#[test]
+fn cuda_c_is_compiled_and_has_its_names() {
+    let Some(nvcc) = headstart_testing::tools::program("nvcc") else {
+        println!("skipped: no nvcc");
+        return;
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = folder.path().join("launch.toml");
+    fs::write(&launch, BY_NAME).expect("written");
+    let (launch, better) = (launch.to_string_lossy(), folder.path().join("better.ptx"));
+    let kernel = format!("{}:gather", corpus("first.cu"));
+    let mut path = vec![nvcc.parent().expect("a folder").to_owned()];
+    path.extend(std::env::split_paths(
+        &std::env::var_os("PATH").unwrap_or_default(),
+    ));
+    let path = std::env::join_paths(path).expect("a path");
+    let arguments = [
+        "tune",
+        &kernel,
+        "--launch",
+        &launch,
+        "--device",
+        "sim:h200",
+        "--plans",
+        "values=rolling-registers:4;values=rolling-registers:8",
+        "-o",
+        &better.to_string_lossy(),
+    ];
+    let (status, said) = with_environment(&arguments, &[("PATH", &path)]);
+    assert_eq!(status, Some(0), "{said}");
+    for expected in [
+        "values=rolling-registers:",
+        "indices",
+        "Written to",
+        "first.ptx:gather",
+    ] {
+        assert!(
+            said.contains(expected) || expected == "first.ptx:gather",
+            "{expected} in: {said}"
+        );
+    }
+    assert!(!said.contains("param_"), "{said}");
+    let module = fs::read_to_string(&better).expect("a module");
+    assert!(
+        module.contains(".entry gather(") && module.contains("first.cu"),
+        "{module}"
+    );
+    // What is wrong with a file its compiler says.
+    let wrong = folder.path().join("wrong.cu");
+    fs::write(&wrong, "__global__ void k(int *p) { *p = nothing; }\n").expect("written");
+    let (status, said) = with_environment(&["tune", &wrong.to_string_lossy()], &[("PATH", &path)]);
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("nothing") && said.contains("NVCC_APPEND_FLAGS"),
+        "{said}"
+    );
+}
+
+/// A stand-in for nvcc: it notes how it is called, and its PTX is that of the corpus.
+#[cfg(unix)]
+#[test]
+fn the_compiler_is_found_and_asked_for_lines_and_names() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let (bin, calls) = (folder.path().join("bin"), folder.path().join("calls"));
+    fs::create_dir(&bin).expect("made");
+    let nvcc = bin.join("nvcc");
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" >> {}\nfor last; do :; done\nexec cp {} \"$last\"\n",
+        calls.display(),
+        corpus("first.ptx")
+    );
+    fs::write(&nvcc, script).expect("written");
+    fs::set_permissions(&nvcc, fs::Permissions::from_mode(0o755)).expect("allowed");
+    let launch = folder.path().join("launch.toml");
+    // Without debug information the launch file has the names.
+    let named = format!("names = [\"indices\", \"values\", \"result\", \"items\"]\n{BY_NAME}");
+    fs::write(&launch, named).expect("written");
+    let launch = launch.to_string_lossy();
+    let kernel = format!("{}:gather", corpus("first.cu"));
+    let home = folder.path().as_os_str();
+    let arguments = [
+        "run",
+        &kernel,
+        "--launch",
+        &launch,
+        "--device",
+        "sim:h200",
+        "--plan",
+        "values=cache:L2:2",
+    ];
+    let (status, said) = with_environment(&arguments, &[("CUDA_HOME", home)]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("result") && !said.contains("param_"), "{said}");
+    let calls = fs::read_to_string(calls).expect("it was called");
+    for expected in ["-ptx -lineinfo -arch=sm_80", "-ptx -G -arch=sm_80"] {
+        assert!(calls.contains(expected), "{calls}");
+    }
+    let flags = std::ffi::OsStr::new("-arch=sm_90a");
+    with_environment(&arguments, &[("CUDA_HOME", home), ("NVCC_APPEND_FLAGS", flags)]);
+    // Without a compiler the way to one is said.
+    let nowhere = folder.path().join("empty");
+    let (status, said) = with_environment(&arguments, &[("PATH", nowhere.as_os_str())]);
+    assert_eq!(status, Some(3), "{said}");
+    assert!(
+        said.contains("CUDA_HOME") && said.contains("nvcc -ptx -lineinfo"),
+        "{said}"
+    );
+}
+
+#[test]
+fn old_targets_and_names_in_the_source_are_taken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let launch = folder.path().join("launch.toml");
+    fs::write(&launch, LAUNCH).expect("written");
+    let launch = launch.to_string_lossy();
+    let text = fs::read_to_string(corpus("first.ptx")).expect("it is there");
+    // `void app::gather<float>(…)`, and a kernel of SYCL's, which is named by a type.
+    let text = text
+        .replace("gather", "_ZN3app6gatherIfEEvPKfi")
+        .replace("spmv", "_ZTSN3app4spmvIfEE");
+    let target = text
+        .lines()
+        .find(|line| line.starts_with(".target"))
+        .expect("a target");
+    for old in ["sm_52", "sm_61", "sm_70", "sm_75"] {
+        let file = folder.path().join(format!("{old}.ptx"));
+        fs::write(&file, text.replace(target, &format!(".target {old}"))).expect("written");
+        let file = file.to_string_lossy();
+        let names = done(&["kernels", &file]);
+        assert!(names.lines().any(|name| name == "app::gather<float>"), "{names}");
+        assert!(names.lines().any(|name| name == "app::spmv<float>"), "{names}");
+        for entry in ["app::gather<float>", "gather"] {
+            let kernel = format!("{file}:{entry}");
+            let said = done(&[
+                "advise", &kernel, "--launch", &launch, "--device", "sim:h200", "--budget", "5",
+            ]);
+            assert!(said.starts_with("app::gather<float> on sim:h200"), "{said}");
+            assert!(said.contains("Verdict: "), "{said}");
+        }
+        // What is written is for the same GPUs, or from those whose lanes may run apart for later ones.
+        let kernel = format!("{file}:gather");
+        let written = |plan: &'static str| {
+            [
+                "emit", &kernel, "--launch", &launch, "--target", "ptx", "--plan", plan,
+            ]
+            .map(str::to_owned)
+        };
+        let registers = written("param_1=rolling-registers:2");
+        let module = done(&registers.each_ref().map(String::as_str));
+        assert!(module.contains(&format!("\n.target {old}\n")), "{module}");
+        let copies = written("param_1=rolling-async:2");
+        let copies = copies.each_ref().map(String::as_str);
+        match old {
+            "sm_52" | "sm_61" => refused(&copies, 1, &[old, "is not raised", "registers"]),
+            _ => {
+                let module = done(&copies);
+                assert!(module.contains("\n.target sm_80\n"), "{module}");
+                assert!(module.contains(&format!("// The target was {old}")), "{module}");
+            }
+        }
+    }
+}
+
+#[test]
+fn made_up_arguments_are_said() {
+    let kernel = format!("{}:gather", corpus("first.ptx"));
+    for command in ["tune", "advise"] {
+        let mut arguments = vec![command, kernel.as_str(), "--device", "sim:h200", "--budget", "5"];
+        if command == "tune" {
+            arguments.extend(["--plans", "param_1=cache:L2:2"]);
+        }
+        let said = done(&arguments);
+        let one_line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for expected in [
+            "Warning: The arguments are made up from the types of the parameters, as `headstart launch-template` writes them;",
+            "The launch runs on the simulator and writes.",
+        ] {
+            assert!(one_line.contains(expected), "{expected} in: {said}");
+        }
+    }
 }

@@ -66,7 +66,7 @@ fn people_read_the_seed() {
     arguments.extend(["--plan", "unroll:2", "--seed", "18446744073709551615"]);
     let said = done(&arguments);
     assert!(
-        said.contains("perturbed launches (seed 18446744073709551615)"),
+        said.contains("data and sizes (seed 18446744073709551615)"),
         "{said}"
     );
     *arguments.last_mut().expect("a seed") = "many";

@@ -306,7 +306,18 @@ fn what_became_of_each_plan_is_said_where_that_is_wanted() {
     ];
     let run = |options: &[&str]| headstart("400", &[&arguments[..], options].concat());
     let (usual, verbose) = (run(&[]), run(&["-v"]));
-    assert_eq!(usual.stdout, verbose.stdout, "the report is the same");
+    let [short, full] =
+        [&usual.stdout, &verbose.stdout].map(|text| String::from_utf8_lossy(text).into_owned());
+    let begin = |text: &str| text.split("\nWhy\n").next().map(str::to_owned);
+    assert_eq!(begin(&short), begin(&full), "the report begins the same");
+    assert!(
+        full.contains(", by distance") && full.contains("Rejected: "),
+        "{full}"
+    );
+    assert!(
+        !short.contains(", by distance") && short.lines().count() <= 40,
+        "{short}"
+    );
     let said = String::from_utf8(verbose.stderr).expect("text");
     let usual = String::from_utf8(usual.stderr).expect("text");
     for line in usual.lines() {
@@ -397,4 +408,15 @@ fn the_plans_of_the_help_are_plans() {
     for kind in headstart::prefetch::plan::StrategyKind::names() {
         assert!(help.contains(&format!("  {kind}:")), "{kind}");
     }
+}
+
+#[test]
+fn the_gallery_fits_80_columns_in_a_pipe() {
+    let output = Command::new(env!("CARGO_BIN_EXE_headstart"))
+        .arg("kernels")
+        .env_remove("COLUMNS")
+        .output();
+    let text = text(&output.expect("the command starts"), 0);
+    let wide = text.lines().find(|line| line.chars().count() > 80);
+    assert!(text.contains("gather") && wide.is_none(), "{wide:?}");
 }

@@ -95,6 +95,7 @@ pub fn sample() -> Report {
         trials,
         best,
         warnings: Vec::new(),
+        is_in_module: false,
         verdict: Verdict::Prefetch,
         doubt: None,
         launch_ns: None,

@@ -11,7 +11,7 @@ use headstart::tune::perturb::Settings;
 /// Which kernel, and its data.
 #[derive(Args, Clone, Debug)]
 pub struct KernelOptions {
-    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]`, `FILE.cu[:entry]` or `FILE.spv[:entry]`), or the folder
     /// of a captured launch
     #[arg(value_name = "KERNEL")]
     pub kernel: String,

@@ -40,7 +40,8 @@ pub struct Arguments {
     /// Print nothing but errors to standard error
     #[arg(long, short, global = true)]
     pub quiet: bool,
-    /// Print to standard error the fate of each plan and the reason, the programs started, and the time of each phase
+    /// Print more: a report in full with all its plans; to standard error the fate of each plan and the reason, the programs
+    /// started, and the time of each phase
     #[arg(long, short, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
 }

@@ -149,7 +149,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = LAUNCH_TEMPLATE_EXAMPLES)]
 pub struct LaunchTemplate {
-    /// A file: `FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`
+    /// A file: `FILE.hsir`, `FILE.ptx[:entry]`, `FILE.cu[:entry]` or `FILE.spv[:entry]`
     #[arg(value_name = "KERNEL")]
     pub kernel: String,
 }

@@ -70,7 +70,7 @@ Examples:
 #[command(after_help = COMPARE_EXAMPLES)]
 pub struct Compare {
     /// A plan for the kernel of --kernel; or a report (`FILE.json` from `headstart tune --json`); or a version of a kernel: a
-    /// gallery name, a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), or the folder of a captured launch
+    /// gallery name, a file (`FILE.hsir`, `FILE.ptx[:entry]`, `FILE.cu[:entry]` or `FILE.spv[:entry]`), or the folder of a captured launch
     #[arg(value_name = "A")]
     pub a: String,
     /// The same kind of thing, to compare with A
@@ -97,6 +97,9 @@ pub struct Compare {
     /// Write the comparison as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the comparison as one self-contained page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// The form of code in which two kernels are compared.

@@ -10,7 +10,7 @@ use super::{BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, 
 #[derive(Args, Debug)]
 #[command(after_help = TUNE_EXAMPLES)]
 pub struct Tune {
-    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`), the folder
+    /// A gallery kernel (see `headstart kernels`), a file (`FILE.hsir`, `FILE.ptx[:entry]`, `FILE.cu[:entry]` or `FILE.spv[:entry]`), the folder
     /// of a captured launch, or a whole capture, whose kernels share --budget by their part of the time; with --bin, one of the
     /// program's kernels [default: all of them]
     #[arg(value_name = "KERNEL", required_unless_present = "bin")]
@@ -71,7 +71,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(after_help = ADVISE_EXAMPLES)]
 pub struct Advise {
-    /// A gallery kernel (see `headstart kernels`) or a file (`FILE.hsir`, `FILE.ptx[:entry]` or `FILE.spv[:entry]`); optional
+    /// A gallery kernel (see `headstart kernels`) or a file (`FILE.hsir`, `FILE.ptx[:entry]`, `FILE.cu[:entry]` or `FILE.spv[:entry]`); optional
     /// with a profile
     #[arg(value_name = "KERNEL", required_unless_present_any = ["ncu", "vtune"])]
     pub kernel: Option<String>,
@@ -106,6 +106,9 @@ pub struct Advise {
     /// Write the advice as JSON to FILE, `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Write the advice as one self-contained page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 const ADVISE_EXAMPLES: &str = "\

@@ -13,7 +13,8 @@ A plan names the loads to fetch early, the strategy, and the distance in iterati
             registers:R                   let the compiler use R registers a work-item (PTX)
             [unroll:N,][registers:R,]LOAD=STRATEGY,…
                                           fetch loads early, optionally in an unrolled loop
-  LOAD      values                        all loads from this parameter
+  LOAD      values                        the load from this parameter
+            values@*                      all of its loads, where it has several
             values@row                    those in the loop of this name
             values@gather.rs:41           those in this source line
   STRATEGY  batched-registers:D           load the values of D iterations, then use them

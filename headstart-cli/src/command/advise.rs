@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use headstart::advise::profiler::{self, Profiled, Profiler, Wanted};
 use headstart::advise::{self, Advice};
+use headstart::names;
+use headstart::report::page;
 use headstart::report::terms::Terms;
 use headstart::suggest::quoted;
 use headstart::tune::kinds::KnownDevice;
@@ -24,20 +26,30 @@ const ENOUGH: Duration = Duration::from_secs(60);
 pub fn run(options: &Advise) -> Result<()> {
     // All possible errors are found before the long work starts.
     check_share(options.share)?;
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let [json, html] = Destination::apart([("--json", &options.json), ("--html", &options.html)])?;
     let mut clock = Clock::start();
     let mut advice = advice(options, &clock)?;
     clock.over("advice found");
     if let Some(share) = options.share {
         advice = advice.within_program(share)?;
     }
-    match json {
-        Some(destination) => destination.write(&json_line(&advice)?),
-        None => print(&advise::text(&advice, terminal::output())),
+    let text = advise::text(&advice, terminal::output());
+    if let Some(json) = &json {
+        json.write(&json_line(&advice)?)?;
+    }
+    if let Some(html) = &html {
+        html.write(&page::of_text(
+            &format!("Advice for {}", names::shown(&advice.kernel)),
+            &text,
+        ))?;
+    }
+    if json.is_some() || matches!(html, Some(Destination::Standard)) {
+        return Ok(());
+    }
+    print(&text)?;
+    match html.and_then(|html| html.said("the advice as a page")) {
+        Some(line) => print(&format!("\n{line}\n")),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `headstart compare`: two plans, two reports or two versions of a kernel beside each other.
 
 use headstart::prefetch::Plan;
+use headstart::report::page;
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
@@ -15,26 +16,32 @@ use crate::terminal;
 
 /// Runs the command.
 pub fn run(options: &Compare) -> Result<()> {
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
+    let [json, html] = Destination::apart([("--json", &options.json), ("--html", &options.html)])?;
     let mut clock = Clock::start();
     let comparison = comparison(options)?;
     clock.over("compared");
-    if let Some(destination) = json {
+    if let Some(destination) = &json {
         destination.write(&json_line(&shown::json(&comparison))?)?;
-        if matches!(destination, Destination::Standard) {
-            return Ok(());
-        }
     }
-    print(&shown::text(&comparison, terminal::output()))?;
-    match &comparison.code {
-        Some(code) => {
-            print("\n")?;
-            print_as_it_is(&shown::code(code, options.all_code, terminal::output()))
-        }
+    let text = shown::text(&comparison, terminal::output());
+    let code = comparison.code.as_ref();
+    let code = code.map(|code| shown::code(code, options.all_code, terminal::output()));
+    if let Some(destination) = &html {
+        let all = format!("{text}\n{}", code.as_deref().unwrap_or_default());
+        let title = format!("{} and {}", options.a, options.b);
+        destination.write(&page::of_text(&title, &all))?;
+    }
+    let is_standard = |to: &Option<Destination>| matches!(to, Some(Destination::Standard));
+    if is_standard(&json) || is_standard(&html) {
+        return Ok(());
+    }
+    print(&text)?;
+    if let Some(code) = code {
+        print("\n")?;
+        print_as_it_is(&code)?;
+    }
+    match html.and_then(|html| html.said("the comparison as a page")) {
+        Some(line) => print(&format!("\n{line}\n")),
         None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use headstart::report::columns::Columns;
 use headstart::report::number::{self, grouped};
 use headstart::{Result, names};
 use headstart_gallery::kernels;
@@ -13,6 +14,9 @@ use crate::kernel::Places;
 use crate::launched::Launches;
 use crate::output::{Destination, json_line, print};
 use crate::{arguments, kernel};
+
+/// The list of the gallery is this wide also in a pipe: it is read in a pager.
+const WIDTH: usize = 80;
 
 /// Runs the command.
 pub fn run(options: &arguments::Kernels) -> Result<()> {
@@ -50,7 +54,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
         for parameter in kernel.parameters {
             let (values, default) = match parameter.words {
                 [] => ("…".to_owned(), grouped(parameter.default)),
-                words => (words.join("|"), parameter.written(parameter.default)),
+                words => (words.join(" | "), parameter.written(parameter.default)),
             };
             text.push_str(&format!(
                 "    --set {}={values}  {} [{default}]\n",
@@ -64,7 +68,7 @@ pub fn run(options: &arguments::Kernels) -> Result<()> {
     }
     let traces: Vec<&str> = spatter::shipped().collect();
     text.push_str(&format!("Traces that are shipped: {}\n", traces.join(", ")));
-    print(&text)
+    print(&Columns::new(WIDTH).fitted(&text))
 }
 
 /// The kernels that a program launches, each with its largest launch.

@@ -1,8 +1,8 @@
 //! `headstart sweep`: one kernel at every combination of some settings, to answer "what if".
 
+use headstart::Result;
 use headstart::prefetch::Plan;
 use headstart::report::sweep;
-use headstart::{Error, Result};
 
 use crate::arguments::Sweep;
 use crate::output::{Destination, json_line, print};
@@ -23,22 +23,7 @@ pub fn run(options: &Sweep) -> Result<()> {
         ("--csv", &options.csv),
         ("--html", &options.html),
     ];
-    let mut destinations = Vec::new();
-    for (option, path) in named {
-        let Some(path) = path else {
-            destinations.push(None);
-            continue;
-        };
-        let destination = Destination::check(option, path)?;
-        let mut others = destinations.iter().flatten();
-        if others.any(|other: &Destination| other.is_same(&destination)) {
-            return Err(
-                Error::usage(format!("`{option}` names a file that another option names"))
-                    .accepted("a file for each"),
-            );
-        }
-        destinations.push(Some(destination));
-    }
+    let destinations = Destination::apart(named)?;
     let swept = points::run(&SweepRequest {
         kernel: &options.kernel,
         device: options.on.device.as_deref(),

@@ -11,6 +11,7 @@ use headstart::back::spirv::SpirvTarget;
 use headstart::capture::{Captured, CapturedProgram, Contraction};
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
+use headstart::names;
 use headstart::prefetch::Plan;
 use headstart::report::{Outcome, Report, page, table};
 use headstart::suggest::quoted;
@@ -21,7 +22,7 @@ use crate::arguments::{KernelOptions, Tune};
 use crate::device;
 use crate::kernel::{self, Module, Places};
 use crate::launched::Launches;
-use crate::output::{Destination, json_line, print};
+use crate::output::{Destination, json_line, print, tell};
 use crate::progress::{Bar, Clock};
 use crate::spirv_module::SpirvModule;
 use crate::terminal;
@@ -96,49 +97,20 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .accepted("leave it out, or name the plans with `--plans`"));
     }
     let plans = asked.plans_for(subject.as_ref(), bench.as_ref())?;
-    let json = options
-        .json
-        .as_deref()
-        .map(|path| Destination::check("--json", path))
-        .transpose()?;
-    let html = options
-        .html
-        .as_deref()
-        .map(|path| Destination::check("--html", path))
-        .transpose()?;
-    let output = options
-        .output
-        .as_deref()
-        .map(|path| Destination::check("--output", path))
-        .transpose()?;
-    let diff = options
-        .diff
-        .as_deref()
-        .map(|path| Destination::check("--diff", path))
-        .transpose()?;
+    let named = [
+        ("--json", &options.json),
+        ("--html", &options.html),
+        ("--output", &options.output),
+        ("--diff", &options.diff),
+    ];
+    let [json, html, output, diff] = Destination::apart(named)?;
+    if let Some(ship) = &options.ship {
+        Destination::check("--ship", ship)?;
+    }
     let mut module = match output.is_some() || diff.is_some() {
         true => Some(rewritten(which, options)?),
         false => None,
     };
-    let outputs = [
-        ("--json", json.as_ref()),
-        ("--html", html.as_ref()),
-        ("--output", output.as_ref()),
-        ("--diff", diff.as_ref()),
-    ];
-    for (position, (name, one)) in outputs.iter().enumerate() {
-        for (other_name, other) in &outputs[..position] {
-            if let (Some(one), Some(other)) = (one, other)
-                && one.is_same(other)
-            {
-                return Err(
-                    Error::usage(format!("`{other_name}` and `{name}` name the same file"))
-                        .accepted("two files"),
-                );
-            }
-        }
-    }
-
     if let Some(captured) = &mut captured {
         print(&run_again(captured, bench.as_ref(), asked.budget)?)?;
         if let Contraction::Decided(_) = captured.contraction {
@@ -174,6 +146,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         clock.over("launch settings tried");
     }
 
+    let mut written = Vec::new();
     if let Some(html) = &html {
         let detail = match report.partial {
             // No time is left to look into the kernels.
@@ -189,6 +162,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
     if let Some(json) = &json {
         json.write(&json_line(&report)?)?;
+        written.extend(json.said("the report as data"));
     }
     // The results within the time limit are checked like all others.
     let is_lost = report
@@ -205,9 +179,11 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         let (bytes, granted, asked) = module.best(&report)?;
         if let Some(diff) = &diff {
             diff.write(&module.diff(&bytes))?;
+            written.extend(diff.said("what changes in the module"));
         }
         if let Some(output) = &output {
             output.write_bytes(&bytes)?;
+            written.extend(output.said(&serves(&report, &granted)));
         }
         clock.over("module written");
         for sentence in granted {
@@ -222,10 +198,24 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .into_iter()
         .flatten()
         .any(|destination| matches!(destination, Destination::Standard));
-    if !taken {
-        print(&table::text(&report, terminal::output()))?;
+    if let Some(path) = &options.ship {
+        written.push(format!(
+            "Added to {}: the answer, for `tuned` to find.",
+            quoted(&path.to_string_lossy())
+        ));
+    }
+    // The page has the most to show: it is named last.
+    written.extend(html.as_ref().and_then(|html| html.said("the report as a page")));
+    if taken {
+        written.iter().for_each(|line| tell(line));
+    } else {
+        print(&match terminal::is_verbose() {
+            true => table::in_full(&report, terminal::output()),
+            false => table::text(&report, terminal::output()),
+        })?;
         clock.over("report printed");
         print(exchanged.as_deref().unwrap_or_default())?;
+        print(&written.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     }
     if let Some(partial) = &report.partial {
         let more = match (&options.log, &options.ship) {
@@ -251,6 +241,20 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` failed: {reason}"))),
         None => Ok(()),
     }
+}
+
+/// What the written module is, and which launches it serves.
+fn serves(report: &Report, granted: &[String]) -> String {
+    let entry = names::shown(&report.kernel);
+    let what = match (
+        report.best.plan.is_none(),
+        report.granted().is_some() || !granted.is_empty(),
+    ) {
+        (true, _) => "as it came: no plan is worth it",
+        (false, true) => "with the plan, for launches that are as the plan takes for granted",
+        (false, false) => "with the plan, for every launch",
+    };
+    format!("the module of `{entry}` {what}")
 }
 
 /// The module that `-o` and `--diff` write with the best plan carried out.
@@ -288,7 +292,7 @@ fn rewritten(which: &KernelOptions, options: &Tune) -> Result<Rewritten> {
         (Some(module), None) => Ok(Rewritten::Spirv(module, spirv_target(options)?)),
         (None, _) => Module::of(which)?.map(Rewritten::Ptx).ok_or_else(|| {
             Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
-                "a kernel FILE.ptx[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
+                "a kernel FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
             )
         }),
     }

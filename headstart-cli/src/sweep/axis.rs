@@ -1,4 +1,5 @@
-//! The varied settings of a sweep, as `--over` spells them: `dram.latency=300..1500:7`.
+//! The varied settings of a sweep, as `--over` spells them: `dram.latency=300..1500:7`, `shared.bytes=64KiB..256KiB`, and together
+//! `l1.latency+l2.latency=30/200,40/300`.
 
 use headstart::report::sweep::Axis;
 use headstart::suggest::quoted;
@@ -32,9 +33,45 @@ pub struct Over {
 }
 
 /// The forms of a range, for messages.
-const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling from A to B), or NAME=A,B,C";
+const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling from A to B), or NAME=A,B,C; \
+                     NAME+NAME=A/B,C/D sets both at once; 64KiB is 65536";
+
+/// Units of bytes, and how many they are.
+const UNITS: [(&str, u64); 3] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// A number without its unit, and the unit; empty where it has none.
+fn unit(value: &str) -> (&str, &'static str) {
+    let mut units = UNITS.iter();
+    let found = units.find_map(|(unit, _)| Some((value.strip_suffix(unit)?.trim_end(), *unit)));
+    found.unwrap_or((value, ""))
+}
+
+/// A value as settings spell it: bytes where it has a unit of them.
+fn without_unit(value: &str) -> String {
+    let (number, unit) = unit(value);
+    let bytes = UNITS
+        .iter()
+        .find(|(own, _)| *own == unit)
+        .map(|(_, bytes)| *bytes);
+    match (number.parse::<f64>(), bytes) {
+        (Ok(number), Some(bytes)) => format!("{}", number * bytes as f64),
+        _ => value.to_owned(),
+    }
+}
 
 impl Over {
+    /// Its settings at a value: one, or one for each of the names that are set together.
+    pub fn settings(&self, at: usize) -> Vec<String> {
+        let (names, value) = (self.axis.name.split('+'), &self.axis.values[at]);
+        let values: Vec<&str> = value.split('/').collect();
+        let of = |number: usize| values.get(number).copied().unwrap_or(values[0]);
+        let set = |(number, name): (usize, &str)| match self.axis.name.contains('+') {
+            true => format!("{}={}", name.trim(), without_unit(of(number))),
+            false => format!("{name}={}", without_unit(value)),
+        };
+        names.enumerate().map(set).collect()
+    }
+
     /// Reads an axis.
     ///
     /// # Errors
@@ -72,6 +109,14 @@ impl Over {
                 }
             }
         }
+        let together = name.split('+').count();
+        if together > 1
+            && all
+                .iter()
+                .any(|value| ![1, together].contains(&value.split('/').count()))
+        {
+            return Err(wrong(format!("{together} names are set together")).accepted(FORMS));
+        }
         if all.len() > MOST_POINTS {
             return Err(wrong(format!("{} values are too many", all.len()))
                 .accepted(format!("at most {MOST_POINTS} points in all")));
@@ -96,15 +141,19 @@ fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
         Some((last, count)) => (last, Some(count)),
         None => (rest, None),
     };
+    let ((first, own), (last, unit)) = (unit(first), unit(last));
+    if own != unit {
+        return Err("the ends have different units".to_owned());
+    }
     let whole = first.parse::<i64>().is_ok() && last.parse::<i64>().is_ok();
     let (first, last) = (number(first)?, number(last)?);
     if first > last {
         return Err("the range ends before it begins".to_owned());
     }
     let spelled = |value: f64| match whole {
-        true => format!("{:.0}", value.round()),
+        true => format!("{:.0}{unit}", value.round()),
         // Six digits distinguish values, and hide the rounding of divisions.
-        false => format!("{}", format!("{value:.6}").parse::<f64>().unwrap_or(value)),
+        false => format!("{}{unit}", format!("{value:.6}").parse::<f64>().unwrap_or(value)),
     };
     match count {
         Some(count) => match count.parse::<usize>() {
@@ -150,6 +199,31 @@ mod tests {
             values("plan=none;a=rolling-async:4,b=cache:L1:2"),
             ["none", "a=rolling-async:4,b=cache:L1:2"]
         );
+    }
+
+    #[test]
+    fn values_have_units_and_names_are_set_together() {
+        let settings = |text: &str| {
+            let over = Over::parse(text).expect(text);
+            (0..over.axis.values.len())
+                .map(|at| over.settings(at))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(values("l2.bytes=1MiB..4MiB"), ["1MiB", "2MiB", "4MiB"]);
+        assert_eq!(
+            settings("l2.bytes=0.5MiB,64KiB"),
+            [["l2.bytes=524288"], ["l2.bytes=65536"]]
+        );
+        assert_eq!(
+            settings("l1.latency+l2.latency=30/200,40"),
+            [
+                ["l1.latency=30", "l2.latency=200"],
+                ["l1.latency=40", "l2.latency=40"]
+            ]
+        );
+        for text in ["a.b+c.d=1/2/3", "l2.bytes=1KiB..1MiB"] {
+            Over::parse(text).expect_err(text);
+        }
     }
 
     #[test]

@@ -289,7 +289,7 @@ fn combinations(over: &[Over]) -> Result<Vec<Vec<usize>>> {
 fn spelled(request: &SweepRequest<'_>, at: &[usize], varied: Varied) -> Vec<String> {
     let axes = request.over.iter().zip(at);
     axes.filter(|(over, _)| over.varied == varied)
-        .map(|(over, &at)| format!("{}={}", over.axis.name, over.axis.values[at]))
+        .flat_map(|(over, &at)| over.settings(at))
         .collect()
 }
 

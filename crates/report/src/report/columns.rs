@@ -37,6 +37,12 @@ impl Columns {
         Columns { terms, ..self }
     }
 
+    /// The same in lines of another width.
+    #[cfg(feature = "page")]
+    pub(super) fn of_width(self, width: usize) -> Columns {
+        Columns { width, ..self }
+    }
+
     /// The width, in characters.
     pub fn width(self) -> usize {
         self.width

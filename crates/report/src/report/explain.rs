@@ -20,8 +20,13 @@ pub fn plan(plan: &Plan) -> Vec<(String, String)> {
         );
         parts.push((format!("registers:{registers}"), sentence));
     }
-    for &(ref load, strategy) in plan.loads() {
-        parts.push((format!("{load}={strategy}"), for_load(load.param(), strategy)));
+    for (number, &(ref load, strategy)) in plan.loads().iter().enumerate() {
+        let is_said = plan.loads()[..number].iter().any(|(_, other)| *other == strategy);
+        let sentence = match is_said {
+            true => format!("`{}` in the same way.", load.param()),
+            false => for_load(load.param(), strategy),
+        };
+        parts.push((format!("{load}={strategy}"), sentence));
     }
     parts
 }

@@ -16,6 +16,8 @@ pub mod page;
 mod program;
 #[doc(hidden)]
 pub mod run;
+#[cfg(feature = "page")]
+mod sections;
 pub(crate) mod series;
 pub(crate) mod short;
 #[cfg(feature = "page")]
@@ -60,6 +62,9 @@ pub struct Report {
     /// Why the launch shows little of the kernel, a sentence each: its loops never run, or it changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// The kernel came in a module, which `tune -o` writes with a plan.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_module: bool,
     /// The recommendation.
     pub verdict: Verdict,
     /// Why the verdict is in doubt, where its times are simulated and within the simulator's known error.
@@ -360,43 +365,56 @@ impl Perturbed {
             on_device,
             ..
         } = self;
-        let mut checked = match launches {
-            0 => format!("Checked with no perturbed launch (seed {seed})"),
-            _ => format!(
-                "Checked with {launches} perturbed launches (seed {seed}): the plan left the same bits as the plain kernel \
-                 in {agreed}"
-            ),
+        let mut rules: Vec<(&String, &u64)> = dropped_for.iter().collect();
+        rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        let rules = rules
+            .iter()
+            .map(|(rule, count)| format!("{} ({count})", broken_rule(rule)));
+        let rules = match rules.collect::<Vec<_>>().join(", ") {
+            rules if rules.is_empty() => String::new(),
+            rules => format!(": {rules}"),
         };
-        if *not_for > 0 {
-            checked.push_str(&format!(", and does not apply to {not_for} of them"));
-        }
-        if *dropped > 0 {
-            let mut rules: Vec<(&String, &u64)> = dropped_for.iter().collect();
-            rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            let rules = rules
-                .iter()
-                .map(|(rule, count)| format!("{} ({count})", broken_rule(rule)));
-            let rules = rules.collect::<Vec<_>>().join(", ");
-            let colon = if rules.is_empty() { "" } else { ": " };
-            checked.push_str(&format!(
-                "; the other {dropped} of {} draws are no launches of this kernel{colon}{rules}",
-                launches + dropped
+        let mut sentences = Vec::new();
+        if *launches > 0 {
+            let all = launches - not_for;
+            let same = if *agreed == all {
+                "all".to_owned()
+            } else {
+                agreed.to_string()
+            };
+            let others = match not_for {
+                0 => String::new(),
+                others => format!("; {others} more are launches that it is not made for"),
+            };
+            sentences.push(format!(
+                "On {all} small launches with other scalars, data and sizes (seed {seed}) the plan left the same bits as the plain \
+                 kernel in {same}{others}."
             ));
         }
-        let mut sentences = vec![checked + "."];
+        match (launches, dropped) {
+            (0, 0) => sentences.push(format!("The plan was checked on no other launch (seed {seed}).")),
+            (0, _) => sentences.push(format!(
+                "The plan was checked on no other launch: on all {dropped} that were made up (seed {seed}) the kernel as it is fails \
+                 itself{rules}."
+            )),
+            (_, 0) => {}
+            _ => sentences.push(format!(
+                "{dropped} more that were made up do not count, as the kernel as it is fails on them itself{rules}."
+            )),
+        }
         if let Some(OnDevice { agreed, dropped }) = on_device {
             let dropped = match dropped {
                 0 => String::new(),
                 dropped => format!(
-                    "; {dropped} more were dropped, at which the kernel as it is faults or cannot be compared with"
+                    "; {dropped} more do not count, as the kernel as it is fails on them, or leaves something else each time"
                 ),
             };
             sentences.push(format!(
-                "On the device the plan left the same as the kernel as it is in {agreed} perturbed launches{dropped}."
+                "On the device it left the same as the kernel as it is on {agreed} such launches{dropped}."
             ));
         }
         if !weakly_checked.is_empty() {
-            sentences.push(format!("Weakly checked: {}.", weakly_checked.join("; ")));
+            sentences.push(format!("That proves little: {}.", weakly_checked.join("; ")));
         }
         sentences
     }
@@ -509,11 +527,14 @@ impl fmt::Display for Verdict {
 
 impl fmt::Display for Geometry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
         write!(
             f,
-            "{} work-groups of {} work-items",
+            "{} work-group{} of {} work-item{}",
             number::grouped(self.groups),
-            self.group
+            plural(self.groups),
+            self.group,
+            plural(u64::from(self.group))
         )
     }
 }
@@ -545,10 +566,37 @@ impl Trial {
 }
 
 impl Report {
-    /// The end of every output: how the advised plan was checked, how the numbers were made, and the plan's assumptions.
+    /// The requirements of the rewritten entry, in a sentence; none where there are none.
+    pub fn granted(&self) -> Option<String> {
+        let granted = self.taken_for_granted.join("; ");
+        (!granted.is_empty()).then(|| format!("The plan takes for granted: {granted}."))
+    }
+
+    /// How many plans were tried, and with what result; none where there was none to try.
+    pub(crate) fn tried(&self) -> Option<String> {
+        let plans = self.trials.iter().filter(|trial| !trial.plan.is_none());
+        let count = |accept: fn(&Trial) -> bool| plans.clone().filter(|trial| accept(trial)).count();
+        let all = count(|_| true);
+        let parts = [
+            (count(|trial| trial.measured().is_some()), "ran"),
+            (
+                count(|trial| trial.dropped().is_some()),
+                "dropped as certainly slower than the best",
+            ),
+            (count(|trial| trial.reason().is_some()), "refused"),
+        ];
+        let parts = parts.iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+        (all > 0).then(|| format!("Of {all} plans {}.", parts.join(", ")))
+    }
+
+    /// How the advised plan was checked, and how the numbers were made.
     pub fn remarks(&self) -> impl Iterator<Item = String> {
-        let granted = self.taken_for_granted.iter();
-        let granted = granted.map(|sentence| format!("The plan takes for granted: {sentence}."));
+        self.checks().chain(self.notes.iter().cloned())
+    }
+
+    /// How the advised plan was checked.
+    pub(crate) fn checks(&self) -> impl Iterator<Item = String> {
         // A plan advised for another geometry was checked there.
         let elsewhere = self
             .best_elsewhere
@@ -561,14 +609,9 @@ impl Report {
         let checked = checked.into_iter().flat_map(Perturbed::sentences);
         let at_full_size = self.checked.iter().flat_map(Checked::sentences);
         let waits = waiting::sentence(&self.waits);
-        checked
-            .chain(at_full_size)
-            .chain(
-                waits
-                    .map(|waits| format!("Of this kernel, {waits}: a plan leaves as many of them resident.")),
-            )
-            .chain(self.notes.iter().cloned())
-            .chain(granted)
+        let waits =
+            waits.map(|waits| format!("Of this kernel, {waits}: a plan leaves as many of them resident."));
+        checked.chain(at_full_size).chain(waits)
     }
 
     /// The trials that ran, fastest first; equal times in the order they were tried.

@@ -1,4 +1,4 @@
-//! A report as text for a terminal: the figure's numbers, the fastest plans, the verdict and why.
+//! A report as text for a terminal, and its tables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -6,25 +6,49 @@ use std::fmt::Write;
 use comfy_table::{Cell, CellAlignment, LineStyle, Table, TableStyle};
 
 use super::columns::{Columns, broken, on_one_line};
+use super::sections::{self, Sections};
 use super::series::{self, Series};
 use super::short::Short;
-use super::{Outcome, Report, Trial, explain, number, taken};
+use super::{Report, Trial, Verdict, explain, number, taken};
 use crate::evidence::Remedy;
 use crate::names;
 use crate::prefetch::Plan;
 
 /// How many of the fastest plans are listed.
-const FASTEST: usize = 5;
+const FASTEST: usize = 3;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
 
 /// A rule below the heading and nothing else.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
-/// The whole report, ending with a line break. No line is coloured, so that it reads the same in a file.
+/// The report for a terminal, ending with a line break: the verdict, its plan, the fastest plans, why, how sure and at what cost.
+/// It has at most [`sections::LINES`] lines of 100 characters. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report, columns: Columns) -> String {
-    let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
-    let mut text = String::new();
+    // What is left out does not depend on the terminal.
+    let above = beginning(report, columns.of_width(sections::WIDTH))
+        .lines()
+        .count();
+    beginning(report, columns) + &Sections::of_report(report).within(columns, above)
+}
+
+/// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.
+pub fn in_full(report: &Report, columns: Columns) -> String {
+    let mut text = beginning(report, columns) + &Sections::of_report(report).all(columns);
+    if let Some(matrix) = speedups(report, columns) {
+        let plain = number::duration(report.baseline_ns);
+        let dropped = match report.dropped().is_empty() {
+            true => "",
+            false => ", < is the bound of a dropped plan",
+        };
+        let title = format!("Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}");
+        let _ = writeln!(text, "\n{}\n{matrix}", columns.fitted(&title));
+    }
+    text + &rejected(report, columns)
+}
+
+/// What is said first: the launch, the verdict, the plan, the fastest plans.
+fn beginning(report: &Report, columns: Columns) -> String {
     let mut heading = format!("{} on {}", names::shown(&report.kernel), report.device);
     if let Some(geometry) = report.geometry {
         let _ = write!(heading, ", {geometry}");
@@ -33,63 +57,54 @@ pub fn text(report: &Report, columns: Columns) -> String {
         let _ = write!(heading, ", {name}={value}");
     }
     // Writing to a String cannot fail.
-    text.push_str(&columns.fitted(&on_one_line(&heading)));
-    text.push_str("\n\n");
-    if let Some(matrix) = speedups(report, columns) {
-        let plain = number::duration(report.baseline_ns);
-        let dropped = match report.dropped().is_empty() {
-            true => "",
-            false => ", < is the bound of a dropped plan",
-        };
-        let title = format!("Speedup over the plain kernel ({plain}), by distance; * is the best{dropped}");
-        text.push_str(&columns.fitted(&title));
-        let _ = writeln!(text, "\n{matrix}\n");
-    }
-    let _ = writeln!(text, "The fastest\n{}\n", fastest(report, columns));
-    for warning in &report.warnings {
-        text.push_str(&wrapped(&format!("Warning: {warning}"), "", "  "));
-    }
-    let _ = writeln!(text, "Verdict: {}", report.verdict);
-    text.push_str(&wrapped(&report.conclusion(), "  ", "  "));
-    if let Some(doubt) = &report.doubt {
-        text.push_str(&wrapped(doubt, "  ", "  "));
-    }
-    if !report.best.plan.is_none() {
-        text.push_str(&plan_line(&report.best.plan, columns));
-        for (part, meaning) in explain::plan(&report.best.plan) {
-            let _ = writeln!(text, "    {part}");
-            text.push_str(&wrapped(&meaning, "      ", "      "));
-        }
-    }
-    text.push_str(&before_any_plan(&report.first, columns));
-    let _ = writeln!(text, "\nWhy");
-    for reason in &report.reasons {
-        text.push_str(&wrapped(reason, "  - ", "    "));
-    }
-    if report.bounds.is_some() {
-        let _ = writeln!(text, "\nHow much there is to gain");
-        for sentence in report.gains() {
-            text.push_str(&wrapped(&sentence, "  - ", "    "));
-        }
-    }
-    if let Some(ways) = &report.ways {
-        text.push_str(&ways.text(columns));
-    }
-    text.push_str(&dropped(report, columns));
-    text.push_str(&rejected(report, columns));
-    for note in report.remarks() {
-        text.push('\n');
-        text.push_str(&wrapped(&note, "", ""));
+    let mut text = columns.fitted(&on_one_line(&heading)) + "\n\n";
+    let verdict = Stated {
+        warnings: &report.warnings,
+        verdict: report.verdict,
+        conclusion: &report.conclusion(),
+        doubt: report.doubt.as_deref(),
+        plan: Some(&report.best.plan).filter(|plan| !plan.is_none()),
+    };
+    text.push_str(&verdict.text(columns));
+    if report.trials.iter().any(|trial| !trial.plan.is_none()) || report.plain_best_geometry.is_some() {
+        let _ = writeln!(text, "\n{}", fastest(report, columns));
     }
     text
 }
 
-/// What to change before any plan; empty where nothing is.
+/// A verdict with what belongs to it, of a report or of advice.
 #[doc(hidden)]
-pub fn before_any_plan(first: &[Remedy], columns: Columns) -> String {
-    match first.is_empty() {
-        true => String::new(),
-        false => format!("\nBefore any plan\n{}", remedies(first, columns)),
+#[derive(Clone, Copy, Debug)]
+pub struct Stated<'r> {
+    /// Why the launch shows little.
+    pub warnings: &'r [String],
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Its meaning here.
+    pub conclusion: &'r str,
+    /// Why it is in doubt.
+    pub doubt: Option<&'r str>,
+    /// The plan, where one is advised.
+    pub plan: Option<&'r Plan>,
+}
+
+impl Stated<'_> {
+    /// As lines.
+    pub fn text(&self, columns: Columns) -> String {
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|warning| columns.wrapped(&format!("Warning: {warning}"), "", "  "));
+        let mut text: String = warnings.collect();
+        let _ = writeln!(text, "Verdict: {}", columns.said(self.verdict.name()));
+        for sentence in std::iter::once(self.conclusion).chain(self.doubt) {
+            text.push_str(&columns.wrapped(sentence, "  ", "  "));
+        }
+        if let Some(plan) = self.plan {
+            text.push_str(&plan_line(plan, columns));
+            for (_, meaning) in explain::plan(plan) {
+                text.push_str(&columns.wrapped(&meaning, "    ", "    "));
+            }
+        }
+        text
     }
 }
 
@@ -209,8 +224,8 @@ fn fastest(report: &Report, columns: Columns) -> String {
         .enumerate()
         .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
     let shown: Vec<&Trial> = shown.map(|(_, trial)| *trial).collect();
-    // Time, speedup and whether outputs are identical stand beside the plan.
-    const OTHERS: usize = LEFT + 3 * BETWEEN + "1,000 µs".len() + "speedup".len() + "within bounds".len();
+    // Time and speedup stand beside the plan.
+    const OTHERS: usize = LEFT + 2 * BETWEEN + "1,000 µs".len() + "speedup".len();
     let more = taken::columns(shown.iter().copied());
     let others = OTHERS + more.iter().map(|name| BETWEEN + name.len()).sum::<usize>();
     let width = columns.width().saturating_sub(others);
@@ -222,23 +237,16 @@ fn fastest(report: &Report, columns: Columns) -> String {
         .collect();
     let short = Short::of(plans, width);
     let mut table = plain_table();
-    let names = ["plan", "time", "speedup", "outputs"];
+    let names = ["plan", "time", "speedup"];
     table.set_header(names.iter().chain(&more).map(|name| columns.said(name)));
     for trial in &shown {
-        let Outcome::Ok {
-            time_ns,
-            speedup,
-            outputs,
-        } = trial.outcome
-        else {
+        let Some((time_ns, speedup)) = trial.measured() else {
             continue;
         };
-        let outputs = outputs.word();
         let row = [
             short.plan(&trial.plan, width),
             number::duration(time_ns),
             number::speedup(speedup),
-            outputs.to_owned(),
         ];
         table.add_row(
             row.into_iter()
@@ -260,72 +268,48 @@ fn fastest(report: &Report, columns: Columns) -> String {
         other(&found.plan, found.geometry, found.time_ns, found.speedup);
     }
     align_numbers(&mut table);
-    if let Some(column) = table.column_mut(3) {
-        column.set_cell_alignment(CellAlignment::Left);
-    }
     let table = table.trim_fmt();
-    let source = match more.is_empty() {
-        true => String::new(),
-        false => format!(
-            "\n{}",
-            columns
-                .wrapped(taken::source(shown.iter().copied()), "  ", "  ")
-                .trim_end()
-        ),
-    };
     match short.legend() {
-        Some(legend) => format!("{}{table}{source}", columns.wrapped(&legend, "  ", "  ")),
-        None => table + &source,
+        Some(legend) => format!("{}{table}", columns.wrapped(&legend, "  ", "  ")),
+        None => table,
     }
 }
 
-/// How many plans were dropped, and which came nearest; empty where none was.
-fn dropped(report: &Report, columns: Columns) -> String {
-    let dropped = report.dropped();
-    let Some((nearest, (after, at_most))) = dropped.first().and_then(|trial| Some((trial, trial.dropped()?)))
-    else {
-        return String::new();
-    };
-    let text = format!(
-        "Dropped: {} of {} plans were certain not to be 2 % faster than the best so far. The closest, `{}`, was dropped after {}: at most {}.",
-        dropped.len(),
-        report.trials.len(),
-        nearest.plan,
-        number::percent(after),
-        number::speedup(at_most)
-    );
-    format!("\n{}", columns.wrapped(&text, "", "  "))
-}
-
-/// The rejected plans by reason, the commonest first; empty where none was rejected.
+/// The rejected plans by reason; empty where none was rejected.
 fn rejected(report: &Report, columns: Columns) -> String {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-    for (plan, reason) in report.without_time() {
-        match reasons.iter_mut().find(|(other, _)| *other == reason) {
-            Some((_, plans)) => plans.push(plan.to_string()),
-            None => reasons.push((reason, vec![plan.to_string()])),
-        }
-    }
-    if reasons.is_empty() {
+    let refusals = refusals(report);
+    if refusals.is_empty() {
         return String::new();
     }
-    reasons.sort_by_key(|(_, plans)| std::cmp::Reverse(plans.len()));
     let mut text = format!(
         "\nRejected: {} of {} plans\n",
         report.without_time().count(),
         report.trials.len()
     );
-    for (reason, plans) in reasons.iter().take(REASONS) {
-        let others = match plans.len() {
-            1 => String::new(),
-            count => format!(" and {} more", count - 1),
-        };
-        text.push_str(&columns.wrapped(&format!("{}{others}: {reason}", plans[0]), "  ", "    "));
+    for refusal in refusals.iter().take(REASONS) {
+        text.push_str(&columns.wrapped(refusal, "  ", "    "));
     }
-    if reasons.len() > REASONS {
-        let _ = writeln!(text, "  … and {} other reasons", reasons.len() - REASONS);
+    if refusals.len() > REASONS {
+        let _ = writeln!(text, "  … and {} other reasons", refusals.len() - REASONS);
     }
     text
+}
+
+/// The reasons for which plans were rejected, the commonest first, each with a plan.
+pub(super) fn refusals(report: &Report) -> Vec<String> {
+    let mut reasons: Vec<(&str, &Plan, usize)> = Vec::new();
+    for (plan, reason) in report.without_time() {
+        match reasons.iter_mut().find(|(other, ..)| *other == reason) {
+            Some((.., count)) => *count += 1,
+            None => reasons.push((reason, plan, 1)),
+        }
+    }
+    reasons.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+    let said = reasons.iter().map(|(reason, plan, count)| match count {
+        1 => format!("{plan}: {reason}"),
+        count => format!("{plan} and {} more: {reason}", count - 1),
+    });
+    said.collect()
 }
 
 #[doc(hidden)]
@@ -346,12 +330,12 @@ pub fn align_numbers(table: &mut Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Taken, TakenBy, Trial};
+    use crate::report::{Outcome, Taken, TakenBy};
     use crate::samples::sample;
 
     #[test]
     fn the_text_shows_verdict_best_and_reasons() {
-        let text = text(&sample(), Columns::UNLIMITED);
+        let text = in_full(&sample(), Columns::UNLIMITED);
         for expected in [
             "gather on sim:h200, 132 work-groups of 128 work-items, items=1024",
             "*2.96",
@@ -369,43 +353,42 @@ mod tests {
     #[test]
     fn what_a_plan_takes_stands_beside_its_time() {
         let mut report = sample();
-        assert!(!text(&report, Columns::UNLIMITED).contains("resident"));
-        let takes = |registers, spilled_bytes, by| Taken {
+        let takes = |registers, spilled_bytes| Taken {
             registers,
             spilled_bytes,
             groups_per_core: Some(7),
-            by,
+            shared_bytes: Some(4096),
+            code_bytes: None,
+            occupancy: Some(0.5),
+            by: TakenBy::Model,
         };
-        let line = |report: &Report, plan: &str| {
-            let text = text(report, Columns::UNLIMITED);
-            let table = text.split("The fastest").nth(1).map(str::to_owned);
-            let table = table.expect("a table");
-            let line = table
-                .lines()
-                .find(|line| line.trim_start().starts_with(plan))
-                .map(str::to_owned);
-            let line = line.expect("the plan's line");
-            let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            (words, table)
-        };
-        let none = report.trials[0].plan.to_string();
-        report.trials[0].takes = Some(takes(40, 0, TakenBy::Compiler));
-        let (own, table) = line(&report, &none);
+        report.trials[0].takes = Some(takes(40, 0));
+        let said = text(&report, Columns::UNLIMITED);
+        let row = said.lines().find(|line| line.trim_start().starts_with("none "));
+        let row: Vec<&str> = row.expect("the plain kernel's row").split_whitespace().collect();
+        assert!(row.ends_with(&["40", "7"]), "{row:?}");
         assert!(
-            own.ends_with(&["identical", "40", "7"].map(str::to_owned)),
-            "{own:?}"
+            !said.contains("What it costs"),
+            "nothing is known of the plan: {said}"
         );
-        assert!(
-            !table.contains("spilled  ") && table.contains("compiled"),
-            "{table}"
-        );
-        report.trials[0].takes = Some(takes(64, 772, TakenBy::Model));
-        let (own, table) = line(&report, &none);
-        assert!(
-            own.ends_with(&["64", "772", "B", "7"].map(str::to_owned)),
-            "{own:?}"
-        );
-        assert!(table.contains("The model estimates registers"), "{table}");
+        let best = report.best.plan.clone();
+        let best = report.trials.iter_mut().find(|trial| trial.plan == best);
+        best.expect("it ran").takes = Some(Taken {
+            shared_bytes: Some(12_288),
+            occupancy: Some(0.25),
+            groups_per_core: Some(3),
+            ..takes(64, 772)
+        });
+        let said = text(&report, Columns::UNLIMITED);
+        for expected in [
+            "What it costs\n  - By the model's estimates: registers of a work-item 40 → 64",
+            "spilled 0 → 772 B",
+            "shared memory of a work-group 4 → 12 KiB",
+            "work-groups of a core 7 → 3 (occupancy 50 → 25 %)",
+        ] {
+            let one_line = said.replace("\n    ", " ");
+            assert!(one_line.contains(expected), "{expected} in:\n{said}");
+        }
     }
 
     #[test]
@@ -419,13 +402,13 @@ mod tests {
                 at_most: 1.4321,
             },
         });
-        let text = text(&report, Columns::UNLIMITED);
+        assert!(!text(&report, Columns::UNLIMITED).contains("<1.5"));
+        let text = in_full(&report, Columns::UNLIMITED);
         for expected in [
             "< is the bound of a dropped plan",
             "batched-shared/plain",
             "<1.5",
-            "Dropped: 1 of",
-            "`values=batched-shared:4/plain`, was dropped after 10 %: at most 1.43×.",
+            "1 dropped as certainly slower",
         ] {
             let in_one_line = text.replace("\n  ", " ");
             assert!(
@@ -469,7 +452,7 @@ mod tests {
             let plan = text.split("  plan: ").nth(1).expect("the plan");
             let plan: String = plan
                 .lines()
-                .take_while(|line| !line.starts_with("    unroll"))
+                .take_while(|line| !line.starts_with("    The loop"))
                 .collect();
             assert_eq!(plan.parse::<Plan>().expect("to be pasted"), report.best.plan);
         }
@@ -480,6 +463,6 @@ mod tests {
         let mut report = sample();
         report.trials.truncate(1);
         assert_eq!(speedups(&report, Columns::UNLIMITED), None);
-        assert!(text(&report, Columns::UNLIMITED).contains("The fastest"));
+        assert!(text(&report, Columns::UNLIMITED).contains("none, as 1,056"));
     }
 }

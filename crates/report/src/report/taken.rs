@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Trial, number};
+use super::{Report, Trial, number};
+use crate::prefetch::Plan;
 
 /// What a kernel takes of a core.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
     /// 32-bit registers of a work-item.
     pub registers: u32,
@@ -17,6 +18,15 @@ pub struct Taken {
     /// Work-groups that a core holds at once; none where the device does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups_per_core: Option<u32>,
+    /// Bytes of shared memory that a work-group asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_bytes: Option<u32>,
+    /// Bytes of its machine code; none where the device does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code_bytes: Option<u32>,
+    /// Resident sub-groups of a core over its places for them, 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub occupancy: Option<f64>,
     /// Whose numbers these are.
     pub by: TakenBy,
 }
@@ -62,14 +72,51 @@ pub(super) fn entry(trial: &Trial, column: &str) -> String {
     }
 }
 
-/// Whose numbers the columns have, as a sentence.
-pub(super) fn source<'t>(mut trials: impl Iterator<Item = &'t Trial>) -> &'static str {
-    match trials.any(|trial| trial.takes.is_some_and(|taken| taken.by == TakenBy::Model)) {
-        true => {
-            "The model estimates registers, what is spilled, and how many work-groups a core holds (resident)."
+/// What the advised plan takes beside the plain kernel, in a sentence; none where it is not known, or where nothing changes.
+pub(super) fn cost(report: &Report) -> Option<String> {
+    let of = |plan: &Plan| report.trials.iter().find(|trial| trial.plan == *plan)?.takes;
+    let (from, to) = (of(&Plan::none())?, of(&report.best.plan)?);
+    let number = |count: u32| number::grouped(u64::from(count));
+    let change = |what: &str, from: Option<u32>, to: Option<u32>, unit: &str| match (from?, to?) {
+        (from, to) if from == to => None,
+        (from, to) => Some(format!("{what} {} → {}{unit}", number(from), number(to))),
+    };
+    let bytes = |what: &str, from: Option<u32>, to: Option<u32>| match (from, to) {
+        (Some(from), Some(to)) if from % 1024 == 0 && to % 1024 == 0 => {
+            change(what, Some(from / 1024), Some(to / 1024), " KiB")
         }
-        false => {
-            "Registers, what is spilled and how many work-groups a core holds (resident) are those of the compiled code."
-        }
-    }
+        (from, to) => change(what, from, to, " B"),
+    };
+    let occupancy = from.occupancy.zip(to.occupancy).filter(|(from, to)| from != to);
+    let occupancy = occupancy.map_or(String::new(), |(from, to)| {
+        format!(" (occupancy {:.0} → {:.0} %)", 100.0 * from, 100.0 * to)
+    });
+    let resident = change(
+        "work-groups of a core",
+        from.groups_per_core,
+        to.groups_per_core,
+        &occupancy,
+    );
+    let parts = [
+        change(
+            "registers of a work-item",
+            Some(from.registers),
+            Some(to.registers),
+            "",
+        ),
+        change("spilled", Some(from.spilled_bytes), Some(to.spilled_bytes), " B"),
+        bytes(
+            "shared memory of a work-group",
+            from.shared_bytes,
+            to.shared_bytes,
+        ),
+        resident,
+        change("code", from.code_bytes, to.code_bytes, " B"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    let whose = match to.by {
+        TakenBy::Model => "By the model's estimates",
+        TakenBy::Compiler => "Of the compiled code",
+    };
+    (!parts.is_empty()).then(|| format!("{whose}: {}.", parts.join(", ")))
 }

@@ -141,8 +141,8 @@ fn what_was_not_checked_is_not_counted() {
         weakly_checked: vec!["no launch is as small as these".to_owned()],
     };
     let expected = [
-        "Checked with no perturbed launch (seed 1).",
-        "Weakly checked: no launch is as small as these.",
+        "The plan was checked on no other launch (seed 1).",
+        "That proves little: no launch is as small as these.",
     ];
     assert_eq!(none.sentences(), expected);
 }
@@ -165,10 +165,17 @@ fn dropped_draws_are_counted_by_rule() {
         weakly_checked: Vec::new(),
     };
     let said = some.sentences();
-    let end = "in 500; the other 97 of 597 draws are no launches of this kernel: an index beyond its memory (90), a race (7).";
-    assert!(said[0].ends_with(end), "{said:?}");
+    assert!(
+        said[0].ends_with("the same bits as the plain kernel in all."),
+        "{said:?}"
+    );
+    let end = "97 more that were made up do not count, as the kernel as it is fails on them itself: an index beyond its memory (90), a \
+               race (7).";
+    assert_eq!(said[1], end);
     let json = serde_json::to_value(&some).expect("plain data");
     assert_eq!(json["dropped_for"]["out-of-bounds"], 90);
-    let on_device = "in 12 perturbed launches; 1 more were dropped, at which the kernel as it is faults or cannot be compared with.";
-    assert!(said[1].ends_with(on_device), "{said:?}");
+    let on_device = "on 12 such launches; 1 more do not count, as the kernel as it is fails on them, or leaves something else each time.";
+    assert!(said[2].ends_with(on_device), "{said:?}");
+    let one = Geometry { groups: 1, group: 1 };
+    assert_eq!(one.to_string(), "1 work-group of 1 work-item");
 }

@@ -5,11 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "page")]
-use super::columns::Columns;
 use super::number::{duration, speedup};
-#[cfg(feature = "page")]
-use super::table::matrix;
 use crate::prefetch::Plan;
 
 /// A way to compile and launch a kernel: its differences from the usual one.
@@ -143,17 +139,6 @@ impl Ways {
         ways
     }
 
-    /// The plans in the order in which they were tried.
-    pub fn plans(&self) -> Vec<&Plan> {
-        let mut plans: Vec<&Plan> = Vec::new();
-        for trial in &self.trials {
-            if !plans.contains(&&trial.plan) {
-                plans.push(&trial.plan);
-            }
-        }
-        plans
-    }
-
     /// The gain of each setting alone and with the plan chosen for the usual one, and the best combination: a sentence or more;
     /// none if no setting was tried.
     pub fn reason(&self, plan: &Plan) -> Option<String> {
@@ -205,57 +190,6 @@ impl Ways {
             speedup(best.speedup),
             duration(best.time_ns)
         ))
-    }
-
-    /// A table of the settings, those left out, and how to request the best one, for a terminal; empty if none was tried.
-    #[cfg(feature = "page")]
-    pub fn text(&self, columns: Columns) -> String {
-        if self.trials.is_empty() && self.left_out.is_empty() {
-            return String::new();
-        }
-        let mut text = String::from(
-            "\nSub-group size, register file and work-group size: speedup over the plain kernel\n",
-        );
-        let (ways, plans) = (self.ways(), self.plans());
-        let letter = |number: usize| match number {
-            0 => "plain".to_owned(),
-            _ => format!(
-                "plan {}",
-                char::from(b'A' + u8::try_from(number - 1).unwrap_or(25).min(25))
-            ),
-        };
-        let header: Vec<String> = (0..plans.len()).map(letter).collect();
-        let cell = |way: LaunchSettings, plan: &Plan| {
-            let mark = match &self.best {
-                Some(best) if best.way == way && best.plan == *plan => "*",
-                _ => "",
-            };
-            self.speedup(way, plan)
-                .map_or(String::new(), |factor| format!("{mark}{factor:.2}"))
-        };
-        let rows: Vec<(String, Vec<String>)> = ways
-            .iter()
-            .map(|&way| {
-                (
-                    way.to_string(),
-                    plans.iter().map(|plan| cell(way, plan)).collect(),
-                )
-            })
-            .collect();
-        if !rows.is_empty() {
-            text.push_str(&matrix("", &header, &rows, columns));
-            text.push('\n');
-        }
-        for (number, plan) in plans.iter().enumerate().skip(1) {
-            text.push_str(&columns.wrapped(&format!("{}: `{plan}`", letter(number)), "  ", "    "));
-        }
-        for reason in &self.left_out {
-            text.push_str(&columns.wrapped(&format!("Not tried: {reason}."), "  ", "    "));
-        }
-        for how in self.best.iter().flat_map(|best| best.way.how()) {
-            text.push_str(&columns.wrapped(&format!("To get {how}."), "  ", "    "));
-        }
-        text
     }
 }
 
@@ -309,22 +243,6 @@ mod tests {
             )
         );
         assert_eq!(Ways::default().reason(&plan), None);
-    }
-
-    #[cfg(feature = "page")]
-    #[test]
-    fn the_table_marks_the_best_and_says_how_it_is_asked_for() {
-        let text = sample().text(Columns::UNLIMITED);
-        for expected in [
-            "sub-groups of 16 and the large register file",
-            "*6.00",
-            "plan A: `unroll:16`",
-            "Not tried: work-groups of other sizes: the kernel requires 256.",
-            "[[sycl::reqd_sub_group_size(16)]]",
-            "-cl-intel-256-GRF-per-thread",
-        ] {
-            assert!(text.contains(expected), "{expected} in\n{text}");
-        }
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl Advice {
             bounds: Bounds::of(case.evidence, case.profile, case.loads.unwrap_or_default())
                 .map(|bounds| report.beside_the_plans(bounds)),
             program: None,
-            notes: report.remarks().collect(),
+            notes: report.remarks().chain(report.granted()).collect(),
         }
     }
 

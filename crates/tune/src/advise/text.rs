@@ -5,14 +5,13 @@ use std::fmt::Write;
 use super::{Advice, Answer, ChecklistStep, Choice, HintsAlone};
 use crate::evidence::Bounds;
 use crate::names;
+use crate::report::Verdict;
 use crate::report::columns::{Columns, broken, on_one_line};
 use crate::report::number::{duration, percent, speedup};
-use crate::report::table::{align_numbers, before_any_plan, plain_table, plan_line, remedies};
-use crate::report::{Verdict, explain};
+use crate::report::table::{Stated, align_numbers, plain_table, remedies};
 
 /// The whole advice, ending with a line break.
 pub fn text(advice: &Advice, columns: Columns) -> String {
-    let wrapped = |text: &str, first: &str, following: &str| columns.wrapped(text, first, following);
     // Writing to a String cannot fail.
     let mut text = String::new();
     let mut heading = format!("{} on {}", names::shown(&advice.kernel), advice.device);
@@ -24,7 +23,15 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
     }
     let heading = format!("{}: {}", on_one_line(&heading), duration(advice.time_ns));
     let _ = writeln!(text, "{}\n", columns.fitted(&heading));
-    let _ = writeln!(text, "Should it be prefetched?");
+    let verdict = Stated {
+        warnings: &advice.warnings,
+        verdict: advice.verdict,
+        conclusion: &advice.conclusion,
+        doubt: advice.doubt.as_deref(),
+        plan: advice.plan.as_ref(),
+    };
+    text.push_str(&verdict.text(columns));
+    let _ = writeln!(text, "\nShould it be prefetched?");
     for step in &advice.steps {
         text.push_str(&one_step(step, columns));
     }
@@ -40,23 +47,10 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
     if let Some(alone) = &advice.hints_alone {
         text.push_str(&hints_alone(alone, columns));
     }
-    let _ = writeln!(text);
-    for warning in &advice.warnings {
-        text.push_str(&wrapped(&format!("Warning: {warning}"), "", "  "));
+    if !advice.first.is_empty() {
+        let _ = writeln!(text, "\nBefore any plan");
+        text.push_str(&remedies(&advice.first, columns));
     }
-    let _ = writeln!(text, "Verdict: {}", advice.verdict);
-    text.push_str(&wrapped(&advice.conclusion, "  ", "  "));
-    if let Some(doubt) = &advice.doubt {
-        text.push_str(&wrapped(doubt, "  ", "  "));
-    }
-    if let Some(plan) = &advice.plan {
-        text.push_str(&plan_line(plan, columns));
-        for (part, meaning) in explain::plan(plan) {
-            let _ = writeln!(text, "    {part}");
-            text.push_str(&wrapped(&meaning, "      ", "      "));
-        }
-    }
-    text.push_str(&before_any_plan(&advice.first, columns));
     if let Some(bounds) = &advice.bounds {
         text.push_str(&gains(bounds, advice, columns));
     }
@@ -66,7 +60,7 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
     }
     for note in &advice.notes {
         text.push('\n');
-        text.push_str(&wrapped(note, "", ""));
+        text.push_str(&columns.wrapped(note, "", ""));
     }
     text
 }

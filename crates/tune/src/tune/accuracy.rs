@@ -82,6 +82,14 @@ impl Subject for Accurate {
         Ok(self.all(self.subject.regrouped()?))
     }
 
+    fn made_up(&self) -> Option<String> {
+        self.subject.made_up()
+    }
+
+    fn is_in_module(&self) -> bool {
+        self.subject.is_in_module()
+    }
+
     fn unlocking(&self) -> Vec<String> {
         self.subject.unlocking()
     }

@@ -33,16 +33,19 @@
 //! The arguments are those of the current launch: their contents are read, the kernel is tuned on copies, and the answer is
 //! [remembered](super::tuned) for launches whose arguments have the same sizes up to the next power of two.
 
-use std::sync::Arc;
+use std::fmt;
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bench::Bench;
 use super::kinds::bench_for;
 use super::search::Progress;
-use super::tuned::{Answers, Quiet, Tuned, tuned_telling};
+use super::tuned::{Answers, Tuned, tuned_telling};
 use super::{ArgumentSpec, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue};
 use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, Param};
+use crate::report::{Trial, number};
 use crate::runtime::kept;
 use crate::runtime::launch::{Arguments, Compiled, Geometry};
 
@@ -76,8 +79,60 @@ pub fn tuned_launch<S>(
         geometry,
         arguments,
         &Answers::of_user(),
-        &Quiet,
+        &OnTerminal::default(),
     )
+}
+
+/// How a search goes, in a line on standard error that is written over; nothing where that is no terminal.
+#[derive(Debug, Default)]
+struct OnTerminal {
+    counts: Mutex<Counts>,
+}
+
+/// The plans of a search, those that were done, and the fastest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    plans: usize,
+    done: usize,
+    fastest: f64,
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let best = number::speedup(self.fastest.max(1.0));
+        write!(
+            f,
+            "headstart: {} of {} plans, the fastest {best}",
+            self.done, self.plans
+        )
+    }
+}
+
+impl OnTerminal {
+    fn told(&self, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut counts);
+        if std::io::stderr().is_terminal() {
+            let end = if counts.done < counts.plans { "" } else { "\n" };
+            // A terminal that has gone away is no error of the search.
+            let _ = write!(std::io::stderr(), "\r{counts}{end}");
+        }
+    }
+}
+
+impl Progress for OnTerminal {
+    fn begin(&self, plans: usize) {
+        self.told(|counts| counts.plans = plans);
+    }
+
+    fn done(&self, trial: &Trial) {
+        self.told(|counts| {
+            counts.done += 1;
+            counts.fastest = trial
+                .measured()
+                .map_or(counts.fastest, |(_, factor)| counts.fastest.max(factor));
+        });
+    }
 }
 
 /// The same with a bench, answers from elsewhere, and somebody who is told how the search goes.

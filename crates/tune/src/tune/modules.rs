@@ -421,7 +421,7 @@ mod tests {
             best_module(MODULE, "first.ptx", Some("gather"), &launch, &report).expect("a module")
         };
         let known = written(Some(checked.clone()));
-        assert!(known.contains("in 424242."), "{}", &known[..800]);
+        assert!(known.contains("On 424242 small launches"), "{}", &known[..800]);
         // As of another launch, whose lengths made another kernel, or of an earlier version.
         let other = Perturbed {
             kernel: "0123".to_owned(),

@@ -1,7 +1,7 @@
 //! The reasons for a verdict, in sentences with numbers.
 
 use crate::evidence::Evidence;
-use crate::prefetch::plan::{Plan, Strategy};
+use crate::prefetch::plan::Plan;
 use crate::report::number::{duration, percent, speedup};
 use crate::report::run::{bandwidth, filling, flying, sentence};
 use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
@@ -30,6 +30,9 @@ pub struct Findings<'a> {
 pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
+    if findings.verdict == Verdict::Prefetch {
+        reasons.extend(distance(findings.best.0, findings.trials));
+    }
     reasons.extend(waiting(evidence));
     reasons.extend(in_flight(evidence, findings));
     reasons.extend(cheaper(findings));
@@ -133,14 +136,7 @@ fn choice(evidence: &Evidence, findings: &Findings<'_>) -> Option<String> {
         "Here"
     };
     match findings.verdict {
-        Verdict::Prefetch => {
-            let (_, strategy) = plan.loads().first()?;
-            Some(format!(
-                "{within} {} is the answer: {} with `{plan}`.",
-                what_it_is(plan, *strategy),
-                speedup(factor)
-            ))
-        }
+        Verdict::Prefetch => None,
         Verdict::MoreRegisters => Some(format!(
             "{within} more registers are the answer: {} with `{plan}`, which only tells the compiler how many it may use; {}.",
             speedup(factor),
@@ -189,13 +185,38 @@ fn over_cheaper(findings: &Findings<'_>) -> String {
     }
 }
 
-/// The strategy in a few words.
-fn what_it_is(plan: &Plan, strategy: Strategy) -> String {
-    let what = strategy.descriptor().few_words;
-    match plan.unroll().and_then(|unroll| unroll.iterations()) {
-        Some(group) => format!("{what}, {group} iterations at a time,"),
-        None => what.to_owned(),
-    }
+/// Why the first load of a plan is fetched this far ahead: what half and twice the distance reach with the same strategies.
+fn distance(plan: &Plan, trials: &[Trial]) -> Option<String> {
+    let (load, strategy) = plan.loads().first()?;
+    let here = strategy.distance().get();
+    let alike = |trial: &&Trial, there: u32| {
+        let (own, other) = (plan.loads(), trial.plan.loads());
+        let same = own.len() == other.len()
+            && own.iter().zip(other).all(|((load, one), (name, other))| {
+                load == name && one.at_distance(other.distance()) == *other
+            });
+        same && plan.unroll() == trial.plan.unroll() && other[0].1.distance().get() == there
+    };
+    // Other loads may be fetched at several distances beside it: the fastest counts.
+    let reached = |there: u32| {
+        let tried = || trials.iter().filter(|trial| alike(trial, there));
+        let timed = tried().filter_map(Trial::measured).map(|(_, factor)| factor);
+        let dropped = tried().filter_map(Trial::dropped).map(|(_, factor)| factor);
+        let most = |factors: &mut dyn Iterator<Item = f64>| factors.reduce(f64::max);
+        let timed = most(&mut timed.into_iter()).map(Reached::Exactly);
+        match timed.or_else(|| most(&mut dropped.into_iter()).map(Reached::AtMost)) {
+            Some(factor) => format!("{there} reach {factor}"),
+            None if tried().next().is_some() => format!("{there} are refused"),
+            None => format!("{there} were not tried"),
+        }
+    };
+    let others = [(here % 2 == 0).then_some(here / 2), here.checked_mul(2)];
+    let others: Vec<String> = others.into_iter().flatten().map(reached).collect();
+    Some(format!(
+        "Why `{load}` is fetched {here} iteration{} ahead: {}.",
+        if here == 1 { "" } else { "s" },
+        others.join(", and ")
+    ))
 }
 
 /// The effect of cache hints if they slow the kernel down: people try them first.
@@ -283,6 +304,20 @@ mod tests {
                 2.99,
             ),
             trial("values=cache:L2:16", 0.75),
+            trial(
+                "unroll:8,values=rolling-async:8,indices=rolling-registers:16",
+                2.61,
+            ),
+            Trial {
+                outcome: Outcome::Dropped {
+                    after: 0.2,
+                    at_most: 2.4,
+                },
+                ..trial(
+                    "unroll:8,values=rolling-async:32,indices=rolling-registers:40",
+                    1.0,
+                )
+            },
         ];
         let other = plain_best(3.01);
         let findings = Findings {
@@ -298,11 +333,10 @@ mod tests {
         let expected = [
             "starved of work-groups: with 132 work-groups of 128 work-items only 4 of 64 sub-groups are resident on each \
              core (6.2 % occupancy), where 64 would fit. More of them would be faster still, if the caller can combine their results: the plain kernel does the same work as 2,112 work-groups of 128 work-items in 423 µs, 3.01×",
+            "Why `values` is fetched 16 iterations ahead: 8 reach 2.61×, and 32 reach at most 2.40×.",
             "83 % of their time waiting for loads from global memory, and device memory delivers 489 of 4,540 GB/s (11 %)",
             "159 kB are in flight from device memory; saturating it needs 1.47 MB in flight",
             "Unrolling alone reaches 1.36×, with `unroll:16`.",
-            "In this geometry a ring in shared memory that asynchronous copies fill, 8 iterations at a time, is the \
-             answer: 2.99×",
             "Cache hints would slow it down: the best, `values=cache:L2:16`, runs at 0.75×.",
         ];
         for (reason, expected) in reasons.iter().zip(expected) {

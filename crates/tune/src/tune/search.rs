@@ -27,7 +27,7 @@ use super::workload::Workload;
 use crate::device::sim::functional::Options;
 use crate::error::{Error, Fault, Result};
 use crate::evidence::{self, Bounds, LoopLoad, Roofline, accesses, loop_loads, overview};
-use crate::ir::Kernel;
+use crate::ir::{Kernel, OpKind};
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::report::waiting::{self, Waiting};
@@ -467,6 +467,8 @@ pub fn search(
         ),
         false => idle::warnings(&bound, bench.device(), &kernel, Options::CHECKING),
     };
+    let first = subject.made_up().into_iter().chain(wished(&workload.kernel));
+    let warnings: Vec<String> = first.chain(warnings).collect();
     let bounds = bounds(&baseline, &loads, &trials);
     let seen = Seen {
         // Where none was asked for, nothing is known of any.
@@ -524,6 +526,7 @@ pub fn search(
         trials,
         best,
         warnings,
+        is_in_module: subject.is_in_module(),
         verdict,
         doubt,
         reasons,
@@ -552,6 +555,23 @@ pub fn search(
         taken_for_granted,
     };
     Ok(SearchOutcome { report, baseline })
+}
+
+/// That loops have plans of their author's, which the plain kernel is timed with.
+fn wished(kernel: &Kernel) -> Option<String> {
+    let mut plans = Vec::new();
+    kernel.body.walk(&mut |op| {
+        if let OpKind::Loop { wishes, .. } = &op.kind {
+            plans.extend(wishes.plan.clone());
+        }
+    });
+    let plans: Vec<String> = plans
+        .iter()
+        .map(|plan| format!("`#[prefetch(\"{plan}\")]`"))
+        .collect();
+    let plans = plans.join(", ");
+    (!plans.is_empty())
+        .then(|| format!("The kernel has {plans} already: the plain kernel is the one with it."))
 }
 
 /// The kinds of plans: the strategies, `unroll` and `registers`.

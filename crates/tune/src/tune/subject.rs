@@ -19,6 +19,16 @@ pub trait Subject: Sync {
         Vec::new()
     }
 
+    /// Where its arguments come from if nobody gave them, in a sentence.
+    fn made_up(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether it came in a module, which can be written with a plan.
+    fn is_in_module(&self) -> bool {
+        false
+    }
+
     /// The kernel and its data at full size.
     ///
     /// # Errors

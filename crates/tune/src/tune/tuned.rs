@@ -250,7 +250,7 @@ pub fn tuned_with(subject: &dyn Subject, bench: &dyn Bench, answers: &Answers) -
 }
 
 /// Whoever wants to hear nothing.
-pub(super) struct Quiet;
+struct Quiet;
 
 impl Progress for Quiet {
     fn begin(&self, _plans: usize) {}

@@ -77,7 +77,36 @@ pub fn html(report: &Report) -> String {
     tables::trials(&mut page, report);
     tables::without_time(&mut page, report);
     page.push_str("</main>\n");
-    close(&mut page, report.remarks(), Some(SCRIPT));
+    close(&mut page, report.remarks().chain(report.granted()), Some(SCRIPT));
+    page
+}
+
+/// A page of a text for a terminal: its paragraphs, those that begin with a heading as sections.
+pub fn of_text(title: &str, text: &str) -> String {
+    let mut page = String::new();
+    open(&mut page, title, None);
+    put(
+        &mut page,
+        format_args!("<header>\n<h1>{}</h1>\n</header>\n<main>\n", Escaped(title)),
+    );
+    for part in text.split("\n\n") {
+        let (heading, body) = match part.split_once('\n') {
+            Some((first, rest)) if rest.starts_with(' ') && !first.starts_with(' ') => (Some(first), rest),
+            _ => (None, part),
+        };
+        let heading = heading.map_or(String::new(), |heading| {
+            format!("<h2>{}</h2>\n", Escaped(heading))
+        });
+        put(
+            &mut page,
+            format_args!(
+                "<section>\n{heading}<pre class=\"wraps\"><code>{}</code></pre>\n</section>\n",
+                Escaped(body.trim_end())
+            ),
+        );
+    }
+    page.push_str("</main>\n");
+    close(&mut page, None, None);
     page
 }
 
@@ -428,12 +457,21 @@ fn plan(page: &mut String, report: &Report) {
             ),
         );
     }
+    let (how, code) = match report.is_in_module {
+        true => (
+            "Write the module with it, for the program to load in place of its own",
+            "headstart tune … -o FILE".to_owned(),
+        ),
+        false => (
+            "Put it on the loop, and the kernel is built that way",
+            format!("#[prefetch(\"{}\")]", report.best.plan),
+        ),
+    };
     put(
         page,
         format_args!(
-            "</dl>\n<p>Put it on the loop, and the kernel is built that way:</p>\n\
-             <pre class=\"wraps\"><code>#[prefetch(&quot;{}&quot;)]</code></pre>\n</section>\n",
-            Escaped(&report.best.plan)
+            "</dl>\n<p>{how}:</p>\n<pre class=\"wraps\"><code>{}</code></pre>\n</section>\n",
+            Escaped(code)
         ),
     );
 }

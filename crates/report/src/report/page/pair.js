@@ -159,7 +159,9 @@
   const names = plans.map((plan) => plan.name);
   const [leftLabel, left] = select("Left", names, 0);
   const [rightLabel, right] = select("Right", names, Math.min(1, names.length - 1));
-  const [formLabel, form] = select("as", forms, 0);
+  // Plans share their source: what differs is in the other forms.
+  const differing = names.length > 1 ? forms.findIndex((form) => form !== "source") : 0;
+  const [formLabel, form] = select("as", forms, Math.max(0, differing));
   const [only, onlyLabel] = (() => {
     const box = make("input", { type: "checkbox" });
     return [box, make("label", {}, box, " only what differs")];
@@ -208,7 +210,8 @@
     view.classList.toggle("is-source", forms[form.value] === "source");
     view.classList.toggle("shares", ["source", "machine code"].includes(forms[form.value]));
     const differ = rows.filter(([, , same]) => !same).length;
-    counted.textContent = differ === 0 ? "No line differs." : `${differ} of ${rows.length} lines differ.`;
+    const same = forms[form.value] === "source" ? "" : "No line differs.";
+    counted.textContent = differ === 0 ? same : `${differ} of ${rows.length} lines differ.`;
     told.textContent = "Choose a line’s number for its source line and what is waited for there.";
   };
   for (const box of [left, right, form, only]) box.addEventListener("change", show);

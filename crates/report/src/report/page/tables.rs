@@ -194,11 +194,8 @@ pub(super) fn trials(page: &mut String, report: &Report) {
         );
     }
     page.push_str("</tbody>\n</table></div>\n");
-    if !more.is_empty() {
-        put(
-            page,
-            format_args!("<p>{}</p>\n", Prose(taken::source(report.trials.iter()))),
-        );
+    if let Some(cost) = taken::cost(report) {
+        put(page, format_args!("<p>{}</p>\n", Prose(&cost)));
     }
     page.push_str("</section>\n");
 }

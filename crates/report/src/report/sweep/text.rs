@@ -103,7 +103,16 @@ fn table(sweep: &Sweep, layout: &Layout, block: &Block<'_>, columns: Columns) ->
     matrix(&sweep.axes[between].name, &along.values, &rows, columns)
 }
 
-/// The points as CSV: a column an axis, then the plan, both times in nanoseconds, the speedup, and why a point did not run.
+/// A number of nanoseconds with four digits: a model has no more.
+fn rounded(nanoseconds: f64) -> String {
+    let digits = nanoseconds.abs().max(1e-9).log10().floor() as i32;
+    let unit = 10f64.powi(digits - 3);
+    let places = usize::try_from(3 - digits).unwrap_or(0);
+    format!("{:.places$}", (nanoseconds / unit).round() * unit)
+}
+
+/// The points as CSV: a column an axis, then the plan, both times in nanoseconds, the speedup, and why a point did not run. What
+/// an axis has no other column has.
 ///
 /// # Errors
 /// A bug of ours: a row that does not become CSV.
@@ -113,8 +122,11 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
     let names = sweep.axes.iter().map(|axis| axis.name.as_str());
     let columns = ["plan", "time_ns", "plain_ns", "speedup", "refused"];
     let counted = sweep.unit.iter().map(String::as_str);
+    let all: Vec<&str> = names.chain(columns).chain(counted).collect();
+    let is_first = |at: &usize| !all[..*at].contains(&all[*at]);
+    let kept: Vec<usize> = (0..all.len()).filter(is_first).collect();
     writer
-        .write_record(names.chain(columns).chain(counted))
+        .write_record(kept.iter().map(|&at| all[at]))
         .map_err(|error| failed(error.to_string()))?;
     for point in &sweep.points {
         let values = sweep.axes.iter().zip(&point.at);
@@ -124,8 +136,8 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
             PointOutcome::Ok {
                 time_ns, plain_ns, ..
             } => [
-                time_ns.to_string(),
-                plain_ns.to_string(),
+                rounded(*time_ns),
+                rounded(*plain_ns),
                 format!("{:.4}", plain_ns / time_ns),
                 String::new(),
             ],
@@ -141,7 +153,7 @@ pub fn csv(sweep: &Sweep) -> Result<String> {
             );
         }
         writer
-            .write_record(&row)
+            .write_record(kept.iter().map(|&at| &row[at]))
             .map_err(|error| failed(error.to_string()))?;
     }
     let bytes = writer.into_inner().map_err(|error| failed(error.to_string()))?;
@@ -179,5 +191,14 @@ mod tests {
         );
         assert!(lines[1].starts_with("300,1,values=rolling-async:4/interleaved,"));
         assert!(lines[12].ends_with(",,,,too much shared memory"));
+        let mut of_plans = sample();
+        of_plans.axes[0].name = "plan".to_owned();
+        let csv = super::csv(&of_plans).expect("rows");
+        assert!(csv.starts_with("plan,distance,time_ns,"), "{csv}");
+        assert!(csv.contains("\n300,1,"), "{csv}");
+        assert_eq!(
+            [460_123.4, 27.538, 0.5].map(rounded),
+            ["460100", "27.54", "0.5000"]
+        );
     }
 }

@@ -111,7 +111,10 @@ fn sentence(sweep: &Sweep, name: &str, along: usize, line: &Line<'_>) -> Option<
     Some(match (first, last) {
         _ if end == 0 => format!("{number} at {name}={}", ran[0].0),
         (0, last) if last == end => {
-            format!("{number} for any {name} from {} to {}", ran[0].0, ran[end].0)
+            format!(
+                "{name} makes no difference from {} to {}: {number}",
+                ran[0].0, ran[end].0
+            )
         }
         (first, last) if last == end && first < end => {
             format!("{number} at best, flat from {name}={} on", ran[first].0)

@@ -63,13 +63,13 @@ pub(super) fn left_out(plain: &Compiled, launches: &Launches, plan: &Plan) -> Ve
     let mut reasons = Vec::new();
     let (kept, dropped) = (launches.kept.len() as u64, launches.dropped.values().sum::<u64>());
     if kept == 0 {
-        return vec!["the plain kernel went through no launch as small as these".to_owned()];
+        return vec!["the kernel as it is fails on every small launch that was made up".to_owned()];
     }
     if kept < dropped {
         let most = launches.dropped.iter().max_by_key(|(_, count)| **count);
         let most = most.map_or("", |(kind, _)| report::broken_rule(kind));
         reasons.push(format!(
-            "{dropped} of {} draws are no launches of this kernel, most for {most}",
+            "on {dropped} of {} launches that were made up the kernel as it is fails itself, mostly by {most}",
             kept + dropped
         ));
     }

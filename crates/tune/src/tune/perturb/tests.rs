@@ -278,7 +278,7 @@ fn a_plan_is_weakly_checked_where_most_launches_are_dropped_or_a_side_is_never_t
     perturbed.launches.dropped.insert("race", 10_000);
     let said = reasons(&perturbed).join("; ");
     assert!(
-        said.contains("draws are no launches of this kernel, most for a race"),
+        said.contains("launches that were made up the kernel as it is fails itself, mostly by a race"),
         "{said}"
     );
 }

@@ -227,6 +227,8 @@ impl MeasuredBench {
     fn timed(&self, workload: &Workload, measured: Measured) -> Timed {
         let compiled = &measured.loaded.compiled;
         let evidence = self.evidence(workload, &measured);
+        let (resident, places) = (measured.loaded.groups_per_core, self.facts.work_items_per_core);
+        let items = resident * workload.geometry().group;
         let mut counted = vec![
             ("registers of a work-item", "", f64::from(compiled.registers)),
             (
@@ -263,7 +265,10 @@ impl MeasuredBench {
             takes: Some(Taken {
                 registers: compiled.registers,
                 spilled_bytes: compiled.local_bytes,
-                groups_per_core: Some(measured.loaded.groups_per_core),
+                groups_per_core: Some(resident),
+                shared_bytes: Some(compiled.static_shared_bytes + measured.dynamic_shared_bytes),
+                code_bytes: None,
+                occupancy: Some(f64::from(items) / f64::from(places.max(1))),
                 by: TakenBy::Compiler,
             }),
             evidence,

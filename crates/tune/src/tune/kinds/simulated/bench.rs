@@ -251,6 +251,9 @@ impl SimulatedBench {
                 registers: code.program().register_estimate.registers,
                 spilled_bytes: code.program().register_estimate.spilled_bytes,
                 groups_per_core: Some(time.occupancy.groups_per_core),
+                shared_bytes: u32::try_from(code.program().kernel.shared_bytes()).ok(),
+                code_bytes: Some(code.program().code_bytes),
+                occupancy: Some(time.occupancy.occupancy),
                 by: match code.program().register_estimate.is_assembled {
                     true => TakenBy::Compiler,
                     false => TakenBy::Model,

@@ -1,0 +1,174 @@
+//! What stands below a report's tables, in sections: why, how sure, at what cost, what else would help.
+//!
+//! Each point has a rank. Where the text would get longer than a screen, the points of the last ranks are left out first.
+
+use std::fmt::Write;
+
+use super::columns::Columns;
+use super::{Report, table, taken};
+
+/// Lines of a report at 100 characters a line; a narrower terminal shows the same in more.
+pub const LINES: usize = 40;
+/// The characters of a line that this is counted for.
+pub(super) const WIDTH: usize = 100;
+/// The rank of what is always said: the plan rests on it.
+const ALWAYS: usize = 0;
+
+/// The sections of a report.
+#[derive(Debug, Default)]
+pub struct Sections {
+    /// A title, and its points with their ranks.
+    sections: Vec<(&'static str, Vec<(usize, String)>)>,
+    /// How many plans were tried, and with what result.
+    tried: Option<String>,
+}
+
+impl Sections {
+    /// Those of a report.
+    pub fn of_report(report: &Report) -> Sections {
+        let ranked = |from: usize, points: Vec<String>| {
+            let points = points.into_iter().enumerate();
+            points.map(move |(number, text)| (from + number, text))
+        };
+        let mut why: Vec<(usize, String)> = ranked(1, report.reasons.clone()).collect();
+        why.extend(ranked(3, report.gains()));
+        if report.timed().0 == 0 {
+            why.extend(ranked(2, table::refusals(report)));
+        }
+        // The basis of all times is known before how the plan was checked on them.
+        let (basis, others) = report.notes.split_at(report.notes.len().min(1));
+        let mut sure: Vec<(usize, String)> = basis.iter().map(|basis| (1, basis.clone())).collect();
+        sure.extend(ranked(1, report.checks().chain(others.iter().cloned()).collect()));
+        let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);
+        sure.extend(left_out.map(|reason| (9, format!("Not tried: {reason}."))));
+        sure.extend(report.granted().map(|sentence| (ALWAYS, sentence)));
+        let costs = ranked(1, taken::cost(report).into_iter().collect());
+        let first = report.first.iter().map(|remedy| {
+            let place = remedy.place.iter().map(|place| format!("{place}: "));
+            place.collect::<String>() + &remedy.finding
+        });
+        let asked = report.ways.iter().flat_map(|ways| &ways.best);
+        let asked = asked.flat_map(|best| best.way.how());
+        let asked = asked.map(|how| format!("To get {how}."));
+        let else_ = ranked(1, first.chain(asked).collect());
+        Sections {
+            sections: vec![
+                ("Why", why),
+                ("How sure", sure),
+                ("What it costs", costs.collect()),
+                ("What else would help", else_.collect()),
+            ],
+            tried: report.tried(),
+        }
+    }
+
+    /// All of them.
+    pub fn all(&self, columns: Columns) -> String {
+        self.of(columns, |_| true, "")
+    }
+
+    /// As many points as fit below so many lines at the width that is counted for, those that are always said in any case.
+    pub fn within(&self, columns: Columns, above: usize) -> String {
+        let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
+            let ranks = points.iter().enumerate();
+            ranks
+                .map(|(at, (rank, _))| (*rank, section, at))
+                .collect::<Vec<_>>()
+        };
+        let mut kept: Vec<(usize, usize, usize)> =
+            self.sections.iter().enumerate().flat_map(ranked).collect();
+        kept.sort_unstable();
+        let shown = |columns: Columns, kept: &[(usize, usize, usize)]| {
+            let is_kept = |place| kept.iter().any(|&(_, section, at)| (section, at) == place);
+            self.of(columns, is_kept, "`-v` shows more.")
+        };
+        let is_long = |kept: &[_]| above + shown(columns.of_width(WIDTH), kept).lines().count() > LINES;
+        while kept.last().is_some_and(|(rank, ..)| *rank > ALWAYS) && is_long(&kept) {
+            kept.pop();
+        }
+        shown(columns, &kept)
+    }
+
+    /// The points that are kept, by their section and place in it; then what more there is.
+    fn of(&self, columns: Columns, is_kept: impl Fn((usize, usize)) -> bool, more: &str) -> String {
+        let mut text = String::new();
+        for (section, (title, points)) in self.sections.iter().enumerate() {
+            let points = points.iter().enumerate();
+            let mut points = points.filter(|(at, _)| is_kept((section, *at))).peekable();
+            if points.peek().is_some() {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "\n{title}");
+            }
+            for (_, (_, point)) in points {
+                text.push_str(&columns.wrapped(point, "  - ", "    "));
+            }
+        }
+        let tried = self.tried.as_deref().unwrap_or_default();
+        text + "\n" + &columns.wrapped(format!("{tried} {more}").trim(), "", "")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{LaunchSettings, SettingsTrial, Ways};
+    use crate::samples::sample;
+
+    #[test]
+    fn settings_are_said_with_how_they_are_asked_for() {
+        let mut report = sample();
+        let best = SettingsTrial {
+            way: LaunchSettings {
+                sub_group: Some(16),
+                ..LaunchSettings::default()
+            },
+            plan: report.best.plan.clone(),
+            time_ns: 1.0,
+            speedup: 9.0,
+        };
+        report.ways = Some(Ways {
+            trials: vec![best.clone()],
+            best: Some(best),
+            left_out: vec!["work-groups of other sizes: the kernel requires 256".to_owned()],
+        });
+        let text = table::text(&report, Columns::UNLIMITED);
+        for expected in [
+            "Not tried: work-groups of other sizes",
+            "To get sub-groups of 16: `[[sycl::reqd_sub_group_size(16)]]`",
+        ] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_report_is_a_screen_and_says_first_what_to_do() {
+        let mut report = sample();
+        report.reasons = (0..30)
+            .map(|number| format!("Reason {number} is that it waits, as those before it."))
+            .collect();
+        report.taken_for_granted = vec![
+            "`values` overlaps nothing".to_owned(),
+            "`n` is at least 1".to_owned(),
+        ];
+        let text = table::text(&report, Columns::new(100));
+        assert!(text.lines().count() <= LINES, "{text}");
+        let place = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in:\n{text}"));
+        let order = [
+            "Verdict: ",
+            "  plan: ",
+            "speedup",
+            "\nWhy\n",
+            "Reason 0",
+            "\nHow sure\n",
+            "takes for granted",
+            "`-v`",
+        ];
+        assert!(order.map(place).is_sorted(), "{text}");
+        assert!(!text.contains("Reason 29"), "{text}");
+        let full = table::in_full(&report, Columns::new(100));
+        assert!(
+            full.contains("Reason 29") && full.contains("by distance"),
+            "{full}"
+        );
+    }
+}

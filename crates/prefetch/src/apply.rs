@@ -279,7 +279,7 @@ fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result
     Ok(by_loop)
 }
 
-/// The outermost of the loops that a plan changes, remainders included.
+/// The loops that a plan changes, remainders included.
 ///
 /// # Errors
 /// The plan names a load that is not there.
@@ -287,13 +287,7 @@ pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
     let all = candidates(kernel);
     let by_loop = strategies_by_loop(kernel, plan, &all)?;
     let rests = planned_rests(&all, &by_loop)?;
-    let loops: Vec<Label> = by_loop.iter().chain(&rests).map(|(label, _)| *label).collect();
-    let is_inside = |label: Label, other: Label| {
-        let op = find_loop(&kernel.body, other).filter(|_| other != label);
-        op.is_some_and(|op| op.kind.regions().any(|inner| find_loop(inner, label).is_some()))
-    };
-    let outermost = |label: &Label| !loops.iter().any(|&other| is_inside(*label, other));
-    Ok(loops.iter().copied().filter(outermost).collect())
+    Ok(by_loop.iter().chain(&rests).map(|(label, _)| *label).collect())
 }
 
 /// Carries out an author's plan on one loop: the plan may only name loads of that loop.

@@ -228,6 +228,19 @@ fn a_way_out_without_a_jump_has_no_place_to_wait_at() {
 }
 
 #[test]
+fn loops_inside_each_other_are_planned_together() {
+    let text = entry(&format!(
+        "OUTER:\n\tld.global.u32 %r5, [%rd1];\n\tadd.u32 %r2, %r2, %r5;\n\tmov.u64 %rd4, %rd1;\n\tmov.u32 %r6, 0;\nINNER:\n\
+         \tld.global.u32 %r7, [%rd4];\n\txor.b32 %r2, %r2, %r7;\n\tadd.u64 %rd4, %rd4, 128;\n\tadd.u32 %r6, %r6, 1;\n\
+         \tsetp.lt.u32 %q, %r6, %r3;\n\t@%q bra INNER;\n{COUNT}\t@%p bra OUTER;\n"
+    ));
+    let plan = "param_1@OUTER=rolling-registers:2,param_1@INNER=rolling-registers:3";
+    let inserted = inserted(&planned(&text, plan));
+    // The inner one stands in each copy of the outer one.
+    assert!(inserted.matches("// Loop INNER").count() >= 3, "{inserted}");
+}
+
+#[test]
 fn groups_of_copies_that_the_loop_counts_are_its_own() {
     let copy = ".shared .align 4 .b8 own[128];\n\tmov.u32 %r10, own;\n\tmad.lo.u32 %r10, %r1, 4, %r10;\n";
     let text = entry(&format!(

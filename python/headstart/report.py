@@ -197,7 +197,8 @@ def _between(own: dict[str, Any]) -> tuple[float, float] | None:
 def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
     """A report from the output of `headstart advise --json`."""
     choices = [
-        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"], _between(own)) for own in raw["choices"]
+        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"], _between(own))
+        for own in raw["choices"]
     ]
     steps = [Step(own["question"], own["answer"], own["finding"], own.get("place")) for own in raw["steps"]]
     chosen = next((choice for choice in choices if choice.chosen), None)

@@ -247,7 +247,8 @@ def of_advice(kernel: Any, raw: dict[str, Any]) -> Report:
     """A report from the output of `headstart advise --json`."""
     said = in_terms(raw, raw["device"])
     choices = [
-        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"], _between(own)) for own in raw["choices"]
+        Choice(own["what"], own.get("plan"), own["time_ns"], own["speedup"], own["chosen"], _between(own))
+        for own in raw["choices"]
     ]
     steps = [
         Step(own["question"], own["answer"], own["finding"], plain.get("place"))

@@ -71,7 +71,7 @@ def test_a_triton_kernel_has_a_report(capfd: pytest.CaptureFixture[str], monkeyp
     assert "warps" in str(report) and "sub-group" not in str(report) and "work-item" not in str(report)
     if importlib.util.find_spec("pandas"):
         frame = report.to_dataframe()
-        assert list(frame.columns) == ["what", "plan", "time_ns", "speedup", "chosen"]
+        assert list(frame.columns) == ["what", "plan", "time_ns", "speedup", "chosen", "between"]
         assert len(frame) == len(report.choices)
         assert frame[frame.chosen].plan.item() == report.plan
     monkeypatch.setitem(sys.modules, "pandas", None)

@@ -45,14 +45,7 @@ impl Kind {
 
     /// The interval of this simulated speedup. `off` is the part by which the sample's time may be off, where it is known.
     pub fn around(self, speedup: f64, off: Option<f64>) -> (f64, f64) {
-        let of = |kind| move |row: &&Row| row.kind == kind && row.from <= speedup;
-        let rows = recorded::ROWS.iter();
-        let row = rows
-            .clone()
-            .filter(of(self))
-            .last()
-            .or(rows.filter(of(Kind::Any)).last());
-        let (low, high) = row.map_or((1.0, 1.0), |row| (row.low, row.high));
+        let (low, high) = errors(recorded::ROWS, self, speedup);
         // Two causes that have nothing to do with each other; the speedup itself is always possible.
         let (below, above) = (low.min(1.0).ln(), high.max(1.0).ln());
         let off = off.unwrap_or(0.0).ln_1p();
@@ -68,8 +61,8 @@ impl Kind {
 pub struct Row {
     /// The kind.
     pub kind: Kind,
-    /// Simulated speedups from here on, to the kind's next row.
-    pub from: f64,
+    /// The middle one of the simulated speedups.
+    pub at: f64,
     /// Of twenty measured speedups over simulated ones, one is lower.
     pub low: f64,
     /// And one is higher.
@@ -77,17 +70,33 @@ pub struct Row {
 }
 
 impl Row {
-    const fn new(kind: Kind, from: f64, low: f64, high: f64) -> Row {
-        Row {
-            kind,
-            from,
-            low,
-            high,
-        }
+    const fn new(kind: Kind, at: f64, low: f64, high: f64) -> Row {
+        Row { kind, at, low, high }
     }
 }
 
-/// Where the rows of a kind begin: plans that are slower, as fast, a little faster, and faster.
+/// The errors of a kind at a simulated speedup: between two rows, what lies between both, so that a plan that is expected to gain more
+/// is not refused beside one that gains less.
+pub fn errors(rows: &[Row], kind: Kind, speedup: f64) -> (f64, f64) {
+    let of = |kind| rows.iter().filter(move |row| row.kind == kind);
+    let kind = if of(kind).next().is_some() {
+        kind
+    } else {
+        Kind::Any
+    };
+    let below = of(kind).filter(|row| row.at <= speedup).last();
+    match (below, of(kind).find(|row| row.at > speedup)) {
+        (Some(one), Some(other)) => {
+            let part = (speedup - one.at) / (other.at - one.at);
+            let between = |one: f64, other: f64| one + part * (other - one);
+            (between(one.low, other.low), between(one.high, other.high))
+        }
+        (Some(row), None) | (None, Some(row)) => (row.low, row.high),
+        (None, None) => (1.0, 1.0),
+    }
+}
+
+/// Where the speedups of a kind's rows begin: plans that are slower, as fast, a little faster, and faster.
 pub const FROM: [f64; 4] = [0.0, 0.97, 1.05, 1.3];
 
 /// The interval of a plan's speedup over the plain kernel's by its run; none where nothing tells.

@@ -81,17 +81,20 @@ pub fn rows(records: &[Record]) -> Result<Vec<Row>> {
                 .iter()
                 .filter(is_of)
                 .filter(|own| from <= own.simulated && own.simulated < to);
-            let mut off: Vec<f64> = there
-                .flat_map(|own| own.measured.map(|measured| measured / own.simulated))
-                .collect();
+            let (mut at, mut off) = (Vec::new(), Vec::new());
+            for own in there {
+                at.push(own.simulated);
+                off.extend(own.measured.map(|measured| measured / own.simulated));
+            }
             if off.len() < 3 * LEAST {
                 continue;
             }
             off.sort_by(f64::total_cmp);
             let [low, high] = ENDS.map(|share| off[(share * (off.len() - 1) as f64).round() as usize]);
+            at.sort_by(f64::total_cmp);
             rows.push(Row {
                 kind,
-                from,
+                at: at[at.len() / 2],
                 low,
                 high,
             });
@@ -102,6 +105,9 @@ pub fn rows(records: &[Record]) -> Result<Vec<Row>> {
 
 /// In how many of the plans the measured speedup lies in the simulated one's interval, of how many, and how far the interval
 /// reaches to either side in the middle case, as a share of the speedup.
+///
+/// # Errors
+/// A plan cannot be read.
 #[cfg_attr(not(test), expect(dead_code, reason = "the page is made by its test"))]
 pub fn held(record: &Record) -> Result<(usize, usize, f64)> {
     let plans = known(record)?.into_iter().filter(|own| own.kind != Kind::Launch);
@@ -120,6 +126,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use headstart::tune::interval::errors;
+
     use super::*;
 
     fn record(model: &str) -> Record {
@@ -136,16 +144,10 @@ mod tests {
              //! `the_table_of_errors_is_that_of_the_records` of `headstart-cli`; `HEADSTART_BLESS=1` makes it anew.\n\n\
              use super::{Kind, Row};\n\npub(super) const ROWS: &[Row] = &[\n"
             .to_owned();
-        for Row {
-            kind,
-            from,
-            low,
-            high,
-        } in rows(&["h200", "h100"].map(record)).expect("plans")
-        {
+        for Row { kind, at, low, high } in rows(&["h200", "h100"].map(record)).expect("plans") {
             writeln!(
                 text,
-                "    Row::new(Kind::{kind:?}, {from:?}, {low:.2}, {high:.2}),"
+                "    Row::new(Kind::{kind:?}, {at:.2}, {low:.2}, {high:.2}),"
             )
             .expect("a text");
         }
@@ -167,18 +169,10 @@ mod tests {
         for (of, on) in [("h200", "h100"), ("h100", "h200")] {
             let rows = rows(&[record(of)]).expect("plans");
             let all = known(&record(on)).expect("plans");
-            let row = |own: &Known| {
-                let rows = rows.iter().filter(|row| row.from <= own.simulated);
-                *rows
-                    .clone()
-                    .filter(|row| row.kind == own.kind)
-                    .last()
-                    .or(rows.last())
-                    .expect("a row")
-            };
             let is_held = |own: &&Known| {
+                let (low, high) = errors(&rows, own.kind, own.simulated);
                 let off = own.measured[1] / own.simulated;
-                row(own).low.min(1.0) <= off && off <= row(own).high.max(1.0)
+                low.min(1.0) <= off && off <= high.max(1.0)
             };
             let share = all.iter().filter(is_held).count() as f64 / all.len() as f64;
             assert!(

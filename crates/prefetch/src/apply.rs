@@ -445,7 +445,7 @@ fn apply_to_loop(
             fetches,
             gather_loads,
         };
-        let (ops, label) = match hosted.as_deref_mut() {
+        let (ops, label) = match hosted {
             Some(hosted) => hosted.rewrite(kernel, &definitions, op, plan)?,
             None => rewrite(kernel, &definitions, op, plan)?,
         };

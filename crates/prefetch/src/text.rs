@@ -130,8 +130,7 @@ impl Hosted<'_> {
             main,
             outer: main,
         };
-        let body = self.step(&step, kernel, &mut limits, &mut plan)?;
-        let counted = counted(&summary);
+        let (body, counted) = self.step(&step, kernel, &mut limits, &mut plan)?;
         let params = counted
             .iter()
             .map(|&index| own[index])
@@ -154,14 +153,14 @@ impl Hosted<'_> {
         Ok((ops, main))
     }
 
-    /// The body of the main loop.
+    /// The body of the main loop, and the parameters that it counts beside the text.
     fn step(
         &mut self,
         step: &StepWriter<'_>,
         kernel: &mut Kernel,
         limits: &mut Limits,
         plan: &mut Rewrite<'_>,
-    ) -> Result<Region> {
+    ) -> Result<(Region, Vec<usize>)> {
         let Frame {
             summary,
             definitions,
@@ -169,16 +168,13 @@ impl Hosted<'_> {
             place,
             ..
         } = *step.frame;
-        let unknown: HashSet<Value> = (step.params.iter().zip(&summary.steps))
-            .filter(|(_, step)| matches!(step, Step::Carried | Step::Derived(_)))
-            .map(|(&param, _)| param)
-            .collect();
         let mut b = Builder::new(kernel, place);
         let known = match plan.tests {
             Tests::Kept => 0,
             Tests::Once => step.whole_or_break(&mut b, limits, plan)?,
         };
         let mut early = Early::new(summary, definitions, step.params, known);
+        let (counted, unknown) = counted(&mut b, limits, &early, step.params, plan.group);
         let next_state = step.advance(&mut b, limits, plan, &mut early)?;
         if plan.gather_loads {
             self.gather(&mut b, limits, &mut early, &unknown, plan.group);
@@ -211,14 +207,14 @@ impl Hosted<'_> {
         }
         finish(&mut b, plan);
         let mut next = Vec::new();
-        for index in counted(summary) {
+        for &index in &counted {
             next.push(early.value(&mut b, limits, summary.params[index], plan.group)?);
         }
         next.extend(next_state);
         b.continue_(step.main, next);
         let region = b.finish();
         match uses(&region.ops, &unknown) {
-            false => Ok(region),
+            false => Ok((region, counted)),
             true => Err(Error::usage(
                 "its address depends on what an iteration hands on to the next one in registers",
             )),
@@ -265,11 +261,41 @@ fn types(kernel: &Kernel, site: &LoadSite) -> Vec<Type> {
     site.results.iter().map(|&result| kernel.ty(result)).collect()
 }
 
-/// The parameters that go in steps, by number.
-fn counted(summary: &LoopSummary) -> Vec<usize> {
-    let steps = summary.steps.iter().enumerate();
-    let counted = steps.filter(|(_, step)| matches!(step, Step::Constant(_) | Step::Value { .. }));
-    counted.map(|(index, _)| index).collect()
+/// The parameters that are counted beside the text, by number: those that go in steps, and those that follow from others by
+/// arithmetic. Of the others only the text has values.
+fn counted(
+    b: &mut Builder<'_>,
+    limits: &mut Limits,
+    early: &Early<'_>,
+    params: &[Value],
+    group: u32,
+) -> (Vec<usize>, HashSet<Value>) {
+    let summary = early.summary;
+    let all = || (0..params.len()).filter(|&index| summary.steps[index] != Step::Invariant);
+    let carried = all().filter(|&index| summary.steps[index] == Step::Carried);
+    let mut unknown: HashSet<Value> = carried.map(|index| params[index]).collect();
+    let mut follows = |index: usize, unknown: &HashSet<Value>| {
+        let mut aside = Builder::new(b.kernel, b.place());
+        let value = early
+            .clone()
+            .value(&mut aside, limits, summary.params[index], group);
+        value.is_ok() && !uses(&aside.finish().ops, unknown)
+    };
+    loop {
+        let before = unknown.len();
+        for index in all().filter(|&index| matches!(summary.steps[index], Step::Derived(_))) {
+            if !unknown.contains(&params[index]) && !follows(index, &unknown) {
+                unknown.insert(params[index]);
+            }
+        }
+        if unknown.len() == before {
+            break;
+        }
+    }
+    (
+        all().filter(|&index| !unknown.contains(&params[index])).collect(),
+        unknown,
+    )
 }
 
 /// Whether operations use one of these values.

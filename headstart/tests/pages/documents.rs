@@ -90,7 +90,7 @@ fn in_a_sentence(case: &Value) -> String {
 
 /// What launches gain that fill the GPU, from the page that lists them.
 fn full_launches() -> String {
-    let page = read("docs/workloads.md");
+    let page = read("results/workloads.md");
     let rows = page
         .lines()
         .map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
@@ -100,7 +100,7 @@ fn full_launches() -> String {
         .collect();
     let gain = full.iter().filter(|&&speedup| speedup >= 1.1).count();
     format!(
-        "Of the {} [workloads](docs/workloads.md) whose launches fill it, {gain} gain 10 % or more: irregular kernels gain there, \
+        "Of the {} [workloads](results/workloads.md) whose launches fill it, {gain} gain 10 % or more: irregular kernels gain there, \
          too, and\nstreams do not.\n",
         full.len()
     )

@@ -394,7 +394,7 @@ fn apply_to_loop(
     unroll: Option<Unroll>,
     strategies: HashMap<LoadId, Strategy>,
     target: &PlanTarget,
-    mut hosted: Option<&mut Hosted<'_>>,
+    hosted: Option<&mut Hosted<'_>>,
 ) -> Result<Vec<(LoadId, Strategy)>> {
     if unroll == Some(Unroll::Full) {
         if let Some((id, _)) = strategies.iter().next() {

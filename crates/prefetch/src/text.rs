@@ -22,7 +22,7 @@ use super::limits::Limits;
 use super::pipeline::{Fetch, Frame, Rewrite, Started, Tests, fits, start};
 use super::step::{StepWriter, finish};
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{LoadSite, LoopSummary, Step, summarize};
+use crate::analysis::loops::{LoadSite, Step, summarize};
 use crate::error::{Error, Result};
 use crate::ir::{
     Builder, CutEdge, Kernel, Label, LoopWishes, Op, OpKind, Opaque, OpaqueOperands, Place, Region, Type,

@@ -84,7 +84,7 @@ pub fn errors(rows: &[Row], kind: Kind, speedup: f64) -> (f64, f64) {
     } else {
         Kind::Any
     };
-    let below = of(kind).filter(|row| row.at <= speedup).last();
+    let below = of(kind).rfind(|row| row.at <= speedup);
     match (below, of(kind).find(|row| row.at > speedup)) {
         (Some(one), Some(other)) => {
             let part = (speedup - one.at) / (other.at - one.at);

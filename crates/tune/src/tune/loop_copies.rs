@@ -140,7 +140,9 @@ impl<'l> LoopCopies<'l> {
             first += types.len();
         }
         let passes = copy.passes.and_then(|place| own.tests.get(&place));
-        let is_last = passes.is_some_and(|test| test.span.end == own.span.end);
+        // A jump to the header leads behind the copy, where the text ends anyway; one to a latch in front of the header does not.
+        let leads_behind = |staying: &str| staying.is_empty() || staying == format!("bra {back};");
+        let is_last = passes.is_some_and(|test| test.span.end == own.span.end && leads_behind(&test.staying));
         if let Some(test) = passes {
             let staying = if is_last {
                 String::new()

@@ -178,6 +178,10 @@ fn loops_are_laid_out_as_compilers_like() {
         format!("LOOP:\n\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra DONE;\n{sum}\tbra LOOP;\nDONE:\n"),
         // Entered in the middle: what stands in front of the label falls into it.
         format!("\tbra LOOP;\nBODY:\n{sum}LOOP:\n\tsetp.lt.u32 %p, %r3, %r0;\n\t@%p bra BODY;\n"),
+        // What an iteration hands on stands in front of the label, and the last test leads there.
+        format!(
+            "\tbra LOOP;\nNEXT:\n\tadd.u32 %r2, %r2, 3;\nLOOP:\n{sum}\tsetp.lt.u32 %p, %r3, %r0;\n\t@%p bra NEXT;\n"
+        ),
         // Two ways back, and one out in the middle.
         format!(
             "LOOP:\n{sum}\tsetp.ge.u32 %p, %r3, %r0;\n\t@%p bra DONE;\n\tand.b32 %r5, %r4, 1;\n\tsetp.eq.u32 %q, %r5, 0;\n\

@@ -376,7 +376,7 @@ fn a_kernel_that_the_simulator_calls_wrong_is_tuned_where_a_device_judges() {
     let found = |text: &str, bench: &dyn Bench| search(&subject(text, 40), bench, &asked, &Silent);
     // The simulator refuses it.
     let refused = found(&racing(), &simulated(&[])).expect_err("it races");
-    assert!(refused.to_string().contains("race"), "{refused}");
+    assert!(refused.to_string().contains("no barrier between"), "{refused}");
     let report = found(&racing(), &bench).expect("the device ran it").report;
     let measured = report.trials.iter().filter_map(Trial::measured).count();
     assert_eq!(measured, 3, "{:?}", report.trials);

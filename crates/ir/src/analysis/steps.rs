@@ -168,6 +168,7 @@ mod tests {
         );
         assert!(matches!((pointer, counter), (Step::Derived(_), Step::Derived(_))));
         let (_, counter) = steps("%q = address %at + %s * 4", "%k = mul %i, %t\n%j = add %k, %u");
-        assert_eq!(counter, Step::Carried);
+        // A recurrence of arithmetic alone.
+        assert!(matches!(counter, Step::Derived(_)));
     }
 }

@@ -1,7 +1,7 @@
 //! Between which values a speedup lies, in nine of ten cases.
 //!
 //! A measured speedup has the spread of the launches in turns. A simulated one has the model's error on plans of the same kind that
-//! gained about as much ([`recorded`]: rounds of launches on GPUs over simulated speedups, so that a GPU's own spread is in it), and
+//! gained about as much (`recorded`: rounds of launches on GPUs over simulated speedups, so that a GPU's own spread is in it), and
 //! that of the sample of work-groups. A plan whose interval reaches below 1.0 is not recommended.
 
 use super::bench::{Spread, Timed};

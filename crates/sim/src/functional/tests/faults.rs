@@ -271,7 +271,7 @@ fn global_memory_races_in_a_group_and_between_groups() {
     assert_eq!(
         Case::new(&text, 1, 4).output::<i32>(4).error(),
         "k.rs:3:5: work-item 1 of work-group 0 (global 1) writes `out[0]`, which work-item 0 wrote at k.rs:3:5 with \
-         no barrier between; where any outcome is right, `races = [\"out\"]` in a launch file"
+         no barrier between; where it is meant, atomic memory: `&[Atomic<T>]`"
     );
     let text = kernel(
         "",
@@ -282,8 +282,8 @@ fn global_memory_races_in_a_group_and_between_groups() {
         assert_eq!(
             case.error(),
             "k.rs:3:5: work-item 0 of work-group 0 (global 0) writes `out[0]`, which work-item 0 of work-group 8 \
-             (global 16) writes at k.rs:3:5 in the same launch: nothing orders work-groups; where any outcome is right, \
-             `races = [\"out\"]` in a launch file"
+             (global 16) writes at k.rs:3:5 in the same launch: nothing orders work-groups; where it is meant, atomic \
+             memory: `&[Atomic<T>]`"
         );
     }
 }

@@ -360,7 +360,7 @@ mod tests {
         assert_eq!(checked.kernel, perturb::identity(&again.kernel));
         assert!(checked.agreed > 20, "{checked:?}");
         // A text that computes something else is refused, and nothing that the user did is blamed.
-        let error = check(&Misprinted(&subject, ("add.rn.f32", "sub.rn.f32"))).expect_err("other bits");
+        let error = check(&Misprinted(&subject, ("add.f32", "sub.f32"))).expect_err("other bits");
         assert_eq!(error.fault(), Fault::Input);
         let said = error.to_string();
         assert!(
@@ -374,7 +374,7 @@ mod tests {
             .nth(1)
             .and_then(|rest| rest.split('`').next());
         std::fs::remove_dir_all(folder.expect("a folder")).expect("removed");
-        let error = check(&Misprinted(&subject, ("add.rn.f32", "add.rn.f23"))).expect_err("no PTX");
+        let error = check(&Misprinted(&subject, ("add.f32", "add.f23"))).expect_err("no PTX");
         assert_eq!(error.fault(), Fault::Input);
         assert!(error.to_string().contains("cannot be read again"), "{error}");
     }

@@ -43,7 +43,12 @@ fn distance_0() {
 #[test]
 fn an_illegal_plan() {
     let folder = folder();
-    let kernel = write(folder.path(), "prefix_sum.hsir", PREFIX_SUM);
+    // Each iteration writes what the next one reads.
+    let shifted = PREFIX_SUM.replace(
+        "  store %ptr, %sum1\n",
+        "  %beside = address %data + %i * 4 + 4\n    store %beside, %sum1\n",
+    );
+    let kernel = write(folder.path(), "prefix_sum.hsir", &shifted);
     // The line of the load, and the rule: it may not be moved across the store.
     refused(
         &["emit", &kernel, "--plan", "data=rolling-registers:4"],

@@ -1,4 +1,4 @@
-//! What a plan made of a loop, inside a module that somebody else wrote: in a block in front of the loop.
+//! A planned loop inside the user's module: a block in front of the loop.
 //!
 //! ```text
 //! {

@@ -48,7 +48,7 @@ pub struct ParameterFacts {
 }
 
 impl ParameterFacts {
-    /// How many elements of so many bytes it has.
+    /// The number of its elements of this many bytes.
     pub(crate) fn elements(&self, bytes: u32) -> Option<u64> {
         match (self.length, self.unit) {
             (Some(length), Some(unit)) => {

@@ -19,7 +19,7 @@ pub trait Subject: Sync {
         Vec::new()
     }
 
-    /// Where its arguments come from if nobody gave them, in a sentence.
+    /// The source of made-up arguments, in a sentence.
     fn made_up(&self) -> Option<String> {
         None
     }

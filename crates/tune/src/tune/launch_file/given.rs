@@ -337,7 +337,7 @@ impl LaunchFile {
     }
 }
 
-/// So many elements as the launch file counts them, in the kernel's elements.
+/// The number of elements that the launch file counts, in the kernel's elements.
 fn as_elements(count: u64, described: &Parameter, element: Type) -> Result<u64> {
     let said = described.counted()?.unwrap_or(element);
     let bytes = u128::from(count) * u128::from(said.bytes());

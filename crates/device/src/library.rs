@@ -100,7 +100,7 @@ impl Library {
         text
     }
 
-    /// Reads the output of [`Library::to_text`].
+    /// Reads the output of `to_text`.
     ///
     /// # Errors
     /// The text is none that it wrote.

@@ -92,7 +92,7 @@ impl Plan {
     /// The same plan with a strategy for one more load.
     ///
     /// # Errors
-    /// The load is named already, or the plan names [`Plan::MAX_LOADS`] loads.
+    /// The load is named already, or the plan names `MAX_LOADS` loads.
     pub fn with(mut self, load: LoadName, strategy: Strategy) -> Result<Plan> {
         if self.strategy(&load).is_some() {
             return Err(Error::usage(format!("load `{load}` is named twice")).accepted("one strategy a load"));

@@ -23,7 +23,7 @@ const REASONS: usize = 6;
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 /// The report for a terminal, ending with a line break: the verdict, its plan, the fastest plans, why, how sure and at what cost.
-/// It has at most [`sections::LINES`] lines of 100 characters. No line is coloured, so that it reads the same in a file.
+/// It has at most 40 lines of 100 characters. No line is coloured, so that it reads the same in a file.
 pub fn text(report: &Report, columns: Columns) -> String {
     // What is left out does not depend on the terminal.
     let above = beginning(report, columns.of_width(sections::WIDTH))

@@ -306,7 +306,10 @@ fn rests_on_what_it_says(case: &Case, module: &tune::PlannedModule) {
             Granted::NoOverflow => facts.no_overflow = true,
             Granted::VariablesEnd => facts.unbounded_variables = false,
             // Not of the text.
-            Granted::DynamicSharedBytes(_) | Granted::Spaces | Granted::Residency { .. } => {}
+            Granted::DynamicSharedBytes(_)
+            | Granted::Assembler(_)
+            | Granted::Spaces
+            | Granted::Residency { .. } => {}
         }
     }
     let imported = ptx::import(&case.text, &case.file, Some(&case.entry), &facts).expect("read again");

@@ -35,7 +35,7 @@ pub fn run(options: &Emit) -> Result<()> {
     // What a captured launch left says which sums its machine code fused: the kernel that is written does the same.
     if let Some(captured) = captured.as_mut().filter(|captured| captured.has_run) {
         captured.contraction = tune::contraction(captured, Some(bench), None).unwrap_or_default();
-        if let Contraction::Decided(_) = captured.contraction {
+        if let Contraction::Decided(_) | Contraction::Compared(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
             workload = subject.workload()?;
         }

@@ -113,7 +113,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     };
     if let Some(captured) = &mut captured {
         print(&run_again(captured, bench.as_ref(), asked.budget)?)?;
-        if let Contraction::Decided(_) = captured.contraction {
+        if let Contraction::Decided(_) | Contraction::Compared(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
             if let Some(Rewritten::Ptx(module)) = &mut module {
                 *module = Module::of_captured(captured)?;
@@ -313,13 +313,10 @@ fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
 /// The word for the plans that are likely to help, in the place of their names.
 const LIKELY: &str = "likely";
 
-/// How long a GPU may be asked about open sums before the first plan.
-const OPEN_SUMS: Duration = Duration::from_secs(3);
-
 /// A sentence about the sums that a captured launch's text leaves to the assembler.
 fn contracted(contraction: &Contraction) -> String {
     let refused = match contraction {
-        Contraction::Unknown | Contraction::NothingOpen => return String::new(),
+        Contraction::Unknown | Contraction::NothingOpen | Contraction::Compared(_) => return String::new(),
         Contraction::Decided(sums) => {
             let fused = sums.iter().filter(|sum| **sum != Fused::Nothing).count();
             let are = |count: usize| if count == 1 { "is" } else { "are" };
@@ -352,9 +349,8 @@ fn run_again(captured: &mut Captured, bench: &dyn Bench, budget: Option<Duration
         true => String::new(),
         false => replayed(captured)?,
     };
-    let own = is_judge.then_some(OPEN_SUMS);
-    let limit = budget.map(|budget| budget / 4).into_iter().chain(own).min();
-    captured.contraction = tune::contraction(captured, Some(bench), limit).unwrap_or_default();
+    captured.contraction =
+        tune::contraction(captured, Some(bench), budget.map(|budget| budget / 4)).unwrap_or_default();
     said.push_str(&contracted(&captured.contraction));
     Ok(said)
 }

@@ -24,7 +24,7 @@ typedef struct {
 
 GRAPHS(DECLARE)
 
-enum { ITEMS = 160, STEPS = 29, SIZE = ITEMS * STEPS };
+enum { ITEMS = 160, STEPS = 125, SIZE = ITEMS * STEPS };
 static CUfunction pooled;
 static CUstream stream;
 static CUdeviceptr pool;

@@ -28,6 +28,18 @@ pub struct Facts {
     /// What the assembler made of each sum that the text leaves to it, in the order in which they stand, once a pass has found
     /// out.
     pub fused: Option<Vec<Fused>>,
+    /// The assembler whose machine code for each plan is run beside the original's: what it makes of the sums that the text leaves to
+    /// it, shows in their bits.
+    pub assembler: Option<Assembler>,
+}
+
+/// An assembler of machine code: a driver's, for devices of one compute capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assembler {
+    /// The driver's version, as that says it: 13000 for 13.0.
+    pub driver: u64,
+    /// The compute capability: 90 for 9.0.
+    pub capability: u64,
 }
 
 /// Facts about the memory behind a pointer.

@@ -35,7 +35,7 @@ use super::quotient::Quotient;
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::error::Error;
 use crate::ir::{
-    BinaryOp, CutEdge, FloatRule, Fused, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value,
+    BinaryOp, CutEdge, FloatRule, Fused, Kernel, Label, Op, OpKind, Place, Region, Type, UnaryOp, Value,
 };
 
 /// Products and sums of halves, single or in pairs, that were written without `.rn`. It is not known which of them ptxas
@@ -46,12 +46,32 @@ pub(super) struct OpenHalves {
     pub sums: Vec<Value>,
 }
 
+/// Products and sums that an assembler may fuse otherwise in copies of a loop.
+#[derive(Clone, Debug)]
+pub struct Undecided {
+    /// Why the loop cannot be copied if the copies are not compared.
+    pub why: Error,
+    /// Where they stand.
+    pub places: HashSet<Place>,
+}
+
 /// What is left of an entry's products and sums.
 pub(super) struct Contracted {
     /// The possible choices for each sum that is left to the assembler, in program order.
     pub open_sums: Vec<Vec<Fused>>,
     /// Products and sums for which the assembler may choose otherwise in other code.
     pub left: HashSet<Value>,
+    /// The sums of a known choice.
+    pub known: Known,
+}
+
+/// Open sums whose choice is known.
+#[derive(Default)]
+pub(super) struct Known {
+    /// They are rounded alone, as `.rn` says.
+    rounded: HashSet<Value>,
+    /// They are fused with a product.
+    fused: HashSet<Value>,
 }
 
 /// Fuses what was written without `.rn`: the products and sums in `open`. Halves stay undecided.
@@ -92,12 +112,14 @@ pub(super) fn contract(
         loops: 0,
         left: HashSet::new(),
         alike: HashSet::new(),
+        known: Known::default(),
     };
     fuser.region(&mut body);
     let Fuser {
         mut left,
         alike,
         open_sums,
+        known,
         ..
     } = fuser;
     // The permission is for wider numbers: these are read as rounded.
@@ -125,7 +147,19 @@ pub(super) fn contract(
     Contracted {
         open_sums,
         left: undecided,
+        known,
     }
+}
+
+/// Where the sums stand that copies must round alone.
+pub(super) fn rounded(kernel: &Kernel, known: &Known) -> HashSet<Place> {
+    let mut places = HashSet::new();
+    kernel.body.walk(&mut |op| {
+        if op.results.first().is_some_and(|sum| known.rounded.contains(sum)) {
+            places.insert(op.place);
+        }
+    });
+    places
 }
 
 /// Why code cannot be written again that has one of these products and sums, if it has.
@@ -148,14 +182,15 @@ fn left_open() -> Error {
 }
 
 /// Why the planned loop of this number cannot be copied, if that is so: the assembler decides by the code around about sums in it
-/// (`left`); or about one that takes a product of the loop, made in another iteration or taken behind the loop: it may move the
-/// product there and fuse both, and does so otherwise where copies follow each other.
+/// (`left`), or the known choice is to fuse one, which text does not state; or it decides about one that takes a product of the
+/// loop, made in another iteration or taken behind the loop: it may move the product there and fuse both, and does so otherwise
+/// where copies follow each other.
 pub(super) fn in_copies(
     kernel: &Kernel,
     open: &HashSet<Value>,
-    left: &HashSet<Value>,
+    Contracted { left, known, .. }: &Contracted,
     number: u32,
-) -> Option<Error> {
+) -> Option<Undecided> {
     let (mut entered, mut found) = (false, None);
     kernel.body.walk(&mut |op| {
         let edge = op.kind.label().and_then(|label| kernel.labels[label].edge);
@@ -167,13 +202,14 @@ pub(super) fn in_copies(
     let (label, body) = found?;
     let inside = body.defined(&[]);
     let definitions = Definitions::of(kernel);
-    let mut odd = None;
+    let mut odd: Vec<Place> = Vec::new();
     kernel.body.walk(&mut |op| {
         let OpKind::Binary(BinaryOp::FAdd | BinaryOp::FSub, a, b) = *op.kind.plain() else {
             return;
         };
         let sum = op.results[0];
         if open.contains(&sum)
+            && !known.rounded.contains(&sum)
             && [a, b].iter().any(|&value| {
                 let mut trace = Trace {
                     definitions: &definitions,
@@ -189,15 +225,20 @@ pub(super) fn in_copies(
                 }
             })
         {
-            odd.get_or_insert(op.place);
+            odd.push(op.place);
         }
     });
     body.walk(&mut |op| {
-        if op.results.first().is_some_and(|result| left.contains(result)) {
-            odd.get_or_insert(op.place);
+        let is_odd = |result: &Value| left.contains(result) || known.fused.contains(result);
+        if op.results.first().is_some_and(is_odd) {
+            odd.push(op.place);
         }
     });
-    odd.map(|place| left_open().at(kernel.describe_place(place)))
+    let first = *odd.first()?;
+    Some(Undecided {
+        why: left_open().at(kernel.describe_place(first)),
+        places: odd.into_iter().collect(),
+    })
 }
 
 /// The open products that a value may be, itself or with another sign.
@@ -272,6 +313,7 @@ struct Fuser<'k> {
     left: HashSet<Value>,
     /// Products and sums that the assembler fuses in the same way in any surrounding code.
     alike: HashSet<Value>,
+    known: Known,
 }
 
 /// What a product is made of.
@@ -457,8 +499,10 @@ impl Fuser<'_> {
         let subtracts = sum == BinaryOp::FSub;
         let chosen = sides.iter().find(|(side, _)| *side == decided);
         let Some((side, Some(Factors { made, sign, .. }))) = chosen.copied() else {
+            self.known.rounded.insert(op.results[0]);
             return;
         };
+        self.known.fused.insert(op.results[0]);
         let (x, y) = match made {
             Made::Product(x, y) => (x, y),
             Made::Quotient(own) => own.written_out(self.kernel, ops, op.place, rule),

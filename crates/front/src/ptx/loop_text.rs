@@ -14,9 +14,10 @@
 //! A copy is a block of its own, so that its labels and what it declares are its own. The header's label stands at its end: the
 //! way back leads behind the copy, and other ways out lead where they lead in the text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::contract::Undecided;
 use super::cuts::Found;
 use super::tree::{Body, Instruction, Operand, Register, Statement};
 use crate::error::{Error, Result};
@@ -36,8 +37,8 @@ pub struct LoopInText {
     pub jumps: Vec<Range<usize>>,
     /// The registers that go in, in the order of the edge's values.
     pub inputs: Vec<CutRegister>,
-    /// Why it cannot be copied, if it cannot.
-    pub undecided: Option<Error>,
+    /// The products and sums that are undecided in copies.
+    pub undecided: Option<Undecided>,
     /// From its first statement to behind its last one.
     pub span: Range<usize>,
     /// The way out behind its last statement, if that does not jump.
@@ -46,6 +47,8 @@ pub struct LoopInText {
     pub copies: bool,
     /// Its loads of memory, by their places in the kernel.
     pub loads: HashMap<Place, LoadStatement>,
+    /// Where `add` or `sub` stands in its sums that are known to be rounded alone: a copy says so.
+    pub rounded: Vec<Range<usize>>,
     /// Its jumps under a predicate that either stay in the loop or leave it, by their places.
     pub tests: HashMap<Place, TestStatement>,
     /// The other statements that leave it, and whether one is left for the next statement in the middle of its text.
@@ -134,7 +137,15 @@ pub struct LeavingStatement {
     pub label: Option<Range<usize>>,
 }
 
-/// A loop that was found, as the text has it. `entered` has the registers of its front edge, `places` the statements' places.
+/// What the kernel says of the entry's statements.
+pub(super) struct InKernel<'k> {
+    /// Their places.
+    pub places: &'k HashMap<u32, Place>,
+    /// The places of sums that are known to be rounded alone.
+    pub rounded: &'k HashSet<Place>,
+}
+
+/// A loop that was found, as the text has it. `entered` has the registers of its front edge.
 ///
 /// # Errors
 /// Its text cannot be copied: why.
@@ -143,10 +154,16 @@ pub(super) fn in_text(
     own: &Body<'_>,
     cut: &Found,
     entered: &[Register],
-    places: &HashMap<u32, Place>,
-    undecided: Option<Error>,
+    known: &InKernel<'_>,
+    undecided: Option<Undecided>,
 ) -> Result<LoopInText> {
-    let reader = Reader { text, own, cut };
+    let rounded = known.rounded;
+    let reader = Reader {
+        text,
+        own,
+        cut,
+        rounded,
+    };
     let scope = own.spans[cut.header as usize].scope;
     let label = reader.label_at(cut.header, scope);
     let label = label.ok_or_else(|| Error::bug("a loop's header has no label"))?;
@@ -173,6 +190,7 @@ pub(super) fn in_text(
         end: None,
         copies: cut.copies,
         loads: HashMap::new(),
+        rounded: Vec::new(),
         tests: HashMap::new(),
         leaves: Vec::new(),
         falls_out: false,
@@ -180,7 +198,7 @@ pub(super) fn in_text(
     let mut sorted: Vec<u32> = numbers().collect();
     sorted.sort_unstable();
     for number in sorted {
-        reader.statement(number, places.get(&number).copied(), &mut found)?;
+        reader.statement(number, known.places.get(&number).copied(), &mut found)?;
     }
     if reader.goes_on(last) {
         let next = reader.next(last);
@@ -205,6 +223,7 @@ struct Reader<'r, 't> {
     text: &'r str,
     own: &'r Body<'t>,
     cut: &'r Found,
+    rounded: &'r HashSet<Place>,
 }
 
 impl<'t> Reader<'_, 't> {
@@ -294,6 +313,11 @@ impl<'t> Reader<'_, 't> {
                     let label = Some(self.target(number, data.name)?);
                     found.leaves.push(LeavingStatement { span, guard, label });
                 }
+            }
+            (sum @ ("add" | "sub"), _) if place.is_some_and(|place| self.rounded.contains(&place)) => {
+                let at = self.text[span.clone()].find(&format!("{sum}."));
+                let at = at.ok_or_else(|| Error::bug("a sum without its operation"))?;
+                found.rounded.push(span.start + at..span.start + at + sum.len());
             }
             ("ret" | "exit" | "trap", _) => found.leaves.push(LeavingStatement {
                 span,

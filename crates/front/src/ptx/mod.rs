@@ -59,7 +59,8 @@ mod tree;
 mod values;
 mod workspace;
 
-pub use super::middle::facts::{Facts, ParameterFacts};
+pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
+pub use contract::Undecided;
 pub use fields::parameter_names;
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
 pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
@@ -377,6 +378,7 @@ fn translate_cut(
         open_sums,
         spaces_inferred,
         cuts_undecided,
+        rounded,
         entered,
         places,
     } = structure::kernel(structure::Source {
@@ -414,10 +416,13 @@ fn translate_cut(
         facts,
     })
     .map_err(about)?;
-    let places = &places;
+    let known = loop_text::InKernel {
+        places: &places,
+        rounded: &rounded,
+    };
     let all = cuts.iter().zip(&entered).zip(cuts_undecided);
     let loops = all.map(|((cut, entered), undecided)| {
-        loop_text::in_text(text, &own, cut, entered, places, undecided).map_err(about)
+        loop_text::in_text(text, &own, cut, entered, &known, undecided).map_err(about)
     });
     Ok((Imported { kernel, original }, loops.collect::<Result<_>>()?))
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::carry::is_carrying;
-use super::contract::{self, Contracted, OpenHalves};
+use super::contract::{self, OpenHalves, Undecided};
 use super::flow::Flow;
 use super::kinds::Kinds;
 use super::opaque::is_carried;
@@ -81,8 +81,10 @@ pub(super) struct Structured {
     pub open_sums: Vec<Vec<Fused>>,
     /// Generic addresses became those of the space that they begin in.
     pub spaces_inferred: bool,
-    /// Why each planned loop cannot be copied, if it cannot.
-    pub cuts_undecided: Vec<Option<Error>>,
+    /// The products and sums of each planned loop that are undecided in copies.
+    pub cuts_undecided: Vec<Option<Undecided>>,
+    /// Where sums stand that are known to be rounded alone.
+    pub rounded: HashSet<Place>,
     /// The registers that go into each of them, in the order of the edge's values.
     pub entered: Vec<Vec<Register>>,
     /// The places of the text's statements, if there are planned loops.
@@ -123,13 +125,13 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     let open = std::mem::take(&mut translator.open);
     let open_halves = std::mem::take(&mut translator.open_halves);
     kernel.body = body;
-    // Copies of a loop are text, which states no choice.
-    let decided = source.facts.fused.as_deref().filter(|_| source.cuts == 0);
-    let Contracted { open_sums, left } = contract::contract(&mut kernel, &open, &open_halves, decided);
-    let undecided = contract::undecided(&kernel, &left);
+    let decided = source.facts.fused.as_deref();
+    let contracted = contract::contract(&mut kernel, &open, &open_halves, decided);
+    let undecided = contract::undecided(&kernel, &contracted.left);
     let numbers = 0..source.cuts as u32;
-    let cuts_undecided = numbers.map(|number| contract::in_copies(&kernel, &open, &left, number));
+    let cuts_undecided = numbers.map(|number| contract::in_copies(&kernel, &open, &contracted, number));
     let cuts_undecided = cuts_undecided.collect();
+    let rounded = contract::rounded(&kernel, &contracted.known);
     cleanup::own_exits(&mut kernel);
     cleanup::tidy(&mut kernel);
     let spaces_inferred = cleanup::find_spaces(&mut kernel);
@@ -138,9 +140,10 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     Ok(Structured {
         kernel,
         undecided,
-        open_sums,
+        open_sums: contracted.open_sums,
         spaces_inferred,
         cuts_undecided,
+        rounded,
         entered: translator.entered,
         places: translator.statements,
     })

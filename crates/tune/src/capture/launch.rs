@@ -7,6 +7,7 @@ use super::manifest::{Manifest, Memory};
 use super::{LAUNCH, MODULE, stored};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::front::ptx::Assembler;
 use crate::ir::{Fused, limits};
 use crate::suggest::quoted;
 
@@ -68,6 +69,8 @@ pub enum Contraction {
     NothingOpen,
     /// The choice for each of these sums, in the order of the text.
     Decided(Vec<Fused>),
+    /// It need not be known: this assembler makes both, and what they leave is compared.
+    Compared(Assembler),
     /// The same bytes come of several choices for this sum, by its number, so that the launch does not tell.
     Untold(usize),
     /// No choice that was tried gives the bytes that the launch left.

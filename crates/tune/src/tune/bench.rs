@@ -15,6 +15,7 @@ use crate::device::sim::functional::Options;
 use crate::device::sim::timer::{Behind, Course, Pace, StallReason};
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Profile, Timeline};
+use crate::front::ptx::Assembler;
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::DeviceModel;
 use crate::model::hint::HintReached;
@@ -156,13 +157,9 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// A kernel's outputs for a workload, if the bench runs kernels on a device of its own.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel, or running it went wrong.
-    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
-        let _ = (workload, kernel);
-        Ok(None)
+    /// What makes the machine code that it runs and [judges](Bench::checks_on_device), if that is a driver's assembler of PTX.
+    fn assembler(&self) -> Option<Assembler> {
+        None
     }
 
     /// Whether it judges plans itself: it runs the user's own kernel, and compares the plans' outputs with that one's. A search

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use exchanges::{Exchange, exchange};
-pub(super) use replays::replay_on;
 pub use replays::{Replay, replay};
 
 use super::apart::Reached;
@@ -138,13 +137,15 @@ fn text_of(captured: &Captured) -> Result<(&str, String)> {
 
 /// The facts about a captured launch's kernel that hold for any parameters.
 fn shared_facts(captured: &Captured) -> Facts {
-    let fused = match &captured.contraction {
-        Contraction::Decided(fused) => Some(fused.clone()),
-        _ => None,
+    let (fused, assembler) = match &captured.contraction {
+        Contraction::Decided(fused) => (Some(fused.clone()), None),
+        Contraction::Compared(assembler) => (None, Some(*assembler)),
+        _ => (None, None),
     };
     Facts {
         dynamic_shared_bytes: Some(captured.shared_bytes),
         fused,
+        assembler,
         ..Facts::default()
     }
 }

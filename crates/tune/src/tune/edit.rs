@@ -38,7 +38,7 @@ use super::redirect::redirected;
 use crate::cleanup;
 use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::front::ptx::{LoopInText, Original, Target};
+use crate::front::ptx::{LoopInText, Original, Target, Undecided};
 use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
 
@@ -145,8 +145,9 @@ fn planned(
         }
     }
     let (imported, loops) = original.cut(&headers)?;
-    match loops.iter().find_map(|own| own.undecided.clone()) {
-        Some(undecided) => Err(undecided),
+    let undecided = loops.iter().find_map(|own| own.undecided.as_ref());
+    match undecided.filter(|_| original.facts.assembler.is_none()) {
+        Some(undecided) => Err(undecided.why.clone()),
         None => Ok((imported.kernel, loops, plan, target)),
     }
 }
@@ -183,6 +184,9 @@ impl Editor<'_> {
             if !self.original.arrays.iter().any(|array| array.name == data.name) {
                 data.name = format!("{stem}{}", data.name);
             }
+        }
+        if let Some(undecided) = &own.undecided {
+            is_decided_ahead(&piece, undecided)?;
         }
         let flights = Flights::of(&piece);
         if flights.counted && own.copies {
@@ -285,6 +289,18 @@ fn loop_at(kernel: &Kernel, label: &str) -> Result<Label> {
         }
     });
     found.ok_or_else(|| Error::bug("a planned loop is not there"))
+}
+
+/// An address that is computed ahead must not depend on a sum that may be fused otherwise there: another byte would be loaded.
+fn is_decided_ahead(piece: &Kernel, undecided: &Undecided) -> Result<()> {
+    let mut ahead = false;
+    piece
+        .body
+        .walk(&mut |op| ahead |= undecided.places.contains(&op.place));
+    match ahead {
+        true => Err(undecided.why.clone()),
+        false => Ok(()),
+    }
 }
 
 /// What a plan may have in flight where a loop is left.

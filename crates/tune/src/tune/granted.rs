@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::drop_in::DropIn;
 use crate::error::Result;
-use crate::front::ptx::{Facts, Origin, Original, ParameterFacts};
+use crate::front::ptx::{Assembler, Facts, Origin, Original, ParameterFacts};
 
 /// One thing that every launch of a rewritten entry must fulfil.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub enum Granted {
     Alignment(String, u32),
     /// The module's signed loop counters do not overflow. Its compiler may have made them count further than the source's.
     NoOverflow,
+    /// The driver has this assembler: what it makes of the sums that the text leaves to it was compared with the original's.
+    Assembler(Assembler),
     /// The launch asks for as many bytes of dynamic shared memory.
     DynamicSharedBytes(u32),
     /// Variables of the module are accessed inside: early loads are guarded by their ends.
@@ -65,6 +67,15 @@ impl fmt::Display for Granted {
             Granted::NoOverflow => write!(
                 f,
                 "signed loop counters do not overflow: the module's own, which may count further than its source's"
+            ),
+            Granted::Assembler(Assembler { driver, capability }) => write!(
+                f,
+                "the driver is {}.{} and the device's compute capability {}.{}: the text leaves to the driver's assembler \
+                 whether products and sums are fused, and its choices were compared there",
+                driver / 1000,
+                driver % 1000 / 10,
+                capability / 10,
+                capability % 10
             ),
             Granted::DynamicSharedBytes(bytes) => {
                 write!(f, "launches ask for {bytes} bytes of dynamic shared memory")
@@ -135,6 +146,9 @@ pub(super) fn granted(
     }
     if facts.no_overflow {
         leave_out(Granted::NoOverflow, &|facts| facts.no_overflow = false);
+    }
+    if let Some(assembler) = facts.assembler {
+        leave_out(Granted::Assembler(assembler), &|facts| facts.assembler = None);
     }
     // An entry that asks for the size itself takes its old body where it is another one.
     if let (Some(bytes), None) = (facts.dynamic_shared_bytes, rewritten.needs.dynamic_shared_bytes) {

@@ -155,7 +155,7 @@ use super::hashed::{self, Table};
 use super::scalars::Number;
 use crate::error::{Error, Result};
 use crate::files::{self, FileError};
-use crate::front::ptx::{Facts, ParameterFacts};
+use crate::front::ptx::{Assembler, Facts, ParameterFacts};
 use crate::ir::{Fused, Races, Type};
 use crate::suggest::quoted;
 
@@ -220,6 +220,8 @@ pub struct LaunchFile {
     /// The choices of a captured launch's machine code for the sums that the text leaves to the assembler.
     #[serde(skip)]
     fused: Option<Vec<Fused>>,
+    #[serde(skip)]
+    assembler: Option<Assembler>,
 }
 
 /// The same work in another geometry: the differences.
@@ -547,6 +549,7 @@ impl LaunchFile {
             as_opaque: self.as_opaque,
             warp_synchronous: self.warp_synchronous,
             fused: self.fused.clone(),
+            assembler: self.assembler,
         }
     }
 
@@ -573,6 +576,7 @@ impl LaunchFile {
             parameters: facts.parameters.iter().map(parameter).collect(),
             captured: Some(captured),
             fused: facts.fused.clone(),
+            assembler: facts.assembler,
             ..LaunchFile::default()
         }
     }

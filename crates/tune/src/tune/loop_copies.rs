@@ -3,7 +3,7 @@
 //! ```text
 //! {
 //!     mov.b32 %f1, %headstart0_f3;           a load whose value is there
-//!     add.f32 %f2, %f2, %f1;                 as it was
+//!     add.f32 %f2, %f2, %f1;                 as it was; `add.rn.f32` if it is known that the program's machine code rounds it
 //!     setp.gt.f32 %p2, %f2, %f9;
 //!     @%p2 bra $headstart0_out0;             where copies are in flight they are waited for on the way out
 //!     …
@@ -138,6 +138,9 @@ impl<'l> LoopCopies<'l> {
                 .ok_or_else(|| Error::bug("a load is no statement"))?;
             edits.exchange(load.span.clone(), text);
             first += types.len();
+        }
+        for sum in &own.rounded {
+            edits.exchange(sum.clone(), format!("{}.rn", &at.text[sum.clone()]));
         }
         let passes = copy.passes.and_then(|place| own.tests.get(&place));
         // A jump to the header leads behind the copy, where the text ends anyway; one to a latch in front of the header does not.

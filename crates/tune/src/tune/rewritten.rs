@@ -1,11 +1,12 @@
 //! Tests of a rewritten entry's requirements and assumptions.
 
-use super::drop_in::{DropIn, placed};
+use super::drop_in::{DropIn, placed, placed_under};
 use super::granted::granted;
 use super::modules::placed_module;
 use super::{Granted, LaunchFile, PlannedModule};
-use crate::error::Result;
-use crate::front::ptx::{Facts, Original, ParameterFacts, import};
+use crate::error::{Error, Result};
+use crate::front::ptx::{Assembler, Facts, Original, ParameterFacts, import};
+use crate::ir::Fused;
 use crate::prefetch::{self, Plan};
 
 /// `while (i < n) { s += table[i]; if (s > 10⁵) break; … }`, with a test's additions.
@@ -283,10 +284,12 @@ fn a_rewritten_entry_is_rewritten_again() {
     assert_eq!(twice.matches("\n$headstart_0_2:").count(), 1, "{twice}");
 }
 
+/// A product and two sums that take it: an assembler may fuse it with either.
+const SUM: &str = "mov.f32 %f1, 0f3F800001;\nmov.b32 %f0, %r1;\nmul.f32 %f2, %f0, %f1;\nadd.f32 %f3, %f2, %f0;\n\
+                   add.f32 %f3, %f3, %f2;\nst.global.f32 [%rd2], %f3;\n";
+
 #[test]
 fn what_is_undecided_or_too_old_is_not_written() {
-    const SUM: &str = "mov.f32 %f1, 0f3F800001;\nmov.b32 %f0, %r1;\nmul.f32 %f2, %f0, %f1;\nadd.f32 %f3, %f2, %f0;\n\
-                       add.f32 %f3, %f3, %f2;\nst.global.f32 [%rd2], %f3;\n";
     let fused = Entry {
         directives: "",
         start: ".reg .f32 %f<4>;\n",
@@ -394,4 +397,69 @@ fn an_alignment_is_taken_for_granted_where_words_are_copied() {
         found,
         [Granted::Length(table(), 67), Granted::Alignment(table(), 4)]
     );
+}
+
+/// What an assembler fuses in copies shows where its machine code runs, and is stated where it is known. An address that is computed
+/// ahead has no such judge: the sum in front of the load and its copy are fused each for itself.
+#[test]
+fn what_an_assembler_decides_is_written_for_that_one_or_stated() {
+    let assembler = Assembler {
+        driver: 13000,
+        capability: 90,
+    };
+    let compared = Facts {
+        assembler: Some(assembler),
+        ..Facts::default()
+    };
+    let fused = |fused| Facts {
+        fused: Some(vec![fused; 2]),
+        ..Facts::default()
+    };
+    let start = ".reg .f32 %f<4>;\n";
+    let inside = Entry {
+        start,
+        inside: SUM,
+        ..PLAIN
+    };
+    let in_front = format!(
+        "{SUM}cvt.rzi.s32.f32 %r5, %f3;\nmul.wide.s32 %rd6, %r5, 4;\nadd.s64 %rd5, %rd3, %rd6;\n{}",
+        PLAIN.load
+    );
+    let addressed = Entry {
+        start,
+        load: &in_front
+            .replace("st.global.f32 [%rd2], %f3;\n", "")
+            .replace("%r1;", "%r2;"),
+        ..PLAIN
+    };
+    let edited = |entry: &Entry<'_>, facts: &Facts| {
+        let imported = import(&entry.text(), "k.ptx", None, facts).expect("it is read");
+        let plan: Plan = REGISTERS.parse().expect("a plan");
+        let target = prefetch::PlanTarget::default();
+        let edited = placed_under(&imported.original, facts, &plan, &target)?;
+        let granted = granted(&imported.original, facts, &edited, |facts| {
+            placed_under(&imported.original, facts, &plan, &target)
+        });
+        Ok::<_, Error>((edited.text, granted))
+    };
+    let (text, rests_on) = edited(&inside, &compared).expect("the device judges");
+    assert_eq!(rests_on, [Granted::Assembler(assembler)]);
+    assert!(!text.contains(".rn.f32"), "{text}");
+    let (_, rests_on) = edited(&PLAIN, &compared).expect("nothing is left to the assembler");
+    assert_eq!(rests_on, []);
+    let (text, _) = edited(&inside, &fused(Fused::Nothing)).expect("it is stated");
+    let rounded = text.matches("add.rn.f32 %f3").count();
+    assert!(
+        rounded > 0 && rounded % 2 == 0 && text.matches("add.f32 %f3").count() == 2,
+        "{text}"
+    );
+    for (entry, facts) in [
+        (&inside, &fused(Fused::Left)),
+        (&inside, &Facts::default()),
+        (&addressed, &compared),
+    ] {
+        let error = edited(entry, facts).expect_err("it is not known");
+        assert!(error.to_string().contains("left to the assembler"), "{error}");
+    }
+    assert!(edited(&addressed, &fused(Fused::Nothing)).is_ok());
 }

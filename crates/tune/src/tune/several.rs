@@ -12,6 +12,7 @@ use super::residency::Held;
 use super::workload::{Bound, Workload};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::front::ptx::Assembler;
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::prefetch;
@@ -87,6 +88,10 @@ impl Bench for SeveralBench {
 
     fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
         self.first.held(workload, kernel)
+    }
+
+    fn assembler(&self) -> Option<Assembler> {
+        self.first.assembler()
     }
 
     fn checks_on_device(&self) -> bool {

@@ -188,6 +188,10 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 add(format!("aligned {index} {inside} {bytes}"), granted.to_string());
             }
             Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
+            Granted::Assembler(own) => add(
+                format!("machine {} {}", own.driver, own.capability),
+                granted.to_string(),
+            ),
             // Of the code, not of a launch: CUDA C++ has no accesses beyond a variable's end.
             Granted::Spaces | Granted::VariablesEnd => {}
             Granted::Residency {

@@ -1,14 +1,11 @@
-//! Captured launches run again, on a simulated device or on one that plans are tried on, and compared byte by byte with what the
-//! program's own launch left.
+//! Captured launches run again on a simulated device, and compared byte by byte with what the program's own launch left.
 
 use std::sync::Arc;
 
 use super::{WORKSPACE, read};
-use crate::capture::{Captured, Contraction, Difference};
+use crate::capture::{Captured, Difference};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::ir::Fused;
-use crate::tune::bench::Bench;
 use crate::tune::subject::Subject;
 use crate::tune::workload::{PlacedMemory, Workload};
 
@@ -34,37 +31,6 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     let kernel = Arc::clone(&workload.kernel);
     let (_, outputs) = workload.bind(device)?.run(device, &kernel)?;
     compared(&captured, &workload, &outputs)
-}
-
-/// The same on a device that runs kernels, with a choice for each of its open sums written into the kernel; none if the bench
-/// does not return a kernel's outputs.
-///
-/// # Errors
-/// As for [`replay`]; the memory cannot be where it was.
-pub(in crate::tune) fn replay_on(
-    captured: &Captured,
-    choice: &[Fused],
-    bench: &dyn Bench,
-) -> Result<Option<Replay>> {
-    let with = |contraction: Contraction| {
-        let captured = Captured {
-            contraction,
-            ..captured.clone()
-        };
-        read(Arc::new(captured), true)?.workload()
-    };
-    let open = with(Contraction::Unknown)?;
-    let chosen = with(Contraction::Decided(choice.to_vec()))?;
-    // The bench takes the module as it was for the kernel as it was read: that is the one that leaves the sums open.
-    let kernel = Arc::clone(&chosen.kernel);
-    let workload = Workload {
-        kernel: open.kernel,
-        ..chosen
-    };
-    let outputs = bench.outputs_of(&workload, &kernel)?;
-    outputs
-        .map(|outputs| compared(captured, &workload, &outputs))
-        .transpose()
 }
 
 /// Compares a launch's memory, in its own address space, with the captured launch's.

@@ -20,6 +20,7 @@ use crate::device::sim::functional::Options;
 use crate::device::{CacheState, Device};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
+use crate::front::ptx::Assembler;
 use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::model::occupancy::Footprint;
@@ -341,14 +342,12 @@ fn model_of(facts: &GpuFacts) -> Result<Option<DeviceModel>> {
 }
 
 impl Bench for MeasuredBench {
-    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
-        let once = TimingOptions {
-            warm_up: 0,
-            rounds: 1,
-            ..self.timing
-        };
-        let measured = self.measured(workload, kernel, &Wanted::Found, once)?;
-        Ok(measured.found)
+    fn assembler(&self) -> Option<Assembler> {
+        let (major, minor) = self.facts.capability;
+        Some(Assembler {
+            driver: u64::try_from(self.facts.driver).ok()?,
+            capability: u64::from(major * 10 + minor),
+        })
     }
 
     fn device(&self) -> &dyn Device {

@@ -1,0 +1,139 @@
+//! Plans carried out on a launch's kernel, and those that are likely to help.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::ir::Kernel;
+use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
+use crate::prefetch::{self, Plan};
+use crate::tune::bench::Bench;
+use crate::tune::drop_in::{placed, said_of_registers};
+use crate::tune::remainder::{self, Alone, main_loads_beside};
+use crate::tune::residency;
+use crate::tune::space::{likely_plans_for, with_registers, without_shared_copies};
+use crate::tune::subject::Subject;
+use crate::tune::workload::Workload;
+
+/// A kernel with a plan carried out, and the plan as completed.
+#[derive(Clone, Debug)]
+pub struct Derived {
+    /// The kernel.
+    pub kernel: Arc<Kernel>,
+    /// The plan with the parents that it carries.
+    pub plan: Plan,
+}
+
+impl Derived {
+    /// Operations of its kernel.
+    pub fn operations(&self) -> usize {
+        let mut count = 0;
+        self.kernel.body.walk(&mut |_| count += 1);
+        count
+    }
+}
+
+/// The kernel with its author's wishes carried out: what every plan starts from, and what is compared with.
+///
+/// # Errors
+/// A wish cannot be carried out.
+pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
+    Ok(Arc::new(prefetch::carry_out_wishes(
+        &workload.kernel,
+        &target_for(bench, workload),
+    )?))
+}
+
+/// A plain kernel with a plan carried out.
+///
+/// Where the kernel's work-groups wait for others, the plan leaves as many of them resident, if need be with fewer registers.
+///
+/// # Errors
+/// The plan is not legal for the kernel, or leaves fewer work-groups resident that wait for others.
+pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
+    let derive = |plan: &Plan| derive_alone(bench, workload, plain, plan);
+    residency::kept(bench, workload, plain, derive(plan)?, derive)
+}
+
+fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
+    let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
+    if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
+        // A plan that cannot be written into its module is useless.
+        placed(original, &workload.kernel, &applied.kernel)?;
+    }
+    Ok(Derived {
+        kernel: Arc::new(applied.kernel),
+        plan: applied.plan,
+    })
+}
+
+pub(in crate::tune) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::PlanTarget {
+    prefetch::PlanTarget {
+        group_size: Some(workload.group),
+        ..bench.target()
+    }
+}
+
+/// The few plans that are likely to help a kernel on a device: those to measure where nothing predicts, or time is short.
+///
+/// # Errors
+/// The kernel's data cannot be made, or a wish of its author cannot be carried out.
+pub fn likely(subject: &dyn Subject, bench: &dyn Bench) -> Result<Vec<Plan>> {
+    let workload = subject.workload()?;
+    likely_for(&workload, &plain(bench, &workload)?, bench)
+}
+
+/// The same for a plain kernel and its launch.
+pub(in crate::tune) fn likely_for(
+    workload: &Workload,
+    plain: &Arc<Kernel>,
+    bench: &dyn Bench,
+) -> Result<Vec<Plan>> {
+    let loads = main_loads_beside(plain, &alone(bench, workload, plain));
+    let mut plans = likely_plans_for(plain, &loads, &bench.levels())?;
+    plans.extend(likely_of_remainders(bench, plain, &loads)?);
+    let plans = without_shared_copies(plain, plans);
+    Ok(with_registers(plans, registers_left(bench, workload)))
+}
+
+/// The remainders that run without their main loops. A device that judges plans itself need not know.
+pub(super) fn alone(bench: &dyn Bench, workload: &Workload, plain: &Arc<Kernel>) -> Alone {
+    match bench.checks_on_device() {
+        true => Alone::new(),
+        false => remainder::alone(workload, plain, bench.device().description()),
+    }
+}
+
+/// The likely plans of loops that may be all that a launch runs of a loop, beside those for its main loops' loads: for a device
+/// that judges plans itself, where nothing has looked at the launch.
+pub(in crate::tune) fn likely_of_remainders(
+    bench: &dyn Bench,
+    plain: &Kernel,
+    main: &[LoadName],
+) -> Result<Vec<Plan>> {
+    let loads = main_loads_beside(plain, &remainder::every(plain));
+    match bench.checks_on_device() && loads != main {
+        true => likely_plans_for(plain, &loads, &bench.levels()),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// The registers of a work-item that a launch leaves to a user's module, which does not say so itself.
+pub(in crate::tune) fn registers_left(bench: &dyn Bench, workload: &Workload) -> Option<u32> {
+    let original = workload.original.as_ref()?;
+    let cores = bench.device().description().cores;
+    let left = workload.registers_left(cores, bench.registers_per_core()?);
+    left.filter(|_| said_of_registers(original).is_none())
+}
+
+/// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
+pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
+    main_loads_beside(kernel, &Alone::new())
+}
+
+/// Whether a load can be fetched even one iteration early: the answer of a register ring, which needs nothing but an address.
+pub(in crate::tune) fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
+    let one = Distance::new(1).map(|distance| Strategy::new(StrategyKind::RollingRegisters, distance));
+    let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
+    plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::PlanTarget::default()))
+        .is_ok()
+}

@@ -90,7 +90,7 @@ impl Library {
     }
 
     /// As text: a line with its version, then each kernel behind a line with its size in bytes.
-    pub(crate) fn to_text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = format!("{HEAD}\n");
         for kernel in &self.0 {
             let printed = ir::print(kernel);
@@ -100,7 +100,7 @@ impl Library {
         text
     }
 
-    /// Reads the output of `to_text`.
+    /// Reads the output of [`Library::to_text`].
     ///
     /// # Errors
     /// The text is none that it wrote.

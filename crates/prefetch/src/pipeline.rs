@@ -209,7 +209,7 @@ pub(super) fn start(
     Ok(Started { ops, state, widths })
 }
 
-/// Refuses so many copies of a body that they are too much code.
+/// Refuses numbers of copies of a body that are too much code.
 pub(super) fn fits(kernel: &Kernel, place: Place, body: &Region, group: u32) -> Result<()> {
     let (one, group) = (count(body), group as usize);
     let is_too_large = |size: usize, most: usize| {

@@ -66,7 +66,7 @@ impl Hosted<'_> {
         Op { kind, results, place }
     }
 
-    /// So many iterations of which the first pass their test, and one that does not.
+    /// Iterations that pass their test, and a last one that does not.
     pub(super) fn all_iterations(
         &mut self,
         kernel: &mut Kernel,

@@ -10,7 +10,7 @@
 //! ```
 //! PTX does not say that a counter stays below its type's limit, and `for (i = tid; i < n; i += threads)` may reach it. What
 //! it takes to stay below is known when the loop is entered: the bound, the step, the first value. So it is tested there, once.
-//! The test asks for more than is needed where that is simpler: a bound so near to the limit belongs to no launch that anybody waits for.
+//! The test asks for more than is needed where that is simpler: a bound so near to the limit belongs to no launch of practical length.
 //! A stride that has to lie between two numbers for a load to cross a store ([`Stride`]) is tested there, too.
 
 use std::collections::HashMap;

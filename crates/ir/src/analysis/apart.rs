@@ -48,7 +48,7 @@ pub enum Crossing {
     Meets(String),
 }
 
-/// What executing `site` `ahead` iterations early has to do with a write of so many bytes through `pointer` into the same
+/// What executing `site` `ahead` iterations early has to do with a write of `bytes` bytes through `pointer` into the same
 /// memory, which stands in front of it in the loop's body, or behind.
 pub fn crossing(
     kernel: &Kernel,
@@ -127,7 +127,7 @@ impl Form {
         Form::of(Vec::new(), number as u32)
     }
 
-    /// This and another one so many times.
+    /// This and another one, multiplied by `times`.
     fn plus(mut self, other: &Form, times: u32) -> Option<Form> {
         for (factors, coefficient) in &other.0 {
             let sum = self.0.entry(factors.clone()).or_default();
@@ -255,7 +255,7 @@ impl Pair<'_> {
             lanes.step = divisor(lanes.step, step.unsigned_abs());
             lanes.most += step.unsigned_abs() * size.saturating_sub(1);
         }
-        // load − store, k iterations apart: rest + k × growth, both a constant and a number of the run so many times.
+        // load − store, k iterations apart: rest + k × growth, both a constant or a multiple of a number of the run.
         let growth = match *self.iterations.end() {
             0 => Form::default(),
             _ => load.growth.clone(),
@@ -313,10 +313,10 @@ impl Pair<'_> {
         !self.overlaps(distance) && !self.overlaps(distance - divisor)
     }
 
-    /// Distances that are a number of the run so many times: it must be large enough for all others, and small enough to lead once
+    /// Distances that are multiples of a number of the run: it must be large enough for all others, and small enough to lead once
     /// round 2³² in no iteration.
     fn by_the_run(&self, number: &[Factor], limits: &Limits, lanes: &Lanes) -> Crossing {
-        // What the loop reads of that number: so many times. What is true of the distances is true of as many of them.
+        // The multiple of that number that the loop reads: what holds for the distances holds for such multiples of them.
         let times_of = |form: &Form| match (form.0.get(number), form.0.len()) {
             (Some(&times), 1) if times < 1 << 16 => Some(u64::from(times)),
             _ => None,
@@ -367,7 +367,7 @@ impl Pair<'_> {
     }
 }
 
-/// How far the same access of other work-items lies: multiples of a step, up to so many bytes both ways.
+/// How far the same access of other work-items lies: multiples of a step, up to a number of bytes both ways.
 struct Lanes {
     step: u64,
     most: u64,

@@ -8,7 +8,7 @@ use crate::ir::{Kernel, Op, OpKind, Place, Region, Value};
 /// Something a load may not be moved across without a reason.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// A write of so many bytes through this pointer.
+    /// A write of this many bytes through this pointer.
     Write(Value, u32, Place),
     /// A barrier.
     Barrier(Place),

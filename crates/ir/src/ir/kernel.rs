@@ -176,7 +176,7 @@ pub struct LabelData {
     pub results: Vec<Type>,
     /// The edge of a loop that is to be cut out, for a block that does nothing but pass values over it.
     pub edge: Option<CutEdge>,
-    /// Of a loop: loads that a test in front lets cross its stores into the same memory, as far as strides decide, up to so many
+    /// Of a loop: loads that a test in front lets cross its stores into the same memory, as far as strides decide, up to this many
     /// iterations early. It lasts as long as a plan is carried out, and is no part of the text form.
     pub apart: Vec<(LoadId, u32)>,
 }

@@ -67,7 +67,7 @@ impl Sections {
         self.of(columns, |_| true, "")
     }
 
-    /// As many points as fit below so many lines at the width that is counted for, those that are always said in any case.
+    /// As many points as fit below `above` lines at the width that is counted for, and those that are always said.
     pub fn within(&self, columns: Columns, above: usize) -> String {
         let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
             let ranks = points.iter().enumerate();

@@ -55,7 +55,7 @@ impl FileSubject {
         }
     }
 
-    /// The same with the arguments that a template for the kernel has: nobody gave any.
+    /// The same with the arguments that a template for the kernel has, where the user gave none.
     #[must_use]
     pub fn with_made_up_arguments(self, device: &Description) -> FileSubject {
         let text = match self.spirv {

@@ -208,7 +208,7 @@ pub struct LaunchFile {
     /// Other geometries in which the launch does the same work.
     #[serde(default)]
     geometries: Vec<Elsewhere>,
-    /// Where its arguments come from if nobody gave them.
+    /// Where its arguments come from if the user gave none.
     #[serde(skip)]
     made_up: Option<String>,
     /// Where files that it names lie.
@@ -475,7 +475,7 @@ impl LaunchFile {
         })
     }
 
-    /// Where its arguments come from, in a sentence, if nobody gave them.
+    /// Where its arguments come from, in a sentence, if the user gave none.
     pub(super) fn made_up(&self) -> Option<&str> {
         self.made_up.as_deref()
     }

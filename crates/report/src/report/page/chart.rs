@@ -1,6 +1,6 @@
 //! What all charts are drawn with, as SVG: a frame with two axes, lines with marks, names at their ends.
 //!
-//! A line is told from the others by colour, by the shape of its marks, by its dashes, and by its name at its end, so
+//! A line differs from the others in colour, in the shape of its marks, in its dashes, and by its name at its end, so
 //! that colour alone is never needed. Every mark has its numbers as a tooltip; a table below the chart has the same as text.
 
 use std::fmt::Write;

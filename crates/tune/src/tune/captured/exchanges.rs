@@ -9,8 +9,8 @@ use super::captured_import;
 use crate::analysis::messages;
 use crate::capture::Captured;
 use crate::error::{Error, Result};
-use crate::front::ptx::Origin;
-use crate::ir::Param;
+use crate::front::ptx::{Origin, Original};
+use crate::ir::{Kernel, Param};
 use crate::prefetch;
 use crate::tune::apart::Reached;
 use crate::tune::drop_in::{self, Note};
@@ -45,138 +45,98 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
         .original()
         .ok_or_else(|| Error::bug("a captured kernel came from no module"))?;
     let workload = subject.workload()?;
-    let kernel = &workload.kernel;
-    let refused = |what: &str| {
-        Error::input(format!("the better kernel cannot be put in place: {what}"))
-            .accepted("another plan; `headstart tune -o FILE` writes the module all the same")
-    };
-    let is_message = |value| messages::is_message(kernel, value);
-    let origins = kernel.params.iter().zip(&original.parameters);
-    let variables: Vec<&Param> = origins
-        .filter(|(_, origin)| matches!(origin, Origin::Variable { .. }))
-        .map(|(param, _)| param)
-        .collect();
-    let (text, addresses) = match variables.iter().all(|param| is_message(param.value)) {
-        true => (module.text.clone(), Vec::new()),
-        false => {
-            let target = target_for(captured.group);
-            let applied = prefetch::apply(kernel, &module.plan, &target)?;
-            let beside = drop_in::beside(original, kernel, &applied.kernel, is_message)?;
-            let note = Note {
-                plan: &applied.plan,
-                measured: None,
-                checked: None,
-                granted: &module.granted,
-            };
-            let addresses = beside.addresses.into_iter().map(|own| (own.kept_in, own.of));
-            (beside.module.with_note(original, &note), addresses.collect())
-        }
-    };
     let plain = captured_import(captured)?;
-    let reached = Reached::of(captured, &plain);
-    let number_of = |name: &str| plain.kernel.params.iter().position(|param| param.name == name);
-    let matters = |one: &str, other: &str| match (number_of(one), number_of(other)) {
-        (Some(one), Some(other)) => reached.matters(one, other),
-        _ => true,
-    };
-    let position = |name: &str| {
-        let number = kernel.params.iter().position(|param| param.name == name)?;
-        match &original.parameters[number] {
-            Origin::Parameter { position, .. } => captured.place_of(*position),
-            Origin::Structure { .. } | Origin::Variable { .. } | Origin::Workspace => None,
-        }
-    };
-    let place =
-        |name: &str| position(name).ok_or_else(|| Error::bug(format!("parameter `{name}` is nowhere")));
-    let pointers = || kernel.params.iter().filter(|param| param.facts.is_some());
-    let size = |name: &str| {
-        let param = pointers().find(|param| param.name == name);
-        param
-            .and_then(|param| param.facts)
-            .map_or(1, |facts| u64::from(facts.element.bytes()).max(1))
-    };
-    let mut exchange = Exchange {
-        module: text,
-        addresses,
+    let mut facts = FactsOfLaunches {
+        captured,
+        original,
+        kernel: &workload.kernel,
+        reached: Reached::of(captured, &plain),
+        plain: &plain.kernel,
+        computed: BTreeSet::new(),
         facts: Vec::new(),
         sentences: Vec::new(),
     };
-    let mut add = |fact: String, sentence: String| {
-        if !exchange.facts.contains(&fact) {
-            exchange.facts.push(fact);
-            // What only serves another fact has none.
-            exchange
-                .sentences
-                .extend((!sentence.is_empty()).then_some(sentence));
-        }
-    };
-    // Parameters whose reach the launching side has to compute.
-    let mut computed = BTreeSet::new();
+    let (module_text, addresses) = facts.module(module)?;
     let [x, y, z] = captured.group;
     // Even where the entry looks itself: a launch that takes the old body need not take the new module.
-    add(
+    facts.add(
         format!("group {x} {y} {z}"),
         format!("work-groups have {x}×{y}×{z} work-items"),
     );
     if let Some(bytes) = module.drop_in.needs.dynamic_shared_bytes {
-        add(
-            format!("shared {bytes}"),
-            Granted::DynamicSharedBytes(bytes).to_string(),
-        );
+        facts.granted(&Granted::DynamicSharedBytes(bytes))?;
     }
     for granted in &module.granted {
+        facts.granted(granted)?;
+    }
+    let lines = facts.reached.lines(facts.computed.iter().copied());
+    facts.facts.extend(lines);
+    Ok(Exchange {
+        module: module_text,
+        addresses,
+        facts: facts.facts,
+        sentences: facts.sentences,
+    })
+}
+
+/// The facts of a better kernel's launches, as they are collected.
+struct FactsOfLaunches<'f> {
+    captured: &'f Captured,
+    original: &'f Original,
+    /// The kernel as plans were derived from it.
+    kernel: &'f Kernel,
+    /// The same for any parameters, and what it reaches.
+    plain: &'f Kernel,
+    reached: Reached<'f>,
+    /// Parameters whose reach the launching side has to compute, by number.
+    computed: BTreeSet<usize>,
+    facts: Vec<String>,
+    sentences: Vec<String>,
+}
+
+impl FactsOfLaunches<'_> {
+    /// The module that is loaded beside the program's, and the variables that must hold addresses of the program's.
+    fn module(&self, module: &PlannedModule) -> Result<(String, Vec<(String, String)>)> {
+        let is_message = |value| messages::is_message(self.kernel, value);
+        let are_messages = self
+            .kernel
+            .params
+            .iter()
+            .filter(|param| self.is_variable(param))
+            .all(|param| is_message(param.value));
+        if are_messages {
+            return Ok((module.text.clone(), Vec::new()));
+        }
+        let target = target_for(self.captured.group);
+        let applied = prefetch::apply(self.kernel, &module.plan, &target)?;
+        let beside = drop_in::beside(self.original, self.kernel, &applied.kernel, is_message)?;
+        let note = Note {
+            plan: &applied.plan,
+            measured: None,
+            checked: None,
+            granted: &module.granted,
+        };
+        let addresses = beside.addresses.into_iter().map(|own| (own.kept_in, own.of));
+        Ok((beside.module.with_note(self.original, &note), addresses.collect()))
+    }
+
+    /// Adds a fact, once. What only serves another fact has no sentence.
+    fn add(&mut self, fact: String, sentence: String) {
+        if !self.facts.contains(&fact) {
+            self.facts.push(fact);
+            self.sentences.extend((!sentence.is_empty()).then_some(sentence));
+        }
+    }
+
+    /// Adds what a launch is checked for so that this holds.
+    fn granted(&mut self, granted: &Granted) -> Result<()> {
+        let sentence = granted.to_string();
         match granted {
-            Granted::Unaliased(name) => {
-                let (index, inside) = place(name)?;
-                let is_of_launch = |other: &Param| {
-                    let number = kernel.params.iter().position(|param| param.name == other.name);
-                    let origin = number.map(|at| &original.parameters[at]);
-                    matches!(origin, Some(Origin::Structure { .. } | Origin::Workspace))
-                };
-                // No pointer of a program's leads into what a launch passes, nor into a workspace.
-                // Nor does it matter what two lead to that are only read.
-                let others = pointers().filter(|other| {
-                    other.name != *name && !is_of_launch(other) && matters(name, &other.name)
-                });
-                for other in others {
-                    if variables.iter().any(|variable| variable.name == other.name) {
-                        add(
-                            format!("known {index} {inside}"),
-                            format!("`{name}` leads into an allocation, and to no variable of a module"),
-                        );
-                        continue;
-                    }
-                    let (other_index, other_inside) = place(&other.name)?;
-                    // Each pair once.
-                    let (first, second) = match (index, inside) <= (other_index, other_inside) {
-                        true => (
-                            (index, inside, name.as_str()),
-                            (other_index, other_inside, other.name.as_str()),
-                        ),
-                        false => (
-                            (other_index, other_inside, other.name.as_str()),
-                            (index, inside, name.as_str()),
-                        ),
-                    };
-                    // Also of one alone: bounds say of which allocation a pointer at its border is not.
-                    let both = [first.2, second.2].into_iter().filter_map(number_of);
-                    let known = both.filter(|&parameter| reached.is_known(parameter));
-                    let known: Vec<usize> = known.collect();
-                    computed.extend(&known);
-                    let apart = match known.len() {
-                        2 => "reach different bytes",
-                        _ => "lead into different allocations, and neither to the border of the other one's",
-                    };
-                    add(
-                        format!("apart {} {} {} {}", first.0, first.1, second.0, second.1),
-                        format!("`{}` and `{}` {apart}", first.2, second.2),
-                    );
-                }
-            }
+            Granted::Unaliased(name) => self.unaliased(name)?,
             Granted::Length(name, length) => {
-                let (index, inside) = place(name)?;
-                let size = size(name);
-                add(
+                let (index, inside) = self.place(name)?;
+                let size = self.element_bytes(name);
+                self.add(
                     format!("ends {index} {inside} {length} {size}"),
                     format!(
                         "`{name}` leads to {length} elements of {size} bytes up to the end of its allocation"
@@ -184,29 +144,117 @@ pub fn exchange(captured: &Captured, subject: &FileSubject, module: &PlannedModu
                 );
             }
             Granted::Alignment(name, bytes) => {
-                let (index, inside) = place(name)?;
-                add(format!("aligned {index} {inside} {bytes}"), granted.to_string());
+                let (index, inside) = self.place(name)?;
+                self.add(format!("aligned {index} {inside} {bytes}"), sentence);
             }
-            Granted::DynamicSharedBytes(bytes) => add(format!("shared {bytes}"), granted.to_string()),
-            Granted::Assembler(own) => add(
-                format!("machine {} {}", own.driver, own.capability),
-                granted.to_string(),
-            ),
+            Granted::DynamicSharedBytes(bytes) => self.add(format!("shared {bytes}"), sentence),
+            Granted::Assembler(own) => {
+                self.add(format!("machine {} {}", own.driver, own.capability), sentence);
+            }
             // Of the code, not of a launch: CUDA C++ has no accesses beyond a variable's end.
             Granted::Spaces | Granted::VariablesEnd => {}
             Granted::Residency {
                 waits,
                 for_each_other: true,
-            } => add(
+            } => self.add(
                 RESIDENT.to_owned(),
                 format!("as many work-groups are resident as of the original: {waits}"),
             ),
             // Of what others need that are waited for, the driver's occupancy says nothing.
             Granted::Residency { .. } | Granted::ReadOnly(_) | Granted::NoOverflow => {
-                return Err(refused(&granted.to_string()));
+                let error = Error::input(format!("the better kernel cannot be put in place: {sentence}"));
+                return Err(
+                    error.accepted("another plan; `headstart tune -o FILE` writes the module all the same")
+                );
             }
         }
+        Ok(())
     }
-    exchange.facts.extend(reached.lines(computed.into_iter()));
-    Ok(exchange)
+
+    /// No other pointer leads where this one does. No pointer of a program's leads into what a launch passes, nor into a
+    /// workspace; nor does it matter what two lead to that are only read.
+    fn unaliased(&mut self, name: &str) -> Result<()> {
+        let (index, inside) = self.place(name)?;
+        let (kernel, original) = (self.kernel, self.original);
+        let params = kernel.params.iter().zip(&original.parameters);
+        let others: Vec<(&Param, bool)> = params
+            .filter(|(other, origin)| {
+                let is_of_launch = matches!(origin, Origin::Structure { .. } | Origin::Workspace);
+                other.facts.is_some()
+                    && other.name != name
+                    && !is_of_launch
+                    && self.matters(name, &other.name)
+            })
+            .map(|(other, origin)| (other, matches!(origin, Origin::Variable { .. })))
+            .collect();
+        for (other, is_variable) in others {
+            if is_variable {
+                self.add(
+                    format!("known {index} {inside}"),
+                    format!("`{name}` leads into an allocation, and to no variable of a module"),
+                );
+                continue;
+            }
+            let (other_index, other_inside) = self.place(&other.name)?;
+            // Each pair once.
+            let mut pair = [
+                (index, inside, name),
+                (other_index, other_inside, other.name.as_str()),
+            ];
+            pair.sort_by_key(|(index, inside, _)| (*index, *inside));
+            let [first, second] = pair;
+            // Also of one alone: bounds say of which allocation a pointer at its border is not.
+            let both = [first.2, second.2]
+                .into_iter()
+                .filter_map(|name| self.number_of(name));
+            let known: Vec<usize> = both
+                .filter(|&parameter| self.reached.is_known(parameter))
+                .collect();
+            self.computed.extend(&known);
+            let apart = match known.len() {
+                2 => "reach different bytes",
+                _ => "lead into different allocations, and neither to the border of the other one's",
+            };
+            self.add(
+                format!("apart {} {} {} {}", first.0, first.1, second.0, second.1),
+                format!("`{}` and `{}` {apart}", first.2, second.2),
+            );
+        }
+        Ok(())
+    }
+
+    fn is_variable(&self, param: &Param) -> bool {
+        let params = self.kernel.params.iter().zip(&self.original.parameters);
+        params
+            .filter(|(own, _)| own.value == param.value)
+            .any(|(_, origin)| matches!(origin, Origin::Variable { .. }))
+    }
+
+    fn number_of(&self, name: &str) -> Option<usize> {
+        self.plain.params.iter().position(|param| param.name == name)
+    }
+
+    fn matters(&self, one: &str, other: &str) -> bool {
+        match (self.number_of(one), self.number_of(other)) {
+            (Some(one), Some(other)) => self.reached.matters(one, other),
+            _ => true,
+        }
+    }
+
+    /// The launch's parameter that a pointer is in, and the byte in it.
+    fn place(&self, name: &str) -> Result<(usize, u64)> {
+        let number = self.kernel.params.iter().position(|param| param.name == name);
+        let place = number.and_then(|number| match &self.original.parameters[number] {
+            Origin::Parameter { position, .. } => self.captured.place_of(*position),
+            Origin::Structure { .. } | Origin::Variable { .. } | Origin::Workspace => None,
+        });
+        place.ok_or_else(|| Error::bug(format!("parameter `{name}` is nowhere")))
+    }
+
+    fn element_bytes(&self, name: &str) -> u64 {
+        let param = self.kernel.params.iter().find(|param| param.name == name);
+        param
+            .and_then(|param| param.facts)
+            .map_or(1, |facts| u64::from(facts.element.bytes()).max(1))
+    }
 }

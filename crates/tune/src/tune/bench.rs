@@ -3,12 +3,12 @@
 //! A bench of each kind of device is in a file of its own: `simulated`, `measured` (CUDA), `opencl`; `several` are
 //! benches of one kind side by side.
 
+pub mod kinds;
+pub(super) mod several;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::residency::Held;
-use super::ways::{Choices, Pressure};
-use super::workload::{Bound, Workload};
 use crate::back::machine::MachineProgram;
 use crate::device::Device;
 use crate::device::sim::functional::Options;
@@ -21,6 +21,9 @@ use crate::model::DeviceModel;
 use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken};
+use crate::tune::check::residency::Held;
+use crate::tune::launch_settings::{Choices, Pressure};
+use crate::tune::subject::workload::{Bound, Workload};
 
 /// A device on which plans are checked and timed.
 pub trait Bench: Sync {
@@ -135,7 +138,7 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
-    /// The settings that can be chosen on it beside the plan: see [`ways`](mod@super::ways); none if there are none.
+    /// The settings that can be chosen on it beside the plan: see [`ways`](mod@crate::tune::launch_settings); none if there are none.
     fn choices(&self) -> Option<Choices> {
         None
     }

@@ -2,13 +2,19 @@
 //! wrong, and of some work-groups at full size, the first ones or a [sample] of all; and symbolically, that it uses the values
 //! that the plain one loads, whatever the data are.
 
+#[doc(hidden)]
+pub mod compare;
+pub(super) mod idle;
+pub mod perturb;
+pub(super) mod residency;
+pub mod sample;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::compare::Compare;
-use super::sample::{self, Sample};
+use self::compare::Compare;
+use self::sample::Sample;
 use super::subject::Subject;
-use super::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
 use crate::checker::Plain;
 use crate::device::sim::functional::{Groups, sees_others};
 use crate::device::{Command, Device, Fill, Pattern};
@@ -16,6 +22,7 @@ use crate::error::{Error, Fault, Result};
 use crate::ir::{Kernel, OpKind};
 use crate::prefetch::Plan;
 use crate::report::Outputs;
+use crate::tune::subject::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
 
 /// Work-groups that run at full size.
 const FULL_SIZE_GROUPS: u32 = 2;

@@ -13,23 +13,35 @@
 //! # }
 //! ```
 
+pub mod drop_in;
+pub(super) mod edit;
+pub(super) mod edits;
+pub(super) mod exchanged;
+pub mod granted;
+pub(super) mod loop_copies;
+pub(super) mod piece;
+pub(super) mod redirect;
+pub(super) mod spirv;
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
+use self::drop_in::{DropIn, Note};
+use self::granted::{Granted, granted};
 use super::bench::Bench;
-use super::drop_in::{self, DropIn, Note};
-use super::file_subject::FileSubject;
-use super::granted::{Granted, granted};
-use super::launch_file::LaunchFile;
-use super::perturb::{self, Engine, Settings};
-use super::residency;
 use super::search::{Progress, tune};
-use super::workload::Workload;
 use crate::error::{Error, Result};
 use crate::front::ptx::import;
 use crate::ir::Kernel;
 use crate::prefetch::{self, Applied, Plan};
 use crate::report::{Perturbed, Report, Trial};
+use crate::tune::check::perturb::{self, Engine, Settings};
+use crate::tune::check::residency;
+use crate::tune::launch::file::LaunchFile;
+use crate::tune::subject::file::FileSubject;
+use crate::tune::subject::workload::Workload;
 
 /// A module with a plan carried out on one of its entries.
 #[derive(Clone, Debug)]
@@ -56,7 +68,7 @@ pub struct TunedModule {
 /// Carries out a plan on an entry of a module; `measured` is a sentence for the note. `entry` may be left out where the
 /// module has only one.
 ///
-/// The text is read again, and checked against the plain kernel on [perturbed launches](super::perturb) first.
+/// The text is read again, and checked against the plain kernel on [perturbed launches](crate::tune::check::perturb) first.
 ///
 /// # Errors
 /// The entry cannot be read, the plan is not legal for it, the kernel cannot stand in the module, or it computes something

@@ -1,37 +1,50 @@
 //! The search: understand the launch, list plans, derive each, check it, time it, choose, explain.
 
+pub mod choose;
+pub(super) mod derivation;
 mod deriving;
+pub mod doubt;
 mod ended;
+pub(super) mod geometries;
+#[doc(hidden)]
+pub mod interval;
+pub(super) mod judged;
+pub mod log;
+pub(super) mod proposals;
+pub(super) mod race;
+pub(super) mod reasons;
+pub(crate) mod remainder;
 mod reporting;
 mod settling;
+pub mod space;
+pub(super) mod trying;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use self::derivation::Derivation;
 use self::deriving::alone;
 pub use self::deriving::{Derived, derive, likely, main_loads, plain};
 pub(super) use self::deriving::{can_be_early, likely_for, likely_of_remainders, registers_left, target_for};
 use self::ended::Ended;
+use self::judged::first;
+use self::log::{Log, Shard};
+use self::race::Race;
+use self::remainder::Alone;
+use self::space::Space;
+use self::trying::{Memory, Pair, Trials, Trying, shielded};
 use super::bench::{Bench, Timed};
-use super::derivation::Derivation;
-use super::elsewhere;
-use super::judged::first;
-use super::log::{Log, Shard};
-use super::perturb::{self, Engine, Perturbed, Settings};
-use super::race::Race;
-use super::remainder::{self, Alone};
-use super::space::Space;
 use super::subject::{Reshaped, Subject};
 use super::threads;
-use super::trying::{Memory, Pair, Trials, Trying, shielded};
-use super::workload::{Bound, Workload};
 use crate::error::Result;
 use crate::evidence::overview;
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 use crate::report::waiting::{self, Waiting};
 use crate::report::{PlainBest, Report, Trial, number};
+use crate::tune::check::perturb::{self, Engine, Perturbed, Settings};
+use crate::tune::subject::workload::{Bound, Workload};
 
 /// Follows a search. Called from several threads.
 pub trait Progress: Sync {
@@ -349,7 +362,7 @@ impl Search<'_> {
     }
 
     fn plain_elsewhere(&self, launch: &Understood, baseline_ns: f64) -> Result<PlainElsewhere> {
-        elsewhere::plain_best(
+        geometries::plain_best(
             self.subject,
             self.bench,
             &launch.workload,

@@ -1,8 +1,17 @@
 //! The subject of a search: a kernel with its data, at full size and small.
 
+pub(super) mod accuracy;
+pub(super) mod captured;
+pub(super) mod contraction;
+pub(super) mod file;
+pub(crate) mod reach;
+pub(super) mod statements;
+#[doc(hidden)]
+pub mod workload;
+
 use std::sync::Arc;
 
-use super::workload::Workload;
+use self::workload::Workload;
 use crate::analysis::divided;
 use crate::error::Result;
 use crate::ir::Kernel;

@@ -31,7 +31,7 @@
 //! An answer is a plan, not code: it is applied to the kernel at hand, by the same passes with the same legality checks. If it
 //! is no longer legal, the search is repeated.
 //!
-//! The search runs the planned kernel on [perturbed launches](super::perturb), and the answer stores the hash of that kernel's
+//! The search runs the planned kernel on [perturbed launches](crate::tune::check::perturb), and the answer stores the hash of that kernel's
 //! text with the outcome. At a later start the launches are not run again if the plan gives the same text: the check was of the
 //! kernel, not of one launch. If the text differs (an answer of an earlier version, or a hand-written one), the kernel is run
 //! on them before it is used, which takes some tenths of a second once. If it then differs from the plain kernel, the search is
@@ -46,19 +46,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::log::hash;
-use super::perturb::{Engine, check_unless_known};
-use super::proposals::MEASURED;
 use super::search::{Progress, SearchSettings, derive, likely_for, plain, search};
 use super::subject::Subject;
-use super::trying::shielded;
-use super::workload::{ArgumentSpec, Workload};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
 use crate::report::{Perturbed, Report, Trial, Verdict};
 use crate::suggest::quoted;
+use crate::tune::check::perturb::{Engine, check_unless_known};
+use crate::tune::search::log::hash;
+use crate::tune::search::proposals::MEASURED;
+use crate::tune::search::trying::shielded;
+use crate::tune::subject::workload::{ArgumentSpec, Workload};
 
 /// The largest file of answers that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

@@ -152,7 +152,8 @@ mod tests {
             .expect("a text");
         }
         text.push_str("];\n");
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/tune/src/tune/interval/recorded.rs");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/tune/src/tune/search/interval/recorded.rs");
         if std::env::var_os("HEADSTART_BLESS").is_some() {
             fs::write(&path, &text).expect("the table can be written");
         }

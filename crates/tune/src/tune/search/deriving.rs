@@ -7,12 +7,12 @@ use crate::ir::Kernel;
 use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
 use crate::prefetch::{self, Plan};
 use crate::tune::bench::Bench;
-use crate::tune::drop_in::{placed, said_of_registers};
-use crate::tune::remainder::{self, Alone, main_loads_beside};
-use crate::tune::residency;
-use crate::tune::space::{likely_plans_for, with_registers, without_shared_copies};
+use crate::tune::check::residency;
+use crate::tune::modules::drop_in::{placed, said_of_registers};
+use crate::tune::search::remainder::{self, Alone, main_loads_beside};
+use crate::tune::search::space::{likely_plans_for, with_registers, without_shared_copies};
 use crate::tune::subject::Subject;
-use crate::tune::workload::Workload;
+use crate::tune::subject::workload::Workload;
 
 /// A kernel with a plan carried out, and the plan as completed.
 #[derive(Clone, Debug)]

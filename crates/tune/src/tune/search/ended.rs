@@ -8,11 +8,11 @@ use crate::evidence::{Bounds, LoopLoad, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Checked, Partial, Trial};
 use crate::tune::bench::Timed;
-use crate::tune::choose::Seen;
-use crate::tune::perturb::Perturbed;
-use crate::tune::race;
-use crate::tune::space::Space;
-use crate::tune::trying::{Pair, Trials};
+use crate::tune::check::perturb::Perturbed;
+use crate::tune::search::choose::Seen;
+use crate::tune::search::race;
+use crate::tune::search::space::Space;
+use crate::tune::search::trying::{Pair, Trials};
 
 /// What is known when the trials have ended.
 pub(super) struct Ended<'e> {

@@ -11,11 +11,11 @@ use crate::evidence::{self, Roofline, accesses};
 use crate::ir::{Kernel, OpKind};
 use crate::report::{Best, Counter, Partial, Report, THRESHOLD};
 use crate::tune::bench::Timed;
-use crate::tune::doubt::doubt;
-use crate::tune::idle;
-use crate::tune::judged::{PATIENCE, answer, explained};
-use crate::tune::reasons::{Findings, reasons};
-use crate::tune::space::Space;
+use crate::tune::check::idle;
+use crate::tune::search::doubt::doubt;
+use crate::tune::search::judged::{PATIENCE, answer, explained};
+use crate::tune::search::reasons::{Findings, reasons};
+use crate::tune::search::space::Space;
 
 impl Search<'_> {
     /// What was found, with its reasons.

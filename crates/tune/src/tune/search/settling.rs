@@ -5,10 +5,10 @@ use super::{Derived, Search, Understood};
 use crate::error::{Error, Fault, Result};
 use crate::prefetch::Plan;
 use crate::report::{Best, Elsewhere, Outcome, Perturbed as Agreed, PlainBest, Trial, Verdict};
-use crate::tune::choose::choose;
-use crate::tune::elsewhere::{self, Here};
-use crate::tune::judged::{PATIENCE, on_device, small_launches};
-use crate::tune::trying::{self, shielded};
+use crate::tune::search::choose::choose;
+use crate::tune::search::geometries::{self, Here};
+use crate::tune::search::judged::{PATIENCE, on_device, small_launches};
+use crate::tune::search::trying::{self, shielded};
 
 /// What other geometries have to offer.
 pub(super) struct Others {
@@ -66,7 +66,7 @@ impl Search<'_> {
         // worth it.
         let has_time = progress.left().is_none_or(|left| left > PATIENCE);
         let planned = match self.settings.shard.is_none() && has_time {
-            true => elsewhere::planned(&here, &plain, &shape)?,
+            true => geometries::planned(&here, &plain, &shape)?,
             false => None,
         };
         Ok(Others {

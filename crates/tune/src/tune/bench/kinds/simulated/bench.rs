@@ -1,0 +1,577 @@
+//! The bench of a simulated device: its model, the functional engine for checks, and the timer.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::back::machine::Assembled;
+use crate::back::ptx;
+use crate::device::sim::functional::Options;
+use crate::device::sim::timer::{self, Code, Cores, LaunchTime, Pace, StallReason, Survey, Timer};
+use crate::device::sim::{Simulator, Stop};
+use crate::device::{CacheState, Device, Launch};
+use crate::error::{Error, Result};
+use crate::evidence::{Evidence, Profile, Timeline};
+use crate::ir::{CacheLevel, Kernel};
+use crate::model::hint::HintReached;
+use crate::model::{DeviceModel, Reached, Registers};
+use crate::prefetch;
+use crate::report::{Geometry, Taken, TakenBy, number};
+use crate::tune::bench::kinds::KnownDevice;
+use crate::tune::bench::{Bench, Last, Looked, Raced, Spread, Timed};
+use crate::tune::check::residency::Held;
+use crate::tune::launch_settings::{Choices, Pressure};
+#[cfg(feature = "cuda")]
+use crate::tune::modules::drop_in::placed;
+use crate::tune::subject::workload::{Bound, Workload};
+
+/// A simulated device on which plans are tried.
+pub struct SimulatedBench {
+    model: Arc<DeviceModel>,
+    device: Simulator,
+    timer: Timer,
+    cache: CacheState,
+    operation_limit: u64,
+    stop: Option<&'static Stop>,
+    has_large_registers: bool,
+    /// The work of the work-groups of a kernel's launch: that of the current search, and the same work elsewhere.
+    survey: Last<Option<Arc<Survey>>, Geometry>,
+    survey_of_few: Last<Option<Arc<Survey>>, Geometry>,
+    saturating: OnceLock<f64>,
+    elsewhere: Last<Option<Arc<Survey>>, Geometry>,
+}
+
+impl SimulatedBench {
+    /// The simulated device of this model.
+    pub fn new(model: DeviceModel) -> SimulatedBench {
+        let model = Arc::new(model);
+        let options = Options::checking(&model);
+        let device = Simulator::custom(model.description(), options, None);
+        SimulatedBench {
+            device,
+            timer: Timer::new(Arc::clone(&model)),
+            cache: CacheState::default(),
+            operation_limit: options.operation_limit,
+            stop: None,
+            has_large_registers: false,
+            survey: Last::default(),
+            survey_of_few: Last::default(),
+            saturating: OnceLock::new(),
+            elsewhere: Last::default(),
+            model,
+        }
+    }
+
+    /// The same, with something else in L2 when a launch starts.
+    #[must_use]
+    pub fn with_cache(mut self, cache: CacheState) -> SimulatedBench {
+        self.timer = self.timer.with_cache(cache);
+        self.cache = cache;
+        self
+    }
+
+    /// The same, where a kernel counts as endless once a sub-group has run `limit` operations.
+    #[must_use]
+    pub fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
+        self.operation_limit = limit;
+        self.limited()
+    }
+
+    /// The same, where `stop` ends checks and timed runs early.
+    #[must_use]
+    pub fn with_stop(mut self, stop: Option<&'static Stop>) -> SimulatedBench {
+        self.stop = stop;
+        self.limited()
+    }
+
+    fn limited(mut self) -> SimulatedBench {
+        let options = self.engine_options();
+        self.device = Simulator::custom(self.model.description(), options, None);
+        self.timer = self.timer.with_limits(&options);
+        self
+    }
+
+    /// The device's model.
+    pub fn model(&self) -> &DeviceModel {
+        &self.model
+    }
+
+    /// Bytes in flight that keep the model's device memory busy.
+    pub(in crate::tune) fn saturating_bytes(&self) -> f64 {
+        *self
+            .saturating
+            .get_or_init(|| timer::saturation(&self.model).bytes)
+    }
+
+    /// The timer of a workload's kernels.
+    fn timer_of(&self, workload: &Workload) -> Timer {
+        self.timer
+            .clone()
+            .serving_any_launch(workload.serves_any_launch())
+    }
+
+    fn prepared(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<(Launch, Code)> {
+        bound.workload().check_fits(self.device.description())?;
+        let launch = bound.prepare(&self.device)?.launch;
+        launch.check(kernel, self.device.description())?;
+        let assembled = self.assembled(bound.workload(), kernel);
+        let timer = self.timer_of(bound.workload()).of_assembled(assembled);
+        let code = timer.compile(kernel, &launch)?;
+        Ok((launch, code))
+    }
+
+    /// The registers and spills of the code that NVIDIA's assembler makes; none where no assembler is named. What it refuses is
+    /// timed by the model's estimate.
+    fn assembled(&self, workload: &Workload, kernel: &Kernel) -> Option<Assembled> {
+        let held = self.held_by_assembler(workload, kernel).ok()??;
+        let arrays = u32::try_from(kernel.private_bytes()).unwrap_or(u32::MAX);
+        Some(Assembled {
+            registers: held.registers,
+            spilled_bytes: held.spilled_bytes.saturating_sub(arrays),
+        })
+    }
+
+    /// The timer for a bound launch. The work of its work-groups is counted once, for the kernel before any plan: it is nearly
+    /// the same under all.
+    fn timer(&self, bound: &Bound, cores: Cores) -> Result<Timer> {
+        let workload = bound.workload();
+        let timer = self.timer_of(workload).with_cores(cores);
+        let (kernel, geometry) = (&workload.kernel, workload.geometry());
+        let (last, known) = match &workload.divides {
+            Some((kernel, geometry)) => (&self.elsewhere, self.survey.known(kernel, geometry).flatten()),
+            None if cores == Cores::Few => (&self.survey_of_few, None),
+            None => (&self.survey, None),
+        };
+        let found = last.known_or(kernel, geometry, || {
+            let launch = bound.prepare(&self.device)?.launch;
+            let found = timer.survey(kernel, &launch, known.as_deref());
+            Ok(found.map(Arc::new))
+        })?;
+        Ok(timer.with_survey(found))
+    }
+
+    /// The text of a kernel for NVIDIA's compiler; none if the device does not run PTX, or not this kernel.
+    fn ptx(&self, bound: &Bound, kernel: &Kernel) -> Option<String> {
+        let target = ptx::PtxTarget::for_model(&self.model)?;
+        let workload = bound.workload();
+        let how = ptx::Options {
+            group: Some(workload.group),
+            groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
+            ..ptx::Options::new(target)
+        };
+        ptx::emit(kernel, &how).ok().map(|emitted| emitted.text)
+    }
+
+    /// The kernel as the timer compiles it.
+    fn held_by_model(&self, workload: &Workload, kernel: &Kernel) -> Result<Held> {
+        let launch = Launch {
+            groups: workload.groups,
+            group: workload.group,
+            ..Launch::new(1, 1, Vec::new())
+        };
+        let timer = self.timer_of(workload);
+        let code = timer.compile(kernel, &launch)?;
+        let estimate = code.program().register_estimate;
+        Ok(Held {
+            groups_per_core: timer.groups_per_core(&code, &launch)?,
+            registers: match &self.model.registers {
+                Registers::Pooled(_) => estimate.registers,
+                // Each sub-group has all of its own.
+                Registers::Fixed(_) => 0,
+            },
+            spilled_bytes: estimate.spilled_bytes,
+            shared_bytes: kernel.shared_bytes(),
+        })
+    }
+
+    /// The text that is given away for a kernel, as NVIDIA's assembler compiles it; none where no assembler is named.
+    #[cfg(feature = "cuda")]
+    fn held_by_assembler(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Held>> {
+        use crate::device::cuda::ptxas::resources_for;
+        use crate::model::occupancy::Footprint;
+
+        let Some(target) = ptx::PtxTarget::for_model(&self.model) else {
+            return Ok(None);
+        };
+        let (text, entry, generation, shared_bytes) = match &workload.original {
+            Some(original) => {
+                let (text, added) = match workload.is_own(kernel) {
+                    true => (original.text.to_string(), 0),
+                    false => {
+                        let placed = placed(original, &workload.kernel, kernel)?;
+                        (placed.text, placed.added_shared_bytes)
+                    }
+                };
+                // `sm_90a` is a target of its own.
+                let generation = match original.target.starts_with(target.name()) {
+                    true => original.target.as_str(),
+                    false => target.name(),
+                };
+                // With the scratch words of hints for L1, which no array of the kernel has.
+                let shared_bytes = workload.kernel.shared_bytes() + added;
+                (text, original.entry.clone(), generation, shared_bytes)
+            }
+            None => {
+                let how = ptx::Options {
+                    group: Some(workload.group),
+                    groups_per_core: KnownDevice::groups_promised(&*self.model, workload),
+                    ..ptx::Options::new(target)
+                };
+                let emitted = ptx::emit(kernel, &how)?;
+                let shared_bytes = u64::from(emitted.static_shared_bytes + emitted.dynamic_shared_bytes);
+                (emitted.text, emitted.entry, target.name(), shared_bytes)
+            }
+        };
+        let Some(taken) = resources_for(generation, &text, &entry)? else {
+            return Ok(None);
+        };
+        let footprint = Footprint {
+            registers: taken.registers,
+            shared: u32::try_from(shared_bytes).unwrap_or(u32::MAX),
+            ..Footprint::new(workload.group.iter().product(), *self.model.core.sub_group_size)
+        };
+        Ok(Some(Held {
+            groups_per_core: self.model.occupancy(&footprint).groups_per_core,
+            registers: taken.registers,
+            spilled_bytes: taken.local_bytes,
+            shared_bytes,
+        }))
+    }
+
+    #[cfg(not(feature = "cuda"))]
+    fn held_by_assembler(&self, _workload: &Workload, _kernel: &Kernel) -> Result<Option<Held>> {
+        Ok(None)
+    }
+
+    fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
+        Timed {
+            // As a GPU's trials are timed.
+            time_ns: time.between_events_ns,
+            interval_ns: time.sample.within().map(|part| {
+                let off = part * time.nanoseconds;
+                (time.between_events_ns - off, time.between_events_ns + off)
+            }),
+            sampled: (!time.sample.is_stratified).then_some(time.sample.cores),
+            takes: Some(Taken {
+                registers: code.program().register_estimate.registers,
+                spilled_bytes: code.program().register_estimate.spilled_bytes,
+                groups_per_core: Some(time.occupancy.groups_per_core),
+                shared_bytes: u32::try_from(code.program().kernel.shared_bytes()).ok(),
+                code_bytes: Some(code.program().code_bytes),
+                occupancy: Some(time.occupancy.occupancy),
+                by: match code.program().register_estimate.is_assembled {
+                    true => TakenBy::Compiler,
+                    false => TakenBy::Model,
+                },
+            }),
+            spread: Spread::Simulated {
+                off: time.sample.within(),
+            },
+            evidence: self.evidence(bound, time),
+            profile: Some(Profile::of_simulated(&self.model, code, time)),
+            counted: counted(time),
+            note: note(&self.model, self.cache, time),
+            outputs: None,
+        }
+    }
+
+    fn evidence(&self, bound: &Bound, time: &LaunchTime) -> Evidence {
+        let geometry = bound.workload().geometry();
+        let bandwidth = *self.model.dram.bandwidth;
+        Evidence {
+            cores: *self.model.core.count,
+            places: *self.model.core.sub_groups,
+            groups: geometry.groups,
+            group: geometry.group,
+            fits: Some(time.occupancy.clone()),
+            achieved: Some(time.resident_sub_groups),
+            time_ns: time.nanoseconds,
+            launch_ns: Some(time.between_events_ns - time.nanoseconds),
+            cache: Some(self.cache),
+            memory_bytes: Some(time.dram_bytes()),
+            bandwidth: Some(bandwidth),
+            bandwidth_counted: None,
+            scattered_bandwidth: Some(
+                bandwidth * self.model.dram.scattered_efficiency(*self.model.core.clock),
+            ),
+            latency_ns: Some(self.model.nanoseconds(f64::from(*self.model.dram.latency))),
+            saturating_bytes: Some(self.saturating_bytes()),
+            bytes_in_flight: Some(time.bytes_from_memory * f64::from(time.sample.of_cores)),
+            waiting_for_loads: Some(time.waiting_for_memory()),
+            issued: Some(time.issued),
+        }
+    }
+}
+
+impl Bench for SimulatedBench {
+    fn device(&self) -> &dyn Device {
+        &self.device
+    }
+
+    fn identity(&self) -> String {
+        let registers = match self.has_large_registers {
+            true => " with the large register file",
+            false => "",
+        };
+        #[cfg(feature = "cuda")]
+        let assembler = crate::device::cuda::ptxas::named();
+        #[cfg(not(feature = "cuda"))]
+        let assembler = String::new();
+        match self.cache {
+            CacheState::Kept => format!("{:?}{registers}{assembler}", self.model),
+            CacheState::Flushed => format!("{:?} {:?}{registers}{assembler}", self.model, self.cache),
+        }
+    }
+
+    fn target(&self) -> prefetch::PlanTarget {
+        let line = self.model.l1.as_ref().map_or(&self.model.l2.line, |l1| &l1.line);
+        prefetch::PlanTarget {
+            line: u32::try_from(**line).unwrap_or(u32::MAX),
+            ..prefetch::PlanTarget::default()
+        }
+    }
+
+    fn engine_options(&self) -> Options {
+        Options {
+            operation_limit: self.operation_limit,
+            stop: self.stop,
+            ..Options::checking(&self.model)
+        }
+    }
+
+    fn registers_per_core(&self) -> Option<u32> {
+        match &self.model.registers {
+            Registers::Pooled(registers) => Some(*registers.per_core),
+            _ => None,
+        }
+    }
+
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        let by_model = self.held_by_model(workload, kernel)?;
+        Ok(match &self.model.registers {
+            Registers::Fixed(_) => Some(vec![by_model]),
+            // The timer and the GPU that is modelled count on different numbers of registers.
+            Registers::Pooled(_) => self
+                .held_by_assembler(workload, kernel)?
+                .map(|by_assembler| vec![by_assembler, by_model]),
+        })
+    }
+
+    fn levels(&self) -> Vec<CacheLevel> {
+        // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
+        let mut seen = vec![Reached::Nothing];
+        let mut levels = Vec::new();
+        for (level, form) in self.model.prefetch.levels() {
+            if !seen.contains(&form.reaches) {
+                seen.push(form.reaches);
+                levels.push(level);
+            }
+        }
+        levels
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        self.model.prefetches(kernel)
+    }
+
+    fn times_at_once(&self) -> bool {
+        true
+    }
+
+    fn choices(&self) -> Option<Choices> {
+        let Registers::Fixed(_) = &self.model.registers else {
+            return None;
+        };
+        let core = &self.model.core;
+        Some(Choices {
+            sub_group_sizes: core.sub_group_sizes.to_vec(),
+            sub_group_size: *core.sub_group_size,
+            threads: Some(*core.sub_groups),
+            cores: *core.count,
+        })
+    }
+
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        match &self.model.registers {
+            Registers::Fixed(registers) if registers.has_large_mode => {
+                let mut large = SimulatedBench::new((*self.model).clone())
+                    .with_cache(self.cache)
+                    .with_operation_limit(self.operation_limit)
+                    .with_stop(self.stop);
+                large.timer = large.timer.with_large_registers();
+                large.has_large_registers = true;
+                Ok(Box::new(large))
+            }
+            _ => Err(Error::device("the device has one size of register files")),
+        }
+    }
+
+    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
+        let (_, code) = self.prepared(bound, kernel)?;
+        let estimate = code.program().register_estimate;
+        Ok(Some(Pressure {
+            registers: estimate.registers,
+            spilled_bytes: estimate.spilled_bytes,
+        }))
+    }
+
+    fn simulates(&self) -> Option<&DeviceModel> {
+        Some(&self.model)
+    }
+
+    fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        Ok(self.timed(
+            bound,
+            &code,
+            &self.timer(bound, Cores::Sampled)?.run(&code, &launch)?,
+        ))
+    }
+
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        let timer = self.timer(bound, Cores::Exactly(cores))?;
+        Ok(self.timed(bound, &code, &timer.run(&code, &launch)?))
+    }
+
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        let timer = self.timer(bound, Cores::Sampled)?;
+        let mut looked = Vec::new();
+        let mut runs = Vec::new();
+        for kernel in kernels {
+            let (launch, code) = self.prepared(bound, kernel)?;
+            let time = timer.run(&code, &launch)?;
+            looked.push(Looked {
+                timed: self.timed(bound, &code, &time),
+                timeline: None,
+                program: Some(Arc::clone(code.program())),
+                ptx: self.ptx(bound, kernel),
+                waited: time.waited.clone(),
+            });
+            runs.push((launch, code, time));
+        }
+        runs.truncate(watched);
+        // All are drawn to one scale: some iterations of the first kernel, and a few of each other.
+        let wanted = runs.iter().zip(&looked).enumerate();
+        let wanted = wanted.map(|(number, ((.., time), looked))| match number {
+            0 => ITERATIONS * iteration(time, looked),
+            _ => FEW_ITERATIONS * iteration(time, looked),
+        });
+        let wanted = wanted.fold(1.0, f64::max) as u64;
+        let windows = runs.iter().map(|(.., time)| time.middle(wanted, SUB_GROUPS));
+        let shortest = windows.flatten().map(|window| window.to - window.from).min();
+        for ((launch, code, time), looked) in runs.iter().zip(&mut looked) {
+            let Some(watch) = time.middle(shortest.unwrap_or(1), SUB_GROUPS) else {
+                continue;
+            };
+            // The same run again: it does the same, cycle by cycle.
+            let again = timer.clone().with_watch(Some(watch)).run(code, launch)?;
+            looked.timeline = Timeline::of(&self.model, &watch, &again);
+        }
+        Ok(looked)
+    }
+
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        let timer = self.timer(bound, Cores::Few)?;
+        Ok(match timer.has_few(&code, &launch)? {
+            true => Some(self.timed(bound, &code, &timer.run(&code, &launch)?)),
+            false => None,
+        })
+    }
+
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        Ok(
+            match self.timer(bound, Cores::Sampled)?.race(&code, &launch, pace)? {
+                timer::Raced::Ended(time, course) => {
+                    Raced::Ended(Box::new(self.timed(bound, &code, &time)), Some(course))
+                }
+                timer::Raced::Behind(behind) => Raced::Behind(behind),
+            },
+        )
+    }
+}
+
+/// Sub-groups whose moments are shown, and how many iterations of the plain kernel and of another one.
+const SUB_GROUPS: usize = 4;
+const ITERATIONS: f64 = 6.0;
+const FEW_ITERATIONS: f64 = 2.5;
+
+/// Cycles that an iteration of the main loop takes; without a loop, the life of a work-group.
+fn iteration(time: &LaunchTime, looked: &Looked) -> f64 {
+    let life = time
+        .lives
+        .get(time.lives.len() / 2)
+        .map_or(0, |(from, to)| to - from);
+    let main = looked
+        .timed
+        .profile
+        .as_ref()
+        .and_then(|profile| profile.main_loop());
+    life as f64 / main.map_or(1.0, |main| main.iterations.max(1.0))
+}
+
+/// The numbers that a profiler would show first.
+fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
+    let share = |part: u64, whole: u64| {
+        if whole == 0 {
+            0.0
+        } else {
+            100.0 * part as f64 / whole as f64
+        }
+    };
+    let mut counted = vec![
+        ("sub-groups resident on a busy core", "", time.resident_sub_groups),
+        ("issue slots used", "%", 100.0 * time.issued),
+        ("device memory throughput", "GB/s", time.bandwidth),
+        (
+            "in flight to a busy core, on average",
+            "bytes",
+            time.bytes_in_flight,
+        ),
+        (
+            "L1 hit rate",
+            "%",
+            share(time.memory.l1_hits, time.memory.l1_sectors),
+        ),
+        (
+            "L2 hit rate",
+            "%",
+            share(time.memory.l2_hits, time.memory.l2_sectors),
+        ),
+        ("instructions of sub-groups", "", time.instructions),
+        (
+            "shared memory bank conflicts",
+            "",
+            time.memory.bank_conflicts as f64,
+        ),
+    ];
+    for (reason, part) in StallReason::ALL.iter().zip(time.stalled) {
+        // Less than this is noise in a report.
+        if part >= 0.01 || *reason == StallReason::LongScoreboard {
+            counted.push((reason.words(), "%", 100.0 * part));
+        }
+    }
+    counted
+}
+
+fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
+    let sample = time.sample;
+    let some = format!(
+        "{} of {} busy cores, {} of {} work-groups",
+        sample.cores, sample.of_cores, sample.groups, sample.of_groups
+    );
+    let what = match sample.within() {
+        _ if sample.is_whole() => "every work-group".to_owned(),
+        None => format!("{some}, with their share of the bandwidths"),
+        Some(part) => format!(
+            "{some}, which differ and were chosen to stand for all, with their share of the bandwidths; the time of all is within \
+             {} % of this",
+            number::figures(100.0 * part)
+        ),
+    };
+    format!(
+        "Simulated on a model of the {}: {what}. Each time contains the launch, {}. The launch finds {cache}.",
+        model.modelled(),
+        number::duration(time.between_events_ns - time.nanoseconds)
+    )
+}

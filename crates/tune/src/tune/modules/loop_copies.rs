@@ -1,0 +1,188 @@
+//! Copies of a planned loop: its own text in a block, with what the plan knows.
+//!
+//! ```text
+//! {
+//!     mov.b32 %f1, %headstart0_f3;           a load whose value is there
+//!     add.f32 %f2, %f2, %f1;                 as it was; `add.rn.f32` if it is known that the program's machine code rounds it
+//!     setp.gt.f32 %p2, %f2, %f9;
+//!     @%p2 bra $headstart0_out0;             where copies are in flight they are waited for on the way out
+//!     …
+//! $headstart0_out0:
+//!     cp.async.wait_all;
+//!     bra $L__BB0_7;
+//! $L__BB0_3:                                 the way back leads behind the copy
+//! }
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use super::edits::{BEGINS, ENDS, Edits};
+use crate::back::ptx::given;
+use crate::error::{Error, Result};
+use crate::front::ptx::LoopInText;
+use crate::ir::{Kernel, OpKind, Place, Type};
+use crate::prefetch::LoopText;
+
+/// The copies that a plan makes of a loop.
+pub(in crate::tune) struct LoopCopies<'l> {
+    own: &'l LoopInText,
+    /// Places of statements that are one load of the kernel, and no more.
+    single: HashSet<Place>,
+    copies: Vec<OneCopy>,
+}
+
+/// What a copy has instead of the text.
+#[derive(PartialEq)]
+struct OneCopy {
+    replaced: Vec<(Place, Vec<Type>)>,
+    passes: Option<Place>,
+}
+
+impl LoopText for LoopCopies<'_> {
+    fn loads(&self, place: Place, types: &[Type]) -> bool {
+        let load = self
+            .own
+            .loads
+            .get(&place)
+            .filter(|_| self.single.contains(&place));
+        load.is_some_and(|load| load.exchanged(types, given).is_some())
+    }
+
+    fn copy(&mut self, replaced: Vec<(Place, Vec<Type>)>, passes: Option<Place>) -> usize {
+        let copy = OneCopy { replaced, passes };
+        let known = self.copies.iter().position(|other| *other == copy);
+        known.unwrap_or_else(|| {
+            self.copies.push(copy);
+            self.copies.len() - 1
+        })
+    }
+}
+
+/// Where a copy stands.
+pub(in crate::tune) struct CopyPlace<'p> {
+    /// The module's text.
+    pub text: &'p str,
+    /// Its changes so far.
+    pub edits: &'p Edits,
+    /// What the labels of the copy begin with, behind `$`.
+    pub stem: &'p str,
+    /// Where the way out behind the loop's last statement leads, if there is one.
+    pub end: Option<&'p str>,
+    /// Asynchronous copies may be in flight.
+    pub drains: bool,
+}
+
+impl<'l> LoopCopies<'l> {
+    /// None so far.
+    pub fn of(own: &'l LoopInText, kernel: &Kernel) -> LoopCopies<'l> {
+        let mut loads: HashMap<Place, u32> = HashMap::new();
+        kernel.body.walk(&mut |op| {
+            if matches!(op.kind, OpKind::Load { .. }) {
+                *loads.entry(op.place).or_default() += 1;
+            }
+        });
+        let single = loads.into_iter().filter(|(_, count)| *count == 1);
+        LoopCopies {
+            own,
+            single: single.map(|(place, _)| place).collect(),
+            copies: Vec::new(),
+        }
+    }
+
+    /// Whether the plan makes none.
+    pub fn is_empty(&self) -> bool {
+        self.copies.is_empty()
+    }
+
+    /// Their texts, by number.
+    ///
+    /// # Errors
+    /// A way out has no statement to wait at, or a copy cannot have all that is inserted.
+    pub fn texts(&self, at: &CopyPlace<'_>) -> Result<Vec<String>> {
+        if at.drains && self.own.falls_out {
+            return Err(Error::input(
+                "the loop cannot be edited: it is left without a jump where copies are in flight",
+            )
+            .accepted("plans without asynchronous copies and hints for L1"));
+        }
+        let mut inside = at.edits.insertions.range(self.own.span.clone());
+        if inside.any(|(_, text)| text.contains("\t.shared ")) {
+            return Err(Error::input(
+                "the loop cannot be edited: slots in shared memory of a loop inside it would be in each copy",
+            )
+            .accepted("plans without slots in shared memory for the inner loop, or for that loop alone"));
+        }
+        self.copies.iter().map(|copy| self.text(copy, at)).collect()
+    }
+
+    fn text(&self, copy: &OneCopy, at: &CopyPlace<'_>) -> Result<String> {
+        let own = self.own;
+        let (stem, back) = (at.stem, &own.label);
+        let mut edits = at.edits.clone();
+        let (mut before, mut behind) = (String::new(), String::new());
+        let mut header = String::new();
+        if own.header.start > own.span.start {
+            header = match own.falls_in {
+                true => format!("bra {back};\n${stem}start:"),
+                false => format!("${stem}start:"),
+            };
+            before = format!("\tbra ${stem}start;\n");
+        }
+        edits.exchange(own.header.clone(), header);
+        let mut first = 0;
+        for (place, types) in &copy.replaced {
+            let load = own.loads.get(place);
+            let text = load.and_then(|load| load.exchanged(types, |number| given(first + number)));
+            let (load, text) = load
+                .zip(text)
+                .ok_or_else(|| Error::bug("a load is no statement"))?;
+            edits.exchange(load.span.clone(), text);
+            first += types.len();
+        }
+        for sum in &own.rounded {
+            edits.exchange(sum.clone(), format!("{}.rn", &at.text[sum.clone()]));
+        }
+        let passes = copy.passes.and_then(|place| own.tests.get(&place));
+        // A jump to the header leads behind the copy, where the text ends anyway; one to a latch in front of the header does not.
+        let leads_behind = |staying: &str| staying.is_empty() || staying == format!("bra {back};");
+        let is_last = passes.is_some_and(|test| test.span.end == own.span.end && leads_behind(&test.staying));
+        if let Some(test) = passes {
+            let staying = if is_last {
+                String::new()
+            } else {
+                test.staying.clone()
+            };
+            edits.exchange(test.span.clone(), staying);
+        }
+        let wait = if at.drains { "cp.async.wait_all;" } else { "" };
+        match at.end {
+            Some(end) if !is_last => behind.push_str(&format!("\t{wait}\n\tbra {end};\n")),
+            _ if is_last && at.drains => behind.push_str(&format!("\tbra {back};\n")),
+            _ => {}
+        }
+        let leaves = own
+            .leaves
+            .iter()
+            .filter(|leaves| passes.is_none_or(|test| test.span != leaves.span));
+        for (number, leaves) in leaves.enumerate().filter(|_| at.drains) {
+            match &leaves.label {
+                Some(label) => {
+                    let target = at.edits.exchanged(label.start).unwrap_or(&at.text[label.clone()]);
+                    behind.push_str(&format!("${stem}out{number}:\n\t{wait}\n\tbra {target};\n"));
+                    edits.exchange(label.clone(), format!("${stem}out{number}"));
+                }
+                None => {
+                    let statement = &at.text[leaves.span.clone()];
+                    edits.exchange(leaves.span.clone(), format!("{}{wait} {statement}", leaves.guard));
+                }
+            }
+        }
+        // What is inserted in a loop inside is a part of this insertion.
+        let text = edits.of(at.text, own.span.clone());
+        let text = text.replace(BEGINS, "").replace(ENDS, "");
+        Ok(format!(
+            "{{\n{before}\t{}\n{behind}{back}:\n\t}}",
+            text.trim_start()
+        ))
+    }
+}

@@ -1,32 +1,30 @@
 //! `headstart tune`: try the plans, choose one, write the report.
 
 mod asked;
+mod outputs;
 mod placed;
 pub mod program;
 
 use std::path::Path;
 use std::time::Duration;
 
-use headstart::back::spirv::SpirvTarget;
 use headstart::capture::{Captured, CapturedProgram, Contraction};
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
-use headstart::names;
 use headstart::prefetch::Plan;
-use headstart::report::{Outcome, Report, page, table};
+use headstart::report::{Outcome, Partial, Report, Trial, table};
 use headstart::suggest::quoted;
 use headstart::tune::{self, Answers, Bench, Log, MEASURED, SearchSettings, Shard};
 use headstart::{Error, Result};
 
 use crate::arguments::{KernelOptions, Tune};
-use crate::device;
-use crate::kernel::{self, Module, Places};
+use crate::kernel::{self, Places};
 use crate::launched::Launches;
-use crate::output::{Destination, json_line, print, tell};
+use crate::output::{print, tell};
 use crate::progress::{Bar, Clock};
-use crate::spirv_module::SpirvModule;
 use crate::terminal;
 pub use asked::Asked;
+use outputs::Outputs;
 use placed::place;
 
 /// Runs the command.
@@ -97,27 +95,12 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         .accepted("leave it out, or name the plans with `--plans`"));
     }
     let plans = asked.plans_for(subject.as_ref(), bench.as_ref())?;
-    let named = [
-        ("--json", &options.json),
-        ("--html", &options.html),
-        ("--output", &options.output),
-        ("--diff", &options.diff),
-    ];
-    let [json, html, output, diff] = Destination::apart(named)?;
-    if let Some(ship) = &options.ship {
-        Destination::check("--ship", ship)?;
-    }
-    let mut module = match output.is_some() || diff.is_some() {
-        true => Some(rewritten(which, options)?),
-        false => None,
-    };
+    let mut outputs = Outputs::of(options, which)?;
     if let Some(captured) = &mut captured {
         print(&run_again(captured, bench.as_ref(), asked.budget)?)?;
         if let Contraction::Decided(_) | Contraction::Compared(_) = captured.contraction {
             subject = Box::new(tune::captured_subject(captured.clone())?);
-            if let Some(Rewritten::Ptx(module)) = &mut module {
-                *module = Module::of_captured(captured)?;
-            }
+            outputs.are_of(captured)?;
         }
         clock.over("captured launch run again, open sums decided");
     }
@@ -132,7 +115,6 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         log: log.as_ref(),
         ..asked.settings(plans.as_deref())
     };
-
     let bar = Bar::new(&clock, asked.budget);
     let mut report = tune::search(subject.as_ref(), bench.as_ref(), &settings, &bar)?.report;
     drop(bar);
@@ -146,168 +128,61 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         clock.over("launch settings tried");
     }
 
-    let mut written = Vec::new();
-    if let Some(html) = &html {
-        let detail = match report.partial {
-            // No time is left to look into the kernels.
-            Some(_) => None,
-            None => tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
-        };
-        let shown = Report {
-            detail,
-            ..report.clone()
-        };
-        html.write(&terminal::page(&page::html(&shown)))?;
-        clock.over("page made");
-    }
-    if let Some(json) = &json {
-        json.write(&json_line(&report)?)?;
-        written.extend(json.said("the report as data"));
-    }
+    // No time is left to look into the kernels where the search was cut.
+    let detail = match outputs.has_page() && report.partial.is_none() {
+        true => tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
+        false => None,
+    };
+    let written = outputs.write(&report, detail, &mut clock)?;
     // The results within the time limit are checked like all others.
-    let is_lost = report
-        .partial
-        .as_ref()
-        .is_some_and(|partial| partial.lost.is_some());
+    let lost = report.partial.as_ref().and_then(|partial| partial.lost.clone());
     let exchanged = match &captured {
-        Some(captured) if !is_lost => {
+        Some(captured) if lost.is_none() => {
             Some(place(captured, &report, asked.gpu().as_ref())?.said(captured, &report))
         }
         _ => None,
     };
-    if let Some(module) = &module {
-        let (bytes, granted, asked) = module.best(&report)?;
-        if let Some(diff) = &diff {
-            diff.write(&module.diff(&bytes))?;
-            written.extend(diff.said("what changes in the module"));
+    match outputs.take_standard_output() {
+        true => written.iter().for_each(|line| tell(line)),
+        false => {
+            print(&match terminal::is_verbose() {
+                true => table::in_full(&report, terminal::output()),
+                false => table::text(&report, terminal::output()),
+            })?;
+            clock.over("report printed");
+            print(exchanged.as_deref().unwrap_or_default())?;
+            print(&written.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         }
-        if let Some(output) = &output {
-            output.write_bytes(&bytes)?;
-            written.extend(output.said(&serves(&report, &granted)));
-        }
-        clock.over("module written");
-        for sentence in granted {
-            eprintln!("headstart: taken for granted: {sentence}");
-        }
-        for sentence in asked {
-            eprintln!("headstart: to be asked for by the program: {sentence}");
-        }
-    }
-    // JSON, a page or a module on standard output stand there alone.
-    let taken = [json.as_ref(), html.as_ref(), output.as_ref(), diff.as_ref()]
-        .into_iter()
-        .flatten()
-        .any(|destination| matches!(destination, Destination::Standard));
-    if let Some(path) = &options.ship {
-        written.push(format!(
-            "Added to {}: the answer, for `tuned` to find.",
-            quoted(&path.to_string_lossy())
-        ));
-    }
-    // The page has the most to show: it is named last.
-    written.extend(html.as_ref().and_then(|html| html.said("the report as a page")));
-    if taken {
-        written.iter().for_each(|line| tell(line));
-    } else {
-        print(&match terminal::is_verbose() {
-            true => table::in_full(&report, terminal::output()),
-            false => table::text(&report, terminal::output()),
-        })?;
-        clock.over("report printed");
-        print(exchanged.as_deref().unwrap_or_default())?;
-        print(&written.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     }
     if let Some(partial) = &report.partial {
-        let more = match (&options.log, &options.ship) {
-            (Some(_), _) if partial.tried == 0 => "nothing was kept".to_owned(),
-            (Some(log), _) => format!("the same command resumes from {}", quoted(&log.to_string_lossy())),
-            (None, Some(_)) => "an interrupted search gives no answer to ship".to_owned(),
-            (None, None) => "with `--log FILE`, the same command would resume from there".to_owned(),
-        };
-        eprintln!(
-            "headstart: {} of {} plans were tried; {more}",
-            partial.tried, partial.of
-        );
+        say_what_is_open(options, partial);
     }
-    // A plan that was accepted and then went wrong is a bug of ours, however good the others are.
-    let failed = report.trials.iter().find_map(|trial| match &trial.outcome {
-        Outcome::Failed { reason, .. } => Some((&trial.plan, reason)),
-        Outcome::Ok { .. } | Outcome::Dropped { .. } | Outcome::Rejected { .. } => None,
-    });
-    if let Some(error) = report.partial.as_ref().and_then(|partial| partial.lost.clone()) {
-        return Err(Error::device(format!("the device was lost: {error}")));
-    }
-    match failed {
-        Some((plan, reason)) => Err(Error::bug(format!("plan `{plan}` failed: {reason}"))),
-        None => Ok(()),
+    match lost {
+        Some(lost) => Err(Error::device(format!("the device was lost: {lost}"))),
+        None => report.trials.iter().try_for_each(went_right),
     }
 }
 
-/// What the written module is, and which launches it serves.
-fn serves(report: &Report, granted: &[String]) -> String {
-    let entry = names::shown(&report.kernel);
-    let what = match (
-        report.best.plan.is_none(),
-        report.granted().is_some() || !granted.is_empty(),
-    ) {
-        (true, _) => "as it came: no plan is worth it",
-        (false, true) => "with the plan, for launches that are as the plan takes for granted",
-        (false, false) => "with the plan, for every launch",
+/// Says how far an interrupted search came, and how it goes on.
+fn say_what_is_open(options: &Tune, partial: &Partial) {
+    let more = match (&options.log, &options.ship) {
+        (Some(_), _) if partial.tried == 0 => "nothing was kept".to_owned(),
+        (Some(log), _) => format!("the same command resumes from {}", quoted(&log.to_string_lossy())),
+        (None, Some(_)) => "an interrupted search gives no answer to ship".to_owned(),
+        (None, None) => "with `--log FILE`, the same command would resume from there".to_owned(),
     };
-    format!("the module of `{entry}` {what}")
+    eprintln!(
+        "headstart: {} of {} plans were tried; {more}",
+        partial.tried, partial.of
+    );
 }
 
-/// The module that `-o` and `--diff` write with the best plan carried out.
-enum Rewritten {
-    Ptx(Module),
-    Spirv(SpirvModule, SpirvTarget),
-}
-
-impl Rewritten {
-    /// What became of the module, as a unified diff.
-    fn diff(&self, written: &[u8]) -> String {
-        match self {
-            Rewritten::Ptx(module) => module.diff(&String::from_utf8_lossy(written)),
-            Rewritten::Spirv(..) => String::new(),
-        }
+/// A plan that was accepted and then went wrong is a bug of ours, however good the others are.
+fn went_right(trial: &Trial) -> Result<()> {
+    match &trial.outcome {
+        Outcome::Failed { reason, .. } => Err(Error::bug(format!("plan `{}` failed: {reason}", trial.plan))),
+        Outcome::Ok { .. } | Outcome::Dropped { .. } | Outcome::Rejected { .. } => Ok(()),
     }
-
-    /// The module's bytes, its assumptions, unless it states them itself, and the program's further requests.
-    fn best(&self, report: &Report) -> Result<(Vec<u8>, Vec<String>, Vec<String>)> {
-        match self {
-            Rewritten::Ptx(module) => Ok((module.best(report)?.into_bytes(), Vec::new(), Vec::new())),
-            Rewritten::Spirv(module, target) => {
-                let best = module.best(report, *target)?;
-                Ok((best.bytes(), best.granted, best.asked))
-            }
-        }
-    }
-}
-
-/// The module that the options ask to be written.
-fn rewritten(which: &KernelOptions, options: &Tune) -> Result<Rewritten> {
-    match (kernel::spirv_module(which)?, &options.diff) {
-        (Some(_), Some(_)) => Err(Error::usage("`--diff` shows what changes in a module of PTX")
-            .accepted("`-o` for a module of SPIR-V")),
-        (Some(module), None) => Ok(Rewritten::Spirv(module, spirv_target(options)?)),
-        (None, _) => Module::of(which)?.map(Rewritten::Ptx).ok_or_else(|| {
-            Error::usage("`-o` writes a module of PTX or SPIR-V").accepted(
-                "a kernel FILE.ptx[:entry], FILE.cu[:entry] or FILE.spv[:entry]; for others, `headstart emit --target ptx`",
-            )
-        }),
-    }
-}
-
-/// The target of a SPIR-V module: the device that it is tuned for, or any that takes SPIR-V.
-fn spirv_target(options: &Tune) -> Result<SpirvTarget> {
-    let Some(name) = options.on.device.as_deref() else {
-        return Ok(SpirvTarget::Portable);
-    };
-    let device = device::find(name, &options.on.model)?;
-    device.spirv_target().ok_or_else(|| {
-        Error::device(format!("{} does not run SPIR-V", device.name()))
-            .accepted("an Intel or OpenCL device, or no `-o`")
-    })
 }
 
 /// The word for the plans that are likely to help, in the place of their names.

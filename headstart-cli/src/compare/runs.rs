@@ -106,29 +106,15 @@ pub fn versions(
         ..data.clone()
     };
     let options = [of(names[0], data.clone()), of(names[1], data_b)];
+    // Both are found before either runs.
+    let [one, other] = &options;
+    let subjects = [
+        kernel::find(one, Places::Filled)?,
+        kernel::find(other, Places::Filled)?,
+    ];
     let mut sides = Vec::new();
-    for options in &options {
-        let subject = kernel::find(options, Places::Filled)?;
-        let workload = subject.workload()?;
-        let plain = tune::plain(on.bench, &workload)?;
-        let engine = Engine::of(on.bench, &workload);
-        perturb::check_wishes(subject.as_ref(), &plain, engine, on.check)?;
-        let bound = workload.bind(on.bench.device())?;
-        let (_, outputs) = bound.run(on.bench.device(), &plain)?;
-        let timed = match on.bench.times_at_once() {
-            true => on.bench.time(&bound, &plain)?,
-            false => {
-                let timed = in_turns(on.bench, &bound, &plain, &[])?;
-                let first = timed.into_iter().next();
-                first.ok_or_else(|| Error::bug("a kernel was not timed"))?
-            }
-        };
-        let ran = Ran {
-            timed,
-            kernel: plain,
-            workload,
-            outputs,
-        };
+    for (options, subject) in options.iter().zip(&subjects) {
+        let ran = ran(subject.as_ref(), on)?;
         sides.push((side(&options.kernel, subject.as_ref(), &ran, Plan::none()), ran));
     }
     let [(a, ran_a), (b, ran_b)] =
@@ -146,6 +132,30 @@ pub fn versions(
     comparison.findings.extend(findings);
     comparison.warnings.extend(warnings);
     Ok(comparison)
+}
+
+/// Checks a kernel's own plans, runs it and times it.
+fn ran(subject: &dyn Subject, on: &On<'_>) -> Result<Ran> {
+    let workload = subject.workload()?;
+    let kernel = tune::plain(on.bench, &workload)?;
+    let engine = Engine::of(on.bench, &workload);
+    perturb::check_wishes(subject, &kernel, engine, on.check)?;
+    let bound = workload.bind(on.bench.device())?;
+    let (_, outputs) = bound.run(on.bench.device(), &kernel)?;
+    let timed = match on.bench.times_at_once() {
+        true => on.bench.time(&bound, &kernel)?,
+        false => {
+            let timed = in_turns(on.bench, &bound, &kernel, &[])?;
+            let first = timed.into_iter().next();
+            first.ok_or_else(|| Error::bug("a kernel was not timed"))?
+        }
+    };
+    Ok(Ran {
+        timed,
+        kernel,
+        workload,
+        outputs,
+    })
 }
 
 /// A plan that is right for this launch may be wrong for the next.

@@ -206,6 +206,7 @@ pub(super) fn prefetch(
     touched: &Touched,
     mask: Mask,
     reached: Reached,
+    control: Option<LscControl>,
     by: PrefetchInstruction,
 ) -> u64 {
     let mut copied = 0;
@@ -237,7 +238,7 @@ pub(super) fn prefetch(
                 let done = memory.copy(core, now, &access, &to);
                 copied = copied.max(done.ceil() as u64);
             }
-            _ => memory.prefetch(core, now, &access, reached),
+            _ => memory.prefetch(core, now, &access, reached, control),
         }
     }
     copied

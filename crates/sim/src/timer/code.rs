@@ -8,7 +8,7 @@ use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
-use crate::ir::{AtomicOp, CacheUse, MemoryScope, OpKind, Space, Value};
+use crate::ir::{AtomicOp, CacheUse, HintSource, LscControl, MemoryScope, OpKind, Space, Value};
 use crate::model::{DeviceModel, PrefetchInstruction, Reached};
 use crate::{Error, Result};
 
@@ -136,6 +136,8 @@ pub(super) enum Action {
         step: u32,
         bytes: u32,
         reached: Reached,
+        /// With this cache control, where the device acts on it.
+        control: Option<LscControl>,
         by: PrefetchInstruction,
     },
     /// Goes on when all sub-groups of the work-group have come.
@@ -457,15 +459,19 @@ fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     }
 }
 
+/// Whether the device acts on cache controls.
+fn has_controls(model: &DeviceModel) -> bool {
+    model.l1.as_ref().is_some_and(|l1| l1.controls.value)
+}
+
 /// The direction of a load, with its cache control where the device acts on it.
 fn controlled(step: &InstructionStep, model: &DeviceModel) -> Direction {
-    let acts = model.l1.as_ref().is_some_and(|l1| l1.controls.value);
     match step {
         InstructionStep::Op(op) => match op.kind {
             OpKind::Load {
                 cache: CacheUse::Control(control),
                 ..
-            } if acts => Direction::Controlled(control),
+            } if has_controls(model) => Direction::Controlled(control),
             _ => Direction::Load,
         },
         _ => Direction::Load,
@@ -552,14 +558,22 @@ fn action(
             let InstructionStep::Op(op) = &program.steps[step as usize] else {
                 return None;
             };
-            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+            let OpKind::Prefetch {
+                bytes, hint, source, ..
+            } = op.kind
+            else {
                 return None;
+            };
+            let control = match source {
+                HintSource::Control(control) => control,
+                HintSource::Named | HintSource::Default => LscControl::of(hint),
             };
             let form = model.prefetch.at(hint.level);
             Some(Action::Prefetch {
                 step,
                 bytes,
                 reached: form.reaches,
+                control: has_controls(model).then_some(control),
                 by: form.by,
             })
         }),

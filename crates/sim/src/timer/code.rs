@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::access::Direction;
+use super::access::{Direction, Hint};
 use super::cost::{Costs, Pipe};
 use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
 use crate::ir::{AtomicOp, CacheUse, HintSource, LscControl, MemoryScope, OpKind, Space, Value};
-use crate::model::{DeviceModel, PrefetchInstruction, Reached};
+use crate::model::DeviceModel;
 use crate::{Error, Result};
 
 /// The operations of a program, and what its branches and guards ask for.
@@ -132,14 +132,7 @@ pub(super) enum Action {
     /// Goes on when all groups of products but the last few are complete.
     WaitForProducts { in_flight: u32 },
     /// A cache hint for `lines` lines from each pointer on.
-    Prefetch {
-        step: u32,
-        bytes: u32,
-        reached: Reached,
-        /// With this cache control, where the device acts on it.
-        control: Option<LscControl>,
-        by: PrefetchInstruction,
-    },
+    Prefetch { step: u32, bytes: u32, hint: Hint },
     /// Goes on when all sub-groups of the work-group have come.
     Barrier,
     /// Ends the lanes that are active.
@@ -572,9 +565,11 @@ fn action(
             Some(Action::Prefetch {
                 step,
                 bytes,
-                reached: form.reaches,
-                control: has_controls(model).then_some(control),
-                by: form.by,
+                hint: Hint {
+                    reached: form.reaches,
+                    control: has_controls(model).then_some(control),
+                    by: form.by,
+                },
             })
         }),
         Class::Barrier => Some(Action::Barrier),

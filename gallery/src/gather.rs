@@ -170,28 +170,39 @@ pub fn gather_hint_l1(
     result[i] = dx;
 }
 
-static PARAMETERS: [Parameter; 5] = [
-    Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
-    Parameter::number(
-        "group",
-        "work-items of a work-group, a multiple of 32",
-        128,
-        32..=1 << 16,
-    ),
-    Parameter::number("items", "indices that each work-item follows", 1024, 1..=1 << 20),
-    Parameter::number(
-        "table",
-        "values that the indices choose from",
-        1 << 28,
-        1..=1 << 31,
-    ),
-    Parameter::number(
-        "work",
-        "square roots of each value; with 0 the values are added up",
-        8,
-        0..=256,
-    ),
-];
+/// The parameters with these defaults.
+const fn parameters([groups, group, items, table, work]: [u64; 5]) -> [Parameter; 5] {
+    [
+        Parameter::number("groups", "work-groups", groups, 1..=1 << 20),
+        Parameter::number(
+            "group",
+            "work-items of a work-group, a multiple of 32",
+            group,
+            32..=1 << 16,
+        ),
+        Parameter::number("items", "indices that each work-item follows", items, 1..=1 << 20),
+        Parameter::number("table", "values that the indices choose from", table, 1..=1 << 31),
+        Parameter::number(
+            "work",
+            "square roots of each value; with 0 the values are added up",
+            work,
+            0..=256,
+        ),
+    ]
+}
+
+static PARAMETERS: [Parameter; 5] = parameters([132, 128, 1024, 1 << 28, 8]);
+
+/// Those of Intel's published sample: 16 sub-groups in one work-group, as many values as indices.
+static SAMPLES: [Parameter; 6] = {
+    let [groups, group, items, table, work] = parameters([1, 512, 2048, 1 << 20, 64]);
+    let form = Parameter::choice(
+        "form",
+        "the first example, the second or the third",
+        &["pointer", "hint-l3", "hint-l1"],
+    );
+    [form, groups, group, items, table, work]
+};
 
 const fn variant(
     name: &'static str,
@@ -232,6 +243,29 @@ pub(crate) static HINT_L1: GalleryKernel = variant(
     "the same, the next index brought to L1 by hand (third example)",
     |settings, trace| workload(gather_hint_l1::kernel, settings, trace),
 );
+
+/// `gather-sample`.
+pub(crate) static SAMPLE: GalleryKernel = GalleryKernel {
+    name: "gather-sample",
+    summary: "the guide's three examples with the constants of Intel's published sample, as accurate as DPC++ builds them",
+    parameters: &SAMPLES,
+    takes_trace: None,
+    iterations: Iterations::Are("items"),
+    workload: |settings, trace| {
+        let kernel = match settings.word("form") {
+            "hint-l3" => gather_hint_l3::kernel,
+            "hint-l1" => gather_hint_l1::kernel,
+            _ => gather_pointer::kernel,
+        };
+        let workload = workload(kernel, settings, trace)?;
+        let mut kernel = (*workload.kernel).clone();
+        kernel.float_mode.accuracy = Accuracy::OpenCl;
+        Ok(Workload {
+            kernel: Arc::new(kernel),
+            ..workload
+        })
+    },
+};
 
 /// Seed of the random indices.
 const SEED: u64 = 7;

@@ -71,11 +71,12 @@ pub(crate) fn divided(settings: &Settings, name: &str, values: &[u64]) -> Vec<Se
 }
 
 /// Every kernel of the gallery but the [microbenchmarks](crate::micro).
-pub static KERNELS: [&GalleryKernel; 60] = [
+pub static KERNELS: [&GalleryKernel; 61] = [
     &gather::PLAIN,
     &gather::POINTER,
     &gather::HINT_L3,
     &gather::HINT_L1,
+    &gather::SAMPLE,
     &article::ARTICLE,
     &extension::EXAMPLES,
     &latency::LATENCY,

@@ -55,6 +55,23 @@ fn page(device: &str, changes: &[&str]) -> [f64; 3] {
     ["gather-pointer", "gather-hint-l3", "gather-hint-l1"].map(|name| cycles(name, "none", device, changes))
 }
 
+/// By the constants of Intel's published sample, in its setting: hints for L3 gain nothing, hints for L1 a fifth.
+#[test]
+fn the_published_sample_gains_what_the_page_says() {
+    let bench = SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model"));
+    let [plain, to_l3, to_l1] = ["pointer", "hint-l3", "hint-l1"].map(|form| {
+        let settings = [format!("form={form}")];
+        let chosen = kernels::find("gather-sample").and_then(|kernel| kernel.with(&settings, None));
+        let workload = chosen.expect("there").workload().expect("a workload");
+        let kernel = plain(&bench, &workload).expect("its wishes can be carried out");
+        let bound = workload.bind(bench.device()).expect("fits");
+        bench.time(&bound, &kernel).expect("a time").time_ns
+    });
+    println!("to L3 {:.3}x, to L1 {:.3}x", plain / to_l3, plain / to_l1);
+    assert!((0.97..1.03).contains(&(plain / to_l3)), "{plain} and {to_l3} ns");
+    assert!((1.15..1.25).contains(&(plain / to_l1)), "{plain} and {to_l1} ns");
+}
+
 /// "Prefetch gives best results if data is loaded to L1 cache", and with hints for L3 a user "might even see performance loss".
 ///
 /// What is gained is the difference of two latencies, for each item once: of the load of the index, which comes from device

@@ -137,6 +137,7 @@ kernels! {
     // These carry the next index in a variable, as the guide writes them: they can be unrolled, no more.
     gather_hint_l3: check "gather-hint-l3" ["group=32", "items=20", "table=4096", "work=1"];
     gather_hint_l1: check "gather-hint-l1" ["group=32", "items=20", "table=4096", "work=1"];
+    gather_sample: check "gather-sample" ["group=32", "items=20", "table=4096", "work=1"];
     article: check_most "article" ["group=40", "elements=1000"];
     article_picked: check "article-picked" ["groups=2", "group=32", "elements=1000"];
     latency: check_most "latency" ["work=2", "steps=40"];

@@ -44,7 +44,10 @@ pub fn find_with(
     places: Places,
 ) -> Result<Box<dyn Subject>> {
     let subject = as_written(options, captured, places)?;
-    tune::with_accuracy(subject, options.data.accuracy.into())
+    match options.data.accuracy {
+        Some(accuracy) => tune::with_accuracy(subject, accuracy.into()),
+        None => Ok(subject),
+    }
 }
 
 /// The subject with the accuracy that its kernel says.

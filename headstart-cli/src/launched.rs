@@ -11,7 +11,7 @@ use headstart::suggest::{self, quoted};
 use headstart::{Error, Result};
 use tempfile::TempDir;
 
-use crate::arguments::{AccuracyOption, BinOptions, DataOptions, KernelOptions};
+use crate::arguments::{BinOptions, DataOptions, KernelOptions};
 use crate::output::{explain_command, tell};
 
 /// A program's kept launches.
@@ -92,7 +92,7 @@ impl Launches {
                 set: Vec::new(),
                 trace: None,
                 launch: Some(file("toml")),
-                accuracy: AccuracyOption::default(),
+                accuracy: None,
                 as_opaque: false,
             },
         })

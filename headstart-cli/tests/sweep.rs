@@ -63,6 +63,28 @@ fn points_have_the_times_of_single_runs() {
     assert!(written(&html).contains("dram.latency"));
 }
 
+/// 61 cycles were the number of the first, of which a run finds 50: the sweep took the steps that warm the caches for set to none.
+#[test]
+fn a_microbenchmarks_numbers_are_those_of_single_runs() {
+    let given = [
+        "micro/latency",
+        "--device",
+        "sim:pvc-1550-documented",
+        "--json",
+        "-",
+    ];
+    let swept = json(&[&["sweep"][..], &given, &["--over", "footprint=16384,2^22"]].concat());
+    assert_eq!(swept["unit"], "cycles a load");
+    let points = swept["points"].as_array().expect("points");
+    assert_eq!(points.len(), 2);
+    for (point, footprint) in points.iter().zip(["footprint=16384", "footprint=2^22"]) {
+        let run = json(&[&["run"][..], &given, &["--set", footprint]].concat());
+        assert_eq!(point["number"], run["number"]["value"], "{point}");
+    }
+    let number = points[0]["number"].as_f64().expect("a number");
+    assert!((49.0..51.0).contains(&number), "{number} cycles a load");
+}
+
 /// Near a limit of the model some points took four cores to stand for all, and others sixteen: 71, 135, 90 and 153 µs at latencies
 /// of 500 to 530 cycles. With one sample for all, the curve is that of the mechanism.
 #[test]

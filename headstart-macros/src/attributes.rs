@@ -15,6 +15,8 @@ pub struct KernelArguments {
     pub work_group: Option<Vec<Expr>>,
     /// `sub_group = N`.
     pub sub_group: Option<Expr>,
+    /// `accuracy = Accuracy::OpenCl`.
+    pub accuracy: Option<Expr>,
 }
 
 impl Parse for KernelArguments {
@@ -29,14 +31,16 @@ impl Parse for KernelArguments {
                     arguments.work_group = Some(dimensions(value)?);
                 }
                 "sub_group" if arguments.sub_group.is_none() => arguments.sub_group = Some(value),
-                "work_group" | "sub_group" => {
+                "accuracy" if arguments.accuracy.is_none() => arguments.accuracy = Some(value),
+                "work_group" | "sub_group" | "accuracy" => {
                     return Err(Error::new(name.span(), format!("`{name}` is given twice")));
                 }
                 _ => {
                     return Err(Error::new(
                         name.span(),
                         format!(
-                            "unknown argument `{name}`; accepted: `work_group = SIZE`, `sub_group = SIZE`"
+                            "unknown argument `{name}`; accepted: `work_group = SIZE`, `sub_group = SIZE`, `accuracy = \
+                             Accuracy::OpenCl`"
                         ),
                     ));
                 }

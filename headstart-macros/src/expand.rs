@@ -163,6 +163,10 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Recorded {
         .sub_group
         .as_ref()
         .map(|size| quote!(#record::require_sub_group((#size) as u64);));
+    let accuracy = arguments
+        .accuracy
+        .as_ref()
+        .map(|accuracy| quote!(#record::allow_accuracy(#accuracy);));
     let body = lowering.body(&function.block);
     let types_fit = types_fit.filter(|_| body.is_ok());
     let (body, error) = or_messages(body.map(|body| {
@@ -171,6 +175,7 @@ fn recorded_kernel(arguments: &KernelArguments, function: &ItemFn) -> Recorded {
                 // Sizes and constants may use the constant parameters, which the next lines hide.
                 #work_group
                 #sub_group
+                #accuracy
                 #(#declarations)*
                 #body;
             })

@@ -23,7 +23,8 @@ use syn::parse_macro_input;
 /// `NAME::launch(…)` runs it on a device, and `NAME(…)` is still the function.
 ///
 /// Arguments: `work_group = SIZE` or `work_group = (X, Y, Z)`, and `sub_group = SIZE`: sizes that a launch must
-/// have. They may use the kernel's const generics and its `#[constant]` parameters.
+/// have. They may use the kernel's const generics and its `#[constant]` parameters. `accuracy = Accuracy::OpenCl` allows devices
+/// to be off by a few units in the last place in quotients and square roots of `f32`, as OpenCL and DPC++ build them.
 #[proc_macro_attribute]
 pub fn kernel(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let arguments = parse_macro_input!(arguments as attributes::KernelArguments);

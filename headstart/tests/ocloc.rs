@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use headstart::back::machine::{self, Class, Share, Target};
 use headstart::back::spirv::{self, Options, Spirv, SpirvTarget, block_instructions, instructions};
+use headstart::device::model;
 use headstart::ir::{self, CacheHint, CacheLevel, Kernel};
 use headstart_testing::ocloc::Ocloc;
 use headstart_testing::spirv_val::SpirvVal;
@@ -125,6 +127,69 @@ fn check(ocloc: &Ocloc, device: &str, sub_groups: &[u32]) {
     }
     println!("{tried} kernels for {device}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A kernel with a quotient and a root of singles.
+fn quotient_and_root(accuracy: &str) -> Kernel {
+    let text = format!(
+        "hsir 1
+kernel @both(
+  %x: ptr.global f32[%n] align 4 readonly unaliased,
+  %n: i64,
+  %to: ptr.global f32[%m] align 4 unaliased,
+  %m: i64,
+) group 32,1,1 sub_group 32 {accuracy}{{
+  load @x
+  %i32 = id.local.x
+  %i = extend.u %i32 to i64
+  %p = address %x + %i * 4
+  %a = load f32 %p, @x
+  %quotient = fdiv 3.0:f32, %a
+  %root = sqrt %a
+  %sum = fadd %quotient, %root
+  %q = address %to + %i * 4
+  store %q, %sum
+  return
+}}
+"
+    );
+    ir::read(&text, "both.hsir").unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// What the compiler makes of quotients and roots at each accuracy, and that the timer runs as many instructions.
+#[test]
+fn quotients_and_roots_are_as_accurate_as_the_kernel_says() {
+    let Some(ocloc) = Ocloc::newest() else { return };
+    let target = Target::of(&model::find("pvc-1550", &[]).expect("a model"), 32);
+    for (accuracy, has, has_not) in [
+        ("", ["math.rsqtm ", "math.invm "], "math.sqt "),
+        ("accuracy opencl ", ["math.sqt ", "math.inv "], "madm "),
+        ("accuracy fast ", ["math.sqt ", "math.inv "], "madm "),
+    ] {
+        let kernel = quotient_and_root(accuracy);
+        let assembly = ocloc.compile(&emit(&kernel, SpirvTarget::IntelLsc), "pvc");
+        let text = assembly.unwrap_or_else(|said| panic!("{said}")).text;
+        assert!(
+            has.iter().all(|name| text.contains(name)) && !text.contains(has_not),
+            "{accuracy}: {text}"
+        );
+        if accuracy.is_empty() {
+            continue;
+        }
+        // Those of all 32 work-items at once: 64-bit addresses are for 16 each, and so are the macros above.
+        let is_whole =
+            |line: &&str| line.contains(" (32|M0) ") && !line.contains("send") && !line.contains("goto");
+        let (made, timed) = (
+            text.lines().filter(is_whole).count(),
+            machine::lower(&kernel, &target),
+        );
+        let is_arithmetic = |class| matches!(class, Class::Fp32 | Class::Int32 | Class::Special);
+        let timed = timed
+            .instructions
+            .iter()
+            .filter(|own| is_arithmetic(own.class) && own.share == Share::Whole);
+        assert_eq!(made, timed.count(), "{accuracy}: {text}");
+    }
 }
 
 #[test]

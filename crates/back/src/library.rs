@@ -2,15 +2,19 @@
 //!
 //! Before: `%y = library.exp %x`. After: the expansion from [`math`](crate::math). OpenCL devices have these functions and keep
 //! them. Elsewhere the kernel gets expansions of about the same cost: within a few ulp of OpenCL's, `erfc` within 1 of them,
-//! and the hardware's approximations for OpenCL's `native_` and `half_` functions.
+//! and the hardware's approximations for OpenCL's `native_` and `half_` functions. Divisions and roots that need not be rounded
+//! ([`Accuracy`]) are approximated, too, as OpenCL's compilers build them.
 
 use std::collections::HashMap;
 
-use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Kernel, Op, OpKind, Region, Type, UnaryOp, Value};
+use crate::ir::{
+    Accuracy, BinaryOp, Builder, CompareOp, ConvertOp, Kernel, Op, OpKind, Region, Type, UnaryOp, Value,
+};
 use crate::math::Function;
 
 /// Writes out every function of a library. The kernel stays verified.
 pub fn expand(kernel: &mut Kernel) {
+    relax(kernel);
     let mut any = false;
     kernel.body.walk(&mut |op| any |= is_library(&op.kind));
     if !any {
@@ -22,6 +26,27 @@ pub fn expand(kernel: &mut Kernel) {
     body.walk_mut(&mut |op| {
         op.kind
             .map_operands(|value| made.get(&value).copied().unwrap_or(value));
+    });
+    kernel.body = body;
+}
+
+/// Takes the approximations that the kernel's accuracy allows.
+fn relax(kernel: &mut Kernel) {
+    let quotient = match kernel.float_mode.accuracy {
+        Accuracy::Rounded => return,
+        Accuracy::OpenCl => BinaryOp::ApproximateDiv,
+        Accuracy::Fast => BinaryOp::ApproximateDivInRange,
+    };
+    let mut body = std::mem::take(&mut kernel.body);
+    body.walk_mut(&mut |op| {
+        let relaxed = match op.kind {
+            OpKind::Unary(UnaryOp::Sqrt, x) => OpKind::Unary(UnaryOp::ApproximateSqrt, x),
+            OpKind::Binary(BinaryOp::FDiv, x, y) => OpKind::Binary(quotient, x, y),
+            _ => return,
+        };
+        if kernel.ty(op.results[0]) == Type::F32 {
+            op.kind = relaxed;
+        }
     });
     kernel.body = body;
 }
@@ -127,7 +152,7 @@ fn of_one(b: &mut Builder<'_>, op: UnaryOp, x: Value) -> Value {
         UnaryOp::NativeTan => {
             let sine = b.unary(UnaryOp::ApproximateSin, x);
             let cosine = b.unary(UnaryOp::ApproximateCos, x);
-            b.binary(BinaryOp::ApproximateDiv, sine, cosine)
+            fast_quotient(b, sine, cosine)
         }
         UnaryOp::HalfReciprocal => b.unary(UnaryOp::ApproximateReciprocal, x),
         UnaryOp::HalfRsqrt => b.unary(UnaryOp::ApproximateRsqrt, x),
@@ -152,7 +177,7 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
             let power = b.binary(BinaryOp::FMul, y, own);
             b.unary(UnaryOp::ApproximateExp2, power)
         }
-        BinaryOp::NativeDivide | BinaryOp::HalfDivide => b.binary(BinaryOp::ApproximateDiv, x, y),
+        BinaryOp::NativeDivide | BinaryOp::HalfDivide => fast_quotient(b, x, y),
         // NaN wherever y ln x is.
         BinaryOp::LibraryPowr | BinaryOp::HalfPowr => {
             let log = Function::Log.emit(b, &[x]);
@@ -164,6 +189,12 @@ fn of_two(b: &mut Builder<'_>, op: BinaryOp, x: Value, y: Value) -> Value {
         }
         _ => Function::Pow.emit(b, &[x, y]),
     }
+}
+
+/// x / y as devices' compilers have OpenCL's fast ones: a reciprocal and a product.
+fn fast_quotient(b: &mut Builder<'_>, x: Value, y: Value) -> Value {
+    let reciprocal = b.unary(UnaryOp::ApproximateReciprocal, y);
+    b.binary(BinaryOp::FMul, x, reciprocal)
 }
 
 /// ln(1 + x). The factor x / ((1 + x) - 1) restores the part of x that rounding 1 + x lost.
@@ -260,6 +291,34 @@ mod tests {
             verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
             for left in ["library.", "native.", "half."] {
                 assert!(!print(&kernel).contains(left), "{}", print(&kernel));
+            }
+        }
+    }
+
+    #[test]
+    fn roots_and_quotients_of_f32_are_as_accurate_as_the_kernel_says() {
+        let text = |accuracy: &str| {
+            format!(
+                "hsir 1\nkernel @k(%f: f32, %d: f64, %to: ptr.global f32[] align 4, %wide: ptr.global f64[] align 8) {accuracy}{{\n\
+                 %a = sqrt %f\n%b = fdiv %f, %a\n%c = sqrt %d\n%e = sqrt.ftz %f\n%s = fadd %b, %e\nstore %to, %s\n\
+                 store %wide, %c\nreturn\n}}\n"
+            )
+        };
+        for (accuracy, root, quotient) in [
+            ("", "= sqrt %f", "= fdiv %f"),
+            ("accuracy opencl ", "approximate.sqrt %f", "approximate.div %f"),
+            (
+                "accuracy fast ",
+                "approximate.sqrt %f",
+                "approximate.div_in_range %f",
+            ),
+        ] {
+            let mut kernel = parse(&text(accuracy), "k.hsir").expect("it is read");
+            expand(&mut kernel);
+            verify(&kernel).expect("it is right");
+            let found = print(&kernel);
+            for line in [root, quotient, "= sqrt %d", "= sqrt.ftz %f"] {
+                assert!(found.contains(line), "{line}: {found}");
             }
         }
     }

@@ -12,7 +12,7 @@ use super::context::{self, Context, Interval, KernelArgument, Lane};
 use super::own::OwnEntry;
 use super::platform::{self, OpenClFacts};
 use crate::back::spirv::{self, Options, Spirv};
-use crate::ir::{Kernel, Type};
+use crate::ir::{Accuracy, Kernel, Type};
 use crate::{Error, Result};
 use headstart_device::{
     Allocation, Argument, Buffer, Command, Description, Device, Fill, HostSide, Image, Images, Launch,
@@ -93,7 +93,7 @@ impl OpenClDevice {
             description: found.facts.description(),
             facts: found.facts,
             limit: Duration::from_secs(60),
-            build_options: spirv::BUILD_OPTIONS.into(),
+            build_options: String::new(),
         })
     }
 
@@ -115,7 +115,7 @@ impl OpenClDevice {
         if !self.facts.is_intel_gpu() {
             return Err(Error::device(format!("{} is not an Intel GPU", self.facts.name)));
         }
-        self.build_options = format!("{} {LARGE_REGISTERS}", spirv::BUILD_OPTIONS);
+        self.build_options = LARGE_REGISTERS.into();
         let probe = "hsir 1\nkernel @probe(\n  %to: ptr.global i32[%to_length] align 4 unaliased,\n  %to_length: i64,\n) {\n  return\n}\n";
         let probe = crate::ir::parse(probe, "probe.hsir")?;
         let spirv = spirv::emit(&probe, &Options::new(spirv::SpirvTarget::Portable))?;
@@ -127,7 +127,7 @@ impl OpenClDevice {
     /// From now on, builds kernels without the runtime's optimizer, and ignores the machine code of bundles: a wrong result
     /// that disappears is the fault of the runtime's compiler.
     pub fn leave_unoptimized(&mut self) {
-        self.build_options = format!("{} -cl-opt-disable", spirv::BUILD_OPTIONS);
+        self.build_options = "-cl-opt-disable".into();
     }
 }
 
@@ -142,13 +142,17 @@ impl OpenClProgram {
         if let Some(known) = built.get(&size.unwrap_or(0)) {
             return Ok(Arc::clone(known));
         }
+        let accuracy = spirv::build_options(&self.kernel);
+        let build_options = format!("{accuracy} {}", self.build_options);
+        let build_options = build_options.trim();
         if let Some(own) = &self.own {
-            let kernel = self.context.build(&own.module, &self.build_options, &own.entry)?;
+            let kernel = self.context.build(&own.module, build_options, &own.entry)?;
             let (words, _) = own.module.as_chunks::<4>();
             let spirv = Spirv {
                 words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
                 text: String::new(),
                 entry: own.entry.clone(),
+                build_options: accuracy,
                 hints: Vec::new(),
             };
             let made = Arc::new(Built { spirv, kernel });
@@ -162,17 +166,20 @@ impl OpenClProgram {
         let spirv = spirv::emit(&self.kernel, &options)?;
         let (bytes, context) = (spirv.bytes(), &self.context);
         let (device, images) = &self.images;
-        // An image is optimized. One that this driver does not take after all is no reason to fail.
-        let images = (self.build_options == spirv::BUILD_OPTIONS).then_some(images);
+        // An image is optimized, and its module does not say how accurate it is. One that this driver does not take after all is no
+        // reason to fail.
+        let is_as_kept =
+            self.build_options.is_empty() && self.kernel.float_mode.accuracy == Accuracy::Rounded;
+        let images = is_as_kept.then_some(images);
         let loaded = images
             .and_then(|images| images.find(device, &bytes))
             .and_then(|image| {
-                let loaded = context.build_binary(&image.code, &self.build_options, &spirv.entry);
+                let loaded = context.build_binary(&image.code, build_options, &spirv.entry);
                 loaded.ok()
             });
         let kernel = match loaded {
             Some(kernel) => kernel,
-            None => context.build(&bytes, &self.build_options, &spirv.entry)?,
+            None => context.build(&bytes, build_options, &spirv.entry)?,
         };
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));

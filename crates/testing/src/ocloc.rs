@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::tools;
-use crate::back::spirv::{BUILD_OPTIONS, Spirv};
+use crate::back::spirv::Spirv;
 
 /// The compiler.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl Ocloc {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let path = folder.path();
         std::fs::write(path.join("kernel.spv"), spirv.bytes()).map_err(|error| error.to_string())?;
-        let compile = [
+        let mut compile = vec![
             "compile",
             "-spirv_input",
             "-file",
@@ -50,9 +50,10 @@ impl Ocloc {
             "-output_no_suffix",
             "-output",
             "kernel",
-            "-options",
-            BUILD_OPTIONS,
         ];
+        if !spirv.build_options.is_empty() {
+            compile.extend(["-options", spirv.build_options]);
+        }
         let said = self.run(path, &compile)?;
         let binary = ["kernel.bin", "kernel"]
             .into_iter()

@@ -44,7 +44,7 @@ use headstart_back as back;
 use headstart_checker as checker;
 use headstart_front as front;
 use headstart_ir::{
-    Error, Result, analysis, cleanup, cut, error, files, ir, math, names, random, suggest, violation,
+    Error, Result, analysis, cleanup, cut, error, files, ir, names, random, suggest, violation,
 };
 use headstart_model as model;
 use headstart_prefetch as prefetch;

@@ -1,4 +1,4 @@
-//! `micro/controls`: Intel's cache controls of loads, by what they leave in the caches.
+//! `micro/controls`: Intel's cache controls of loads and hints, by what they leave in the caches.
 
 // `&table[…]` in a kernel is a pointer to an element; written twice by the macro, clippy takes it for a slice.
 #![allow(clippy::redundant_slicing)]
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use headstart::Error;
 use headstart::device::Pattern;
-use headstart::ir::Type;
+use headstart::ir::{CacheUse, HintSource, Kernel, LscControl, OpKind, Type};
 use headstart::prelude::*;
 use headstart::tune::Workload;
 
@@ -17,34 +17,12 @@ use crate::settings::Parameter;
 
 /// A chain of loads with a control, round and round: each word names the place of the next.
 #[kernel(work_group = 32)]
-pub fn again(
-    table: &[u32],
-    result: &mut [u32],
-    #[constant] control: u32,
-    #[constant] words: u32,
-    #[constant] steps: u32,
-) {
+pub fn again(table: &[u32], result: &mut [u32], #[constant] words: u32, #[constant] steps: u32) {
     let mut at = 0u32;
     #[unroll(0)]
     for _ in 0..steps {
         let place = global_ptr(&table[at as usize]);
-        let next = if control == 1 {
-            lsc_load(place, 0, LSC_LDCC_L1UC_L3UC)
-        } else if control == 2 {
-            lsc_load(place, 0, LSC_LDCC_L1UC_L3C)
-        } else if control == 3 {
-            lsc_load(place, 0, LSC_LDCC_L1C_L3UC)
-        } else if control == 4 {
-            lsc_load(place, 0, LSC_LDCC_L1C_L3C)
-        } else if control == 5 {
-            lsc_load(place, 0, LSC_LDCC_L1S_L3UC)
-        } else if control == 6 {
-            lsc_load(place, 0, LSC_LDCC_L1S_L3C)
-        } else if control == 7 {
-            lsc_load(place, 0, LSC_LDCC_L1IAR_L3C)
-        } else {
-            lsc_load(place, 0, LSC_LDCC_DEFAULT)
-        };
+        let next = lsc_load(place, 0, LSC_LDCC_L1C_L3C);
         at = next & (words - 1);
     }
     result[global_id()] = at;
@@ -57,7 +35,6 @@ pub fn beside(
     table: &[u32],
     stream: &[u32],
     result: &mut [u32],
-    #[constant] control: u32,
     #[constant] words: u32,
     #[constant] stride: u32,
     #[constant] steps: u32,
@@ -69,28 +46,50 @@ pub fn beside(
         #[unroll]
         for load in 0..4 {
             let place = global_ptr(&stream[((4 * step + load) * stride) as usize]);
-            let loaded = if control == 1 {
-                lsc_load(place, 0, LSC_LDCC_L1UC_L3UC)
-            } else if control == 2 {
-                lsc_load(place, 0, LSC_LDCC_L1UC_L3C)
-            } else if control == 3 {
-                lsc_load(place, 0, LSC_LDCC_L1C_L3UC)
-            } else if control == 4 {
-                lsc_load(place, 0, LSC_LDCC_L1C_L3C)
-            } else if control == 5 {
-                lsc_load(place, 0, LSC_LDCC_L1S_L3UC)
-            } else if control == 6 {
-                lsc_load(place, 0, LSC_LDCC_L1S_L3C)
-            } else if control == 7 {
-                lsc_load(place, 0, LSC_LDCC_L1IAR_L3C)
-            } else {
-                lsc_load(place, 0, LSC_LDCC_DEFAULT)
-            };
+            let loaded = lsc_load(place, 0, LSC_LDCC_L1C_L3C);
             sum = sum.wrapping_add(loaded);
         }
         at = table[(at.wrapping_add(sum) & (words - 1)) as usize] & (words - 1);
     }
     result[global_id()] = at;
+}
+
+/// The same with four hints instead of the loads, for data that are never used.
+#[kernel(work_group = 32)]
+pub fn hinted(
+    table: &[u32],
+    stream: &[u32],
+    result: &mut [u32],
+    #[constant] words: u32,
+    #[constant] stride: u32,
+    #[constant] steps: u32,
+) {
+    let mut at = 0u32;
+    #[unroll(0)]
+    for step in 0..steps {
+        #[unroll]
+        for hint in 0..4 {
+            let place = global_ptr(&stream[((4 * step + hint) * stride) as usize]);
+            lsc_prefetch_uint(place, 0, LSC_LDCC_L1C_L3C);
+        }
+        at = table[at as usize] & (words - 1);
+    }
+    result[global_id()] = at;
+}
+
+/// The kernel with this control in place of that of its accesses.
+fn controlled(mut kernel: Kernel, control: LscControl) -> Kernel {
+    kernel.body.walk_mut(&mut |op| match &mut op.kind {
+        OpKind::Load {
+            cache: cache @ CacheUse::Control(_),
+            ..
+        } => *cache = control.load(),
+        OpKind::Prefetch { hint, source, .. } => {
+            (*hint, *source) = (control.nearest(), HintSource::Control(control));
+        }
+        _ => {}
+    });
+    kernel
 }
 
 static PARAMETERS: [Parameter; 5] = [
@@ -110,8 +109,8 @@ static PARAMETERS: [Parameter; 5] = [
     ),
     Parameter::choice(
         "loads",
-        "the chain's own loads, which come again, or four beside each of it, which do not",
-        &["again", "beside"],
+        "the chain's own, which come again, or four loads or hints beside each of it, which do not",
+        &["again", "beside", "hinted"],
     ),
     Parameter::number(
         "footprint",
@@ -132,7 +131,7 @@ static PARAMETERS: [Parameter; 5] = [
 pub(crate) static CONTROLS: Micro = micro(
     entry(
         "micro/controls",
-        "loads with Intel's cache controls: cycles of a chain that they are part of, or that runs beside them",
+        "loads and hints with Intel's cache controls: cycles of a chain that they are part of, or that runs beside them",
         &PARAMETERS,
         |settings, _| {
             let (footprint, stride) = (settings.get("footprint"), settings.get("stride"));
@@ -143,15 +142,17 @@ pub(crate) static CONTROLS: Micro = micro(
             let steps = 2 * (footprint / stride) + settings.get("steps");
             let (words, step) = (footprint / 4, stride / 4);
             let pattern = Pattern::Steps { first: step, step: 1 };
-            let control = settings.small("control");
-            let sizes = (words as u32, step as u32, steps as u32);
+            let control = LscControl::ALL[settings.get("control") as usize];
+            let (own, apart, steps) = (words as u32, step as u32, steps as u32);
             let kernel = match settings.word("loads") {
-                "beside" => beside::kernel(control, sizes.0, sizes.1, sizes.2)?,
-                _ => again::kernel(control, sizes.0, sizes.2)?,
+                "beside" => beside::kernel(own, apart, steps)?,
+                "hinted" => hinted::kernel(own, apart, steps)?,
+                _ => again::kernel(own, steps)?,
             };
+            let kernel = controlled(kernel, control);
             let mut workload =
                 Workload::new(Arc::new(kernel), 1, 32).with("table", input(Type::I32, words, pattern))?;
-            if settings.word("loads") == "beside" {
+            if settings.word("loads") != "again" {
                 let longest = 2 * (footprint / stride) + settings.given("steps").unwrap_or(4096).max(1);
                 workload = workload.with(
                     "stream",

@@ -49,6 +49,17 @@ fn a_stream_leaves_the_rest_of_l1_alone() {
     }
 }
 
+/// Hints for data that come once push the chain out of L1 as well, unless they stream; those past L1 leave it alone.
+#[test]
+fn streaming_hints_leave_the_rest_of_l1_alone() {
+    let of = |control: &str| cycles("pvc-1550", "hinted", control);
+    let (cached, streamed, past) = (of("L1C_L3C"), of("L1S_L3C"), of("L1UC_L3C"));
+    println!("cached {cached:.0}, streaming {streamed:.0}, uncached {past:.0}");
+    for kept in [streamed, past] {
+        assert!(kept < 0.8 * cached, "{kept} and {cached} cycles");
+    }
+}
+
 /// Where loads have no controls, nothing changes.
 #[test]
 fn a_device_without_controls_times_all_alike() {

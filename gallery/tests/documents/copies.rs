@@ -61,13 +61,32 @@ impl Progress for Quiet {
 
 #[test]
 fn no_ring_of_copies_is_recommended() {
-    let plans = ["arr=rolling-async:8", "arr=rolling-registers:8", "unroll:4"];
-    let plans: Vec<Plan> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
-    let settings: Vec<String> = SETTINGS.split(' ').map(str::to_owned).collect();
-    let chosen = kernels::find("article").and_then(|kernel| kernel.with(&settings, None));
-    let bench = SimulatedBench::new(model("pvc-1550", &[]));
-    let report = tune::tune(&chosen.expect("there"), &bench, Some(&plans), &Quiet).expect("tuned");
-    assert_ne!(report.best.plan, plans[0], "{:?}", report.best);
-    let copies = report.trials.iter().find(|trial| trial.plan == plans[0]);
-    assert!(copies.is_some(), "it was tried");
+    for (name, settings, plans) in [
+        (
+            "article",
+            SETTINGS,
+            ["arr=rolling-async:8", "arr=rolling-registers:8", "unroll:4"],
+        ),
+        (
+            "gather",
+            "groups=64 items=64 table=1048576",
+            [
+                "values=rolling-async:8,indices=rolling-registers:16",
+                "values=rolling-registers:8,indices=rolling-registers:16",
+                "unroll:4",
+            ],
+        ),
+    ] {
+        let plans: Vec<Plan> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
+        let settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
+        let chosen = kernels::find(name).and_then(|kernel| kernel.with(&settings, None));
+        let bench = SimulatedBench::new(model("pvc-1550", &[]));
+        let report = tune::tune(&chosen.expect("there"), &bench, Some(&plans), &Quiet).expect("tuned");
+        let copies = |plan: &Plan| plan.to_string().contains("rolling-async");
+        assert!(!copies(&report.best.plan), "{name}: {:?}", report.best);
+        assert!(
+            report.trials.iter().any(|trial| copies(&trial.plan)),
+            "{name}: it was tried"
+        );
+    }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use headstart::device::CacheState;
-use headstart::math::Accuracy;
+use headstart::ir::Accuracy;
 use headstart::tune::{Bench, SimulatedBench};
 
 use super::page::{Row, found, words};
@@ -15,7 +15,7 @@ fn times(settings: &str, cache: CacheState) -> [f64; 3] {
     ["gather-pointer", "gather-hint-l3", "gather-hint-l1"].map(|name| {
         let workload = workload(name, settings);
         let mut kernel = (*planned(&workload, "none", 64)).clone();
-        Accuracy::OpenCl.apply(&mut kernel);
+        kernel.float_mode.accuracy = Accuracy::OpenCl;
         let bench = SimulatedBench::new(model("pvc-1550", &[])).with_cache(cache);
         let bound = workload.bind(bench.device()).expect("fits");
         bench.time(&bound, &Arc::new(kernel)).expect("a time").time_ns / 1000.0

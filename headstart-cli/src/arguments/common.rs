@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use headstart::device::CacheState;
-use headstart::math::Accuracy;
+use headstart::ir::Accuracy;
 use headstart::tune::perturb::Settings;
 
 /// Which kernel, and its data.
@@ -31,9 +31,10 @@ pub struct DataOptions {
     /// The launch file of a kernel from a file: its geometry and arguments
     #[arg(long, value_name = "FILE.toml")]
     pub launch: Option<PathBuf>,
-    /// The accuracy of divisions and square roots of `f32`: rounded correctly, or as OpenCL and DPC++ build by default
-    #[arg(long, value_name = "HOW", default_value = "rounded")]
-    pub accuracy: AccuracyOption,
+    /// The accuracy of divisions and square roots of `f32`: rounded correctly, as OpenCL and DPC++ build by default, or as they
+    /// build with fast mathematics [default: the kernel's own: `opencl` in SPIR-V, elsewhere `rounded`]
+    #[arg(long, value_name = "HOW")]
+    pub accuracy: Option<AccuracyOption>,
     /// For PTX kernels: carry unknown instructions through as text, assuming nothing about them
     #[arg(long)]
     pub as_opaque: bool,
@@ -94,11 +95,11 @@ pub enum L2 {
 }
 
 /// The accuracy of divisions and square roots of `f32`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum AccuracyOption {
-    #[default]
     Rounded,
     Opencl,
+    Fast,
 }
 
 impl From<AccuracyOption> for Accuracy {
@@ -106,6 +107,7 @@ impl From<AccuracyOption> for Accuracy {
         match accuracy {
             AccuracyOption::Rounded => Accuracy::Rounded,
             AccuracyOption::Opencl => Accuracy::OpenCl,
+            AccuracyOption::Fast => Accuracy::Fast,
         }
     }
 }

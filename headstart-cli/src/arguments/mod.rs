@@ -13,8 +13,7 @@ mod words;
 use clap::{Parser, Subcommand};
 
 pub use common::{
-    AccuracyOption, BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions,
-    WatchdogOptions,
+    BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions, WatchdogOptions,
 };
 pub use list::{Devices, Kernels, Occupancy, Offload};
 pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};

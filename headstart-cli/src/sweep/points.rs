@@ -55,6 +55,8 @@ struct Setting {
     subject: Box<dyn Subject>,
     /// Which kernel and data: settings that differ in the device alone share it.
     data: usize,
+    /// The kernel's parameters that were said.
+    given: Vec<String>,
     workload: Workload,
     plain: Arc<Kernel>,
 }
@@ -318,6 +320,7 @@ fn setting(
         bench,
         subject,
         data: position(datas, parameters.to_vec()),
+        given: options.data.set,
         workload,
         plain,
     })
@@ -328,13 +331,8 @@ fn number_of(setting: &Setting) -> Result<Option<f64>> {
     let (Some(micro), Some(model)) = (micro::find(setting.subject.name()), setting.bench.simulates()) else {
         return Ok(None);
     };
-    let settings: Vec<String> = setting
-        .subject
-        .parameters()
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    let (micro, settings) = micro::with(micro.kernel.name, &settings)?;
+    // What was not said may follow from the rest, as the steps that warm the caches do.
+    let (micro, settings) = micro::with(micro.kernel.name, &setting.given)?;
     Ok(Some(Meter::of_model(model.clone()).net(micro, &settings)?.0))
 }
 

@@ -9,7 +9,7 @@ fn fetch(values: &[f32], at: usize) -> f32 {
     values[at]
 }
 
-#[kernel(work_group = (2 * N, height), sub_group = 16)]
+#[kernel(work_group = (2 * N, height), sub_group = 16, accuracy = Accuracy::OpenCl)]
 fn described<const N: usize>(
     indices: &[u32],
     out: &mut [f32],
@@ -58,6 +58,7 @@ fn the_ir_says_what_the_source_says() {
         (kernel.group_size, kernel.sub_group_size),
         (Some([16, 4, 1]), Some(16))
     );
+    assert_eq!(kernel.float_mode.accuracy, Accuracy::OpenCl);
 
     let names: Vec<&str> = kernel.params.iter().map(|param| param.name.as_str()).collect();
     // The length of `out` makes room for the parameter of that name.

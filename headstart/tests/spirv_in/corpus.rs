@@ -390,6 +390,7 @@ fn hints_reach_the_machine_code() {
             words: words.expect("it is written"),
             text: String::new(),
             entry: "gather".to_owned(),
+            build_options: "",
             hints: Vec::new(),
         };
         let assembly = ocloc

@@ -142,6 +142,7 @@ fn the_compiler_makes_code_for_that_size() {
                 words: best.expect("it is written").words,
                 text: String::new(),
                 entry: "gather".to_owned(),
+                build_options: "",
                 hints: Vec::new(),
             };
             let assembly = ocloc

@@ -5,7 +5,8 @@ use super::recipe::{self, Recipe, single};
 use super::target::Family;
 use super::{isa::intel::recipe as recipe_intel, program::Class};
 use crate::ir::{
-    BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type, UnaryOp, Value,
+    Accuracy, BinaryOp, CompareOp, ConvertOp, FloatRule, Id, Kernel, NoWrapOp, Op, OpKind, Space, Type,
+    UnaryOp, Value,
 };
 use cranelift_entity::EntitySet;
 
@@ -262,10 +263,11 @@ fn unary_cost(facts: &Facts<'_>, op: UnaryOp, rule: FloatRule, a: Value, result:
         UnaryOp::Sqrt => square_root(facts, ty),
         UnaryOp::NormalReciprocal => match facts.target.family {
             Family::Nvidia => recipe::RECIPROCAL_NORMAL,
-            Family::Intel => recipe_intel::DIV_F32,
+            Family::Intel => intel_division(facts),
         },
         UnaryOp::NormalSqrt => match facts.target.family {
             Family::Nvidia => recipe::SQRT_NORMAL,
+            Family::Intel if facts.kernel.float_mode.accuracy > Accuracy::Rounded => single(Class::Special),
             Family::Intel => recipe_intel::SQRT_F32,
         },
         UnaryOp::TableExp2 | UnaryOp::TableLog2 | UnaryOp::TableReciprocal => single(Class::Special),
@@ -339,6 +341,15 @@ fn division(facts: &Facts<'_>, ty: Type, reciprocal: bool) -> Recipe {
     }
 }
 
+/// A division of `f32` that need not be rounded: OpenCL has one operation for all, and the option to build with decides.
+fn intel_division(facts: &Facts<'_>) -> Recipe {
+    match facts.kernel.float_mode.accuracy {
+        Accuracy::Rounded => recipe_intel::DIV_F32,
+        Accuracy::OpenCl => recipe_intel::DIV_F32_SCALED,
+        Accuracy::Fast => recipe_intel::DIV_F32_FAST,
+    }
+}
+
 fn binary_recipe(
     facts: &Facts<'_>,
     op: BinaryOp,
@@ -390,6 +401,7 @@ fn binary_recipe(
         BinaryOp::Dot2S | BinaryOp::Dot2U | BinaryOp::Dot2SU | BinaryOp::Dot2US => single(Class::Int32),
         // One instruction on every device here: IDP.4A, DP4A.
         BinaryOp::Dot4S | BinaryOp::Dot4U | BinaryOp::Dot4SU => single(Class::Int32),
+        BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange if intel => intel_division(facts),
         BinaryOp::ApproximateDiv => recipe::DIV_APPROXIMATE,
         BinaryOp::ApproximateDivInRange => recipe::DIV_APPROXIMATE_IN_RANGE,
         BinaryOp::FAdd

@@ -2,14 +2,15 @@
 //! operations of their own where the IR says so. Other directions of rounding are refused (`check`).
 //!
 //! OpenCL's division and square root may be off by some ulp unless the module is built with
-//! `-cl-fp32-correctly-rounded-divide-sqrt`, which `device::opencl` does ([`super::BUILD_OPTIONS`]). Half-precision types
+//! `-cl-fp32-correctly-rounded-divide-sqrt`, as it is where the kernel's accuracy asks for it ([`super::build_options`]). Half-precision types
 //! compute in binary32 and round once more (`half`), as the IR specifies.
 
-use rspirv::spirv::{Op as Code, OpenclStd100Op as Std, Word};
+use rspirv::dr::Operand;
+use rspirv::spirv::{Decoration, FPFastMathMode, Op as Code, OpenclStd100Op as Std, Word};
 
 use super::emitter::Emitter;
 use crate::ir::eval::LEAST_OF_NORMAL_SQRT;
-use crate::ir::{BinaryOp, CompareOp, Type, UnaryOp, Value};
+use crate::ir::{Accuracy, BinaryOp, CompareOp, Type, UnaryOp, Value};
 
 fn is_half(ty: Type) -> bool {
     matches!(ty, Type::F16 | Type::Bf16)
@@ -293,11 +294,15 @@ impl Emitter<'_> {
             BinaryOp::FAdd => Code::FAdd,
             BinaryOp::FSub => Code::FSub,
             BinaryOp::FMul => Code::FMul,
-            // OpenCL's `native_divide` promises nothing; a division by the instruction is as fast.
+            // OpenCL's `native_divide` promises nothing.
             BinaryOp::FDiv | BinaryOp::ApproximateDiv | BinaryOp::ApproximateDivInRange => Code::FDiv,
             _ => return self.least_or_most(op, ty, x, y),
         };
         let made = self.module.ins(code, id, &[x, y]);
+        if code == Code::FDiv && ty == Type::F32 && self.kernel.float_mode.accuracy == Accuracy::Fast {
+            let fast = Operand::FPFastMathMode(FPFastMathMode::FAST);
+            self.module.decorate(made, Decoration::FPFastMathMode, vec![fast]);
+        }
         // Sums of normal numbers are exact where they are small.
         if ty != Type::F32 || !self.rule.flush || matches!(code, Code::FAdd | Code::FSub) {
             return self.flushed(ty, made);

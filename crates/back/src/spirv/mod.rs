@@ -42,7 +42,7 @@ use rspirv::spirv::Word;
 use super::hints::{HintReached, expand_others};
 use super::{copies, tables};
 use crate::cleanup;
-use crate::ir::{CacheUse, Id, Kernel, Op, OpKind, PrefetchScope, Space};
+use crate::ir::{Accuracy, CacheUse, Id, Kernel, Op, OpKind, PrefetchScope, Space};
 use crate::{Error, Result};
 use emitter::Emitter;
 
@@ -118,6 +118,8 @@ pub struct Spirv {
     pub text: String,
     /// The entry's name.
     pub entry: String,
+    /// The options that OpenCL has to build the module with.
+    pub build_options: &'static str,
     /// The outcome of each cache hint.
     pub hints: Vec<HintReached>,
 }
@@ -129,8 +131,13 @@ impl Spirv {
     }
 }
 
-/// The options that OpenCL has to build a module with, so that division and square root are rounded correctly.
-pub const BUILD_OPTIONS: &str = "-cl-fp32-correctly-rounded-divide-sqrt";
+/// The options that OpenCL has to build a kernel's module with, so that division and square root are as accurate as it says.
+pub fn build_options(kernel: &Kernel) -> &'static str {
+    match kernel.float_mode.accuracy {
+        Accuracy::Rounded => "-cl-fp32-correctly-rounded-divide-sqrt",
+        Accuracy::OpenCl | Accuracy::Fast => "",
+    }
+}
 
 /// Emits a verified kernel.
 ///
@@ -149,6 +156,7 @@ pub fn emit(kernel: &Kernel, options: &Options) -> Result<Spirv> {
         words,
         text: module.disassemble(),
         entry: identifier(&kernel.name),
+        build_options: build_options(kernel),
         hints,
     })
 }

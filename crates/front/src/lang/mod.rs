@@ -172,6 +172,7 @@ pub mod prelude {
         local_id_z, max_sub_group_size, named_barrier, sub_group_count, sub_group_id, sub_group_local_id,
         sub_group_size, work_items,
     };
+    pub use crate::ir::Accuracy;
     pub use half::{bf16, f16};
     pub use headstart_macros::{Data, device_fn, kernel};
 }

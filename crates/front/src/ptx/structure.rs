@@ -101,6 +101,8 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
     kernel.float_mode = FloatMode {
         // PTX does not define them, and rewritten PTX should not pay for more.
         any_nan: true,
+        // Its instructions say it themselves.
+        ..FloatMode::default()
     };
     let mut translator = Translator {
         places: HashMap::new(),

@@ -17,6 +17,7 @@
 //! are not fused here; if the module lets devices fuse them, the rewritten one does, too. OpenCL's library functions are kept;
 //! an entry that could not be written back with its bits is still tuned.
 
+mod accuracy;
 mod arithmetic;
 mod atomics;
 mod body;
@@ -188,17 +189,21 @@ impl Module {
         let mut body = expand::body(&module, function)?;
         printed::take_texts(&module, &mut body);
         let structures = places::to_registers(&module, &mut body)?;
+        let (accuracy, inaccurate) = accuracy::of_entry(&module, &body)?;
         let flow = Flow::new(std::mem::take(&mut body.blocks), "byte")?;
         body.blocks = flow.blocks.clone();
         let mut kernel = Kernel::new(plain(name));
-        kernel.float_mode = FloatMode { any_nan: true };
+        kernel.float_mode = FloatMode {
+            any_nan: true,
+            accuracy,
+        };
         modes(&module, function, &mut kernel)?;
         let mut translator = translate::Translator::new(&module, &body, &self.file, facts);
         let mut builder = Builder::new(&mut kernel, Kernel::NOWHERE);
         let given = translator.declare(&mut builder, &structures)?;
         regions::write(&mut translator, &flow, body.registers.len(), &mut builder)?;
         let region = builder.finish();
-        let undecided = translator.undecided.take();
+        let undecided = translator.undecided.take().or(inaccurate);
         let contraction_off = module.modes.iter().any(|(own, words)| {
             *own == function && words.first() == Some(&(ExecutionMode::ContractionOff as u32))
         });

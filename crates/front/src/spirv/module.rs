@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use rspirv::spirv::{Decoration, ExecutionModel, LinkageType, Op};
+use rspirv::spirv::{Decoration, ExecutionModel, LinkageType, Op, OpenclStd100Op};
 
 use super::words::{self, Instruction, refused};
 use crate::error::{Error, Result};
@@ -227,6 +227,17 @@ impl<'w> Module<'w> {
     pub fn string(&self, id: u32) -> Option<String> {
         let instruction = self.instruction(*self.strings.get(&id)?).ok()?;
         Some(instruction.string(1).0)
+    }
+
+    /// Whether an instruction is this one of `OpenCL.std`.
+    pub fn is_standard(&self, instruction: &Instruction<'_>, std: OpenclStd100Op) -> bool {
+        instruction.op == Some(Op::ExtInst)
+            && instruction.words.get(3) == Some(&(std as u32))
+            && instruction
+                .words
+                .get(2)
+                .and_then(|set| self.sets.get(set))
+                .is_some_and(|name| name == "OpenCL.std")
     }
 
     /// The operands of all decorations of one kind that an id has.

@@ -32,13 +32,7 @@ type Address = (u32, u64);
 
 /// Whether an instruction prints.
 pub(super) fn prints(module: &Module<'_>, instruction: &Instruction<'_>) -> bool {
-    instruction.op == Some(Op::ExtInst)
-        && instruction.words.get(3) == Some(&(Std::printf as u32))
-        && instruction
-            .words
-            .get(2)
-            .and_then(|set| module.sets.get(set))
-            .is_some_and(|name| name == "OpenCL.std")
+    module.is_standard(instruction, Std::printf)
 }
 
 /// Takes out the addresses that are for lines alone, and says where they lead.

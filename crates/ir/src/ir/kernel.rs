@@ -52,7 +52,7 @@ pub struct Kernel {
     pub max_registers: Option<u32>,
     /// The plan that it was derived with, if it was.
     pub derivation: Option<Derivation>,
-    /// Permissions of imported code; Rust kernels have none.
+    /// What devices may do with its floats; Rust kernels permit nothing unless they say so.
     pub float_mode: FloatMode,
     /// Every value, with its type.
     pub values: PrimaryMap<Value, ValueData>,
@@ -234,12 +234,40 @@ impl LoadData {
     }
 }
 
-/// Permissions of imported code for the whole kernel. Rounding and flushing belong to each operation
+/// Permissions for the whole kernel. Rounding and flushing belong to each operation
 /// ([`FloatRule`](super::FloatRule)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FloatMode {
     /// Which bits a NaN has that arithmetic makes is left to the device; the simulator makes the canonical one.
     pub any_nan: bool,
+    /// How far plain divisions and square roots of `f32` may be off; the simulator rounds them.
+    pub accuracy: Accuracy,
+}
+
+/// The accuracy of divisions and square roots of `f32` that round to nearest and keep subnormal numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Accuracy {
+    /// Rounded correctly, as Rust and CUDA have them, and OpenCL's `-cl-fp32-correctly-rounded-divide-sqrt`.
+    #[default]
+    Rounded,
+    /// Within 2.5 and 3 units in the last place, as OpenCL and DPC++ build without an option.
+    OpenCl,
+    /// The same, and x / y may be x × (1 / y), as `-cl-fast-relaxed-math` and SPIR-V's fast-math decorations allow.
+    Fast,
+}
+
+impl Accuracy {
+    /// Every accuracy, from the strictest on.
+    pub const ALL: [Accuracy; 3] = [Accuracy::Rounded, Accuracy::OpenCl, Accuracy::Fast];
+
+    /// As `--accuracy` and the text form spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Accuracy::Rounded => "rounded",
+            Accuracy::OpenCl => "opencl",
+            Accuracy::Fast => "fast",
+        }
+    }
 }
 
 impl Kernel {

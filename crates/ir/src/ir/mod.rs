@@ -130,8 +130,8 @@ pub use compare::first_difference;
 pub use element::{Element, Item};
 pub use hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 pub use kernel::{
-    Array, ArrayData, CutEdge, Derivation, FloatMode, Kernel, Label, LabelData, LoadData, LoadId, Param,
-    Place, PlaceData, PointerFacts, Races, Region, Value, ValueData,
+    Accuracy, Array, ArrayData, CutEdge, Derivation, FloatMode, Kernel, Label, LabelData, LoadData, LoadId,
+    Param, Place, PlaceData, PointerFacts, Races, Region, Value, ValueData,
 };
 pub use op::{Dependency, Id, LoopWishes, Meeting, Op, OpKind, UnrollWish};
 pub use opaque::{Opaque, OpaqueOperands, PRINTING, Touches, product_sizes};

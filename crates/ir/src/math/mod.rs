@@ -61,7 +61,6 @@
 //!
 //! The remaining difference to CUDA's counts: a stored result takes two instructions more, for the bits of a NaN.
 
-mod accuracy;
 mod arithmetic;
 mod emit;
 mod function;
@@ -86,7 +85,6 @@ pub mod trigonometric;
 #[cfg(test)]
 mod check;
 
-pub use accuracy::Accuracy;
 pub use arithmetic::{Arithmetic, Float, Integer, Number, Operand, Scalar};
 pub use emit::Emit;
 pub use function::Function;

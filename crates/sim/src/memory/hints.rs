@@ -5,18 +5,26 @@
 //! 4,352 and 4,688 bytes a cycle, one from device memory a tenth more slowly, 1,989 and 2,198, single words from random places
 //! at 48 and 83: `micro/bandwidth ahead=2`.)
 
-use super::{Access, Cycles, Lines, MemorySystem, Purpose, Replaces};
+use super::{Access, Cycles, Lines, MemorySystem, Purpose};
+use crate::ir::LscControl;
 use crate::model::Reached;
 
 impl MemorySystem {
-    /// A cache hint for the lines of an access. Nothing waits for it.
-    pub fn prefetch(&mut self, core: usize, now: Cycles, access: &Access, reached: Reached) {
+    /// A cache hint for the lines of an access, with the cache control that the device acts on, if it does. Nothing waits for it.
+    pub fn prefetch(
+        &mut self,
+        core: usize,
+        now: Cycles,
+        access: &Access,
+        reached: Reached,
+        control: Option<LscControl>,
+    ) {
         match reached {
             Reached::Nothing => {}
             Reached::L1 if self.cores[core].l1.is_some() => {
                 let lines = Lines::of(access, self.shape);
                 self.counters.prefetched_lines += lines.len() as u64;
-                self.read(core, now, access, Replaces::Any);
+                self.hint_to_l1(core, now, access, control);
             }
             Reached::L1 | Reached::L2 => {
                 let lines = Lines::of(access, self.shape);

@@ -198,6 +198,17 @@ fn one(
     }
 }
 
+/// What a cache hint does on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hint {
+    /// The cache that it fills.
+    pub reached: Reached,
+    /// Its cache control, where the device acts on it.
+    pub control: Option<LscControl>,
+    /// The instruction that carries it.
+    pub by: PrefetchInstruction,
+}
+
 /// A cache hint; when the last value is there, if it is carried by copies.
 pub(super) fn prefetch(
     memory: &mut MemorySystem,
@@ -205,14 +216,13 @@ pub(super) fn prefetch(
     now: u64,
     touched: &Touched,
     mask: Mask,
-    reached: Reached,
-    by: PrefetchInstruction,
+    hint: Hint,
 ) -> u64 {
     let mut copied = 0;
     let Touched::At(addresses, bytes) = touched else {
         return copied;
     };
-    if mask.is_empty() || by == PrefetchInstruction::Nothing {
+    if mask.is_empty() || hint.by == PrefetchInstruction::Nothing {
         return copied;
     }
     let now = now as f64;
@@ -225,7 +235,7 @@ pub(super) fn prefetch(
             mask: mask.0,
             bytes: PIECE.min(bytes - first),
         };
-        match by {
+        match hint.by {
             PrefetchInstruction::ScratchCopy => {
                 // Each work-item has a word of its own: no two meet in a bank.
                 let scratch: Lanes = std::array::from_fn(|lane| 4 * lane as u64);
@@ -237,7 +247,7 @@ pub(super) fn prefetch(
                 let done = memory.copy(core, now, &access, &to);
                 copied = copied.max(done.ceil() as u64);
             }
-            _ => memory.prefetch(core, now, &access, reached),
+            _ => memory.prefetch(core, now, &access, hint.reached, hint.control),
         }
     }
     copied

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::access::Direction;
+use super::access::{Direction, Hint};
 use super::cost::{Costs, Pipe};
 use crate::back::machine::{
     Class, Control, Instruction, InstructionStep, MachineProgram, MatrixUnit, RegisterList,
 };
 use crate::functional::{Flow, LaneOp, LaneOpKind, Need, Needed, Registers, Slot, choices};
-use crate::ir::{AtomicOp, CacheUse, MemoryScope, OpKind, Space, Value};
-use crate::model::{DeviceModel, PrefetchInstruction, Reached};
+use crate::ir::{AtomicOp, CacheUse, HintSource, LscControl, MemoryScope, OpKind, Space, Value};
+use crate::model::DeviceModel;
 use crate::{Error, Result};
 
 /// The operations of a program, and what its branches and guards ask for.
@@ -132,12 +132,7 @@ pub(super) enum Action {
     /// Goes on when all groups of products but the last few are complete.
     WaitForProducts { in_flight: u32 },
     /// A cache hint for `lines` lines from each pointer on.
-    Prefetch {
-        step: u32,
-        bytes: u32,
-        reached: Reached,
-        by: PrefetchInstruction,
-    },
+    Prefetch { step: u32, bytes: u32, hint: Hint },
     /// Goes on when all sub-groups of the work-group have come.
     Barrier,
     /// Ends the lanes that are active.
@@ -457,15 +452,19 @@ fn atomic(steps: &[CodedStep], step: u32, space: Space) -> Action {
     }
 }
 
+/// Whether the device acts on cache controls.
+fn has_controls(model: &DeviceModel) -> bool {
+    model.l1.as_ref().is_some_and(|l1| l1.controls.value)
+}
+
 /// The direction of a load, with its cache control where the device acts on it.
 fn controlled(step: &InstructionStep, model: &DeviceModel) -> Direction {
-    let acts = model.l1.as_ref().is_some_and(|l1| l1.controls.value);
     match step {
         InstructionStep::Op(op) => match op.kind {
             OpKind::Load {
                 cache: CacheUse::Control(control),
                 ..
-            } if acts => Direction::Controlled(control),
+            } if has_controls(model) => Direction::Controlled(control),
             _ => Direction::Load,
         },
         _ => Direction::Load,
@@ -552,15 +551,25 @@ fn action(
             let InstructionStep::Op(op) = &program.steps[step as usize] else {
                 return None;
             };
-            let OpKind::Prefetch { bytes, hint, .. } = op.kind else {
+            let OpKind::Prefetch {
+                bytes, hint, source, ..
+            } = op.kind
+            else {
                 return None;
+            };
+            let control = match source {
+                HintSource::Control(control) => control,
+                HintSource::Named | HintSource::Default => LscControl::of(hint),
             };
             let form = model.prefetch.at(hint.level);
             Some(Action::Prefetch {
                 step,
                 bytes,
-                reached: form.reaches,
-                by: form.by,
+                hint: Hint {
+                    reached: form.reaches,
+                    control: has_controls(model).then_some(control),
+                    by: form.by,
+                },
             })
         }),
         Class::Barrier => Some(Action::Barrier),

@@ -108,10 +108,9 @@ impl<'m> Costs<'m> {
             Class::Commit => (Pipe::Control, &all.commit, false),
             Class::Wait => (Pipe::Control, &all.wait, false),
             Class::Prefetch => match action {
-                Action::Prefetch {
-                    by: PrefetchInstruction::ScratchCopy,
-                    ..
-                } => (Pipe::Memory, &all.async_copy, false),
+                Action::Prefetch { hint, .. } if hint.by == PrefetchInstruction::ScratchCopy => {
+                    (Pipe::Memory, &all.async_copy, false)
+                }
                 _ => (Pipe::Memory, &all.prefetch, false),
             },
             Class::Barrier => (Pipe::Control, &all.barrier, false),

@@ -19,7 +19,7 @@ use crate::checker::Plain;
 use crate::device::sim::functional::{Groups, sees_others};
 use crate::device::{Command, Device, Fill, Pattern};
 use crate::error::{Error, Fault, Result};
-use crate::ir::{Kernel, OpKind};
+use crate::ir::{Accuracy, BinaryOp, Kernel, OpKind, UnaryOp};
 use crate::prefetch::Plan;
 use crate::report::Outputs;
 use crate::tune::subject::workload::{ArgumentSpec, Bound, Output, Prepared, Workload};
@@ -359,11 +359,13 @@ pub(crate) fn approximately(kernel: &Kernel) -> Compare {
     }
 }
 
-/// Whether a kernel uses hardware approximations.
+/// Whether a kernel uses hardware approximations, or leaves the accuracy of its quotients and roots to the device.
 pub fn approximates(kernel: &Kernel) -> bool {
+    let is_relaxed = kernel.float_mode.accuracy != Accuracy::Rounded;
     let mut found = false;
     kernel.body.walk(&mut |op| {
         found |= match *op.kind.plain() {
+            OpKind::Unary(UnaryOp::Sqrt, _) | OpKind::Binary(BinaryOp::FDiv, ..) if is_relaxed => true,
             OpKind::Unary(op, _) => op.is_approximation(),
             OpKind::Binary(op, ..) => op.is_approximation(),
             _ => false,

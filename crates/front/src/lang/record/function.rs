@@ -5,7 +5,8 @@ use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, ScopeHandle, Values, end_block, redundant, ssa};
 use crate::cleanup;
 use crate::ir::{
-    BinaryOp, Kernel, OpKind, Param, PointerFacts, Races, Region, Space, Type, Value, limits, verify_derived,
+    Accuracy, BinaryOp, Kernel, OpKind, Param, PointerFacts, Races, Region, Space, Type, Value, limits,
+    verify_derived,
 };
 use crate::lang::atomic::{Exclusive, Stored};
 use crate::lang::data::Data;
@@ -154,6 +155,11 @@ pub fn require_work_group(sizes: &[u64]) {
 pub fn require_sub_group(size: u64) {
     let size = size_of(size, "sub-group");
     recorder(|recorder| recorder.kernel.sub_group_size = Some(size));
+}
+
+/// How far quotients and square roots may be off.
+pub fn allow_accuracy(accuracy: Accuracy) {
+    recorder(|recorder| recorder.kernel.float_mode.accuracy = accuracy);
 }
 
 fn size_of(size: u64, what: &str) -> u32 {

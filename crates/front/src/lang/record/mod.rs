@@ -46,8 +46,8 @@ pub use control::{
 };
 pub use convert::cast;
 pub use function::{
-    enter_function, kernel, leave_function, parameter, require_sub_group, require_work_group, slice,
-    slice_mut,
+    allow_accuracy, enter_function, kernel, leave_function, parameter, require_sub_group, require_work_group,
+    slice, slice_mut,
 };
 pub use memory::{
     Array, AsMemory, Memory, array_from, array_of, is_empty, len, load, part, set_whole, shared_array, store,

@@ -4,7 +4,7 @@ use super::lexer::{Name, Token};
 use super::scope::Lookup;
 use super::{Parser, constant, limits};
 use crate::error::Result;
-use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PointerFacts, Races, Value};
+use crate::ir::kernel::{Accuracy, ArrayData, Kernel, LoadData, Param, PointerFacts, Races, Value};
 use crate::ir::print::VERSION;
 use crate::ir::types::{Space, Type};
 
@@ -157,12 +157,26 @@ impl Parser<'_> {
             self.kernel.max_registers = Some(self.small_number("a number of registers", 1, u32::MAX)?);
         }
         self.kernel.float_mode.any_nan = self.accept_word("any_nan")?;
+        if self.accept_word("accuracy")? {
+            self.kernel.float_mode.accuracy = self.accuracy()?;
+        }
         if !self.at('{') {
-            return Err(self
-                .expected("`{`")
-                .accepted("before it, in this order: group X,Y,Z, sub_group N, registers N, any_nan"));
+            return Err(self.expected("`{`").accepted(
+                "before it, in this order: group X,Y,Z, sub_group N, registers N, any_nan, accuracy NAME",
+            ));
         }
         Ok(())
+    }
+
+    fn accuracy(&mut self) -> Result<Accuracy> {
+        for accuracy in Accuracy::ALL {
+            if self.accept_word(accuracy.name())? {
+                return Ok(accuracy);
+            }
+        }
+        Err(self
+            .expected("an accuracy")
+            .accepted("`rounded`, `opencl` or `fast`"))
     }
 
     fn declarations(&mut self) -> Result<()> {

@@ -38,7 +38,7 @@
 //! - `yield` leaves the block or `if` that directly contains it, `break` and `continue` without a label the innermost loop,
 //!   with a label the labelled one. Without `else`, an `if` yields nothing there.
 //! - The facts about a pointer follow its parameter's type: `f32[%n]` or `f32[]`, `align 4`, `readonly`, `unaliased`,
-//!   `racing_reads` or `racing` ([`Races`](super::Races)). After the parameters: `group`, `sub_group`, `registers`, `any_nan`.
+//!   `racing_reads` or `racing` ([`Races`](super::Races)). After the parameters: `group`, `sub_group`, `registers`, `any_nan`, `accuracy`.
 //! - `load @p` declares a load, `load @p constant` one of memory that nothing writes while the kernel runs.
 //! - `among %mask` after a shuffle, a vote or `meet subgroup` names who takes part; without it the whole sub-group
 //!   does.

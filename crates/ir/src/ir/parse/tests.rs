@@ -42,6 +42,7 @@ fn every_operation_round_trips() {
         .collect();
     params(&mut kernel, &passable);
     kernel.float_mode.any_nan = true;
+    kernel.float_mode.accuracy = crate::ir::Accuracy::Fast;
     let shared = kernel.arrays.push(ArrayData {
         name: "ring".to_owned(),
         space: Space::Shared,

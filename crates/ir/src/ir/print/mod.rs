@@ -12,7 +12,7 @@ pub(super) use names::{all_ids, id_name};
 
 use std::fmt::Write;
 
-use super::kernel::{Array, Kernel, Label, LoadId, Param, Place, Races, Value};
+use super::kernel::{Accuracy, Array, Kernel, Label, LoadId, Param, Place, Races, Value};
 use super::op::Op;
 use super::types::Space;
 use names::{Names, quote, spell};
@@ -83,6 +83,9 @@ impl<'k> Printer<'k> {
         }
         if kernel.float_mode.any_nan {
             self.put(" any_nan");
+        }
+        if kernel.float_mode.accuracy != Accuracy::default() {
+            self.put(format!(" accuracy {}", kernel.float_mode.accuracy.name()));
         }
         self.put(" {");
         self.indent = 1;

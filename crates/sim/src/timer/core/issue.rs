@@ -188,8 +188,8 @@ impl Core<'_> {
                 resident.hold(complete + u64::from(instruction.latency), StallReason::Wait);
                 resident.blame = at;
             }
-            Action::Prefetch { reached, by, .. } => {
-                let copied = prefetch(memory, self.number, now, &touched, mask, reached, by);
+            Action::Prefetch { hint, .. } => {
+                let copied = prefetch(memory, self.number, now, &touched, mask, hint);
                 resident.scratch_until(copied);
             }
             Action::Barrier => {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use super::workload::Workload;
 use crate::error::{Error, Result};
-use crate::ir::Kernel;
-use crate::math::Accuracy;
+use crate::ir::{Accuracy, Kernel};
 use crate::prefetch::Plan;
 use crate::tune::subject::{Reshaped, Subject};
 
@@ -20,9 +19,6 @@ struct Accurate {
 /// # Errors
 /// It comes from a module of PTX, whose instructions say how they round.
 pub fn with_accuracy(subject: Box<dyn Subject>, accuracy: Accuracy) -> Result<Box<dyn Subject>> {
-    if accuracy == Accuracy::Rounded {
-        return Ok(subject);
-    }
     if subject.workload()?.original.is_some() {
         return Err(
             Error::usage("`--accuracy` is for kernels whose functions do not say how they round")
@@ -35,7 +31,7 @@ pub fn with_accuracy(subject: Box<dyn Subject>, accuracy: Accuracy) -> Result<Bo
 impl Accurate {
     fn kernel(&self, kernel: &Arc<Kernel>) -> Arc<Kernel> {
         let mut kernel = (**kernel).clone();
-        self.accuracy.apply(&mut kernel);
+        kernel.float_mode.accuracy = self.accuracy;
         Arc::new(kernel)
     }
 

@@ -2,7 +2,8 @@
 //!
 //! IEEE division and square root are macros around an approximation (`math.invm`, `math.rsqtm`): a jump for rare operands, a
 //! chain of multiply-adds (`madm`), where lanes meet again. They work for 16 work-items; a sub-group of 32 goes through them
-//! twice. In 32 bits the rounding mode is changed and put back (`cr0`).
+//! twice. In 32 bits the rounding mode is changed and put back (`cr0`). Where they need not be rounded, all of a sub-group go
+//! through an approximation at once.
 //!
 //! Source: listings of IGC 2.40 for pvc.
 
@@ -41,6 +42,29 @@ pub(crate) const DIV_F32: Recipe = macro_of_16(
     ],
     13,
 );
+
+/// 32-bit division within 2.5 units in the last place: the divisor scaled into the range of `math.inv`, and 1 where both are equal.
+pub(crate) const DIV_F32_SCALED: Recipe = recipe(&[
+    step(Int32, &[O(1)]),
+    step(Int32, &[S(0)]),
+    step(Fp32, &[S(0)]),
+    step(Fp32, &[S(2), S(1)]),
+    step(Int32, &[S(0)]),
+    step(Int32, &[O(1)]),
+    step(Fp32, &[O(1), S(3)]),
+    step(Int32, &[S(4)]),
+    step(Int32, &[S(5)]),
+    step(Special, &[S(6)]),
+    step(Int32, &[S(7), S(8)]),
+    scalar(Int32, &[S(10)]),
+    step(Fp32, &[O(0), S(9)]),
+    step(Fp32, &[O(0), O(1), S(11)]),
+    step(Fp32, &[S(12), S(3)]),
+    step(Fp32, &[S(14), S(13)]),
+]);
+
+/// 32-bit division where fast mathematics is allowed: `math.inv` and a product.
+pub(crate) const DIV_F32_FAST: Recipe = recipe(&[step(Special, &[O(1)]), step(Fp32, &[O(0), S(0)])]);
 
 /// 32-bit square root: `math.rsqtm` and seven `madm`.
 pub(crate) const SQRT_F32: Recipe = macro_of_16(

@@ -40,6 +40,20 @@ fn what_a_device_does_not_have() {
         3,
         &["no such work-group fits", "shared memory"],
     );
+    for target in ["spirv", "machine"] {
+        refused(
+            &[
+                "emit",
+                "blocks-of-eight",
+                "--device",
+                "sim:xe-lp",
+                "--target",
+                target,
+            ],
+            3,
+            &["blocks.rs", "sub-groups of 32", "blocks for 16 and fewer"],
+        );
+    }
     refused(
         &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
         2,

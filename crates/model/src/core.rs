@@ -111,11 +111,12 @@ impl DeviceModel {
         }
     }
 
-    /// Work-items that Intel's guide recommends for a work-group with sub-groups of this size; none for other makers.
-    pub fn recommended_group(&self, sub_group: u32) -> Option<RangeInclusive<u32>> {
+    /// Work-items that Intel's guide recommends for a work-group of this footprint, whose own size does not matter; none for other
+    /// makers.
+    pub fn recommended_group(&self, footprint: &Footprint) -> Option<RangeInclusive<u32>> {
         match &self.registers {
             Registers::Pooled(_) => None,
-            Registers::Fixed(registers) => Some(self.intel_core(registers).recommended_group(sub_group)),
+            Registers::Fixed(registers) => Some(self.intel_core(registers).recommended_group(footprint)),
         }
     }
 
@@ -140,14 +141,10 @@ impl DeviceModel {
     }
 
     /// 32-bit registers that a work-item can have before values are spilled.
-    pub fn registers_per_work_item(&self, sub_group_size: u32) -> u32 {
+    pub fn registers_per_work_item(&self, footprint: &Footprint) -> u32 {
         match &self.registers {
             Registers::Pooled(registers) => *registers.per_work_item,
-            Registers::Fixed(registers) => {
-                // A register of the model counts 4 bytes for each work-item of a sub-group.
-                let words = *registers.per_sub_group / 4 / u64::from(sub_group_size.max(1));
-                u32::try_from(words).unwrap_or(u32::MAX)
-            }
+            Registers::Fixed(registers) => self.intel_core(registers).registers_per_work_item(footprint),
         }
     }
 

@@ -51,6 +51,15 @@ pub struct Taken {
     pub buffers: u32,
 }
 
+impl Taken {
+    /// Whether it took about as long as another way. Where simulated times do and measured ones do not, what differs is the host's own
+    /// work, which is not modelled: waiting, submitting, compiling, allocating, printing.
+    pub fn is_like(&self, other: &Taken) -> bool {
+        let times = self.time_ns.zip(other.time_ns);
+        times.is_some_and(|(own, other)| (own - other).abs() <= 0.15 * own.min(other))
+    }
+}
+
 /// What all devices of a host count together.
 #[derive(Default)]
 struct Tally(Mutex<Counted>);

@@ -7,14 +7,16 @@
 
 use std::sync::Arc;
 
-use headstart::Error;
 use headstart::ir::Type;
 use headstart::prelude::*;
 use headstart::tune::Workload;
+use headstart::{Error, Result};
 
 use super::{Micro, entry, items, micro};
 use crate::data::{output, zeroed};
-use crate::settings::Parameter;
+use crate::kernels::{GalleryKernel, Iterations};
+use crate::settings::{Parameter, Settings};
+use crate::spatter::Entry;
 
 /// Additions to a word of the work-item's own, or to one that all share.
 #[kernel(work_group = group)]
@@ -65,31 +67,39 @@ static PARAMETERS: [Parameter; 7] = [
 pub(crate) static ATOMICS: Micro = Micro {
     shares: |_| true,
     ..micro(
-        entry(
-            "micro/atomics",
-            "1024 atomic additions by each work-item: cycles from one to the next",
-            &PARAMETERS,
-            |settings, _| {
-                let group = settings.small("group");
-                let own = settings.word("address") == "own";
-                let each = settings.small("unroll");
-                if !settings.get("steps").is_multiple_of(u64::from(each)) {
-                    return Err(Error::usage("`steps` must be a multiple of `unroll`"));
-                }
-                let kernel = additions::kernel(
-                    group,
-                    u32::from(own),
-                    u32::from(settings.word("order") == "acq-rel"),
-                    u32::from(settings.word("cache") == "kept"),
-                    each,
-                    settings.small("steps"),
-                )?;
-                Workload::new(Arc::new(kernel), settings.small("groups"), group)
-                    .with("bins", zeroed(Type::I32, items(settings)))?
-                    .with("result", output(Type::I32, items(settings)))
+        GalleryKernel {
+            iterations: Iterations::Given {
+                small: |settings, iterations| settings.with("steps", iterations * settings.get("unroll")),
+                shapes: |_| Vec::new(),
             },
-        ),
+            ..entry(
+                "micro/atomics",
+                "1024 atomic additions by each work-item: cycles from one to the next",
+                &PARAMETERS,
+                workload,
+            )
+        },
         "cycles an addition",
         |_, cycles| cycles,
     )
 };
+
+fn workload(settings: &Settings, _trace: Option<&Entry>) -> Result<Workload> {
+    let group = settings.small("group");
+    let own = settings.word("address") == "own";
+    let each = settings.small("unroll");
+    if !settings.get("steps").is_multiple_of(u64::from(each)) {
+        return Err(Error::usage("`steps` must be a multiple of `unroll`"));
+    }
+    let kernel = additions::kernel(
+        group,
+        u32::from(own),
+        u32::from(settings.word("order") == "acq-rel"),
+        u32::from(settings.word("cache") == "kept"),
+        each,
+        settings.small("steps"),
+    )?;
+    Workload::new(Arc::new(kernel), settings.small("groups"), group)
+        .with("bins", zeroed(Type::I32, items(settings)))?
+        .with("result", output(Type::I32, items(settings)))
+}

@@ -85,7 +85,7 @@ pub const ROWS: [Row; 22] = [
                 "the launch decides, L1 unless it says otherwise: {l1:.0} µs with L1, {l3:.0} with the other levels, where the next use is near"
             )
         },
-        "headstart sweep prefetch-examples --device sim:pvc-1550 --l2 flushed --over default-level=L1,L2,L3,L4",
+        "headstart sweep prefetch-examples --device sim:pvc-1550 --l2 flushed --over default-level=L1..L4",
     ),
     words(
         "`nontemporal`: the data will not be reused",

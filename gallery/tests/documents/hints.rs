@@ -29,6 +29,17 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
         let alone = advice.hints_alone.as_ref().expect("hints were tried");
         println!("{name}: `{}` {:.2}x", alone.plan, alone.speedup);
         assert!(alone.plan.loads().iter().all(|(_, strategy)| strategy.is_hint()));
+        // The values' address is an index: that is hinted, too, and further ahead.
+        let ahead = |load: &str| {
+            alone
+                .hints
+                .iter()
+                .find(|hint| hint.load == load)
+                .map(|hint| hint.ahead)
+        };
+        assert!(ahead("indices") > ahead("values"), "{:?}", alone.hints);
+        let other = alone.other_level.as_ref().expect("L1 and L3 were tried");
+        assert!(other.speedup <= alone.speedup, "{other:?}");
         let hint = alone.hints.first().expect("a hint");
         assert!(
             hint.ahead >= 1 && hint.sycl.contains(&format!("prefetch_hint_{}", hint.level)),
@@ -43,7 +54,7 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
         );
         let text = advise::text(&advice, Columns::UNLIMITED);
         assert!(
-            text.contains("Hints alone: ") && text.contains(" ahead:"),
+            text.contains("Hints alone: ") && text.contains(" ahead:") && text.contains("\n    hints alone"),
             "{text}"
         );
     }

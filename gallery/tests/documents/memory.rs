@@ -44,9 +44,15 @@ pub const ROWS: [Row; 27] = [
         "a walk reads an 8-byte entry of the page table through L3 and takes room there (`tlb.entry`)",
         "headstart devices --model pvc-1550",
     ),
-    words(
+    found(
         "A high miss rate with distributed accesses lowers the memory controller's efficiency",
-        "banks of device memory are busy for 45 ns after an access (`dram.bank-busy`, assumed)",
+        || {
+            let pvc = model("pvc-1550", &[]);
+            let busy = pvc.nanoseconds(f64::from(*pvc.dram.bank_busy));
+            format!(
+                "banks of device memory are busy for {busy:.0} ns after an access (`dram.bank-busy`, assumed)"
+            )
+        },
         "headstart run micro/bandwidth --device sim:pvc-1550 --set segment=1 --set footprint=2^30",
     ),
     found(
@@ -69,9 +75,15 @@ pub const ROWS: [Row; 27] = [
         },
         "headstart run micro/compression --device sim:pvc-1550 --model dram.compression=2 --set data=alike",
     ),
-    words(
+    found(
         "Sustained fabric bandwidth is about 90 % of peak",
-        "57.6 requests of 64 B a cycle for 64 cores (`l2.requests-per-cycle`)",
+        || {
+            let pvc = model(PVC, &[]);
+            format!(
+                "{} requests of {} B a cycle for {} cores (`l2.requests-per-cycle`)",
+                *pvc.l2.requests_per_cycle, *pvc.l2.line, *pvc.core.count
+            )
+        },
         "headstart devices --model pvc-1550-documented",
     ),
     words(

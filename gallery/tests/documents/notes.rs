@@ -3,8 +3,9 @@
 use headstart::device::CacheState;
 use headstart::device::model::occupancy::Footprint;
 
+use super::latencies::ACCESSES;
 use super::page::{Row, found, words};
-use super::{model, time};
+use super::{model, net, time};
 
 /// Microseconds of a technique on Xe-LP.
 fn on_xe_lp(name: &str, settings: &str) -> f64 {
@@ -150,10 +151,14 @@ pub const DEVICE: [Row; 46] = [
         "both are timed, and reported",
         "[divergence](../results/techniques.md#divergence)",
     ),
-    words(
+    found(
         "Sixteen contiguous integers in one SIMD instruction are better than sixteen in a work-item",
-        "4 times as fast",
-        "[blocks](../results/techniques.md#blocks)",
+        || {
+            let [own, side_by_side] =
+                ["store-own", "store-side-by-side"].map(|name| on_xe_lp(name, "groups=96 group=256"));
+            format!("{:.1} times as fast", own / side_by_side)
+        },
+        "headstart run store-side-by-side --device sim:xe-lp --set groups=96 --set group=256",
     ),
     words(
         "Sub-group block accesses use block messages",
@@ -185,9 +190,14 @@ pub const DEVICE: [Row; 46] = [
         "partial sub-groups run with their lanes off",
         "[the language](language.md)",
     ),
-    words(
+    found(
         "SLM is closer and faster than global memory",
-        "30 cycles instead of 175 and more",
+        || {
+            let pvc = model("pvc-1550", &[]);
+            let [shared, global] =
+                [0, 2].map(|at| net(ACCESSES[at].shown_by.0, ACCESSES[at].shown_by.1, &pvc));
+            format!("{shared:.0} cycles instead of {global:.0} in L3")
+        },
         "headstart run micro/shared --device sim:pvc-1550",
     ),
     words(
@@ -279,9 +289,16 @@ pub const HOST: [Row; 31] = [
         "the first of the verdicts: more work-groups",
         "[reading a report](reading.md)",
     ),
-    words(
+    found(
         "Launch as few kernels as possible",
-        "*not modelled on Intel's GPUs*: no public number is known to us; `offload` leaves open what up to 156 µs a launch would change, and `--model core.launch=CYCLES` decides",
+        || {
+            let pvc = model("pvc-1550", &[]);
+            assert_eq!(*pvc.core.launch, 0);
+            let most = pvc.nanoseconds(f64::from(*pvc.core.slowest_launch)) / 1000.0;
+            format!(
+                "*not modelled on Intel's GPUs*, as each report says: no public number of the Max series is known to us; `offload` leaves open what up to {most:.0} µs a launch would change, and `--model core.launch=CYCLES` decides"
+            )
+        },
         "headstart run micro/launch --device sim:pvc-1550 --model core.launch=12800",
     ),
     words(
@@ -349,9 +366,16 @@ pub const HOST: [Row; 31] = [
         "copies and launches in queues of their own",
         "[overlap](../results/host.md#host-overlap)",
     ),
-    words(
+    found(
         "Local bandwidth is an order of magnitude above PCIe",
-        "55 GB/s over the link, 1,475 GB/s of memory",
+        || {
+            let pvc = model("pvc-1550", &[]);
+            let link = pvc.card.as_ref().map_or(0.0, |card| *card.link_bandwidth);
+            format!(
+                "{link:.0} GB/s over the link, {:.0} of memory",
+                *pvc.dram.bandwidth
+            )
+        },
         "headstart devices --model pvc-1550",
     ),
     words(

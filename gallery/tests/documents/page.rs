@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use headstart_gallery::{kernels, micro};
+use headstart::tune::Subject;
+use headstart_gallery::kernels;
 
 use super::{article, extension, memory, notes, prefetching};
 
@@ -153,12 +154,11 @@ fn every_command_names_kernels_and_settings_that_are_there() {
         let settings = rest.iter().zip(rest.iter().skip(1));
         let settings = settings.filter(|(option, _)| **option == "--set");
         let settings: Vec<String> = settings.map(|(_, setting)| (*setting).to_owned()).collect();
-        let known = match kernel.starts_with("micro/") {
-            true => micro::with(kernel, &settings).map(drop),
-            false => kernels::find(kernel)
-                .and_then(|found| found.with(&settings, None))
-                .map(drop),
-        };
+        let known = kernels::find(kernel).and_then(|found| {
+            let chosen = found.with(&settings, None)?;
+            // What it is checked with, too.
+            chosen.workload().and_then(|_| chosen.small(3)).map(drop)
+        });
         assert!(known.is_ok(), "`{}`: {known:?}", row.see);
         seen += 1;
     }

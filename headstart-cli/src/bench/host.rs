@@ -78,8 +78,19 @@ pub fn run(options: &arguments::Bench) -> Result<()> {
             None => SIMULATED,
         };
         let found = in_its_own_process(technique, &options.device, options.rounds, patience)?;
-        for record in &found {
+        for (at, record) in found.iter().enumerate() {
             print(&line(record))?;
+            let own = record.taken.as_ref().filter(|_| chosen.gpu().is_none());
+            let is_like = |earlier: &&Record| {
+                own.zip(earlier.taken.as_ref())
+                    .is_some_and(|(own, one)| own.is_like(one))
+            };
+            if let Some(earlier) = found[..at].iter().find(is_like) {
+                print(&format!(
+                    "{:15}as `{}`: the host's own part of it is not modelled\n",
+                    "", earlier.way
+                ))?;
+            }
         }
         records.extend(found);
         let report = json!({

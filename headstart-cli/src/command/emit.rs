@@ -122,7 +122,7 @@ pub fn run(options: &Emit) -> Result<()> {
                 Error::device(format!("{} has its own instruction set", device.name()))
                     .accepted("`--target ptx`, or a simulated device")
             })?;
-            let lowered = workload.lowered(&kernel, model);
+            let lowered = workload.lowered(&kernel, model)?;
             format!("// For a model of the {}.\n{lowered}", model.modelled())
         }
     };

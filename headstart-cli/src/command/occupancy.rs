@@ -1,6 +1,6 @@
 //! `headstart occupancy`: work-groups per core for a geometry, and the limit.
 
-use headstart::device::model::occupancy::{Footprint, Occupancy};
+use headstart::device::model::occupancy::{Footprint, Limit, Occupancy};
 use headstart::device::model::{self, Registers};
 use headstart::report::number;
 use headstart::{Error, Result};
@@ -34,14 +34,6 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
             Error::device(format!("{} has no large register file", model.name)).accepted("leave it out"),
         );
     }
-    let most = model.registers_per_work_item(sub_group);
-    if matches!(&model.registers, Registers::Pooled(_)) && options.registers > most {
-        return Err(Error::device(format!(
-            "{} does not give a work-item {} registers",
-            model.name, options.registers
-        ))
-        .accepted(format!("at most {most}")));
-    }
     let footprint = Footprint {
         registers: options.registers,
         shared: options.shared,
@@ -49,6 +41,14 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
         large_register_file: options.large_grf,
         ..Footprint::new(options.group, sub_group)
     };
+    let most = model.registers_per_work_item(&footprint);
+    if matches!(&model.registers, Registers::Pooled(_)) && options.registers > most {
+        return Err(Error::device(format!(
+            "{} does not give a work-item {} registers",
+            model.name, options.registers
+        ))
+        .accepted(format!("at most {most}")));
+    }
     let occupancy = model.occupancy(&footprint);
     if occupancy.groups_per_core == 0 {
         return Err(Error::device(format!(
@@ -56,17 +56,13 @@ pub fn run(options: &arguments::Occupancy) -> Result<()> {
             model.name,
             occupancy.limit()
         ))
-        .accepted("smaller work-groups, fewer registers or less shared memory"));
+        .accepted(match occupancy.limits[..] {
+            [Limit::GroupSize, ..] => format!("at most {} work-items", *model.core.work_group_size),
+            _ => "smaller work-groups, fewer registers or less shared memory".to_owned(),
+        }));
     }
-    let spilled = match &model.registers {
-        Registers::Pooled(_) => None,
-        Registers::Fixed(registers) => {
-            let modes = if options.large_grf { 2 } else { 1 };
-            let own = modes * u32::try_from(*registers.per_sub_group / 4).unwrap_or(u32::MAX) / sub_group;
-            (options.registers > own).then_some(own)
-        }
-    };
-    let recommended = model.recommended_group(sub_group);
+    let spilled = (options.registers > most).then_some(most);
+    let recommended = model.recommended_group(&footprint);
     if let Some(destination) = json {
         let mut value = as_json(&occupancy);
         value["device"] = json!(model.description().name);

@@ -262,7 +262,7 @@ fn code(on: &On<'_>, form: CodeForm, ran: [&Ran; 2]) -> Result<Option<Difference
                     Error::device(format!("{} has its own instruction set", on.device.name()))
                         .accepted("`--code ptx` or `--code ir`, or a simulated device")
                 })?;
-                Ok(ran.workload.lowered(&ran.kernel, model).to_string())
+                Ok(ran.workload.lowered(&ran.kernel, model)?.to_string())
             }
         }
     };

@@ -33,7 +33,7 @@ pub struct Over {
 }
 
 /// The forms of a range, for messages.
-const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling from A to B), or NAME=A,B,C; \
+const FORMS: &str = "NAME=A..B:N (N values from A to B), NAME=A..B (doubling from A to B, or L1..L4), or NAME=A,B,C; \
                      NAME+NAME=A/B,C/D sets both at once; 64KiB is 65536";
 
 /// Units of bytes, and how many they are.
@@ -131,6 +131,21 @@ impl Over {
     }
 }
 
+/// The values of `L1..L4`: words that end in numbers, one for each number from the first to the last.
+fn numbered(first: &str, last: &str) -> Option<Vec<String>> {
+    let word = first.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let number = |text: &str| text.strip_prefix(word)?.parse::<u32>().ok();
+    let (from, to) = (number(first)?, number(last)?);
+    let is_one = word.ends_with(char::is_alphabetic) && first.parse::<f64>().is_err() && from <= to;
+    // One more than is accepted, so that it is refused.
+    is_one.then(|| {
+        (from..=to)
+            .take(MOST_POINTS + 1)
+            .map(|number| format!("{word}{number}"))
+            .collect()
+    })
+}
+
 /// The values of `FIRST..LAST:N` or `FIRST..LAST`, or the error. Whole ends give whole values.
 fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
     let number = |text: &str| match text.parse::<f64>() {
@@ -141,6 +156,9 @@ fn range(first: &str, rest: &str) -> std::result::Result<Vec<String>, String> {
         Some((last, count)) => (last, Some(count)),
         None => (rest, None),
     };
+    if let Some(values) = numbered(first, rest) {
+        return Ok(values);
+    }
     let ((first, own), (last, unit)) = (unit(first), unit(last));
     if own != unit {
         return Err("the ends have different units".to_owned());
@@ -195,6 +213,11 @@ mod tests {
         assert_eq!(values("items=64, 128,4..8"), ["64", "128", "4", "8"]);
         assert_eq!(values("dram.bandwidth=0.5..1:3"), ["0.5", "0.75", "1"]);
         assert_eq!(values("distance=1..3:9"), ["1", "2", "3"]);
+        assert_eq!(values("default-level=L1..L4"), ["L1", "L2", "L3", "L4"]);
+        assert_eq!(
+            values("strategy=cache:L1..cache:L3"),
+            ["cache:L1", "cache:L2", "cache:L3"]
+        );
         assert_eq!(
             values("plan=none;a=rolling-async:4,b=cache:L1:2"),
             ["none", "a=rolling-async:4,b=cache:L1:2"]
@@ -244,6 +267,9 @@ mod tests {
             "items=5..1",
             "items=0..8",
             "items=a..b",
+            "items=a3..b4",
+            "items=a4..a3",
+            "items=a1..a4000000000",
             "items=1..8:1",
             "items=1..1000000:999999",
             "items=1,,2",

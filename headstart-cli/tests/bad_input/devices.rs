@@ -40,6 +40,20 @@ fn what_a_device_does_not_have() {
         3,
         &["no such work-group fits", "shared memory"],
     );
+    for target in ["spirv", "machine"] {
+        refused(
+            &[
+                "emit",
+                "blocks-of-eight",
+                "--device",
+                "sim:xe-lp",
+                "--target",
+                target,
+            ],
+            3,
+            &["blocks.rs", "sub-groups of 32", "blocks for 16 and fewer"],
+        );
+    }
     refused(
         &["tune", "gather", "--device", "sim:h200", "--measure", "3"],
         2,
@@ -65,6 +79,19 @@ fn occupancy_recommends_work_groups_that_the_device_launches() {
     assert_eq!(four["occupancy"], 4.0 / 7.0);
     let recommended = &guide("sim:xe-lp", "512", "32")["recommended_group"];
     assert_eq!(*recommended, serde_json::json!([128, 512]));
+    // With twice the registers a core has half the threads: 32, of 16 work-items each.
+    let large = [
+        "--group",
+        "512",
+        "--sub-group",
+        "16",
+        "--large-grf",
+        "--registers",
+        "300",
+    ];
+    let text = run(&[&["occupancy", "--device", "sim:pvc-1550"][..], &large].concat());
+    assert!(text.contains("work-groups of 64 to 512 work-items"), "{text}");
+    assert!(text.contains("has 256 registers; 44 of 300"), "{text}");
     let larger = ["--model", "core.work-group-size=448"];
     let seven = [
         "occupancy",
@@ -77,7 +104,11 @@ fn occupancy_recommends_work_groups_that_the_device_launches() {
         "8",
     ];
     assert!(run(&[&seven[..], &larger].concat()).contains("100 % occupancy"));
-    refused(&seven, 3, &["no such work-group fits", "work-group size"]);
+    refused(
+        &seven,
+        3,
+        &["no such work-group fits", "work-group size", "at most 256"],
+    );
     let json: serde_json::Value = serde_json::from_str(&run(&[
         "occupancy",
         "--device",

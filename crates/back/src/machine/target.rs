@@ -115,6 +115,7 @@ impl Target {
             Vendor::Intel => Family::Intel,
         };
         let line = u32::try_from(*model.l2.line).unwrap_or(u32::MAX);
+        let registers = model.registers_per_work_item(&Footprint::new(sub_group, sub_group));
         Target {
             has_prefetches: model
                 .prefetch
@@ -123,7 +124,7 @@ impl Target {
             copies_to_scratch: model.prefetch.l1.by == PrefetchInstruction::ScratchCopy,
             has_tables: model.core.table_functions.value,
             has_copies: model.shared.asynchronous_copies.value,
-            ..Target::new(family, sub_group, model.registers_per_work_item(sub_group), line)
+            ..Target::new(family, sub_group, registers, line)
         }
     }
 

@@ -116,10 +116,10 @@ impl IntelCore {
     }
 
     /// Work-items that the guide recommends for a work-group: at least 4 threads, at most as many as the core has contexts (56
-    /// on Gen11), since more do not raise its utilisation, and never more than the device launches.
-    pub fn recommended_group(&self, sub_group: u32) -> RangeInclusive<u32> {
-        let most = (self.threads() * sub_group).min(self.max_group);
-        (GUIDE_MIN_THREADS * sub_group).min(most)..=most
+    /// on Gen11) in the footprint's mode, since more do not raise its utilisation, and never more than the device launches.
+    pub fn recommended_group(&self, footprint: &Footprint) -> RangeInclusive<u32> {
+        let most = (self.threads_for(footprint) * footprint.sub_group).min(self.max_group);
+        (GUIDE_MIN_THREADS * footprint.sub_group).min(most)..=most
     }
 
     /// How many work-groups a core holds.
@@ -228,18 +228,27 @@ mod tests {
     /// constraints to the maximum work-group size": with sub-groups of 8 the guide's 448 are more than Gen11 launches.
     #[test]
     fn no_recommended_work_group_is_larger_than_the_device_launches() {
-        assert_eq!(IntelCore::gen11().recommended_group(8), 32..=256);
-        assert_eq!(IntelCore::gen11().recommended_group(32), 128..=256);
-        assert_eq!(IntelCore::gen12().recommended_group(32), 128..=512);
+        let recommended = |core: &IntelCore, sub_group| core.recommended_group(&Footprint::new(1, sub_group));
+        assert_eq!(recommended(&IntelCore::gen11(), 8), 32..=256);
+        assert_eq!(recommended(&IntelCore::gen11(), 32), 128..=256);
+        assert_eq!(recommended(&IntelCore::gen12(), 32), 128..=512);
         let larger = IntelCore {
             max_group: 512,
             ..IntelCore::gen11()
         };
-        assert_eq!(larger.recommended_group(8), 32..=448);
+        assert_eq!(recommended(&larger, 8), 32..=448);
         for core in [IntelCore::gen11(), IntelCore::gen12(), IntelCore::pvc()] {
-            for &sub_group in &core.sub_groups {
-                for group in core.recommended_group(sub_group) {
-                    let occupancy = core.occupancy(&Footprint::new(group, sub_group));
+            for (&sub_group, large_register_file) in core
+                .sub_groups
+                .iter()
+                .flat_map(|size| [(size, false), (size, true)])
+            {
+                let of = |group| Footprint {
+                    large_register_file: large_register_file && core.has_large_register_file,
+                    ..Footprint::new(group, sub_group)
+                };
+                for group in core.recommended_group(&of(1)) {
+                    let occupancy = core.occupancy(&of(group));
                     assert!(
                         occupancy.groups_per_core > 0,
                         "{group} in sub-groups of {sub_group}"
@@ -247,6 +256,12 @@ mod tests {
                 }
             }
         }
+        // Twice the registers, half the threads: 32 of 16 work-items.
+        let large = Footprint {
+            large_register_file: true,
+            ..Footprint::new(1, 16)
+        };
+        assert_eq!(IntelCore::pvc().recommended_group(&large), 64..=512);
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl Resources {
             registers,
             ..*footprint
         };
-        let most = model.registers_per_work_item(footprint.sub_group);
+        let most = model.registers_per_work_item(footprint);
         let registers_possible = (footprint.registers..=most.max(footprint.registers))
             .rev()
             .find(|&registers| stays(&with_registers(registers)));

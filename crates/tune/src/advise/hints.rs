@@ -7,7 +7,7 @@ use crate::back::spirv;
 use crate::error::Result;
 use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
 use crate::prefetch::plan::{Distance, JointScope, LoadName, LoadPlace, Strategy, StrategyKind};
-use crate::prefetch::{self, Plan};
+use crate::prefetch::{self, Candidate, Plan};
 use crate::report::{Report, Trial};
 use crate::tune::{self, Bench, Progress, Subject};
 
@@ -22,6 +22,18 @@ pub struct HintsAlone {
     pub speedup: f64,
     /// Its hints.
     pub hints: Vec<SpelledHint>,
+    /// The fastest of those whose hints go to another level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_level: Option<OtherLevel>,
+}
+
+/// What the best hints to another level gain.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OtherLevel {
+    /// The plan.
+    pub plan: Plan,
+    /// The plain kernel's time divided by its own.
+    pub speedup: f64,
 }
 
 /// A hint as Intel's programs write it.
@@ -45,8 +57,8 @@ const DISTANCES: [u32; 4] = [1, 2, 4, 8];
 /// The most loads whose hints are tried.
 const MOST_LOADS: usize = 4;
 
-/// Tries hints for each load whose address needs no other load of its loop, and gives the fastest of all plans that only give hints,
-/// those of `report` among them. None where the device or the kernel has no use for any.
+/// Tries hints, and gives the fastest of all plans that only give hints, those of `report` among them. None where the device or the
+/// kernel has no use for any.
 ///
 /// # Errors
 /// As for [`tune::tune`].
@@ -57,16 +69,41 @@ pub(super) fn best_alone(
     report: &Report,
 ) -> Result<Option<HintsAlone>> {
     let plans = plans(kernel, &bench.levels())?;
-    let mut found = alone(report, kernel);
-    if !plans.is_empty() {
-        let tried = tune::tune(subject, bench, Some(&plans), &Quiet)?;
-        let own = alone(&tried, kernel);
-        if own.as_ref().map(|own| own.time_ns) < found.as_ref().map(|found| found.time_ns) || found.is_none()
-        {
-            found = own.or(found);
-        }
-    }
-    Ok(found)
+    let tried = match plans.is_empty() {
+        true => None,
+        false => Some(tune::tune(subject, bench, Some(&plans), &Quiet)?),
+    };
+    let trials = [Some(report), tried.as_ref()];
+    let trials = trials.into_iter().flatten().flat_map(Report::fastest_first);
+    let trials = trials.filter(|trial| is_alone(&trial.plan));
+    let measured = trials.filter_map(|trial| Some((&trial.plan, trial.measured()?)));
+    let mut measured: Vec<(&Plan, (f64, f64))> = measured.collect();
+    measured.sort_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
+    let Some(&(plan, (time_ns, speedup))) = measured.first() else {
+        return Ok(None);
+    };
+    let mut others = measured.iter().filter(|(other, _)| level(other) != level(plan));
+    Ok(Some(HintsAlone {
+        plan: plan.clone(),
+        time_ns,
+        speedup,
+        hints: spelled(plan, kernel),
+        other_level: others.next().map(|(other, (_, speedup))| OtherLevel {
+            plan: (*other).clone(),
+            speedup: *speedup,
+        }),
+    }))
+}
+
+/// Whether a plan only gives hints.
+fn is_alone(plan: &Plan) -> bool {
+    let only_hints = plan.loads().iter().all(|(_, strategy)| strategy.is_hint());
+    only_hints && !plan.loads().is_empty() && plan.unroll().is_none()
+}
+
+/// The level of a plan's first hint.
+fn level(plan: &Plan) -> Option<CacheLevel> {
+    plan.loads().first().and_then(|(_, strategy)| strategy.level())
 }
 
 /// Says nothing: what it would count is no part of the search.
@@ -77,7 +114,8 @@ impl Progress for Quiet {
     fn done(&self, _: &Trial) {}
 }
 
-/// Hints of each work-item for itself, at several distances, to each cache that hints reach.
+/// Hints of each work-item for itself, at several distances, to each cache that hints reach: for each load with those that lead to
+/// it, and for all loads.
 fn plans(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
     let one = Distance::new(1)?;
     let own = |kind: &&StrategyKind| {
@@ -89,10 +127,19 @@ fn plans(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
     let Some(&kind) = StrategyKind::ALL.iter().find(own) else {
         return Ok(Vec::new());
     };
+    let loads = prefetch::candidates(kernel);
+    let chains = loads.iter().filter_map(|load| chain(&loads, load));
+    let mut chains: Vec<Vec<(&Candidate, u32)>> = chains.take(MOST_LOADS).collect();
+    let mut all: Vec<(&Candidate, u32)> = Vec::new();
+    for &(load, step) in chains.iter().flatten() {
+        match all.iter_mut().find(|(own, _)| own.name == load.name) {
+            Some((_, own)) => *own = step.max(*own),
+            None => all.push((load, step)),
+        }
+    }
+    chains.push(all);
     let mut plans = Vec::new();
-    let loads = prefetch::candidates(kernel).into_iter();
-    let loads = loads.filter(|load| load.refusal.is_none() && load.parents.is_empty() && !load.is_rest);
-    for load in loads.take(MOST_LOADS) {
+    for chain in chains.iter().filter(|chain| !chain.is_empty()) {
         for &level in levels {
             // What all cores share is Intel's L3.
             let level = if level == CacheLevel::L2 {
@@ -101,27 +148,43 @@ fn plans(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
                 level
             };
             for distance in DISTANCES {
-                let strategy = Strategy::new(kind, Distance::new(distance)?).to_level(level);
-                plans.push(Plan::none().with(load.name.clone(), strategy)?);
+                let plan = chain.iter().try_fold(Plan::none(), |plan, (load, step)| {
+                    let ahead = Distance::new(distance * step)?;
+                    plan.with(load.name.clone(), Strategy::new(kind, ahead).to_level(level))
+                })?;
+                if !plans.contains(&plan) {
+                    plans.push(plan);
+                }
             }
         }
     }
     Ok(plans)
 }
 
-/// The fastest of a report's plans that only give hints.
-fn alone(report: &Report, kernel: &Kernel) -> Option<HintsAlone> {
-    let is_alone = |plan: &Plan| {
-        let only_hints = plan.loads().iter().all(|(_, strategy)| strategy.is_hint());
-        only_hints && !plan.loads().is_empty() && plan.unroll().is_none()
-    };
-    let trial = report
-        .fastest_first()
-        .into_iter()
-        .find(|trial| is_alone(&trial.plan))?;
-    let (time_ns, speedup) = trial.measured()?;
+/// A load and those of its loop that lead to its address, each a step further ahead than what needs it; none where one of them cannot be
+/// fetched early.
+fn chain<'l>(loads: &'l [Candidate], load: &'l Candidate) -> Option<Vec<(&'l Candidate, u32)>> {
+    let mut chain = vec![(load, 1)];
+    let mut at = 0;
+    while let Some(&(child, step)) = chain.get(at) {
+        if child.refusal.is_some() || child.is_rest {
+            return None;
+        }
+        for id in &child.parents {
+            if !chain.iter().any(|(own, _)| own.id == *id) {
+                let is_it = |other: &&Candidate| other.id == *id && other.looped == child.looped;
+                chain.push((loads.iter().find(is_it)?, step + 1));
+            }
+        }
+        at += 1;
+    }
+    Some(chain)
+}
+
+/// The hints of a plan, as Intel's programs write them.
+fn spelled(plan: &Plan, kernel: &Kernel) -> Vec<SpelledHint> {
     let candidates = prefetch::candidates(kernel);
-    let hints = trial.plan.loads().iter().filter_map(|(load, strategy)| {
+    let hints = plan.loads().iter().filter_map(|(load, strategy)| {
         let hint = CacheHint {
             level: strategy.level()?,
             nontemporal: strategy.is_nontemporal(),
@@ -138,12 +201,7 @@ fn alone(report: &Report, kernel: &Kernel) -> Option<HintsAlone> {
             lsc: with_builtins(hint, bytes.map_or(4, |candidate| candidate.bytes)),
         })
     });
-    Some(HintsAlone {
-        plan: trial.plan.clone(),
-        time_ns,
-        speedup,
-        hints: hints.collect(),
-    })
+    hints.collect()
 }
 
 fn in_sycl(hint: CacheHint, shared_by: Option<JointScope>) -> String {

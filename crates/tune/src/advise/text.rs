@@ -41,7 +41,7 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
             text,
             "\n{}\n{}",
             columns.fitted(title),
-            choices(&advice.choices, columns)
+            choices(&advice.choices, advice.hints_alone.as_ref(), columns)
         );
     }
     if let Some(alone) = &advice.hints_alone {
@@ -67,8 +67,16 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
 
 /// What hints alone gain, and how Intel's programs write them.
 fn hints_alone(alone: &HintsAlone, columns: Columns) -> String {
+    let other = alone.other_level.as_ref();
+    let other = other.map_or(String::new(), |other| {
+        format!(
+            "; another level reaches {} (`{}`)",
+            speedup(other.speedup),
+            other.plan
+        )
+    });
     let found = format!(
-        "Hints alone: {} with `{}`, in {}",
+        "Hints alone: {} with `{}`, in {}{other}",
         speedup(alone.speedup),
         alone.plan,
         duration(alone.time_ns)
@@ -111,7 +119,7 @@ fn one_step(step: &ChecklistStep, columns: Columns) -> String {
     text
 }
 
-fn choices(choices: &[Choice], columns: Columns) -> String {
+fn choices(choices: &[Choice], alone: Option<&HintsAlone>, columns: Columns) -> String {
     let with_interval = choices.iter().any(|choice| choice.between.is_some());
     let of_interval = if with_interval {
         "1.00–1.10×".chars().count() + 3
@@ -148,6 +156,16 @@ fn choices(choices: &[Choice], columns: Columns) -> String {
             speedup(choice.speedup),
         ];
         let how = broken(&columns.said(&how), width, &[',', ' ']);
+        table.add_row(numbers.into_iter().chain(between).chain([how]));
+    }
+    if let Some(alone) = alone {
+        let numbers = [
+            "  hints alone".to_owned(),
+            duration(alone.time_ns),
+            speedup(alone.speedup),
+        ];
+        let between = with_interval.then(String::new);
+        let how = broken(&alone.plan.to_string(), width, &[',', ' ']);
         table.add_row(numbers.into_iter().chain(between).chain([how]));
     }
     align_numbers(&mut table);

@@ -135,7 +135,7 @@ pub(super) fn parse(text: &str, wanted: &Wanted<'_>) -> Result<Profiled> {
     // A kernel with spills has no free registers.
     let spilled = number(row, columns.spilled).is_some_and(|bytes| bytes > 0.0);
     let resources = model.zip(fits.as_ref()).filter(|_| spilled).map(|(model, fits)| {
-        let all = model.registers_per_work_item(footprint.sub_group);
+        let all = model.registers_per_work_item(&footprint);
         let footprint = Footprint {
             registers: all,
             ..footprint

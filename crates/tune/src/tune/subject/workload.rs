@@ -261,14 +261,20 @@ impl Workload {
     }
 
     /// A kernel of this workload in the instructions that the simulator of a device times.
-    pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> MachineProgram {
+    ///
+    /// # Errors
+    /// It accesses blocks that the device does not have.
+    pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> Result<MachineProgram> {
         let items = self.group.iter().product();
-        let target = machine::Target::of(model, model.description().sub_group_size(kernel));
+        let description = model.description();
+        let sub_group = description.sub_group_size(kernel);
+        description.check_blocks(kernel, u64::from(items), sub_group)?;
+        let target = machine::Target::of(model, sub_group);
         if self.serves_any_launch() {
-            return machine::lower_for_any_launch(kernel, &target, model, items);
+            return Ok(machine::lower_for_any_launch(kernel, &target, model, items));
         }
         let groups = u32::try_from(self.groups_of_core(*model.core.count)).unwrap_or(u32::MAX);
-        machine::lower_for_groups(kernel, &target, model, groups, items)
+        Ok(machine::lower_for_groups(kernel, &target, model, groups, items))
     }
 
     /// Whether a kernel is its own, as it was read.

@@ -284,7 +284,7 @@ impl SimulatedBench {
             fits: Some(time.occupancy.clone()),
             achieved: Some(time.resident_sub_groups),
             time_ns: time.nanoseconds,
-            launch_ns: Some(time.between_events_ns - time.nanoseconds),
+            launch_ns: launch_ns(&self.model),
             cache: Some(self.cache),
             memory_bytes: Some(time.dram_bytes()),
             bandwidth: Some(bandwidth),
@@ -554,6 +554,12 @@ fn counted(time: &LaunchTime) -> Vec<(&'static str, &'static str, f64)> {
     counted
 }
 
+/// What a launch takes beside its work-groups, in nanoseconds, where the model knows that.
+fn launch_ns(model: &DeviceModel) -> Option<f64> {
+    let cycles = *model.core.launch;
+    (cycles > 0).then(|| model.nanoseconds(f64::from(cycles)))
+}
+
 fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
     let sample = time.sample;
     let some = format!(
@@ -569,9 +575,12 @@ fn note(model: &DeviceModel, cache: CacheState, time: &LaunchTime) -> String {
             number::figures(100.0 * part)
         ),
     };
+    let launch = match launch_ns(model) {
+        Some(launch_ns) => format!("Each time contains the launch, {}", number::duration(launch_ns)),
+        None => "No time contains the launch: what one costs is not modelled on this device".to_owned(),
+    };
     format!(
-        "Simulated on a model of the {}: {what}. Each time contains the launch, {}. The launch finds {cache}.",
-        model.modelled(),
-        number::duration(time.between_events_ns - time.nanoseconds)
+        "Simulated on a model of the {}: {what}. {launch}. The launch finds {cache}.",
+        model.modelled()
     )
 }

@@ -428,7 +428,7 @@ fn what_else_a_launch_decides_is_searched_beside_the_plan() {
     assert_eq!(json["ways"]["best"]["sub_group"], 16);
     assert_eq!(json["best"]["sub_group"], 16);
     assert!(page::html(&report).contains("id=\"launch-settings\""));
-    assert!(ways.trials.len() <= tune::ways::MOST);
+    assert!(ways.trials.len() <= tune::launch_settings::MOST);
 }
 
 /// What must not change does not: a size that the author asked for, one that the results depend on, a group whose items share memory.

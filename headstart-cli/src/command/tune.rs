@@ -129,11 +129,14 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     }
 
     // No time is left to look into the kernels where the search was cut.
-    let detail = match outputs.has_page() && report.partial.is_none() {
-        true => tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
-        false => None,
+    let in_detail = match outputs.has_page() && report.partial.is_none() {
+        true => Report {
+            detail: tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
+            ..report.clone()
+        },
+        false => report.clone(),
     };
-    let written = outputs.write(&report, detail, &mut clock)?;
+    let written = outputs.write(&report, &in_detail, &mut clock)?;
     // The results within the time limit are checked like all others.
     let lost = report.partial.as_ref().and_then(|partial| partial.lost.clone());
     let exchanged = match &captured {

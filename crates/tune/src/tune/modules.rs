@@ -13,6 +13,8 @@
 //! # }
 //! ```
 
+#[cfg(test)]
+mod assumptions;
 pub mod drop_in;
 pub(super) mod edit;
 pub(super) mod edits;
@@ -22,8 +24,6 @@ pub(super) mod loop_copies;
 pub(super) mod piece;
 pub(super) mod redirect;
 pub(super) mod spirv;
-#[cfg(test)]
-mod tests;
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use headstart::back::spirv::SpirvTarget;
 use headstart::capture::Captured;
 use headstart::names;
-use headstart::report::{Detail, Report, page};
+use headstart::report::{Report, page};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
@@ -76,15 +76,11 @@ impl Outputs {
             .any(|destination| matches!(destination, Destination::Standard))
     }
 
-    /// Writes all of them: what was written, in sentences.
-    pub fn write(&self, report: &Report, detail: Option<Detail>, clock: &mut Clock) -> Result<Vec<String>> {
+    /// Writes all of them: what was written, in sentences. `in_detail` is the report that the page shows.
+    pub fn write(&self, report: &Report, in_detail: &Report, clock: &mut Clock) -> Result<Vec<String>> {
         let mut written = Vec::new();
         if let Some(html) = &self.html {
-            let shown = Report {
-                detail,
-                ..report.clone()
-            };
-            html.write(&terminal::page(&page::html(&shown)))?;
+            html.write(&terminal::page(&page::html(in_detail)))?;
             clock.over("page made");
         }
         if let Some(json) = &self.json {

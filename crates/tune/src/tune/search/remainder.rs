@@ -169,7 +169,7 @@ mod tests {
              length = 4096\n[parameters.param_1]\nlength = 256\n[parameters.param_2]\nvalue = {rows}\n[parameters.param_3]\nvalue = 256\n"
         );
         let launch = LaunchFile::parse(&launch, "launch.toml").expect("a launch file");
-        let text = include_str!("../../../../corpus/strided.ptx");
+        let text = include_str!("../../../../../corpus/strided.ptx");
         let imported = import(text, "strided.ptx", Some("column_sum"), &launch.facts()).expect("an entry");
         let workload = FileSubject::of_module(imported, launch)
             .workload()

@@ -109,7 +109,7 @@ mod tests {
     use crate::model;
     use crate::tune::{FileSubject, LaunchFile, Subject};
 
-    const GATHER: &str = include_str!("../../../../../../../headstart/tests/in/gather.hsir");
+    const GATHER: &str = include_str!("../../../../../../../../headstart/tests/in/gather.hsir");
 
     fn gather(items: u64) -> Workload {
         let kernel = Arc::new(read(GATHER, "gather.hsir").expect("a kernel"));

@@ -177,14 +177,7 @@ fn carry_out(
         rests.retain(|(label, _)| *label == only);
     }
     // Inner loops first: rewriting a loop copies those inside, with the changes already made to them.
-    let depth = |label: Label| {
-        let op = find_loop(&kernel.body, label);
-        op.map_or(0, |op| {
-            all.iter()
-                .filter(|other| op.kind.regions().any(|r| find_loop(r, other.looped).is_some()))
-                .count()
-        })
-    };
+    let depth = |label: Label| depth(&kernel, &all, label);
     by_loop.sort_by_key(|(label, _)| depth(*label));
     if versions == Versions::IfItWraps {
         // Outer loops first: the version that stays as it was needs no versions inside.
@@ -193,7 +186,7 @@ fn carry_out(
             versions::make(&mut kernel, *label, how, hosted.as_deref())?;
         }
     }
-    // Who takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
+    // What takes part is settled before any loop is rewritten: the prologue of an inner loop's ring stands in the outer
     // loop, and its loads are none of that loop.
     for (label, strategies) in &mut by_loop {
         complete_loop(&kernel, *label, plan.unroll(), strategies)?;
@@ -256,6 +249,15 @@ fn carry_out(
     verify::verify_derived(&kernel)?;
     let plan = gathered(&kernel, &all, completed)?;
     Ok(Applied { kernel, plan })
+}
+
+/// How many loads' loops are inside a loop.
+fn depth(kernel: &Kernel, all: &[Candidate], label: Label) -> usize {
+    let Some(op) = find_loop(&kernel.body, label) else {
+        return 0;
+    };
+    let is_inside = |other: &&Candidate| op.kind.regions().any(|r| find_loop(r, other.looped).is_some());
+    all.iter().filter(is_inside).count()
 }
 
 /// The loops that a plan is for, each with the strategies of its loads.

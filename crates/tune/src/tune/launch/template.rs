@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::effects::Effect;
 use crate::analysis::roots::{Root, root};
-use crate::ir::{Kernel, OpKind, Type, Value};
+use crate::ir::{Kernel, OpKind, Param, PointerFacts, Type, Value};
 use crate::names;
 
 /// Elements of a buffer whose length the kernel does not say.
@@ -68,55 +68,13 @@ impl Default for Values {
 
 /// The text of a launch file with these values.
 pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, values: &Values) -> String {
-    let groups = values.groups.unwrap_or_else(|| groups(kernel));
-    let mut text = format!(
-        "# The launch of `{}`.\nkernel = {:?}\n# Work-groups times work-items must cover the kernel's work.\n{:<30}# or [{groups}, 1, 1]\n",
-        names::shown(&kernel.name),
-        kernel.name,
-        format!("groups = {groups}"),
-    );
-    match kernel.group_size {
-        Some([x, y, z]) => {
-            let _ = writeln!(
-                text,
-                "group = [{x}, {y}, {z}]            # the kernel requires it"
-            );
-        }
-        None => {
-            let _ = writeln!(text, "group = {:<24}# or [16, 8, 1]", values.group);
-        }
-    }
-    if let Some(bytes) = shared_bytes {
-        let _ = writeln!(
-            text,
-            "shared_bytes = {bytes}           # dynamic shared memory of a work-group"
-        );
-    }
+    let mut text = geometry(kernel, shared_bytes, values);
     let written = written_to(kernel);
     let only_read = |number: usize| match kernel.params[number].facts {
         Some(facts) => facts.read_only || !written[number],
         None => false,
     };
-    let named = |wanted: &dyn Fn(usize) -> bool| {
-        let numbers = (0..kernel.params.len()).filter(|&number| {
-            kernel.params[number].facts.is_some_and(|facts| !facts.read_only) && wanted(number)
-        });
-        let names: Vec<String> = numbers
-            .map(|number| format!("{:?}", kernel.params[number].name))
-            .collect();
-        names.join(", ")
-    };
-    let open = named(&|_| true);
-    if !open.is_empty() {
-        let _ = write!(
-            text,
-            "\n# Of a kernel in PTX or SPIR-V one may say, and more plans are possible then:\n\
-             # readonly = [{}]      # those of them that nothing writes while the kernel runs\n\
-             # unaliased = [{open}]     # those that share no memory with another parameter\n\
-             # no_overflow = true          # the module's signed loop counters do not overflow\n",
-            named(&only_read)
-        );
-    }
+    text.push_str(&statements(kernel, &only_read));
     if kernel
         .params
         .iter()
@@ -132,8 +90,6 @@ pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, value
     }
     let mut told = Vec::new();
     for (number, param) in kernel.params.iter().enumerate() {
-        let ty = kernel.ty(param.value);
-        let only_read = only_read(number);
         if let Some((structure, _)) = member(&param.name)
             && !told.contains(&structure)
         {
@@ -143,61 +99,111 @@ pub(in crate::tune) fn written(kernel: &Kernel, shared_bytes: Option<u32>, value
         // By its name in the source, where that is known.
         let field = values.fields.get(&param.name);
         let _ = write!(text, "\n[parameters.{:?}]", field.unwrap_or(&param.name));
-        match param.facts {
-            Some(facts) => {
-                let element = facts.element;
-                let reads = if only_read { ", only read" } else { "" };
-                let known = facts.length.and_then(|length| kernel.as_constant(length));
-                let fitted = values.lengths.get(&param.name).copied();
-                let length = known.or(fitted).unwrap_or(values.length);
-                let _ = writeln!(
-                    text,
-                    "        # a buffer of `{element}`{reads}\nlength = {length}"
-                );
-                if known.is_some() {
-                    text.push_str(
-                        "# a variable of the module: `fill` replaces the module's initial contents\n",
-                    );
-                    continue;
-                }
-                if let (true, true, Some(line)) = (only_read, element.is_integer(), values.indices()) {
-                    text.push_str(&line);
-                    continue;
-                }
-                text.push_str(match (only_read, element.is_float(), element.is_integer()) {
-                    (true, true, _) => "fill = \"fractions\"            # or \"zero\", \"sequence\", \"bits\"\n",
-                    (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",
-                    (true, ..) => "fill = \"zero\"\n",
-                    (false, ..) => {
-                        "fill = \"zero\"                 # its contents before the launch\noutput = \"bits\"               # or \
-                         \"multiset\", or a tolerance such as 1e-6\n"
-                    }
-                });
-            }
-            None if ty.is_pointer() => {
-                let length = values.lengths.get(&param.name).unwrap_or(&values.length);
-                let _ = writeln!(text, "        # a buffer\nlength = {length}");
-            }
-            None if !measured_by(kernel, param.value).is_empty() => {
-                let buffers = measured_by(kernel, param.value).join("`, `");
-                let _ = writeln!(
-                    text,
-                    "        # a scalar `{ty}`: the length of `{buffers}`\nvalue = {LENGTH}"
-                );
-            }
-            None => {
-                let value = match ty {
-                    _ if values.numbers.contains_key(&param.name) => values.numbers[&param.name].to_string(),
-                    Type::Bool => "true".to_owned(),
-                    ty if ty.is_float() => "1.0".to_owned(),
-                    Type::I8 => values.byte.unwrap_or_else(|| values.number.min(100)).to_string(),
-                    _ => values.number.to_string(),
-                };
-                let _ = writeln!(text, "        # a scalar `{ty}`\nvalue = {value}");
-            }
-        }
+        text.push_str(&match param.facts {
+            Some(facts) => buffer(kernel, param, &facts, only_read(number), values),
+            None => scalar(kernel, param, values),
+        });
     }
     text
+}
+
+/// Which kernel in which geometry.
+fn geometry(kernel: &Kernel, shared_bytes: Option<u32>, values: &Values) -> String {
+    let groups = values.groups.unwrap_or_else(|| groups(kernel));
+    let mut text = format!(
+        "# The launch of `{}`.\nkernel = {:?}\n# Work-groups times work-items must cover the kernel's work.\n{:<30}# or [{groups}, 1, 1]\n",
+        names::shown(&kernel.name),
+        kernel.name,
+        format!("groups = {groups}"),
+    );
+    let _ = match kernel.group_size {
+        Some([x, y, z]) => writeln!(
+            text,
+            "group = [{x}, {y}, {z}]            # the kernel requires it"
+        ),
+        None => writeln!(text, "group = {:<24}# or [16, 8, 1]", values.group),
+    };
+    if let Some(bytes) = shared_bytes {
+        let _ = writeln!(
+            text,
+            "shared_bytes = {bytes}           # dynamic shared memory of a work-group"
+        );
+    }
+    text
+}
+
+/// Statements that would allow more plans, as comments.
+fn statements(kernel: &Kernel, only_read: &dyn Fn(usize) -> bool) -> String {
+    let named = |wanted: &dyn Fn(usize) -> bool| {
+        let numbers = (0..kernel.params.len()).filter(|&number| {
+            kernel.params[number].facts.is_some_and(|facts| !facts.read_only) && wanted(number)
+        });
+        let names: Vec<String> = numbers
+            .map(|number| format!("{:?}", kernel.params[number].name))
+            .collect();
+        names.join(", ")
+    };
+    let open = named(&|_| true);
+    if open.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n# Of a kernel in PTX or SPIR-V one may say, and more plans are possible then:\n\
+         # readonly = [{}]      # those of them that nothing writes while the kernel runs\n\
+         # unaliased = [{open}]     # those that share no memory with another parameter\n\
+         # no_overflow = true          # the module's signed loop counters do not overflow\n",
+        named(only_read)
+    )
+}
+
+/// The lines of a buffer of known elements.
+fn buffer(kernel: &Kernel, param: &Param, facts: &PointerFacts, only_read: bool, values: &Values) -> String {
+    let element = facts.element;
+    let reads = if only_read { ", only read" } else { "" };
+    let known = facts.length.and_then(|length| kernel.as_constant(length));
+    let fitted = values.lengths.get(&param.name).copied();
+    let length = known.or(fitted).unwrap_or(values.length);
+    let mut text = format!("        # a buffer of `{element}`{reads}\nlength = {length}\n");
+    if known.is_some() {
+        text.push_str("# a variable of the module: `fill` replaces the module's initial contents\n");
+        return text;
+    }
+    if let (true, true, Some(line)) = (only_read, element.is_integer(), values.indices()) {
+        text.push_str(&line);
+        return text;
+    }
+    text.push_str(match (only_read, element.is_float(), element.is_integer()) {
+        (true, true, _) => "fill = \"fractions\"            # or \"zero\", \"sequence\", \"bits\"\n",
+        (true, _, true) => "fill = \"indices\"              # or \"zero\", \"sequence\", \"bits\"\n",
+        (true, ..) => "fill = \"zero\"\n",
+        (false, ..) => {
+            "fill = \"zero\"                 # its contents before the launch\noutput = \"bits\"               # or \
+             \"multiset\", or a tolerance such as 1e-6\n"
+        }
+    });
+    text
+}
+
+/// The lines of a number, or of a pointer to unknown elements.
+fn scalar(kernel: &Kernel, param: &Param, values: &Values) -> String {
+    let ty = kernel.ty(param.value);
+    if ty.is_pointer() {
+        let length = values.lengths.get(&param.name).unwrap_or(&values.length);
+        return format!("        # a buffer\nlength = {length}\n");
+    }
+    let buffers = measured_by(kernel, param.value);
+    if !buffers.is_empty() {
+        let buffers = buffers.join("`, `");
+        return format!("        # a scalar `{ty}`: the length of `{buffers}`\nvalue = {LENGTH}\n");
+    }
+    let value = match ty {
+        _ if values.numbers.contains_key(&param.name) => values.numbers[&param.name].to_string(),
+        Type::Bool => "true".to_owned(),
+        ty if ty.is_float() => "1.0".to_owned(),
+        Type::I8 => values.byte.unwrap_or_else(|| values.number.min(100)).to_string(),
+        _ => values.number.to_string(),
+    };
+    format!("        # a scalar `{ty}`\nvalue = {value}\n")
 }
 
 impl Values {
@@ -287,7 +293,7 @@ fn members(kernel: &Kernel, structure: &str, fields: &BTreeMap<String, String>) 
 
 /// The buffers whose length a parameter is.
 fn measured_by(kernel: &Kernel, length: Value) -> Vec<&str> {
-    let is_measured = |facts: &crate::ir::PointerFacts| facts.length == Some(length);
+    let is_measured = |facts: &PointerFacts| facts.length == Some(length);
     kernel
         .params
         .iter()

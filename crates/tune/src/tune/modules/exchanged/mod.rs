@@ -158,7 +158,7 @@ impl Writer<'_> {
         let body = self.body(own_function, handed)?;
         let (declared, defined) = self.helpers(own_function);
         self.decorations(own_function);
-        self.joined(body, declared, defined)
+        self.joined(&body, &declared, &defined)
     }
 
     /// The set of extended instructions is the module's own.
@@ -293,7 +293,7 @@ impl Writer<'_> {
                 if number == 0 && position == variables {
                     words.extend(&casts);
                 }
-                self.renumbered(one).assemble_into(&mut words);
+                self.renumbered(&one).assemble_into(&mut words);
             }
         }
         Ok(words)
@@ -414,7 +414,7 @@ impl Writer<'_> {
             };
             let mut words = Vec::new();
             for one in function.all_inst_iter() {
-                self.renumbered(one).assemble_into(&mut words);
+                self.renumbered(&one).assemble_into(&mut words);
             }
             into.extend(words);
         }
@@ -451,32 +451,29 @@ impl Writer<'_> {
         }
     }
 
-    /// The module with all of it.
-    fn joined(mut self, body: Vec<u32>, declared: Vec<u32>, defined: Vec<u32>) -> Result<Vec<u32>> {
-        let mut capabilities = Vec::new();
+    /// What the new body needs in the module's first sections, and the module does not have.
+    fn sections(&mut self) -> Sections {
+        let mut sections = Sections::default();
         for one in &self.new.module.capabilities {
             if let Some(Operand::Capability(capability)) = one.operands.first()
                 && !self.old.capabilities.contains(&(*capability as u32))
             {
-                one.assemble_into(&mut capabilities);
+                one.assemble_into(&mut sections.capabilities);
             }
         }
-        let mut extensions = Vec::new();
         for one in &self.new.module.extensions {
             if let Some(Operand::LiteralString(name)) = one.operands.first()
                 && !self.old.extensions.contains(name)
             {
-                one.assemble_into(&mut extensions);
+                one.assemble_into(&mut sections.extensions);
             }
         }
-        let mut sets = Vec::new();
         for one in self.new.module.ext_inst_imports.clone() {
             let known = one.result_id.and_then(|id| self.ids.get(&id).copied());
             if known.is_none_or(|id| id >= self.old.bound) {
-                self.renumbered(&one).assemble_into(&mut sets);
+                self.renumbered(&one).assemble_into(&mut sections.sets);
             }
         }
-        let mut modes = Vec::new();
         for one in self.new.module.execution_modes.clone() {
             let Some(&Operand::ExecutionMode(mode)) = one.operands.get(1) else {
                 continue;
@@ -489,36 +486,46 @@ impl Writer<'_> {
                 _ => false,
             };
             if !said {
-                self.renumbered(&one).assemble_into(&mut modes);
+                self.renumbered(&one).assemble_into(&mut sections.modes);
             }
         }
+        sections
+    }
+
+    /// The version that the new body needs, at least.
+    fn least_version(&self) -> u32 {
+        let module = &self.new.module;
+        let mut all = module.all_inst_iter();
+        let is_non_uniform = all.any(|one| format!("{:?}", one.class.opcode).starts_with("GroupNonUniform"));
+        let has_sub_group_size = module.execution_modes.iter().any(modes::is_sub_group_size);
+        let non_uniform = if is_non_uniform { NON_UNIFORM } else { 0 };
+        let sized = if has_sub_group_size {
+            modes::SUB_GROUP_SIZES
+        } else {
+            0
+        };
+        non_uniform.max(sized)
+    }
+
+    /// The module with all of it.
+    fn joined(mut self, body: &[u32], declared: &[u32], defined: &[u32]) -> Result<Vec<u32>> {
+        let Sections {
+            capabilities,
+            extensions,
+            sets,
+            modes,
+        } = self.sections();
         let Module {
             words,
             ends,
             entry,
             function,
             behind_parameters,
-            inside,
             ..
         } = &self.old;
         let mut out = words[..5].to_vec();
-        let uses = |name: &str| {
-            let all = self.new.module.all_inst_iter();
-            all.into_iter()
-                .any(|one| format!("{:?}", one.class.opcode).starts_with(name))
-        };
-        if uses("GroupNonUniform") {
-            out[VERSION] = out[VERSION].max(NON_UNIFORM);
-        }
-        if self
-            .new
-            .module
-            .execution_modes
-            .iter()
-            .any(modes::is_sub_group_size)
-        {
-            out[VERSION] = out[VERSION].max(modes::SUB_GROUP_SIZES);
-        }
+        out[VERSION] = out[VERSION].max(self.least_version());
+        out[old::BOUND] = self.bound;
         let mut at = 5;
         let mut copy_to = |out: &mut Vec<u32>, end: usize| {
             let end = end.max(at);
@@ -526,32 +533,40 @@ impl Writer<'_> {
             at = end;
         };
         copy_to(&mut out, ends.capabilities);
-        out.extend(&capabilities);
+        out.extend(capabilities);
         copy_to(&mut out, ends.extensions);
-        out.extend(&extensions);
+        out.extend(extensions);
         copy_to(&mut out, ends.sets);
-        out.extend(&sets);
+        out.extend(sets);
         copy_to(&mut out, entry.at);
         let listed = entry.rest(entry.string(2).1);
-        let new: Vec<Word> = self
-            .interface
-            .iter()
-            .copied()
-            .filter(|id| !listed.contains(id))
-            .collect();
+        let new = self.interface.iter().copied().filter(|id| !listed.contains(id));
+        let new: Vec<Word> = new.collect();
         let count = (1 + entry.words.len() + new.len()) as u32;
         out.push(count << 16 | u32::from(entry.code));
         out.extend(entry.words);
-        out.extend(&new);
-        at = entry.at + 1 + entry.words.len();
-        let mut copy_to = |out: &mut Vec<u32>, end: usize| {
-            let end = end.max(at);
-            out.extend_from_slice(&words[at..end]);
-            at = end;
-        };
-        copy_to(&mut out, ends.modes);
-        out.extend(&modes);
-        // Names and decorations of the old body go with it.
+        out.extend(new);
+        let behind_entry = entry.at + 1 + entry.words.len();
+        out.extend_from_slice(&words[behind_entry..ends.modes.max(behind_entry)]);
+        out.extend(modes);
+        let annotated = ends.annotations.max(ends.modes).max(behind_entry);
+        self.keep_annotations(&mut out)?;
+        out.extend(&self.annotations);
+        out.extend_from_slice(&words[annotated..ends.globals]);
+        out.extend(&self.globals);
+        out.extend(declared);
+        out.extend_from_slice(&words[ends.globals..*behind_parameters]);
+        out.extend(body);
+        out.extend_from_slice(&words[function.1..]);
+        out.extend(defined);
+        Ok(out)
+    }
+
+    /// Names and decorations of the old body go with it; the others stay.
+    fn keep_annotations(&self, out: &mut Vec<u32>) -> Result<()> {
+        let Module {
+            words, ends, inside, ..
+        } = &self.old;
         for one in words::instructions(words, ends.modes) {
             let one = one?;
             if one.at >= ends.annotations {
@@ -570,19 +585,17 @@ impl Writer<'_> {
                 _ => out.extend_from_slice(&words[one.at..end]),
             }
         }
-        at = ends.annotations.max(at);
-        out.extend(&self.annotations);
-        out.extend_from_slice(&words[at..ends.globals]);
-        out.extend(&self.globals);
-        out.extend(&declared);
-        out.extend_from_slice(&words[ends.globals..*behind_parameters]);
-        out.extend(&body);
-        out.extend_from_slice(&words[function.1..]);
-        out.extend(&defined);
-        out[old::BOUND] = self.bound;
-        self.bound = 0;
-        Ok(out)
+        Ok(())
     }
+}
+
+/// Words for the first sections of a module.
+#[derive(Default)]
+struct Sections {
+    capabilities: Vec<u32>,
+    extensions: Vec<u32>,
+    sets: Vec<u32>,
+    modes: Vec<u32>,
 }
 
 /// The key of a type or constant: its code, its type and its operands, without its id.

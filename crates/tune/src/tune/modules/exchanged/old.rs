@@ -85,96 +85,120 @@ impl<'w> Module<'w> {
             bound: words[BOUND],
         };
         let mut built_ins: HashMap<Word, u32> = HashMap::new();
+        // The function that an instruction is in.
         let mut current: Option<Word> = None;
-        let mut seen_functions = false;
         for one in words::instructions(words, 0) {
             let one = one?;
-            let end = one.at + 1 + one.words.len();
             // Regardless of the header.
             let next = one.result().map_or(0, |id| id.saturating_add(1));
             module.bound = module.bound.max(next);
             let Some(op) = one.op else { continue };
-            match op {
-                Op::Function => {
-                    if !seen_functions {
-                        module.ends.globals = one.at;
-                        seen_functions = true;
-                    }
-                    current = one.result();
-                    if current == Some(original.body) {
-                        module.function.0 = one.at;
-                        module.behind_parameters = end;
-                    }
+            if op == Op::Function {
+                current = one.result();
+                if module.ends.globals == 0 {
+                    module.ends.globals = one.at;
                 }
-                Op::FunctionEnd => {
-                    if current == Some(original.body) {
-                        module.function.1 = one.at;
-                    }
-                    current = None;
-                }
-                Op::FunctionParameter if current == Some(original.body) => {
-                    module.parameters.push((one.word(1)?, one.word(0)?));
-                    module.behind_parameters = end;
-                }
-                _ if current == Some(original.body) => module.inside.extend(one.result()),
-                _ if current.is_some() => {}
-                Op::Capability => {
-                    module.capabilities.insert(one.word(0)?);
-                    module.ends.capabilities = end;
-                }
-                Op::Extension => {
-                    module.extensions.insert(one.string(0).0);
-                    module.ends.extensions = end;
-                }
-                Op::ExtInstImport => {
-                    module.sets.insert(one.string(1).0, one.word(0)?);
-                    module.ends.sets = end;
-                }
-                Op::EntryPoint => module.ends.modes = end,
-                Op::ExecutionMode | Op::ExecutionModeId => {
-                    module.ends.modes = end;
-                    if one.word(0)? == original.function {
-                        let mode = ExecutionMode::from_u32(one.word(1)?);
-                        module.has_contraction_off |= mode == Some(ExecutionMode::ContractionOff);
-                        module.has_group |=
-                            matches!(mode, Some(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId));
-                        module.has_sub_group |= mode == Some(ExecutionMode::SubgroupSize);
-                    }
-                }
-                Op::Decorate => {
-                    module.ends.annotations = end;
-                    let (target, decoration) = (one.word(0)?, one.word(1)?);
-                    if decoration == Decoration::BuiltIn as u32 {
-                        built_ins.insert(target, one.word(2)?);
-                    }
-                    if decoration == Decoration::LinkageAttributes as u32 {
-                        let (name, behind) = one.string(2);
-                        if one.words.get(behind) == Some(&1) {
-                            module.imported.insert(name, target);
-                        }
-                    }
-                }
-                Op::MemberDecorate
-                | Op::DecorateId
-                | Op::DecorateString
-                | Op::MemberDecorateString
-                | Op::DecorationGroup
-                | Op::GroupDecorate
-                | Op::GroupMemberDecorate => module.ends.annotations = end,
-                _ => module.global(&one, &built_ins)?,
+            }
+            match current {
+                Some(function) if function == original.body => module.of_body(op, &one)?,
+                Some(_) => {}
+                None => module.outside(op, &one, original.function, &mut built_ins)?,
+            }
+            if op == Op::FunctionEnd {
+                current = None;
             }
         }
-        let first = |end: usize, before: usize| if end == 0 { before } else { end };
-        module.ends.capabilities = first(module.ends.capabilities, 5);
-        module.ends.extensions = first(module.ends.extensions, module.ends.capabilities);
-        module.ends.sets = first(module.ends.sets, module.ends.extensions);
-        if module.ends.annotations == 0 {
-            // In front of the first type.
-            let mut all = words::instructions(words, 0).filter_map(Result::ok);
-            let first = all.find(|one| one.name().starts_with("OpType"));
-            module.ends.annotations = first.map_or(module.ends.globals, |one| one.at);
+        module.in_order()
+    }
+
+    /// Notes an instruction of the entry's function.
+    fn of_body(&mut self, op: Op, one: &Old<'_>) -> Result<()> {
+        let end = one.at + 1 + one.words.len();
+        match op {
+            Op::Function => (self.function.0, self.behind_parameters) = (one.at, end),
+            Op::FunctionEnd => self.function.1 = one.at,
+            Op::FunctionParameter => {
+                self.parameters.push((one.word(1)?, one.word(0)?));
+                self.behind_parameters = end;
+            }
+            _ => self.inside.extend(one.result()),
         }
-        if module.bound > MOST_IDS {
+        Ok(())
+    }
+
+    /// Notes an instruction in front of all functions. `function` is the entry's.
+    fn outside(
+        &mut self,
+        op: Op,
+        one: &Old<'_>,
+        function: Word,
+        built_ins: &mut HashMap<Word, u32>,
+    ) -> Result<()> {
+        let end = one.at + 1 + one.words.len();
+        match op {
+            Op::Capability => {
+                self.capabilities.insert(one.word(0)?);
+                self.ends.capabilities = end;
+            }
+            Op::Extension => {
+                self.extensions.insert(one.string(0).0);
+                self.ends.extensions = end;
+            }
+            Op::ExtInstImport => {
+                self.sets.insert(one.string(1).0, one.word(0)?);
+                self.ends.sets = end;
+            }
+            Op::EntryPoint => self.ends.modes = end,
+            Op::ExecutionMode | Op::ExecutionModeId => {
+                self.ends.modes = end;
+                if one.word(0)? == function {
+                    let mode = ExecutionMode::from_u32(one.word(1)?);
+                    self.has_contraction_off |= mode == Some(ExecutionMode::ContractionOff);
+                    self.has_group |=
+                        matches!(mode, Some(ExecutionMode::LocalSize | ExecutionMode::LocalSizeId));
+                    self.has_sub_group |= mode == Some(ExecutionMode::SubgroupSize);
+                }
+            }
+            Op::Decorate => {
+                self.ends.annotations = end;
+                let (target, decoration) = (one.word(0)?, one.word(1)?);
+                if decoration == Decoration::BuiltIn as u32 {
+                    built_ins.insert(target, one.word(2)?);
+                }
+                if decoration == Decoration::LinkageAttributes as u32 {
+                    let (name, behind) = one.string(2);
+                    if one.words.get(behind) == Some(&1) {
+                        self.imported.insert(name, target);
+                    }
+                }
+            }
+            Op::MemberDecorate
+            | Op::DecorateId
+            | Op::DecorateString
+            | Op::MemberDecorateString
+            | Op::DecorationGroup
+            | Op::GroupDecorate
+            | Op::GroupMemberDecorate => self.ends.annotations = end,
+            _ => self.global(one, built_ins)?,
+        }
+        Ok(())
+    }
+
+    /// The module, if its sections are in the specification's order: a section that it does not have ends where the one before
+    /// does.
+    fn in_order(mut self) -> Result<Module<'w>> {
+        let ends = &mut self.ends;
+        let first = |end: usize, before: usize| if end == 0 { before } else { end };
+        ends.capabilities = first(ends.capabilities, 5);
+        ends.extensions = first(ends.extensions, ends.capabilities);
+        ends.sets = first(ends.sets, ends.extensions);
+        if ends.annotations == 0 {
+            // In front of the first type.
+            let mut all = words::instructions(self.words, 0).filter_map(Result::ok);
+            let first = all.find(|one| one.name().starts_with("OpType"));
+            ends.annotations = first.map_or(ends.globals, |one| one.at);
+        }
+        if self.bound > MOST_IDS {
             return Err(Error::input("the module has too many ids").accepted(format!("ids below {MOST_IDS}")));
         }
         let Ends {
@@ -184,10 +208,10 @@ impl<'w> Module<'w> {
             modes,
             annotations,
             globals,
-        } = module.ends;
-        let (start, end) = module.function;
-        let entry = module.entry.at;
-        let behind = module.behind_parameters;
+        } = self.ends;
+        let (start, end) = self.function;
+        let entry = self.entry.at;
+        let behind = self.behind_parameters;
         let order = [
             5,
             capabilities,
@@ -202,7 +226,7 @@ impl<'w> Module<'w> {
             end,
         ];
         match order.is_sorted() && entry < modes && start < behind {
-            true => Ok(module),
+            true => Ok(self),
             false => Err(Error::input(
                 "the module's sections are not in the order of the specification: nothing can be put into it",
             )),

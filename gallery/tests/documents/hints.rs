@@ -39,7 +39,7 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
         };
         assert!(ahead("indices") > ahead("values"), "{:?}", alone.hints);
         let other = alone.other_level.as_ref().expect("L1 and L3 were tried");
-        assert!(other.speedup <= alone.speedup, "{other:?}");
+        assert!(other.speedup < 1.05 * alone.speedup, "{other:?}");
         let hint = alone.hints.first().expect("a hint");
         assert!(
             hint.ahead >= 1 && hint.sycl.contains(&format!("prefetch_hint_{}", hint.level)),
@@ -66,4 +66,31 @@ fn advice_on_the_max_series_names_the_best_hints_alone() {
             .hints_alone
             .is_none()
     );
+}
+
+/// Hints to L3 lose on the article's kernel, and a search drops them before their end: the level is compared all the same.
+#[test]
+fn advice_says_what_the_other_level_reaches_where_it_is_behind() {
+    let settings = ["groups=64", "elements=12800"].map(str::to_owned);
+    let chosen = kernels::find("article")
+        .and_then(|kernel| kernel.with(&settings, None))
+        .expect("there");
+    let bench = SimulatedBench::new(model("pvc-1550", &[]));
+    let advice = advise(&chosen, &bench, &Quiet).expect("advice");
+    let alone = advice.hints_alone.as_ref().expect("hints were tried");
+    let other = alone.other_level.as_ref().expect("both levels were tried");
+    println!(
+        "`{}` {:.2}x, `{}` {:.2}x",
+        alone.plan, alone.speedup, other.plan, other.speedup
+    );
+    assert!(
+        alone.plan.to_string().contains("L1") && alone.speedup > 1.3,
+        "{alone:?}"
+    );
+    assert!(
+        other.plan.to_string().contains("L3") && other.speedup < 1.1,
+        "{other:?}"
+    );
+    let text = advise::text(&advice, Columns::UNLIMITED);
+    assert!(text.contains(&format!(" with `{}`", other.plan)), "{text}");
 }

@@ -4,12 +4,12 @@
 use serde::Serialize;
 
 use crate::back::spirv;
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
 use crate::prefetch::plan::{Distance, JointScope, LoadName, LoadPlace, Strategy, StrategyKind};
 use crate::prefetch::{self, Candidate, Plan};
 use crate::report::{Report, Trial};
-use crate::tune::{self, Bench, Progress, Subject};
+use crate::tune::{self, Bench, Progress, SearchSettings, Subject};
 
 /// The fastest plan that only gives hints.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,12 +22,12 @@ pub struct HintsAlone {
     pub speedup: f64,
     /// Its hints.
     pub hints: Vec<SpelledHint>,
-    /// The fastest of those whose hints go to another level.
+    /// The same hints to the other level.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_level: Option<OtherLevel>,
 }
 
-/// What the best hints to another level gain.
+/// What the same hints to another level gain.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OtherLevel {
     /// The plan.
@@ -68,31 +68,53 @@ pub(super) fn best_alone(
     kernel: &Kernel,
     report: &Report,
 ) -> Result<Option<HintsAlone>> {
-    let plans = plans(kernel, &bench.levels())?;
-    let tried = match plans.is_empty() {
-        true => None,
-        false => Some(tune::tune(subject, bench, Some(&plans), &Quiet)?),
-    };
-    let trials = [Some(report), tried.as_ref()];
-    let trials = trials.into_iter().flatten().flat_map(Report::fastest_first);
-    let trials = trials.filter(|trial| is_alone(&trial.plan));
-    let measured = trials.filter_map(|trial| Some((&trial.plan, trial.measured()?)));
-    let mut measured: Vec<(&Plan, (f64, f64))> = measured.collect();
-    measured.sort_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
-    let Some(&(plan, (time_ns, speedup))) = measured.first() else {
+    let tried = tried(subject, bench, &plans(kernel, &bench.levels())?, false)?;
+    let reports = [Some(report), tried.as_ref()].into_iter().flatten();
+    let trials = reports.flat_map(|report| &report.trials);
+    let trials: Vec<&Trial> = trials.filter(|trial| is_alone(&trial.plan)).collect();
+    let measured = trials
+        .iter()
+        .filter_map(|trial| Some((*trial, trial.measured()?)));
+    let fastest = measured.min_by(|(_, (one, _)), (_, (other, _))| one.total_cmp(other));
+    let Some((Trial { plan, .. }, (time_ns, speedup))) = fastest else {
         return Ok(None);
     };
-    let mut others = measured.iter().filter(|(other, _)| level(other) != level(plan));
+    let other = to_another_level(plan, &bench.levels())?;
+    // A plan that is surely behind is dropped otherwise, and has no time.
+    let compared = self::tried(subject, bench, other.as_slice(), true)?;
+    let trials = compared.iter().flat_map(|report| &report.trials);
+    let mut others = trials.filter(|trial| Some(&trial.plan) == other.as_ref());
+    let other_level = others.find_map(|trial| {
+        Some(OtherLevel {
+            plan: trial.plan.clone(),
+            speedup: trial.measured()?.1,
+        })
+    });
     Ok(Some(HintsAlone {
         plan: plan.clone(),
         time_ns,
         speedup,
         hints: spelled(plan, kernel),
-        other_level: others.next().map(|(other, (_, speedup))| OtherLevel {
-            plan: (*other).clone(),
-            speedup: *speedup,
-        }),
+        other_level,
     }))
+}
+
+/// The report of these plans; none where there are none, or none is legal. `every` plan is simulated to its end, or those that may win.
+fn tried(subject: &dyn Subject, bench: &dyn Bench, plans: &[Plan], every: bool) -> Result<Option<Report>> {
+    if plans.is_empty() {
+        return Ok(None);
+    }
+    let settings = SearchSettings {
+        plans: Some(plans),
+        every_plan: every,
+        unexplained: true,
+        ..SearchSettings::default()
+    };
+    match tune::search(subject, bench, &settings, &Quiet) {
+        Ok(found) => Ok(Some(found.report)),
+        Err(error) if error.fault() == Fault::Bug => Err(error),
+        Err(_) => Ok(None),
+    }
 }
 
 /// Whether a plan only gives hints.
@@ -101,9 +123,26 @@ fn is_alone(plan: &Plan) -> bool {
     only_hints && !plan.loads().is_empty() && plan.unroll().is_none()
 }
 
-/// The level of a plan's first hint.
-fn level(plan: &Plan) -> Option<CacheLevel> {
-    plan.loads().first().and_then(|(_, strategy)| strategy.level())
+/// The same hints to another level; none where the device has one alone.
+fn to_another_level(plan: &Plan, levels: &[CacheLevel]) -> Result<Option<Plan>> {
+    let own = plan.loads().first().and_then(|(_, strategy)| strategy.level());
+    let mut levels = levels.iter().copied().map(as_intel_says);
+    let Some(other) = levels.find(|level| Some(*level) != own.map(as_intel_says)) else {
+        return Ok(None);
+    };
+    let mut loads = plan.loads().iter();
+    let moved = loads.try_fold(Plan::none(), |moved, (load, strategy)| {
+        moved.with(load.clone(), strategy.to_level(other))
+    });
+    moved.map(Some)
+}
+
+/// What all cores share is Intel's L3.
+fn as_intel_says(level: CacheLevel) -> CacheLevel {
+    match level {
+        CacheLevel::L2 => CacheLevel::L3,
+        level => level,
+    }
 }
 
 /// Says nothing: what it would count is no part of the search.
@@ -141,12 +180,7 @@ fn plans(kernel: &Kernel, levels: &[CacheLevel]) -> Result<Vec<Plan>> {
     let mut plans = Vec::new();
     for chain in chains.iter().filter(|chain| !chain.is_empty()) {
         for &level in levels {
-            // What all cores share is Intel's L3.
-            let level = if level == CacheLevel::L2 {
-                CacheLevel::L3
-            } else {
-                level
-            };
+            let level = as_intel_says(level);
             for distance in DISTANCES {
                 let plan = chain.iter().try_fold(Plan::none(), |plan, (load, step)| {
                     let ahead = Distance::new(distance * step)?;

@@ -69,11 +69,7 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
 fn hints_alone(alone: &HintsAlone, columns: Columns) -> String {
     let other = alone.other_level.as_ref();
     let other = other.map_or(String::new(), |other| {
-        format!(
-            "; another level reaches {} (`{}`)",
-            speedup(other.speedup),
-            other.plan
-        )
+        format!("; {} with `{}`", speedup(other.speedup), other.plan)
     });
     let found = format!(
         "Hints alone: {} with `{}`, in {}{other}",

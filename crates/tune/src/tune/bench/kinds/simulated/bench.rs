@@ -242,6 +242,16 @@ impl SimulatedBench {
     }
 
     fn timed(&self, bound: &Bound, code: &Code, time: &LaunchTime) -> Timed {
+        let program = code.program();
+        let spilled_bytes = match &self.model.registers {
+            Registers::Pooled(_) => program.register_estimate.spilled_bytes,
+            // Intel's compiler finds an order that needs fewer registers where there is one: the rest is what it stores.
+            Registers::Fixed(_) => program.frame_bytes,
+        };
+        let mut counted = counted(time);
+        if spilled_bytes > 0 {
+            counted.push(("bytes of a work-item spilled", "bytes", f64::from(spilled_bytes)));
+        }
         Timed {
             // As a GPU's trials are timed.
             time_ns: time.between_events_ns,
@@ -251,13 +261,13 @@ impl SimulatedBench {
             }),
             sampled: (!time.sample.is_stratified).then_some(time.sample.cores),
             takes: Some(Taken {
-                registers: code.program().register_estimate.registers,
-                spilled_bytes: code.program().register_estimate.spilled_bytes,
+                registers: program.register_estimate.registers,
+                spilled_bytes,
                 groups_per_core: Some(time.occupancy.groups_per_core),
-                shared_bytes: u32::try_from(code.program().kernel.shared_bytes()).ok(),
-                code_bytes: Some(code.program().code_bytes),
+                shared_bytes: u32::try_from(program.kernel.shared_bytes()).ok(),
+                code_bytes: Some(program.code_bytes),
                 occupancy: Some(time.occupancy.occupancy),
-                by: match code.program().register_estimate.is_assembled {
+                by: match program.register_estimate.is_assembled {
                     true => TakenBy::Compiler,
                     false => TakenBy::Model,
                 },
@@ -267,7 +277,7 @@ impl SimulatedBench {
             },
             evidence: self.evidence(bound, time),
             profile: Some(Profile::of_simulated(&self.model, code, time)),
-            counted: counted(time),
+            counted,
             note: note(&self.model, self.cache, time),
             outputs: None,
         }

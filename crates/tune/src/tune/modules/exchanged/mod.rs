@@ -293,7 +293,7 @@ impl Writer<'_> {
                 if number == 0 && position == variables {
                     words.extend(&casts);
                 }
-                self.renumbered(&one).assemble_into(&mut words);
+                self.renumbered(one).assemble_into(&mut words);
             }
         }
         Ok(words)
@@ -414,7 +414,7 @@ impl Writer<'_> {
             };
             let mut words = Vec::new();
             for one in function.all_inst_iter() {
-                self.renumbered(&one).assemble_into(&mut words);
+                self.renumbered(one).assemble_into(&mut words);
             }
             into.extend(words);
         }

@@ -1,12 +1,13 @@
 //! `headstart run`: one plan: its time, the device's counters, a checksum of each output.
 
+use headstart::back::ptx::HintReached;
 use headstart::device::{CacheState, Fill, Pattern};
 use headstart::prefetch::Plan;
-use headstart::report::{Perturbed, number};
-use headstart::tune::{self, ArgumentSpec, Workload, perturb::Engine};
+use headstart::report::{Geometry, Perturbed, number};
+use headstart::tune::{self, ArgumentSpec, Timed, Workload, perturb::Engine};
 use headstart::{Error, Result};
 use headstart_gallery::micro;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::arguments::Run;
 use crate::calibrate::meter::Meter;
@@ -111,27 +112,65 @@ pub fn run(options: &Run) -> Result<()> {
         _ => None,
     };
 
+    let ran = Ran {
+        kernel: subject.name(),
+        device: device.name(),
+        plan: derived.plan,
+        cache,
+        geometry: workload.geometry(),
+        timed,
+        number,
+        checksums,
+        prefetches,
+        checked,
+        notes: &outcome.notes,
+    };
     if let Some(destination) = json {
-        let counted: serde_json::Map<String, serde_json::Value> = timed
-            .counted
-            .iter()
+        return destination.write(&json_line(&ran.json())?);
+    }
+    let replayed = match kernel::captured(&options.kernel)? {
+        Some(captured) => replayed(&captured)?,
+        None => String::new(),
+    };
+    print(&ran.text(&replayed))
+}
+
+/// What came of a run.
+struct Ran<'r> {
+    kernel: &'r str,
+    device: String,
+    plan: Plan,
+    cache: CacheState,
+    geometry: Geometry,
+    timed: Timed,
+    /// A microbenchmark's number, what of it is the microbenchmark's own, and the unit.
+    number: Option<(f64, Option<f64>, &'static str)>,
+    checksums: Vec<(String, String)>,
+    prefetches: Vec<HintReached>,
+    checked: Option<Perturbed>,
+    notes: &'r [String],
+}
+
+impl Ran<'_> {
+    fn json(&self) -> Value {
+        let number = self.number;
+        let counted = self.timed.counted.iter();
+        let counted: Map<String, Value> = counted
             .map(|&(name, _, value)| (name.to_owned(), json!(value)))
             .collect();
-        let sums: serde_json::Map<String, serde_json::Value> = checksums
-            .iter()
-            .map(|(name, sum)| (name.clone(), json!(sum)))
-            .collect();
-        return destination.write(&json_line(&json!({
-            "kernel": subject.name(),
-            "device": device.name(),
-            "plan": derived.plan,
-            "caches": cache.to_string(),
-            "geometry": workload.geometry(),
-            "time_ns": timed.time_ns,
+        let sums = self.checksums.iter();
+        let sums: Map<String, Value> = sums.map(|(name, sum)| (name.clone(), json!(sum))).collect();
+        json!({
+            "kernel": self.kernel,
+            "device": self.device,
+            "plan": self.plan,
+            "caches": self.cache.to_string(),
+            "geometry": self.geometry,
+            "time_ns": self.timed.time_ns,
             "number": number.map(|(number, own, unit)| json!({"value": number, "own": own, "unit": unit})),
             "checksums": sums,
             "counters": counted,
-            "prefetches": prefetches.iter().map(|hint| json!({
+            "prefetches": self.prefetches.iter().map(|hint| json!({
                 "place": hint.place,
                 "asked": hint.asked,
                 "reached": hint.reached.map(|level| level.name()),
@@ -139,48 +178,50 @@ pub fn run(options: &Run) -> Result<()> {
                 "why": hint.why,
                 "cost": hint.cost,
             })).collect::<Vec<_>>(),
-            "perturbed": checked,
-            "notes": outcome.notes,
-        }))?);
+            "perturbed": self.checked,
+            "notes": self.notes,
+        })
     }
-    let mut text = format!(
-        "{} on {}, {}\nplan      {}\nfinds     {}\ntime      {}\n",
-        headstart::names::shown(subject.name()),
-        device.name(),
-        workload.geometry(),
-        derived.plan,
-        cache,
-        number::duration(timed.time_ns)
-    );
-    if let Some((number, own, unit)) = number {
-        let own = own.map(|own| format!(", beside {} of the microbenchmark's own", number::figures(own)));
-        text.push_str(&format!(
-            "number    {} {unit}{}\n",
-            number::figures(number),
-            own.unwrap_or_default()
-        ));
+
+    /// `replayed` says how the launch compares with a captured one.
+    fn text(&self, replayed: &str) -> String {
+        let mut text = format!(
+            "{} on {}, {}\nplan      {}\nfinds     {}\ntime      {}\n",
+            headstart::names::shown(self.kernel),
+            self.device,
+            self.geometry,
+            self.plan,
+            self.cache,
+            number::duration(self.timed.time_ns)
+        );
+        if let Some((number, own, unit)) = self.number {
+            let own = own.map(|own| format!(", beside {} of the microbenchmark's own", number::figures(own)));
+            text.push_str(&format!(
+                "number    {} {unit}{}\n",
+                number::figures(number),
+                own.unwrap_or_default()
+            ));
+        }
+        for (name, sum) in &self.checksums {
+            text.push_str(&format!("output    {name} {sum}\n"));
+        }
+        for (name, unit, value) in &self.timed.counted {
+            text.push_str(format!("          {name}: {} {unit}", number::figures(*value)).trim_end());
+            text.push('\n');
+        }
+        for hint in &self.prefetches {
+            text.push_str(&format!("prefetch  {hint}\n"));
+        }
+        for sentence in self.checked.iter().flat_map(Perturbed::sentences) {
+            text.push_str(&format!("checked   {sentence}\n"));
+        }
+        text.push_str(replayed);
+        for note in self.notes {
+            text.push_str(&format!("note      {note}\n"));
+        }
+        text.push_str(&format!("{}\n", self.timed.note));
+        text
     }
-    for (name, sum) in &checksums {
-        text.push_str(&format!("output    {name} {sum}\n"));
-    }
-    for (name, unit, value) in &timed.counted {
-        text.push_str(format!("          {name}: {} {unit}", number::figures(*value)).trim_end());
-        text.push('\n');
-    }
-    for hint in &prefetches {
-        text.push_str(&format!("prefetch  {hint}\n"));
-    }
-    for sentence in checked.iter().flat_map(Perturbed::sentences) {
-        text.push_str(&format!("checked   {sentence}\n"));
-    }
-    if let Some(captured) = kernel::captured(&options.kernel)? {
-        text.push_str(&replayed(&captured)?);
-    }
-    for note in &outcome.notes {
-        text.push_str(&format!("note      {note}\n"));
-    }
-    text.push_str(&format!("{}\n", timed.note));
-    print(&text)
 }
 
 /// A microbenchmark's settings, as they were given.

@@ -9,10 +9,21 @@ use crate::advise::profiler::Profiled;
 use crate::device::sim::timer::{StallReason, saturation};
 use crate::evidence::{Cache, Evidence, LoadTime, Profile, Resources, UnitTime};
 use crate::model::DeviceModel;
-use crate::model::occupancy::Footprint;
+use crate::model::occupancy::{Footprint, Occupancy};
 
 /// A share of the bandwidth from which on it tells the whole: the profiler rounds to a hundredth of a percent.
 const TOLD: f64 = 0.01;
+
+/// What the profile and a model say of a launch's work-groups.
+struct Groups {
+    groups: u64,
+    /// Work-items of each.
+    group: u32,
+    registers: Option<u32>,
+    shared: Option<u32>,
+    footprint: Option<Footprint>,
+    fits: Option<Occupancy>,
+}
 
 impl Launch {
     /// Everything that follows.
@@ -24,15 +35,85 @@ impl Launch {
     ) -> Profiled {
         let known = self.model();
         let model = chosen.or(known.as_ref());
+        let sizes = self.sizes(model);
+        let stalls = self.stalls();
+        let by_stalls = stalls
+            .iter()
+            .find(|stall| stall.reason == StallReason::LongScoreboard);
+        let waiting = by_stalls.map(|stall| stall.share).or(self.rules.waiting);
+        let evidence = Evidence {
+            waiting_for_loads: waiting,
+            // A generation is no device: what its name leaves open the profile tells better.
+            ..self.evidence(
+                time_ns,
+                model,
+                &sizes,
+                chosen.is_some() || self.names_its_device(),
+            )
+        };
+        let hits = self.share(&[CACHE_HITS, "l2 hit rate"]);
+        let knows_bandwidth = evidence.bandwidth_used().is_some();
+        let missing = [
+            (
+                knows_bandwidth,
+                vec![BYTES_READ.to_owned(), BYTES_WRITTEN.to_owned()],
+            ),
+            (knows_bandwidth, vec![BANDWIDTH_USED.to_owned()]),
+            (!stalls.is_empty() || waiting.is_some(), stall_metrics()),
+            (sizes.registers.is_some(), vec![REGISTERS.to_owned()]),
+            (hits.is_some(), vec![CACHE_HITS.to_owned()]),
+        ];
+        let missing = missing.iter().filter(|(is_known, _)| !is_known);
+        let missing: Vec<&str> = missing.flat_map(|(_, names)| names).map(String::as_str).collect();
+        if !missing.is_empty() {
+            notes.push(format!(
+                "Missing in the profile: {}. To collect them: {}",
+                listed(&missing),
+                command(&missing)
+            ));
+        }
+        let throughput = self.share(&[THROUGHPUT, "compute (sm) throughput", "sm throughput", "sol sm"]);
+        let units = throughput.map(|share| UnitTime {
+            name: "instructions".to_owned(),
+            busy_ns: share * time_ns,
+        });
+        Profiled {
+            kernel: self.kernel.clone(),
+            device: self.device(),
+            simulated: known.as_ref().map(|model| format!("sim:{}", model.name)),
+            registers: sizes.registers,
+            is_of_another_launch: false,
+            evidence,
+            profile: Profile {
+                stalls,
+                loads: self.loads(time_ns).into_iter().collect(),
+                units: units.into_iter().collect(),
+                uncoalesced: self.rules.excessive,
+                resources: resources(model, &sizes),
+                cache: hits.map(|hits| Cache {
+                    name: "L2".to_owned(),
+                    bytes: model.map_or(0, |model| *model.l2.size),
+                    hits,
+                }),
+                ..Profile::default()
+            },
+            notes,
+        }
+    }
+
+    /// The first of these metrics, in percent, as a share of one.
+    fn share(&self, names: &[&str]) -> Option<f64> {
+        self.find(names, Unit::Percent).map(|percent| percent / 100.0)
+    }
+
+    fn sizes(&self, model: Option<&DeviceModel>) -> Groups {
         let registers = self.count(&[REGISTERS, "registers per thread"]);
-        let shared = {
-            let part = |names: &[&str]| self.find(names, Unit::Bytes).map(|bytes| bytes as u32);
-            let fixed = part(&[SHARED_STATIC, "static shared memory per block"]);
-            let dynamic = part(&[SHARED_DYNAMIC, "dynamic shared memory per block"]);
-            match (fixed, dynamic) {
-                (None, None) => None,
-                (fixed, dynamic) => Some(fixed.unwrap_or(0).saturating_add(dynamic.unwrap_or(0))),
-            }
+        let bytes = |names: &[&str]| self.find(names, Unit::Bytes).map(|bytes| bytes as u32);
+        let fixed = bytes(&[SHARED_STATIC, "static shared memory per block"]);
+        let dynamic = bytes(&[SHARED_DYNAMIC, "dynamic shared memory per block"]);
+        let shared = match (fixed, dynamic) {
+            (None, None) => None,
+            (fixed, dynamic) => Some(fixed.unwrap_or(0).saturating_add(dynamic.unwrap_or(0))),
         };
         let groups = self
             .count(&["launch__grid_size", "grid size"])
@@ -49,22 +130,38 @@ impl Launch {
             ..Footprint::new(group, WARP)
         });
         // The profiler's own limits are those of the GPU that it ran on; a model's may be another's.
-        let by_model = || match (model, &footprint) {
-            (Some(model), Some(footprint)) => {
-                Some(model.occupancy(footprint)).filter(|fits| fits.groups_per_core > 0)
-            }
-            _ => None,
+        let by_model = || {
+            let fits = model?.occupancy(footprint.as_ref()?);
+            (fits.groups_per_core > 0).then_some(fits)
         };
-        let fits = self.fits(group).or_else(by_model);
+        Groups {
+            groups,
+            group,
+            registers,
+            shared,
+            fits: self.fits(group).or_else(by_model),
+            footprint,
+        }
+    }
+
+    /// What the numbers say, but for what is waited for. `is_named` says that the model is the GPU's own.
+    fn evidence(
+        &self,
+        time_ns: f64,
+        model: Option<&DeviceModel>,
+        sizes: &Groups,
+        is_named: bool,
+    ) -> Evidence {
         let places = self.places().or(model.map(|model| *model.core.sub_groups));
-        let stalls = self.stalls();
-        let by_stalls = stalls
-            .iter()
-            .find(|stall| stall.reason == StallReason::LongScoreboard);
-        let waiting = by_stalls.map(|stall| stall.share).or(self.rules.waiting);
+        let cores = self
+            .count(&[
+                "device__attribute_multiprocessor_count",
+                "launch__sm_count",
+                "# sms",
+            ])
+            .or(model.map(|model| *model.core.count));
         let memory_bytes = self.memory_bytes(time_ns);
-        let percent = |names: &[&str]| self.find(names, Unit::Percent).map(|percent| percent / 100.0);
-        let used = percent(&[
+        let used = self.share(&[
             BANDWIDTH_USED,
             "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
             "dram throughput",
@@ -75,29 +172,18 @@ impl Launch {
             .zip(used)
             .filter(|(_, used)| *used >= TOLD)
             .map(|(rate, used)| rate / used);
-        // A generation is no device: what its name leaves open the profile tells better.
-        let is_named = chosen.is_some() || self.names_its_device();
         let of_model = model.map(|model| *model.dram.bandwidth);
         let bandwidth = of_model.filter(|_| is_named).or(peak).or(of_model);
-        let throughput = percent(&[THROUGHPUT, "compute (sm) throughput", "sm throughput", "sol sm"]);
-        let hits = percent(&[CACHE_HITS, "l2 hit rate"]);
-        let issued = percent(&[ISSUED, "one or more eligible"]);
-        let cores = self
-            .count(&[
-                "device__attribute_multiprocessor_count",
-                "launch__sm_count",
-                "# sms",
-            ])
-            .or(model.map(|model| *model.core.count));
-        let evidence = Evidence {
+        Evidence {
             cores: cores.unwrap_or(0),
             places: places.unwrap_or(0),
-            groups,
-            group,
+            groups: sizes.groups,
+            group: sizes.group,
             // Without cores it is not known how many work-groups each of them gets.
-            fits: fits
+            fits: sizes
+                .fits
                 .clone()
-                .filter(|_| cores.is_some() && places.is_some() && groups > 0),
+                .filter(|_| cores.is_some() && places.is_some() && sizes.groups > 0),
             achieved: self.achieved().filter(|_| places.is_some()),
             time_ns,
             launch_ns: None,
@@ -111,81 +197,31 @@ impl Launch {
             latency_ns: model.map(|model| model.nanoseconds(f64::from(*model.dram.latency))),
             saturating_bytes: model.map(|model| saturation(model).bytes),
             bytes_in_flight: None,
-            waiting_for_loads: waiting,
-            issued,
-        };
-        let missing = [
-            (
-                evidence.bandwidth_used().is_none(),
-                vec![BYTES_READ.to_owned(), BYTES_WRITTEN.to_owned()],
-            ),
-            (
-                evidence.bandwidth_used().is_none(),
-                vec![BANDWIDTH_USED.to_owned()],
-            ),
-            (stalls.is_empty() && waiting.is_none(), stall_metrics()),
-            (registers.is_none(), vec![REGISTERS.to_owned()]),
-            (hits.is_none(), vec![CACHE_HITS.to_owned()]),
-        ];
-        let missing: Vec<String> = missing
-            .into_iter()
-            .filter(|(is_missing, _)| *is_missing)
-            .flat_map(|(_, names)| names)
-            .collect();
-        if !missing.is_empty() {
-            let names: Vec<&str> = missing.iter().map(String::as_str).collect();
-            notes.push(format!(
-                "Missing in the profile: {}. To collect them: {}",
-                listed(&names),
-                command(&names)
-            ));
+            waiting_for_loads: None,
+            issued: self.share(&[ISSUED, "one or more eligible"]),
         }
-        let loads = self
+    }
+
+    /// The loads of global memory, if they use little of what they fetch.
+    fn loads(&self, time_ns: f64) -> Option<LoadTime> {
+        let used = self
             .find(&[BYTES_OF_SECTOR], Unit::Bytes)
             .or(self.rules.of_sector)
-            .filter(|&used| 0.0 < used && used < SECTOR / 2.0);
-        let loads = loads.map(|used| LoadTime {
+            .filter(|&used| 0.0 < used && used < SECTOR / 2.0)?;
+        Some(LoadTime {
             name: "global memory".to_owned(),
             place: String::new(),
             // Of 4 bytes for each work-item.
             lines: f64::from(4 * WARP) / used,
             fetched: SECTOR / used,
-            memory_bytes: memory_bytes.unwrap_or(0.0),
+            memory_bytes: self.memory_bytes(time_ns).unwrap_or(0.0),
             waiting: 1.0,
-        });
-        let resources = match (model, &footprint, &fits) {
-            (Some(model), Some(footprint), Some(fits)) if shared.is_some() => {
-                Some(Resources::of(model, footprint, fits, groups.max(1)))
-            }
-            _ => None,
-        };
-        Profiled {
-            kernel: self.kernel.clone(),
-            device: self.device(),
-            simulated: known.as_ref().map(|model| format!("sim:{}", model.name)),
-            registers,
-            is_of_another_launch: false,
-            evidence,
-            profile: Profile {
-                stalls,
-                loads: loads.into_iter().collect(),
-                units: throughput
-                    .map(|share| UnitTime {
-                        name: "instructions".to_owned(),
-                        busy_ns: share * time_ns,
-                    })
-                    .into_iter()
-                    .collect(),
-                uncoalesced: self.rules.excessive,
-                resources,
-                cache: hits.map(|hits| Cache {
-                    name: "L2".to_owned(),
-                    bytes: model.map_or(0, |model| *model.l2.size),
-                    hits,
-                }),
-                ..Profile::default()
-            },
-            notes,
-        }
+        })
     }
+}
+
+fn resources(model: Option<&DeviceModel>, sizes: &Groups) -> Option<Resources> {
+    let (footprint, fits) = (sizes.footprint.as_ref()?, sizes.fits.as_ref()?);
+    sizes.shared?;
+    Some(Resources::of(model?, footprint, fits, sizes.groups.max(1)))
 }

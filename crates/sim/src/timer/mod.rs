@@ -22,6 +22,7 @@ mod cost;
 mod fetch;
 mod frames;
 mod pace;
+mod part;
 pub(crate) mod profile;
 mod report;
 mod run;

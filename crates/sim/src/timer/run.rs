@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::balance::Balance;
 use super::code::Code;
 use super::core::{Core, Groups, Shared};
-use super::pace::{Behind, Course, FEW, Follower, Pace};
-use super::report::{self, Sample};
+use super::pace::{Behind, Course, Follower, Pace};
+use super::part::Part;
 use super::slowest::{self, Moments};
 use super::stalls::{InstructionProfile, Issue, Watch};
 use super::standstill::Standstill;
@@ -50,7 +50,7 @@ const ALIKE: f64 = 0.05;
 const SAME_WORK: f64 = 0.01;
 
 /// Cores of a sample that averages over chance.
-const CORES_TO_AVERAGE: u32 = 16;
+pub(super) const CORES_TO_AVERAGE: u32 = 16;
 
 /// Work-groups that differ by more than this in the instructions that they issue (the standard deviation, of the mean)
 /// are not alike: the launch waits for the longest of them, which a sample need not hold.
@@ -62,16 +62,16 @@ pub(super) const CORES_OF_STRATA: u32 = 16;
 
 /// Steps of work-groups that stand for others that differ, where these are many, and the rounds of resident ones that are
 /// simulated however long that takes; by choice, some seconds.
-const WHILE: f64 = 1e7;
-const LEAST_ROUNDS: f64 = 2.0;
+pub(super) const WHILE: f64 = 1e7;
+pub(super) const LEAST_ROUNDS: f64 = 2.0;
 
 /// Steps of the work-groups that give a first time, and the most cores that have them; by choice, a second. A sample that takes
 /// less than twice as long is simulated instead.
-const SOON: f64 = 1e6;
+pub(super) const SOON: f64 = 1e6;
 const MOST_CORES_OF_FEW: u32 = 4;
 
 /// Steps of a launch of which all cores are simulated where they differ by chance: timing all of them takes a second then.
-const SHORT: f64 = 3e6;
+pub(super) const SHORT: f64 = 3e6;
 
 /// See [`Job::rounds`].
 const ROUNDS: u64 = 6;
@@ -96,32 +96,32 @@ pub(super) struct Simulated {
     pub lives: Vec<(u64, u64)>,
     pub watched: Vec<Vec<Issue>>,
     /// Whether work-groups have about as many instructions to issue.
-    same_instructions: bool,
+    pub same_instructions: bool,
     /// Whether the cores' times say that all of the launch's cores take as long.
-    alike: bool,
+    pub alike: bool,
     /// Whether the cores had as much work as each other.
-    same_work: bool,
+    pub same_work: bool,
 }
 
 impl Simulated {
     /// Steps of `groups` such work-groups: instructions, and sectors that they ask for.
-    fn steps(&self, groups: u64) -> f64 {
+    pub fn steps(&self, groups: u64) -> f64 {
         let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
         (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
     }
 }
 
 /// A launch on a model, and the facts found about it.
-struct Job<'l> {
-    model: &'l DeviceModel,
-    code: &'l Code,
+pub(super) struct Job<'l> {
+    pub model: &'l DeviceModel,
+    pub code: &'l Code,
     launch: &'l Launch,
     state: &'l LaunchState<'l>,
-    occupancy: &'l Occupancy,
+    pub occupancy: &'l Occupancy,
     /// Cores that have work-groups.
-    busy: u32,
+    pub busy: u32,
     /// Work-groups that such a core holds at once.
-    places: u32,
+    pub places: u32,
     /// L2's initial contents.
     contents: Contents,
     /// Whether the launch touches more than L2 holds.
@@ -182,7 +182,7 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
     }
     let first = match cores {
         _ if waits => busy,
-        // Who adds to a word waits for the others that do.
+        // Atomic additions to a word wait for each other.
         Cores::Sampled if meets_others(kernel) => busy,
         Cores::Few => few.map_or(LEAST_CORES.min(busy), |(cores, _)| cores),
         Cores::All => busy,
@@ -227,101 +227,18 @@ pub(super) fn run(timer: &Timer, code: &Code, launch: &Launch, pace: Option<&Pac
         stack: timer.stack,
         watch: timer.watch,
     };
-    if let (Cores::Sampled | Cores::Few, Some(survey)) = (cores, differing) {
-        // A short launch is soon simulated, and ends as its last few work-groups do.
-        let simulated = match few {
-            Some((cores, _)) => cores,
-            None if survey.steps() <= SHORT => busy,
-            None => CORES_OF_STRATA.min(busy),
-        };
-        let of_core = groups as f64 / f64::from(busy);
-        // The launch ends as its fullest cores do: of few cores, each is one of those.
-        let of_core = if few.is_some() { of_core.ceil() } else { of_core };
-        let all = of_core * f64::from(simulated);
-        let round = f64::from(simulated * places);
-        // As many rounds as can be had in a while.
-        let long = if few.is_some() { SOON } else { WHILE };
-        let rounds = long / (survey.steps() / groups as f64 * round);
-        let most = all.min(round * rounds.max(LEAST_ROUNDS));
-        let choose = |count: f64| {
-            let mut chosen = survey.choose(count.round() as usize, seed);
-            if all > count {
-                chosen.left_out = all - count;
-                chosen.ratio = f64::from(busy) / f64::from(simulated);
-            }
-            chosen
-        };
-        let chosen = (simulated < busy).then(|| choose(most));
-        // The same for all plans, so that their small samples are the same.
-        let resident = *model.core.sub_groups / occupancy.sub_groups_per_group.max(1);
-        let has_few = FEW * most >= LEAST_ROUNDS * f64::from(simulated * resident.max(1));
-        let mut by_few = None;
-        if let Some(pace) = pace.filter(|pace| chosen.is_some() && has_few && pace.wants_few()) {
-            // As they are: what is left out of so few says little of the end of a launch.
-            let few = Chosen {
-                left_out: 0.0,
-                ..choose(FEW * most)
-            };
-            // Compared with none: its progress is not that of a whole sample.
-            let (result, _) = match job.simulate(simulated, Some(&few), None)? {
-                Ok(ended) => ended,
-                Err(behind) => return Ok(Raced::Behind(behind)),
-            };
-            if let Some(behind) = pace.behind_from_few(result.cycles) {
-                return Ok(Raced::Behind(behind));
-            }
-            by_few = Some(result.cycles);
-        }
-        let (result, course) = match job.simulate(simulated, chosen.as_ref(), pace)? {
-            Ok(ended) => ended,
-            Err(behind) => return Ok(Raced::Behind(behind)),
-        };
-        let sample = Sample {
-            cores: simulated,
-            of_cores: busy,
-            groups: result.groups,
-            of_groups: groups,
-            is_stratified: chosen.is_some(),
-            is_few: few.is_some(),
-        };
-        let time = report::launch_time(model, code, result, sample, footprint, occupancy);
-        return Ok(Raced::Ended(Box::new(time), course.after_few(by_few)));
-    }
-    let mut simulated = first;
-    loop {
-        let (result, course) = match job.simulate(simulated, None, pace)? {
-            Ok(ended) => ended,
-            Err(behind) => return Ok(Raced::Behind(behind)),
-        };
-        if simulated < wanted {
-            simulated = wanted;
-            continue;
-        }
-        if cores == Cores::Sampled && simulated < busy {
-            if !result.same_instructions {
-                simulated = busy;
-                continue;
-            }
-            let is_enough = result.alike || result.same_work && simulated >= CORES_TO_AVERAGE;
-            if !is_enough {
-                simulated = match result.same_work {
-                    true if result.steps(groups) <= SHORT => busy,
-                    true => CORES_TO_AVERAGE.min(busy),
-                    false => simulated.saturating_mul(8).min(busy),
-                };
-                continue;
-            }
-        }
-        let sample = Sample {
-            cores: simulated,
-            of_cores: busy,
-            groups: result.groups,
-            of_groups: groups,
-            is_stratified: false,
-            is_few: few.is_some(),
-        };
-        let time = report::launch_time(model, code, result, sample, footprint, occupancy);
-        return Ok(Raced::Ended(Box::new(time), course));
+    let part = Part {
+        job: &job,
+        cores,
+        few: few.map(|(cores, _)| cores),
+        groups,
+        seed,
+        footprint,
+        pace,
+    };
+    match (cores, differing) {
+        (Cores::Sampled | Cores::Few, Some(survey)) => part.of_strata(survey),
+        _ => part.of_cores(first, wanted),
     }
 }
 
@@ -451,7 +368,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The kernel faults, or its resident work-groups wait for what none of them does.
-    fn simulate(
+    pub fn simulate(
         &self,
         simulated: u32,
         chosen: Option<&Chosen>,

@@ -103,21 +103,7 @@ type Outcome = (Plan, std::result::Result<Run, String>);
 pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let mut clock = Clock::start();
     let combinations = combinations(&request.over)?;
-    // The settings, and which of them each combination has.
-    let mut keys: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-    let mut datas: Vec<Vec<String>> = Vec::new();
-    let mut of: Vec<usize> = Vec::with_capacity(combinations.len());
-    for at in &combinations {
-        let key = (
-            spelled(request, at, Varied::Model),
-            spelled(request, at, Varied::Parameter),
-        );
-        of.push(position(&mut keys, key));
-    }
-    let settings: Vec<Setting> = keys
-        .iter()
-        .map(|(model, parameters)| setting(request, model, parameters, &mut datas))
-        .collect::<Result<_>>()?;
+    let (settings, of) = settings_of(request, &combinations)?;
     let first = settings
         .first()
         .ok_or_else(|| Error::bug("a sweep without points"))?;
@@ -155,22 +141,7 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
         .iter()
         .map(|at| plan_at(request, at, base.as_ref()))
         .collect::<Result<_>>()?;
-    let perturbed: Vec<Perturbed> = map(true, &first_of_each(&settings), |&setting| {
-        let distinct: HashSet<&Plan> = plans.iter().filter(|plan| !plan.is_none()).collect();
-        let mut distinct: Vec<&Plan> = distinct.into_iter().collect();
-        distinct.sort();
-        let Setting {
-            bench,
-            subject,
-            workload,
-            plain,
-            ..
-        } = &settings[setting];
-        let engine = Engine::of(bench.as_ref(), workload);
-        Perturbed::new(subject.as_ref(), plain, engine, distinct, request.check)
-    })
-    .into_iter()
-    .collect::<Result<_>>()?;
+    let perturbed = perturbed_of(request, &settings, &plans)?;
     clock.over("derived launches made");
     let positions: Vec<usize> = (0..combinations.len()).collect();
     let outcomes = map(at_once, &positions, |&point| {
@@ -193,37 +164,27 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let plain: Vec<Run> = plain.into_iter().collect::<Result<_>>()?;
     let outcomes = map(at_once, &positions, |&point| -> Result<(Plan, PointOutcome)> {
         let (plan, outcome) = &outcomes[point];
-        Ok(match outcome {
-            Ok(run) => {
-                let time_ns = again(of[point], run)?.time_ns;
-                let plain_ns = plain[of[point]].time_ns;
-                let number = numbers[of[point]].filter(|_| plan.is_none());
-                let ran = PointOutcome::Ok {
-                    time_ns,
-                    plain_ns,
-                    number,
-                };
-                (plan.clone(), ran)
-            }
-            Err(reason) => (
-                plan.clone(),
-                PointOutcome::Refused {
-                    reason: reason.clone(),
-                },
-            ),
-        })
+        let outcome = match outcome {
+            Ok(run) => PointOutcome::Ok {
+                time_ns: again(of[point], run)?.time_ns,
+                plain_ns: plain[of[point]].time_ns,
+                number: numbers[of[point]].filter(|_| plan.is_none()),
+            },
+            Err(reason) => PointOutcome::Refused {
+                reason: reason.clone(),
+            },
+        };
+        Ok((plan.clone(), outcome))
     });
     clock.over("points timed");
-    for (at, outcome) in combinations.iter().zip(&outcomes) {
-        if let Ok((plan, PointOutcome::Refused { reason })) = outcome {
+    let points = combinations.iter().zip(outcomes).map(|(at, outcome)| {
+        let (plan, outcome) = outcome?;
+        if let PointOutcome::Refused { reason } = &outcome {
             let at = request.over.iter().zip(at);
             let at = at.map(|(over, &at)| format!("{}={}", over.axis.name, over.axis.values[at]));
             let at: Vec<String> = at.collect();
             explain(|| format!("{}, `{plan}`: refused: {reason}", at.join(" ")));
         }
-    }
-    let points = combinations.iter().zip(outcomes).map(|(at, outcome)| {
-        let (plan, outcome) = outcome?;
         Ok(Point {
             at: at.clone(),
             plan,
@@ -253,6 +214,48 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
         points,
         notes,
     })
+}
+
+/// The settings of a sweep, and which of them each combination has.
+fn settings_of(
+    request: &SweepRequest<'_>,
+    combinations: &[Vec<usize>],
+) -> Result<(Vec<Setting>, Vec<usize>)> {
+    let mut keys: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    let mut datas: Vec<Vec<String>> = Vec::new();
+    let mut of: Vec<usize> = Vec::with_capacity(combinations.len());
+    for at in combinations {
+        let key = (
+            spelled(request, at, Varied::Model),
+            spelled(request, at, Varied::Parameter),
+        );
+        of.push(position(&mut keys, key));
+    }
+    let settings = keys
+        .iter()
+        .map(|(model, parameters)| setting(request, model, parameters, &mut datas))
+        .collect::<Result<_>>()?;
+    Ok((settings, of))
+}
+
+/// Launches to check these plans on, for each setting of the data.
+fn perturbed_of(request: &SweepRequest<'_>, settings: &[Setting], plans: &[Plan]) -> Result<Vec<Perturbed>> {
+    let distinct: HashSet<&Plan> = plans.iter().filter(|plan| !plan.is_none()).collect();
+    let mut distinct: Vec<&Plan> = distinct.into_iter().collect();
+    distinct.sort();
+    let perturbed = map(true, &first_of_each(settings), |&setting| {
+        let Setting {
+            bench,
+            subject,
+            workload,
+            plain,
+            ..
+        } = &settings[setting];
+        let engine = Engine::of(bench.as_ref(), workload);
+        let plans = distinct.iter().copied();
+        Perturbed::new(subject.as_ref(), plain, engine, plans, request.check)
+    });
+    perturbed.into_iter().collect()
 }
 
 /// Every combination of the axes' positions, the last axis fastest.

@@ -10,9 +10,12 @@ pub mod detail;
 pub mod explain;
 #[doc(hidden)]
 pub mod gains;
+mod geometry;
 pub use crate::number;
 #[cfg(feature = "page")]
 pub mod page;
+mod partial;
+mod perturbed;
 mod program;
 #[doc(hidden)]
 pub mod run;
@@ -26,17 +29,21 @@ pub mod sweep;
 pub mod table;
 mod taken;
 pub mod terms;
+mod trial;
+mod verdict;
 mod violation;
 pub mod waiting;
 mod ways;
 
-use std::collections::BTreeMap;
-use std::fmt;
-
 pub use checked::{AtFullSize, Checked};
+pub use geometry::{Elsewhere, Geometry, PlainBest};
+pub use partial::Partial;
+pub use perturbed::{OnDevice, Perturbed};
 pub use program::{Answer, KindReport, ProgramReport};
 use serde::{Deserialize, Serialize};
 pub use taken::{Taken, TakenBy};
+pub use trial::{Outcome, Outputs, Trial};
+pub use verdict::{Best, THRESHOLD, Verdict};
 pub use violation::Violation;
 #[doc(hidden)]
 pub use violation::{NO_LAUNCH, broken_rule};
@@ -128,354 +135,6 @@ pub struct Report {
 /// From this share of the time on the launch is named.
 const SIZEABLE: f64 = 0.05;
 
-/// A search that was stopped: plans that were not tried may be faster.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Partial {
-    /// Plans that were tried.
-    pub tried: usize,
-    /// Plans that were to be tried.
-    pub of: usize,
-    /// Those of the plans left that tell what the others may gain: the likely ones, and one of each other kind.
-    #[serde(default)]
-    pub telling_left: usize,
-    /// The kinds of plans that were tried, and those of which none was.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tried_kinds: Vec<String>,
-    /// See there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub open_kinds: Vec<String>,
-    /// How long a plan took on average, in seconds of the search; without any, how long the plain kernel took.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds_a_plan: Option<f64>,
-    /// The device's message when it was lost, if the search was not stopped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lost: Option<String>,
-}
-
-impl fmt::Display for Partial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Stopped after {} of {} plans: others may be faster.",
-            self.tried, self.of
-        )?;
-        for (what, kinds) in [("Tried", &self.tried_kinds), ("Open", &self.open_kinds)] {
-            if !kinds.is_empty() {
-                write!(f, " {what}: {}.", kinds.join(", "))?;
-            }
-        }
-        match &self.lost {
-            Some(error) => write!(f, " The device was lost: {error}."),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Partial {
-    /// What it would take to try the plans that are left; none where that is not known.
-    fn cost(&self) -> Option<String> {
-        let seconds = self.seconds_a_plan?;
-        let time = |plans: usize| number::duration(seconds * 1e9 * plans as f64);
-        let left = self.of - self.tried;
-        let telling = match self.telling_left {
-            0 => String::new(),
-            telling if telling == left => String::new(),
-            telling => format!(" about {} for the {telling} likely ones,", time(telling)),
-        };
-        Some(format!(
-            "The other {left} plans take{telling} about {} in all: see `--budget`.",
-            time(left)
-        ))
-    }
-}
-
-/// One plan that was tried.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// The plan, the parents that it carries included.
-    pub plan: Plan,
-    /// Its outcome.
-    #[serde(flatten)]
-    pub outcome: Outcome,
-    /// What it takes of a core, where it was timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub takes: Option<Taken>,
-    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<(f64, f64)>,
-}
-
-/// The outcome of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "status", rename_all = "lowercase")]
-pub enum Outcome {
-    /// It ran, and its outputs were right.
-    Ok {
-        /// Its time, in nanoseconds.
-        time_ns: f64,
-        /// The plain kernel's time divided by its time.
-        speedup: f64,
-        /// How its outputs compare with the plain kernel's.
-        outputs: Outputs,
-    },
-    /// It passed its checks, and was surely behind another plan, so that it was not simulated to its end.
-    Dropped {
-        /// The part of its work that the other plan had done by then, 0 to 1.
-        after: f64,
-        /// The plain kernel's time divided by its time, at most.
-        at_most: f64,
-    },
-    /// It is not legal for this kernel, or this device cannot run it.
-    Rejected {
-        /// The rule that refused it, and where.
-        reason: String,
-    },
-    /// It was accepted and then went wrong.
-    Failed {
-        /// The error.
-        reason: String,
-        /// The rule that its execution broke, if that is what went wrong.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        violation: Option<Violation>,
-    },
-}
-
-/// How a plan's outputs compare with the plain kernel's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Outputs {
-    /// Every bit is the same.
-    Identical,
-    /// Equal in the sense that the kernel declares: as a multiset, or within a tolerance.
-    Equivalent,
-}
-
-impl Outputs {
-    /// Of two comparisons together: identical if both are.
-    #[must_use]
-    pub fn and(self, other: Outputs) -> Outputs {
-        match self {
-            Outputs::Identical => other,
-            Outputs::Equivalent => self,
-        }
-    }
-
-    /// The word for it in tables.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Outputs::Identical => "identical",
-            Outputs::Equivalent => "equivalent",
-        }
-    }
-}
-
-/// The plan to use.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Best {
-    /// The plan; `none` where none wins by enough.
-    pub plan: Plan,
-    /// How it is compiled and launched, where that is a part of the answer.
-    #[serde(flatten)]
-    pub way: LaunchSettings,
-    /// Its time, in nanoseconds.
-    pub time_ns: f64,
-    /// The plain kernel's time divided by its time.
-    pub speedup: f64,
-    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<(f64, f64)>,
-}
-
-/// The recommendations for a kernel, the cheapest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Verdict {
-    /// Launch the same work as more work-groups.
-    #[serde(rename = "more work-groups")]
-    MoreWorkGroups,
-    /// Launch the same work as other work-groups, and not as more of them.
-    #[serde(rename = "other work-groups")]
-    OtherWorkGroups,
-    /// Tell the compiler how many registers it may use.
-    #[serde(rename = "more registers")]
-    MoreRegisters,
-    /// Unroll the loop.
-    #[serde(rename = "unroll")]
-    Unroll,
-    /// Prefetch.
-    #[serde(rename = "prefetch")]
-    Prefetch,
-    /// Compile and launch the kernel as it is with other settings.
-    #[serde(rename = "launch settings")]
-    LaunchSettings,
-    /// Leave the kernel as it is.
-    #[serde(rename = "leave it")]
-    LeaveIt,
-    /// None: too little was run to tell.
-    #[serde(rename = "undecided")]
-    Undecided,
-}
-
-/// A dearer answer must be this much faster than a cheaper one: 3 %.
-pub const THRESHOLD: f64 = 1.03;
-
-/// A plan beside the plain kernel on launches with other scalars, data and geometries.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Perturbed {
-    /// A hash of the planned kernel's text: the check counts for no other kernel. Empty in reports of earlier versions.
-    #[serde(default)]
-    pub kernel: String,
-    /// The seed of the launches: the same seed gives the same command the same launches.
-    pub seed: u64,
-    /// A hash of the changes in the launches; equal hashes mean equal launches.
-    #[serde(default)]
-    pub digest: String,
-    /// Launches in which the plain kernel is right.
-    pub launches: u64,
-    /// Draws that were dropped: they make the plain kernel break a rule or take too long. Kept and dropped are all draws.
-    pub dropped: u64,
-    /// The same by rule: `out-of-bounds`, `not-ended`, `race`, … Empty in reports of earlier versions.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub dropped_for: BTreeMap<String, u64>,
-    /// Launches on which the plan left the same as the plain kernel.
-    pub agreed: u64,
-    /// Launches that the plan is not for: of other work-groups than it is made for, or with other lengths than it relies on.
-    pub not_for: u64,
-    /// Some of the launches on the device that the plan is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on_device: Option<OnDevice>,
-    /// Why these launches prove little; empty if they covered everything.
-    #[serde(default)]
-    pub weakly_checked: Vec<String>,
-}
-
-/// Perturbed launches on a device: the plan against the kernel as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OnDevice {
-    /// Launches on which the plan left the same.
-    pub agreed: u64,
-    /// Launches at which the kernel as it is faults, does not end, or leaves nothing that can be compared.
-    pub dropped: u64,
-}
-
-impl Perturbed {
-    /// The description of them, in sentences.
-    pub fn sentences(&self) -> Vec<String> {
-        let Perturbed {
-            seed,
-            launches,
-            dropped,
-            agreed,
-            not_for,
-            dropped_for,
-            weakly_checked,
-            on_device,
-            ..
-        } = self;
-        let mut rules: Vec<(&String, &u64)> = dropped_for.iter().collect();
-        rules.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-        let rules = rules
-            .iter()
-            .map(|(rule, count)| format!("{} ({count})", broken_rule(rule)));
-        let rules = match rules.collect::<Vec<_>>().join(", ") {
-            rules if rules.is_empty() => String::new(),
-            rules => format!(": {rules}"),
-        };
-        let mut sentences = Vec::new();
-        if *launches > 0 {
-            let all = launches - not_for;
-            let same = if *agreed == all {
-                "all".to_owned()
-            } else {
-                agreed.to_string()
-            };
-            let others = match not_for {
-                0 => String::new(),
-                others => format!("; {others} more are launches that it is not made for"),
-            };
-            sentences.push(format!(
-                "On {all} small launches with other scalars, data and sizes (seed {seed}) the plan left the same bits as the plain \
-                 kernel in {same}{others}."
-            ));
-        }
-        match (launches, dropped) {
-            (0, 0) => sentences.push(format!("The plan was checked on no other launch (seed {seed}).")),
-            (0, _) => sentences.push(format!(
-                "The plan was checked on no other launch: on all {dropped} that were made up (seed {seed}) the kernel as it is fails \
-                 itself{rules}."
-            )),
-            (_, 0) => {}
-            _ => sentences.push(format!(
-                "{dropped} more that were made up do not count, as the kernel as it is fails on them itself{rules}."
-            )),
-        }
-        if let Some(OnDevice { agreed, dropped }) = on_device {
-            let dropped = match dropped {
-                0 => String::new(),
-                dropped => format!(
-                    "; {dropped} more do not count, as the kernel as it is fails on them, or leaves something else each time"
-                ),
-            };
-            sentences.push(format!(
-                "On the device it left the same as the kernel as it is on {agreed} such launches{dropped}."
-            ));
-        }
-        if !weakly_checked.is_empty() {
-            sentences.push(format!("That proves little: {}.", weakly_checked.join("; ")));
-        }
-        sentences
-    }
-}
-
-/// How a kernel is launched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Geometry {
-    /// Work-groups.
-    pub groups: u64,
-    /// Work-items in each.
-    pub group: u32,
-}
-
-/// The plain kernel at the geometry where it does the same work fastest.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PlainBest {
-    /// That geometry.
-    #[serde(flatten)]
-    pub geometry: Geometry,
-    /// The parameters that differ so that the work stays the same, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<(String, String)>,
-    /// Its time, in nanoseconds.
-    pub time_ns: f64,
-    /// The baseline's time divided by its time.
-    pub speedup: f64,
-    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<(f64, f64)>,
-}
-
-/// A plan in another geometry that does the same work.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Elsewhere {
-    /// That geometry.
-    #[serde(flatten)]
-    pub geometry: Geometry,
-    /// The parameters that differ so that the work stays the same, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<(String, String)>,
-    /// The plan.
-    pub plan: Plan,
-    /// Its time, in nanoseconds.
-    pub time_ns: f64,
-    /// The baseline's time divided by its time.
-    pub speedup: f64,
-    /// Between which values the speedup lies, in nine of ten cases; none where nothing tells.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub between: Option<(f64, f64)>,
-    /// The further launches on which it was checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub perturbed: Option<Perturbed>,
-}
-
 /// One thing that the device counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
@@ -488,93 +147,6 @@ pub struct Counter {
     /// Its value for the best plan, where that is not the plain kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<f64>,
-}
-
-impl Verdict {
-    /// The verdict that advises a plan.
-    pub fn of(plan: &Plan) -> Verdict {
-        match (plan.is_none(), plan.leaves_code(), plan.loads().is_empty()) {
-            (true, ..) => Verdict::LeaveIt,
-            (_, true, _) => Verdict::MoreRegisters,
-            (.., true) => Verdict::Unroll,
-            _ => Verdict::Prefetch,
-        }
-    }
-
-    /// The verdict that advises to launch the same work in this many work-groups instead of others.
-    #[doc(hidden)]
-    pub fn in_groups(from: u64, to: u64) -> Verdict {
-        match to > from {
-            true => Verdict::MoreWorkGroups,
-            false => Verdict::OtherWorkGroups,
-        }
-    }
-
-    /// Whether it advises another geometry.
-    #[doc(hidden)]
-    pub fn is_of_geometry(self) -> bool {
-        matches!(self, Verdict::MoreWorkGroups | Verdict::OtherWorkGroups)
-    }
-
-    /// The verdict in a word or two, as the JSON has it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::MoreWorkGroups => "more work-groups",
-            Verdict::OtherWorkGroups => "other work-groups",
-            Verdict::MoreRegisters => "more registers",
-            Verdict::Unroll => "unroll",
-            Verdict::Prefetch => "prefetch",
-            Verdict::LaunchSettings => "launch settings",
-            Verdict::LeaveIt => "leave it",
-            Verdict::Undecided => "undecided",
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Geometry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{} work-group{} of {} work-item{}",
-            number::grouped(self.groups),
-            plural(self.groups),
-            self.group,
-            plural(u64::from(self.group))
-        )
-    }
-}
-
-impl Trial {
-    /// Time and speedup, if it ran.
-    pub fn measured(&self) -> Option<(f64, f64)> {
-        match self.outcome {
-            Outcome::Ok { time_ns, speedup, .. } => Some((time_ns, speedup)),
-            _ => None,
-        }
-    }
-
-    /// Why there is no time, if there is none.
-    pub fn reason(&self) -> Option<&str> {
-        match &self.outcome {
-            Outcome::Ok { .. } | Outcome::Dropped { .. } => None,
-            Outcome::Rejected { reason } | Outcome::Failed { reason, .. } => Some(reason),
-        }
-    }
-
-    /// The part of the leading plan's work that was done when this one was dropped, and its speedup at most, if it was.
-    pub fn dropped(&self) -> Option<(f64, f64)> {
-        match self.outcome {
-            Outcome::Dropped { after, at_most } => Some((after, at_most)),
-            _ => None,
-        }
-    }
 }
 
 impl Report {

@@ -209,6 +209,9 @@ fn contracted(contraction: &Contraction) -> String {
             "the launch does not show whether the program's machine code fuses sum {} of these with a product: both give the same bytes",
             number + 1
         ),
+        Contraction::OtherAssembler => {
+            "the driver's assembler makes code of the module that leaves other bytes than the program's own machine code".to_owned()
+        }
         Contraction::NoneFits => "no choice reproduces the bytes that the launch left".to_owned(),
         Contraction::TooLong => {
             "running the launch again for each choice takes too long, or the launch's results are unknown"

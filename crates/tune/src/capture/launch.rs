@@ -69,8 +69,11 @@ pub enum Contraction {
     NothingOpen,
     /// The choice for each of these sums, in the order of the text.
     Decided(Vec<Fused>),
-    /// It need not be known: this assembler makes both, and what they leave is compared.
+    /// They need not be known: with this assembler the module leaves what the program's own machine code left, and it makes the
+    /// plans' code, whose results are compared.
     Compared(Assembler),
+    /// The device's assembler makes code of the module that leaves other bytes than the program's own.
+    OtherAssembler,
     /// The same bytes come of several choices for this sum, by its number, so that the launch does not tell.
     Untold(usize),
     /// No choice that was tried gives the bytes that the launch left.

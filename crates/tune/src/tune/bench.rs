@@ -160,6 +160,15 @@ pub trait Bench: Sync {
         Ok(None)
     }
 
+    /// A kernel's outputs for a workload, if the bench runs kernels on a device of its own.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, or running it went wrong.
+    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
+        let _ = (workload, kernel);
+        Ok(None)
+    }
+
     /// What makes the machine code that it runs and [judges](Bench::checks_on_device), if that is a driver's assembler of PTX.
     fn assembler(&self) -> Option<Assembler> {
         None

@@ -204,7 +204,10 @@ fn answered(asked: &Asked<'_>, captured: &Captured, report: Report) -> Result<(A
             rests_on,
         },
         Placed::Kept(why) => match captured.contraction {
-            Contraction::Untold(_) | Contraction::NoneFits | Contraction::TooLong => Answer::Refused {
+            Contraction::Untold(_)
+            | Contraction::NoneFits
+            | Contraction::OtherAssembler
+            | Contraction::TooLong => Answer::Refused {
                 why: contracted(&captured.contraction).trim_end().to_owned(),
             },
             _ => Answer::Kept { why },

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use exchanges::{Exchange, exchange};
+pub(in crate::tune) use replays::replay_on;
 pub use replays::{Replay, replay};
 
 use super::file::FileSubject;

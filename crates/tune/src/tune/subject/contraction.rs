@@ -6,8 +6,9 @@
 //! sub.f32 %f6, %f7, %f1;
 //! ```
 //!
-//! On a GPU nothing has to be known: its driver's assembler makes the machine code of the module as it was and of each plan, and
-//! what both leave is compared. The better kernel is then for that assembler.
+//! On a GPU the choices need not be known: its driver's assembler makes the machine code of the module as it was and of each plan,
+//! and what both leave is compared. It has to be the program's assembler, or one that chooses like it: the module as it was has to
+//! leave what the program's own machine code left. The better kernel is then for that driver.
 //!
 //! Elsewhere a captured launch decides it: it is run again on the simulator with one choice for every open sum, and its memory is
 //! compared byte by byte with the memory left by the program's own machine code. (The simulator's `ex2.approx` and similar
@@ -16,7 +17,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::captured::{captured_import, replay};
+use super::captured::{captured_import, replay, replay_on};
 use crate::capture::{Captured, Contraction};
 use crate::device::sim::Simulator;
 use crate::error::Result;
@@ -30,7 +31,8 @@ const MOST_RUNS: usize = 64;
 /// How long that may take.
 const MOST_TIME: Duration = Duration::from_secs(40);
 
-/// The choices of a captured launch's machine code for its open sums, for plans that are tried on `bench`. `limit` is the most that this may take, if it is less than it takes by itself.
+/// The choices of a captured launch's machine code for its open sums, for plans that are tried on `bench`. `limit` is the most that
+/// this may take, if it is less than it takes by itself.
 ///
 /// # Errors
 /// The launch cannot be read or run again.
@@ -41,14 +43,24 @@ pub fn contraction(
 ) -> Result<Contraction> {
     let imported = captured_import(captured)?;
     let open = &imported.original.open_sums;
-    if let Some(assembler) = bench.and_then(Bench::assembler) {
-        return Ok(Contraction::Compared(assembler));
-    }
-    if open.is_empty() {
+    let on_device = bench.and_then(|bench| Some((bench, bench.assembler()?)));
+    let nothing_open = match on_device {
+        Some(_) => imported.original.undecided.is_none(),
+        None => open.is_empty(),
+    };
+    if nothing_open {
         return Ok(Contraction::NothingOpen);
     }
     if !captured.has_run {
         return Ok(Contraction::TooLong);
+    }
+    if let Some((bench, assembler)) = on_device {
+        let replayed = replay_on(captured, bench)?;
+        let is_same = replayed.is_some_and(|replayed| replayed.differences.is_empty());
+        return Ok(match is_same {
+            true => Contraction::Compared(assembler),
+            false => Contraction::OtherAssembler,
+        });
     }
     let simulator = Simulator::untimed();
     let until = Instant::now() + limit.map_or(MOST_TIME, |limit| limit.min(MOST_TIME));

@@ -1,4 +1,5 @@
-//! Captured launches run again on a simulated device, and compared byte by byte with what the program's own launch left.
+//! Captured launches run again, on a simulated device or on one that plans are tried on, and compared byte by byte with what the
+//! program's own launch left.
 
 use std::sync::Arc;
 
@@ -6,6 +7,7 @@ use super::{WORKSPACE, read};
 use crate::capture::{Captured, Difference};
 use crate::device::Device;
 use crate::error::{Error, Result};
+use crate::tune::bench::Bench;
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{PlacedMemory, Workload};
 
@@ -31,6 +33,19 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     let kernel = Arc::clone(&workload.kernel);
     let (_, outputs) = workload.bind(device)?.run(device, &kernel)?;
     compared(&captured, &workload, &outputs)
+}
+
+/// The same on a device that runs kernels, with the machine code that its assembler makes of the module as it is; none if the
+/// bench does not return a kernel's outputs.
+///
+/// # Errors
+/// As for [`replay`]; the memory cannot be where it was.
+pub(in crate::tune) fn replay_on(captured: &Captured, bench: &dyn Bench) -> Result<Option<Replay>> {
+    let workload = read(Arc::new(captured.clone()), true)?.workload()?;
+    let outputs = bench.outputs_of(&workload, &workload.kernel)?;
+    outputs
+        .map(|outputs| compared(captured, &workload, &outputs))
+        .transpose()
 }
 
 /// Compares a launch's memory, in its own address space, with the captured launch's.

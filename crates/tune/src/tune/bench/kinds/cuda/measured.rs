@@ -342,6 +342,16 @@ fn model_of(facts: &GpuFacts) -> Result<Option<DeviceModel>> {
 }
 
 impl Bench for MeasuredBench {
+    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
+        let once = TimingOptions {
+            warm_up: 0,
+            rounds: 1,
+            ..self.timing
+        };
+        let measured = self.measured(workload, kernel, &Wanted::Found, once)?;
+        Ok(measured.found)
+    }
+
     fn assembler(&self) -> Option<Assembler> {
         let (major, minor) = self.facts.capability;
         Some(Assembler {

@@ -1,11 +1,11 @@
 //! Tests of a rewritten entry's requirements and assumptions.
 
-use super::drop_in::{DropIn, placed, placed_under};
-use super::granted::granted;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Assembler, Facts, Original, ParameterFacts, import};
 use crate::ir::Fused;
 use crate::prefetch::{self, Plan};
+use crate::tune::modules::drop_in::{DropIn, placed, placed_under};
+use crate::tune::modules::granted::granted;
 use crate::tune::modules::placed_module;
 use crate::tune::{Granted, LaunchFile, PlannedModule};
 

@@ -1,5 +1,7 @@
 //! What reports say, and their JSON.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::samples::sample;
 

@@ -1,14 +1,17 @@
 //! The search: understand the launch, list plans, derive each, check it, time it, choose, explain.
 
+#[doc(hidden)]
 pub mod choose;
 pub(super) mod derivation;
 mod deriving;
+#[doc(hidden)]
 pub mod doubt;
 mod ended;
 pub(super) mod geometries;
 #[doc(hidden)]
 pub mod interval;
 pub(super) mod judged;
+#[doc(hidden)]
 pub mod log;
 pub(super) mod proposals;
 pub(super) mod race;
@@ -16,6 +19,7 @@ pub(super) mod reasons;
 pub(crate) mod remainder;
 mod reporting;
 mod settling;
+#[doc(hidden)]
 pub mod space;
 pub(super) mod trying;
 

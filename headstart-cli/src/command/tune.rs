@@ -130,13 +130,13 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
 
     // No time is left to look into the kernels where the search was cut.
     let in_detail = match outputs.has_page() && report.partial.is_none() {
-        true => Report {
+        true => Some(Report {
             detail: tune::detail(subject.as_ref(), bench.as_ref(), &report)?,
             ..report.clone()
-        },
-        false => report.clone(),
+        }),
+        false => None,
     };
-    let written = outputs.write(&report, &in_detail, &mut clock)?;
+    let written = outputs.write(&report, in_detail.as_ref().unwrap_or(&report), &mut clock)?;
     // The results within the time limit are checked like all others.
     let lost = report.partial.as_ref().and_then(|partial| partial.lost.clone());
     let exchanged = match &captured {

@@ -633,7 +633,7 @@ mod tests {
         pace.ended(&run(4, 2e6, 1000.0), 1.0);
         pace.ended(&run(4, 1e6, 1000.0), 2.0);
         assert!(!pace.wants_few() && pace.behind_from_few(5e5).is_none());
-        // No run is to be dropped, or only for the time that has passed.
+        // No run may be dropped, or only when its time has passed.
         for mut pace in [Pace::new(Vec::new()), Pace::within(1e9)] {
             assert!(!pace.wants_few());
             pace.ended(&run(4, 2e6, 1000.0).after_few(Some(5e5)), 1.0);

@@ -63,8 +63,8 @@ pub(super) fn later(ends: &[Vec<u64>], times: f64) -> f64 {
     (squares / free).sqrt() * more.max(0.0)
 }
 
-/// The largest of this many numbers that is to be expected, in standard deviations from the mean, where they are
-/// distributed normally. (The limit for many; 4 % too much for 16.)
+/// The expected largest of `count` numbers that are distributed normally, in standard deviations from the mean.
+/// (The limit for many; 4 % too much for 16.)
 fn expected_most(count: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     if count < 2.0 {

@@ -104,7 +104,7 @@ impl Search<'_> {
         Ok(Settled { chosen, best, agreed })
     }
 
-    /// Checks the kernel that is to be chosen.
+    /// Checks the chosen kernel against the plain one.
     fn agrees(
         &self,
         launch: &Understood,

@@ -98,12 +98,9 @@ impl FactsOfLaunches<'_> {
     /// The module that is loaded beside the program's, and the variables that must hold addresses of the program's.
     fn module(&self, module: &PlannedModule) -> Result<(String, Vec<(String, String)>)> {
         let is_message = |value| messages::is_message(self.kernel, value);
-        let are_messages = self
-            .kernel
-            .params
-            .iter()
-            .filter(|param| self.is_variable(param))
-            .all(|param| is_message(param.value));
+        let params = self.kernel.params.iter().zip(&self.original.parameters);
+        let mut variables = params.filter(|(_, origin)| matches!(origin, Origin::Variable { .. }));
+        let are_messages = variables.all(|(param, _)| is_message(param.value));
         if are_messages {
             return Ok((module.text.clone(), Vec::new()));
         }
@@ -221,13 +218,6 @@ impl FactsOfLaunches<'_> {
             );
         }
         Ok(())
-    }
-
-    fn is_variable(&self, param: &Param) -> bool {
-        let params = self.kernel.params.iter().zip(&self.original.parameters);
-        params
-            .filter(|(own, _)| own.value == param.value)
-            .any(|(_, origin)| matches!(origin, Origin::Variable { .. }))
     }
 
     fn number_of(&self, name: &str) -> Option<usize> {

@@ -1,7 +1,7 @@
 //! Every plan of the default space, for every kernel of the gallery, computes the plain kernel's bits, at small sizes.
 //!
-//! All of them take minutes: a run takes one part of [`PARTS`], another one every day. `HEADSTART_PART` chooses it:
-//! a number, or `all`.
+//! All are derived. To check all takes minutes: a run checks one part of [`PARTS`], another one every day. `HEADSTART_PART`
+//! chooses it: a number, or `all`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use headstart::tune::space::{GROUPS, default_plans};
 use headstart_gallery::kernels;
 use headstart_gallery::techniques::FAMILIES;
 
-/// A run tries one plan of this many.
+/// A run checks one plan of this many.
 const PARTS: usize = 8;
 
 /// The part of this run; none for all.
@@ -37,8 +37,8 @@ fn part() -> Option<usize> {
 
 /// What came of a kernel's plans.
 struct Tried {
-    legal: usize,
     tried: usize,
+    refused: Vec<Plan>,
 }
 
 /// Derives and checks a kernel's plans.
@@ -57,25 +57,25 @@ fn check(kernel: &str, settings: &[&str]) -> Tried {
     let loads = main_loads(&plain);
     let plans = default_plans(&loads, &[CacheLevel::L1, CacheLevel::L2]).expect("plans");
     let part = part();
-    let plans = plans.iter().enumerate();
-    let plans = plans.filter(|(number, _)| part.is_none_or(|part| number % PARTS == part));
-    let mut refused: BTreeMap<String, Vec<&Plan>> = BTreeMap::new();
+    let mut refused: BTreeMap<String, Vec<Plan>> = BTreeMap::new();
     let mut derived = Vec::new();
-    let mut tried = 0;
-    for (_, plan) in plans {
-        tried += 1;
+    for (number, plan) in plans.iter().enumerate() {
         match prefetch::apply(&plain, plan, &target) {
-            Ok(applied) => derived.push((applied.plan, Arc::new(applied.kernel))),
+            Ok(applied) if part.is_none_or(|part| number % PARTS == part) => {
+                derived.push((applied.plan, Arc::new(applied.kernel)));
+            }
+            Ok(_) => {}
             Err(error) => {
                 assert_ne!(error.fault(), headstart::Fault::Bug, "{kernel} {plan}: {error}");
-                refused.entry(error.to_string()).or_default().push(plan);
+                refused.entry(error.to_string()).or_default().push(plan.clone());
             }
         }
     }
     let loads: Vec<String> = loads.iter().map(ToString::to_string).collect();
     println!(
-        "{kernel}: {} of {tried} plans are legal for {}",
-        derived.len(),
+        "{kernel}: {} of {} plans are refused for {}",
+        refused.values().map(Vec::len).sum::<usize>(),
+        plans.len(),
         loads.join(", ")
     );
     for (reason, plans) in &refused {
@@ -102,17 +102,28 @@ fn check(kernel: &str, settings: &[&str]) -> Tried {
         wrong.join("\n")
     );
     Tried {
-        legal: derived.len(),
-        tried,
+        tried: plans.len(),
+        refused: refused.into_values().flatten().collect(),
     }
 }
 
 /// Nine plans in ten are legal.
 fn check_most(kernel: &str, settings: &[&str]) {
-    let Tried { legal, tried } = check(kernel, settings);
+    let Tried { tried, refused } = check(kernel, settings);
+    assert_most(kernel, refused.len(), tried);
+}
+
+/// Nine plans in ten are legal, beside those that group the iterations of a loop whose end depends on what it loads.
+fn check_most_ungrouped(kernel: &str, settings: &[&str]) {
+    let Tried { tried, refused } = check(kernel, settings);
+    let ungrouped = refused.iter().filter(|plan| plan.unroll().is_none());
+    assert_most(kernel, ungrouped.count(), tried);
+}
+
+fn assert_most(kernel: &str, refused: usize, tried: usize) {
     assert!(
-        legal * 10 >= tried * 9,
-        "{kernel}: {legal} of {tried} plans are legal"
+        refused * 10 <= tried,
+        "{kernel}: {refused} of {tried} plans are refused"
     );
 }
 
@@ -148,7 +159,7 @@ kernels! {
     index_select: check_most "index-select" ["groups=2", "group=32", "items=20", "bits=10"];
     scatter: check_most "scatter" ["groups=2", "group=32", "items=20", "bits=12"];
     scatter_shared: check_most "scatter-shared" ["groups=2", "group=32", "items=20", "bits=6"];
-    hash_probe: check_most "hash-probe" ["groups=2", "group=32", "items=20", "bits=10"];
+    hash_probe: check_most_ungrouped "hash-probe" ["groups=2", "group=32", "items=20", "bits=10"];
     binary_search: check "binary-search" ["groups=2", "group=32", "items=4", "levels=8"];
     btree: check "btree" ["groups=2", "group=32", "items=4", "levels=2"];
     bfs: check_most "bfs" ["scale=6", "degree=8", "steps=1", "group=32", "lanes=4"];

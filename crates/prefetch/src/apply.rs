@@ -6,7 +6,7 @@
 //! kernel     limits, prologue, main loop in groups of 8, plain loop for what is left over
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::complete::complete;
 use super::descriptor::Planned;
@@ -91,11 +91,14 @@ pub fn apply_in_text(
     text: &mut dyn LoopText,
 ) -> Result<(Kernel, String)> {
     let mut hosted = Hosted { label, number, text };
-    let mut words = Vec::new();
+    let mut words: Vec<String> = Vec::new();
     let applied = with_versions(plan, |versions| {
         words.clear();
         carry_out(kernel, plan, target, versions, Some((&mut hosted, &mut words)))
     })?;
+    // One name is that of every load of a parameter.
+    let mut seen = BTreeSet::new();
+    words.retain(|word| seen.insert(word.clone()));
     Ok((applied.kernel, words.join(",")))
 }
 

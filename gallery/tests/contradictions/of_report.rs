@@ -53,12 +53,21 @@ fn choice(report: &Report) -> Vec<String> {
             );
         }
     }
-    // A dearer answer is passed over only where it gains too little.
+    // A dearer answer is passed over only where it gains too little, or where it may lose: if nothing is chosen instead, the
+    // report says so.
+    let says_so = verdict != Verdict::LeaveIt || report.doubt.is_some();
+    let may_lose = |trial: &Trial| trial.between.is_some_and(|(low, _)| low < 1.0);
     if !verdict.is_of_geometry() {
-        check(
-            fastest < best.speedup * WORTH_IT,
-            format!("{fastest} was reached, and {} chosen", best.speedup),
-        );
+        for trial in &report.trials {
+            let reached = trial.measured().map_or(1.0, |(_, factor)| factor);
+            check(
+                reached < best.speedup * WORTH_IT || (may_lose(trial) && says_so),
+                format!(
+                    "`{}` reached {reached}, and {} is chosen",
+                    trial.plan, best.speedup
+                ),
+            );
+        }
     }
     let conclusion = report.conclusion();
     check(

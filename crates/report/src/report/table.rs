@@ -227,7 +227,13 @@ fn fastest(report: &Report, columns: Columns) -> String {
     // Time and speedup stand beside the plan.
     const OTHERS: usize = LEFT + 2 * BETWEEN + "1,000 µs".len() + "speedup".len();
     let more = taken::columns(shown.iter().copied());
-    let others = OTHERS + more.iter().map(|name| BETWEEN + name.len()).sum::<usize>();
+    let wide = |name: &str| {
+        let entries = shown
+            .iter()
+            .map(|trial| taken::entry(trial, name).chars().count());
+        BETWEEN + entries.fold(name.len(), usize::max)
+    };
+    let others = OTHERS + more.iter().map(|name| wide(name)).sum::<usize>();
     let width = columns.width().saturating_sub(others);
     let elsewhere = report.best_elsewhere.as_ref();
     let plans: Vec<&Plan> = shown
@@ -442,6 +448,7 @@ mod tests {
         if let Outcome::Ok { time_ns, speedup, .. } = &mut trial.outcome {
             (*time_ns, *speedup) = (1.0, 100.0);
         }
+        trial.between = Some((90.0, 110.0));
         report.trials.push(trial);
         report.best.plan = long.parse().expect("a plan");
         for width in [80, 100, 140] {

@@ -88,7 +88,7 @@ fn work_groups_of_one_are_told_and_the_launch_file_is_believed() {
     );
     let text = table::text(&report, Columns::UNLIMITED);
     assert_eq!(report.verdict, Verdict::OtherWorkGroups, "{text}");
-    assert!(text.contains("What else would help\n  - 1 of the 32"), "{text}");
+    assert!(text.contains("Before any plan\n  - 1 of the 32"), "{text}");
     assert!(
         !text.contains("more work-groups") && !text.contains("combine"),
         "{text}"

@@ -17,7 +17,7 @@ use super::layout::is_unseen;
 use super::loads::{Candidate, candidates, find_loop, gathered, resolve};
 use super::parts::planned_rests;
 use super::pipeline::{Fetch, Rewrite, rewrite};
-use super::plan::{LoadName, Plan, Strategy, Unroll};
+use super::plan::{Distance, LoadName, Plan, Strategy, StrategyKind, Unroll};
 use super::recurrence;
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
@@ -58,6 +58,61 @@ pub struct Applied {
     pub plan: Plan,
 }
 
+/// A kernel with its loads, for many plans: they are found once.
+#[derive(Debug)]
+pub struct Loads<'k> {
+    kernel: &'k Kernel,
+    all: Vec<Candidate>,
+}
+
+impl<'k> Loads<'k> {
+    /// Those of a kernel.
+    pub fn of(kernel: &'k Kernel) -> Loads<'k> {
+        Loads {
+            kernel,
+            all: candidates(kernel),
+        }
+    }
+
+    /// In the order of the source.
+    pub fn all(&self) -> &[Candidate] {
+        &self.all
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &'k Kernel {
+        self.kernel
+    }
+
+    /// Carries out a plan.
+    ///
+    /// # Errors
+    /// As [`apply`].
+    pub fn apply(&self, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
+        let mut applied = self.with_versions(plan, target)?;
+        applied.kernel.derivation = Some(Derivation {
+            plan: plan.to_string(),
+            group_size: target.group_size,
+            line: target.line,
+        });
+        Ok(applied)
+    }
+
+    /// Whether a load can be fetched even one iteration early.
+    ///
+    /// # Errors
+    /// It cannot: the refusal of a register ring, which needs nothing but an address.
+    pub fn can_be_early(&self, load: &LoadName) -> Result<()> {
+        let strategy = Strategy::new(StrategyKind::RollingRegisters, Distance::new(1)?);
+        let plan = Plan::none().with(load.clone(), strategy)?;
+        self.with_versions(&plan, &PlanTarget::default()).map(|_| ())
+    }
+
+    fn with_versions(&self, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
+        with_versions(plan, |versions| carry_out(self, plan, target, versions, None))
+    }
+}
+
 /// A loop and the strategies of its loads.
 type Planning = (Label, HashMap<LoadId, Strategy>);
 
@@ -68,13 +123,7 @@ type Planning = (Label, HashMap<LoadId, Strategy>);
 /// The plan names a load that is not there, or is not legal for this kernel: the message says which rule
 /// refuses it, and where.
 pub fn apply(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
-    let mut applied = apply_with_versions(kernel, plan, target)?;
-    applied.kernel.derivation = Some(Derivation {
-        plan: plan.to_string(),
-        group_size: target.group_size,
-        line: target.line,
-    });
-    Ok(applied)
+    Loads::of(kernel).apply(plan, target)
 }
 
 /// Carries out the part of a plan that concerns one loop, whose iterations are copied as text; gives that part, in words, too.
@@ -91,19 +140,16 @@ pub fn apply_in_text(
     text: &mut dyn LoopText,
 ) -> Result<(Kernel, String)> {
     let mut hosted = Hosted { label, number, text };
+    let loads = Loads::of(kernel);
     let mut words: Vec<String> = Vec::new();
     let applied = with_versions(plan, |versions| {
         words.clear();
-        carry_out(kernel, plan, target, versions, Some((&mut hosted, &mut words)))
+        carry_out(&loads, plan, target, versions, Some((&mut hosted, &mut words)))
     })?;
     // One name is that of every load of a parameter.
     let mut seen = BTreeSet::new();
     words.retain(|word| seen.insert(word.clone()));
     Ok((applied.kernel, words.join(",")))
-}
-
-fn apply_with_versions(kernel: &Kernel, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
-    with_versions(plan, |versions| apply_to(kernel, plan, target, versions))
 }
 
 fn with_versions(plan: &Plan, mut apply: impl FnMut(Versions) -> Result<Applied>) -> Result<Applied> {
@@ -135,12 +181,12 @@ pub enum Versions {
 /// As [`apply`].
 #[doc(hidden)]
 pub fn apply_to(kernel: &Kernel, plan: &Plan, target: &PlanTarget, versions: Versions) -> Result<Applied> {
-    carry_out(kernel, plan, target, versions, None)
+    carry_out(&Loads::of(kernel), plan, target, versions, None)
 }
 
 /// `hosted` is the only loop that is changed, if there is one, with the words for what is done to it.
 fn carry_out(
-    kernel: &Kernel,
+    Loads { kernel, all }: &Loads<'_>,
     plan: &Plan,
     target: &PlanTarget,
     versions: Versions,
@@ -148,7 +194,11 @@ fn carry_out(
 ) -> Result<Applied> {
     let (mut hosted, mut words) = hosted.unzip();
     let shared_before = kernel.shared_bytes();
-    let mut kernel = kernel.clone();
+    let mut by_loop = match plan.leaves_code() {
+        true => Vec::new(),
+        false => strategies_by_loop(kernel, plan, all)?,
+    };
+    let mut kernel = (*kernel).clone();
     kernel.max_registers = plan.registers().or(kernel.max_registers);
     if plan.leaves_code() {
         if !plan.is_none() {
@@ -167,21 +217,19 @@ fn carry_out(
     {
         kernel.group_size = target.group_size;
     }
-    let all = candidates(&kernel);
-    let mut by_loop = strategies_by_loop(&kernel, plan, &all)?;
     // What the plan names has the name that it has there.
     let named: HashSet<(Label, LoadId)> = by_loop
         .iter()
         .flat_map(|(label, strategies)| strategies.keys().map(|&id| (*label, id)))
         .collect();
-    let mut rests = planned_rests(&all, &by_loop)?;
+    let mut rests = planned_rests(all, &by_loop)?;
     if let Some(only) = hosted.as_ref().map(|hosted| hosted.label) {
         by_loop.retain(|(label, _)| *label == only);
         rests.retain(|(label, _)| *label == only);
     }
     // Inner loops first: rewriting a loop copies those inside, with the changes already made to them.
-    let depth = |label: Label| depth(&kernel, &all, label);
-    by_loop.sort_by_key(|(label, _)| depth(*label));
+    let depth = |label: Label| depth(&kernel, all, label);
+    by_loop.sort_by_cached_key(|(label, _)| depth(*label));
     if versions == Versions::IfItWraps {
         // Outer loops first: the version that stays as it was needs no versions inside.
         for (label, strategies) in by_loop.iter().rev().chain(&rests) {
@@ -244,13 +292,13 @@ fn carry_out(
             plan: completed,
         });
     }
-    stream(&mut kernel, plan, &all)?;
+    stream(&mut kernel, plan, all)?;
     reached_together(&kernel)?;
     if kernel.shared_bytes() > shared_before {
         is_unseen(&kernel)?;
     }
     verify::verify_derived(&kernel)?;
-    let plan = gathered(&kernel, &all, completed)?;
+    let plan = gathered(&kernel, all, completed)?;
     Ok(Applied { kernel, plan })
 }
 

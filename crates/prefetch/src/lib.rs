@@ -79,7 +79,7 @@ mod word;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, PlanTarget, apply, planned_loops};
+pub use apply::{Applied, Loads, PlanTarget, apply, planned_loops};
 #[doc(hidden)]
 pub use apply::{Versions, apply_in_text, apply_to};
 #[doc(hidden)]

@@ -76,7 +76,7 @@ fn region(kernel: &mut Kernel, pure: &Pure, region_: &mut Region, no_overflow: b
                 }
             }
             if no_overflow {
-                promise_steps(kernel, params, &inside, body);
+                promise_steps(kernel, *label, params, &inside, body);
             }
             ops.extend(before);
         }
@@ -221,20 +221,56 @@ fn negated_multiple(kernel: &Kernel, pure: &Pure, value: Value) -> Option<(Value
     (a == number && mask.wrapping_add(1).is_power_of_two()).then_some((number, mask))
 }
 
+/// The conditions of which one branch ends by starting the loop's next iteration, or by leaving the loop.
+fn deciding(looped: Label, body: &Region) -> HashSet<Value> {
+    let (mut inner, mut ends) = (HashSet::new(), HashSet::new());
+    body.walk(&mut |op| inner.extend(op.kind.label()));
+    body.walk(&mut |op| {
+        let OpKind::If {
+            cond,
+            then,
+            otherwise,
+            ..
+        } = &op.kind
+        else {
+            return;
+        };
+        let ends_it = |branch: &Region| match branch.ops.last().map(|op| &op.kind) {
+            Some(OpKind::Continue(label, _)) => *label == looped,
+            Some(OpKind::Break(label, _)) => !inner.contains(label),
+            Some(OpKind::Return) => true,
+            _ => false,
+        };
+        if ends_it(then) || ends_it(otherwise) {
+            ends.insert(*cond);
+        }
+    });
+    ends
+}
+
 /// Steps of counters that a test bounds promise not to overflow.
-fn promise_steps(kernel: &Kernel, params: &[Value], inside: &EntitySet<Value>, body: &mut Region) {
+fn promise_steps(
+    kernel: &Kernel,
+    label: Label,
+    params: &[Value],
+    inside: &EntitySet<Value>,
+    body: &mut Region,
+) {
     // Compared with something that the loop does not change.
     let counted = |x: Value, y: Value| match (inside.contains(x), inside.contains(y)) {
         (true, false) => Some(x),
         (false, true) => Some(y),
         _ => None,
     };
+    let ends = deciding(label, body);
     let (mut bounded, mut met): (HashSet<Value>, HashSet<Value>) = Default::default();
     body.walk(&mut |op| {
         if let OpKind::Compare(CompareOp::LtS | CompareOp::LeS, x, y) = op.kind {
             bounded.extend(counted(x, y));
         }
-        if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = op.kind {
+        if let OpKind::Compare(CompareOp::Eq | CompareOp::Ne, x, y) = op.kind
+            && ends.contains(&op.results[0])
+        {
             met.extend(counted(x, y));
         }
     });
@@ -379,5 +415,10 @@ mod tests {
         assert!(
             prepared(&met("-4"), true).contains("add.nsw") && !prepared(&met("-1"), true).contains("add.n")
         );
+        // What is compared with a value that ends nothing is no counter.
+        let picked = "loop 'l (%i = 0:i32, %k = %n) {\n%next = add %i, 1:i32\n%less = add %k, -4:i32\n\
+                      %is = eq %k, -13:i32\nif %is { yield } else { yield }\n\
+                      %more = ne %next, %n\nif %more { yield } else { break }\ncontinue %next, %less\n}";
+        assert!(!prepared(picked, true).contains("add.n"));
     }
 }

@@ -63,7 +63,7 @@ pub use super::middle::facts::{Assembler, Facts, ParameterFacts};
 pub use contract::Undecided;
 pub use fields::parameter_names;
 pub use loop_text::{CutRegister, LeavingStatement, LoadStatement, LoopInText, Target, TestStatement};
-pub use original::{Origin, Original, OriginalArray, WORKSPACE_BYTES};
+pub use original::{Cut, Origin, Original, OriginalArray, WORKSPACE_BYTES};
 pub use references::{Reference, References, VariableUse};
 
 use std::collections::{HashMap, HashSet};

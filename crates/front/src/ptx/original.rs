@@ -2,14 +2,28 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::data;
 use super::slots::{From, Slots};
 use super::tree::{Function, Module, Variable};
 use super::{Facts, Imported, LoopInText, References};
 use crate::error::{Error, Result};
-use crate::ir::Fused;
+use crate::ir::{Fused, Kernel};
+
+/// An entry with edges at one of its loops.
+#[derive(Clone, Debug)]
+pub struct Cut {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The loop as the text has it.
+    pub own: LoopInText,
+    header: String,
+    facts: Facts,
+}
+
+/// Most of them that are kept: plans of one entry change the same few loops.
+const KEPT_CUTS: usize = 16;
 
 /// A module and one of its entries.
 #[derive(Clone, Debug)]
@@ -59,6 +73,8 @@ pub struct Original {
     pub facts: Facts,
     /// See [`Original::alone`].
     alone: Arc<OnceLock<Arc<String>>>,
+    /// The last ones that were read.
+    cuts: Arc<Mutex<Vec<Arc<Cut>>>>,
 }
 
 impl Original {
@@ -70,15 +86,36 @@ impl Original {
         super::references::references(&self.text, &self.entry, variables)
     }
 
-    /// Reads the entry again, with edges at the loops that have these labels (without `$`).
+    /// The entry with edges at the loop that has this label (without `$`): read again, unless it is one of the last ones. Edges at
+    /// two loops at once would make what the inner one only reads a value of the outer one's iterations.
     ///
     /// # Errors
-    /// A loop is not there, or its text cannot be copied.
-    pub fn cut(&self, headers: &[String]) -> Result<(Imported, Vec<LoopInText>)> {
+    /// The loop is not there, or its text cannot be copied.
+    pub fn cut(&self, header: &str) -> Result<Arc<Cut>> {
+        let kept = || self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_same = |cut: &&Arc<Cut>| cut.header == header && cut.facts == self.facts;
+        if let Some(known) = kept().iter().find(is_same) {
+            return Ok(Arc::clone(known));
+        }
         let text = self.alone()?;
         let module = super::Module::shared(&text, &self.file)?;
-        let (imported, loops) = super::translate_cut(&module, &self.entry, &self.facts, headers)?;
-        Ok((self.with_text(imported), loops))
+        let headers = [header.to_owned()];
+        let (imported, mut loops) = super::translate_cut(&module, &self.entry, &self.facts, &headers)?;
+        let [header] = headers;
+        let cut = Arc::new(Cut {
+            kernel: imported.kernel,
+            own: loops
+                .pop()
+                .ok_or_else(|| Error::bug("a loop that was cut is lost"))?,
+            header,
+            facts: self.facts.clone(),
+        });
+        let mut kept = kept();
+        if kept.len() == KEPT_CUTS {
+            kept.remove(0);
+        }
+        kept.push(Arc::clone(&cut));
+        Ok(cut)
     }
 
     /// Reads the entry again, with other facts.
@@ -107,6 +144,7 @@ impl Original {
     fn with_text(&self, mut imported: Imported) -> Imported {
         imported.original.text = Arc::clone(&self.text);
         imported.original.alone = Arc::clone(&self.alone);
+        imported.original.cuts = Arc::clone(&self.cuts);
         imported
     }
 }
@@ -286,6 +324,7 @@ pub(super) fn original(pieces: &Pieces<'_, '_>) -> Result<Original> {
         as_opaque: pieces.as_opaque,
         facts: pieces.facts.clone(),
         alone: Arc::default(),
+        cuts: Arc::default(),
     })
 }
 

@@ -21,7 +21,7 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
         let rest = rests.find(|(_, other)| other.is_rest && other.id == id);
         rest.map(|(load, _)| load.loop_place.as_str())
     };
-    let sentences: Vec<String> = loads
+    let sentences = loads
         .iter()
         .zip(&ids)
         .filter(|(_, candidate)| !candidate.is_rest)
@@ -51,11 +51,24 @@ pub fn overview(kernel: &Kernel) -> Vec<String> {
                 text.push_str(&format!("; it cannot be fetched early: {refusal}"));
             }
             text
-        })
-        .collect();
-    match sentences.is_empty() {
+        });
+    // The same is said of each copy of a function.
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for sentence in sentences {
+        match counted.iter_mut().find(|(known, _)| *known == sentence) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((sentence, 1)),
+        }
+    }
+    match counted.is_empty() {
         true => vec!["no loop has a load from global memory".to_owned()],
-        false => sentences,
+        false => counted
+            .into_iter()
+            .map(|(sentence, count)| match count {
+                1 => sentence,
+                _ => format!("{count} times: {sentence}"),
+            })
+            .collect(),
     }
 }
 

@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::analysis::loops::summarize;
 use crate::ir::{Kernel, Label, LoadId, OpKind, Value};
-use crate::prefetch::plan::{Distance, Strategy, StrategyKind};
-use crate::prefetch::{self, Candidate, Plan};
+use crate::prefetch::{Candidate, Loads};
 
 /// A load in a loop.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,32 +37,24 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
             places.insert(*label, kernel.describe_place(op.place));
         }
     });
-    let all = prefetch::candidates(kernel);
+    let loads = Loads::of(kernel);
+    let all = loads.all();
     let chained = chained(kernel);
     let found = |candidate: &Candidate| LoopLoad {
         name: candidate.name.to_string(),
         place: candidate.place.clone(),
         loop_place: places.get(&candidate.looped).cloned().unwrap_or_default(),
-        chain: chain(candidate, &all),
+        chain: chain(candidate, all),
         bytes: candidate.bytes,
         copies: candidate.copies,
-        refusal: refusal(kernel, candidate),
+        // The place is that of the load, which is printed beside it.
+        refusal: loads
+            .can_be_early(&candidate.name)
+            .err()
+            .map(|error| error.what().to_owned()),
         is_chained: chained.contains(&(candidate.looped, candidate.id)),
     };
     all.iter().map(found).collect()
-}
-
-/// Why a load cannot be fetched even one iteration early, if it cannot: the refusal of a register ring, which needs nothing but
-/// an address.
-fn refusal(kernel: &Kernel, candidate: &Candidate) -> Option<String> {
-    let distance = Distance::new(1).ok()?;
-    let plan = Plan::none().with(
-        candidate.name.clone(),
-        Strategy::new(StrategyKind::RollingRegisters, distance),
-    );
-    let applied = prefetch::apply(kernel, &plan.ok()?, &prefetch::PlanTarget::default());
-    // The place is that of the load, which is printed beside it.
-    applied.err().map(|error| error.what().to_owned())
 }
 
 /// The loads, by loop, whose addresses follow from what a load of the loop read in an earlier iteration.

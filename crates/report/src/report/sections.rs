@@ -1,4 +1,5 @@
-//! What stands below a report's tables, in sections: why, how sure, at what cost, what else would help.
+//! What stands below a report's tables, in sections: what to change before any plan, why, how sure, at what cost, what else
+//! would help.
 //!
 //! Each point has a rank. Where the text would get longer than a screen, the points of the last ranks are left out first.
 
@@ -47,16 +48,18 @@ impl Sections {
             let place = remedy.place.iter().map(|place| format!("{place}: "));
             place.collect::<String>() + &remedy.finding
         });
+        let first = ranked(1, first.collect()).collect();
         let asked = report.ways.iter().flat_map(|ways| &ways.best);
         let asked = asked.flat_map(|best| best.way.how());
         let asked = asked.map(|how| format!("To get {how}."));
-        let else_ = ranked(1, first.chain(asked).collect());
+        let asked = ranked(1, asked.collect()).collect();
         Sections {
             sections: vec![
+                ("Before any plan", first),
                 ("Why", why),
                 ("How sure", sure),
                 ("What it costs", costs.collect()),
-                ("What else would help", else_.collect()),
+                ("What else would help", asked),
             ],
             tried: report.tried(),
         }

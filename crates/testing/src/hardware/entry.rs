@@ -178,8 +178,13 @@ pub fn differs(
         return None;
     }
     let name = prepared.program.name();
+    // What is known of the entry's own counters is not known of those in a plan's copies.
+    let facts = Facts {
+        no_overflow: false,
+        ..facts.clone()
+    };
     let read =
-        ptx::Module::new(&planned.text, "planned.ptx").and_then(|module| module.import_alone(&name, facts));
+        ptx::Module::new(&planned.text, "planned.ptx").and_then(|module| module.import_alone(&name, &facts));
     let read = match read {
         Ok(read) => read,
         Err(error) => return Some((0, error.to_string())),

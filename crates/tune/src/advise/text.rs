@@ -31,6 +31,10 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
         plan: advice.plan.as_ref(),
     };
     text.push_str(&verdict.text(columns));
+    if !advice.first.is_empty() {
+        let _ = writeln!(text, "\nBefore any plan");
+        text.push_str(&remedies(&advice.first, columns));
+    }
     let _ = writeln!(text, "\nShould it be prefetched?");
     for step in &advice.steps {
         text.push_str(&one_step(step, columns));
@@ -46,10 +50,6 @@ pub fn text(advice: &Advice, columns: Columns) -> String {
     }
     if let Some(alone) = &advice.hints_alone {
         text.push_str(&hints_alone(alone, columns));
-    }
-    if !advice.first.is_empty() {
-        let _ = writeln!(text, "\nBefore any plan");
-        text.push_str(&remedies(&advice.first, columns));
     }
     if let Some(bounds) = &advice.bounds {
         text.push_str(&gains(bounds, advice, columns));

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 use self::derivation::Derivation;
 use self::deriving::alone;
 pub use self::deriving::{Derived, derive, likely, main_loads, plain};
-pub(super) use self::deriving::{can_be_early, likely_for, likely_of_remainders, registers_left, target_for};
+pub(super) use self::deriving::{derive_one, likely_for, likely_of_remainders, registers_left, target_for};
 use self::ended::Ended;
 use self::judged::first;
 use self::log::{Log, Shard};
@@ -44,7 +44,7 @@ use super::threads;
 use crate::error::Result;
 use crate::evidence::overview;
 use crate::ir::Kernel;
-use crate::prefetch::Plan;
+use crate::prefetch::{Loads, Plan};
 use crate::report::waiting::{self, Waiting};
 use crate::report::{PlainBest, Report, Trial, number};
 use crate::tune::check::perturb::{self, Engine, Perturbed, Settings};
@@ -267,7 +267,8 @@ impl Search<'_> {
             progress,
         } = *self;
         let Understood { workload, kernel, .. } = launch;
-        let derive = |plan: &Plan| shielded(|| derive(bench, workload, kernel, plan));
+        let loads = Loads::of(kernel);
+        let derive = |plan: &Plan| shielded(|| derive_one(bench, workload, &loads, plan));
         let derivation = Derivation::new(&space.plans, derive);
         let early = match bench.checks_on_device() {
             true => None,

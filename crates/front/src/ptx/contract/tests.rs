@@ -350,14 +350,12 @@ fn a_loop_is_undecided_for_what_it_computes_itself() {
     const OPEN: &str = "mul.f32 %f4, %f1, %f2;\nadd.f32 %f5, %f4, %f1;\nadd.f32 %f6, %f5, %f4;";
     let undecided = |text: &str| {
         let original = imported(text).original;
-        let (_, loops) = original.cut(&["L".to_owned()]).expect("a loop");
-        loops[0].undecided.clone()
+        original.cut("L").expect("a loop").own.undecided.clone()
     };
     assert!(undecided(&looped("", OPEN, "")).is_some());
     // A copy says no more than its text, whatever the program's machine code does.
     let known = decided(&looped("", OPEN, ""), Some(&[Left, Right])).original;
-    let (_, loops) = known.cut(&["L".to_owned()]).expect("a loop");
-    assert!(loops[0].undecided.is_some());
+    assert!(known.cut("L").expect("a loop").own.undecided.is_some());
     assert!(undecided(&looped(OPEN, "", "")).is_none());
     assert!(undecided(&looped("", "", OPEN)).is_none());
     let product = |product: &str| looped("", &format!("{product} %f5, %f1, %f2;"), "add.f32 %f6, %f5, %f3;");

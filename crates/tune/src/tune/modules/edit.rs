@@ -29,6 +29,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::sync::Arc;
 
 use super::drop_in::{DropIn, Needs, OLDEST_VERSION, raised, said_of_registers, unused};
 use super::edits::{BEGINS, ENDS, Edits};
@@ -38,7 +39,7 @@ use super::redirect::redirected;
 use crate::cleanup;
 use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::front::ptx::{LoopInText, Original, Target, Undecided};
+use crate::front::ptx::{Cut, Original, Target, Undecided};
 use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
 
@@ -90,16 +91,15 @@ pub(in crate::tune) fn edited(
             text.exchange(place.clone(), format!(" {major}.{minor}"));
         }
         edited.needs = Needs::of(original, kernel);
-        let (plain, loops, plan, target) = planned(original, own, kernel)?;
+        let (cuts, plan, target) = planned(original, own, kernel)?;
         // What is inside another planned loop is copied with it.
-        let mut inner_first: Vec<usize> = (0..loops.len()).collect();
-        inner_first.sort_by_key(|&number| loops[number].span.len());
+        let mut inner_first: Vec<usize> = (0..cuts.len()).collect();
+        inner_first.sort_by_key(|&number| cuts[number].own.span.len());
         let mut editor = Editor {
             original,
-            plain: &plain,
             plan: &plan,
             target,
-            loops: &loops,
+            cuts: &cuts,
             kept,
             labels: HashMap::new(),
             text,
@@ -119,12 +119,8 @@ pub(in crate::tune) fn edited(
     Ok(edited)
 }
 
-/// The kernel with edges at its planned loops, those loops as the text has them, and the plan.
-fn planned(
-    original: &Original,
-    own: &Kernel,
-    kernel: &Kernel,
-) -> Result<(Kernel, Vec<LoopInText>, Plan, PlanTarget)> {
+/// The planned loops, for each the kernel with edges at it, and the plan.
+fn planned(original: &Original, own: &Kernel, kernel: &Kernel) -> Result<(Vec<Arc<Cut>>, Plan, PlanTarget)> {
     let derivation = kernel.derivation.as_ref();
     let derivation =
         derivation.ok_or_else(|| Error::bug("a kernel that no plan made is put into a module"))?;
@@ -144,21 +140,24 @@ fn planned(
             headers.push(name);
         }
     }
-    let (imported, loops) = original.cut(&headers)?;
-    let undecided = loops.iter().find_map(|own| own.undecided.as_ref());
+    let cuts = headers.iter().map(|header| original.cut(header));
+    let cuts = cuts.collect::<Result<Vec<_>>>()?;
+    let undecided = cuts.iter().find_map(|cut| cut.own.undecided.as_ref());
     match undecided.filter(|_| original.facts.assembler.is_none()) {
         Some(undecided) => Err(undecided.why.clone()),
-        None => Ok((imported.kernel, loops, plan, target)),
+        None => Ok((cuts, plan, target)),
     }
 }
 
+/// The number of the only edge in a kernel.
+const EDGE: u32 = 0;
+
 struct Editor<'a> {
     original: &'a Original,
-    /// The kernel with edges at its planned loops.
-    plain: &'a Kernel,
     plan: &'a Plan,
     target: PlanTarget,
-    loops: &'a [LoopInText],
+    /// The planned loops.
+    cuts: &'a [Arc<Cut>],
     kept: &'a HashMap<String, String>,
     /// The labels of statements that had none.
     labels: HashMap<usize, String>,
@@ -169,15 +168,14 @@ struct Editor<'a> {
 impl Editor<'_> {
     /// Puts what the plan makes of a loop in front of it.
     fn planned_loop(&mut self, number: usize) -> Result<()> {
-        let own = &self.loops[number];
-        let mut copies = LoopCopies::of(own, self.plain);
-        let looped = (loop_at(self.plain, &own.label)?, number as u32);
-        let (planned, plan) =
-            prefetch::apply_in_text(self.plain, self.plan, &self.target, looped, &mut copies)?;
+        let Cut { kernel, own, .. } = &*self.cuts[number];
+        let mut copies = LoopCopies::of(own, kernel);
+        let looped = (loop_at(kernel, &own.label)?, EDGE);
+        let (planned, plan) = prefetch::apply_in_text(kernel, self.plan, &self.target, looped, &mut copies)?;
         if copies.is_empty() {
             return Ok(());
         }
-        let mut piece = cut(&planned, number as u32)?;
+        let mut piece = cut(&planned, EDGE)?;
         cleanup::tidy(&mut piece);
         let stem = unused(&self.original.text, &format!("headstart{number}_"));
         for data in piece.arrays.values_mut() {
@@ -209,7 +207,7 @@ impl Editor<'_> {
         })?;
         let around = Around {
             original: self.original,
-            kernel: self.plain,
+            kernel,
             kept: self.kept,
             stem: stem.clone(),
             declared_bytes: self.edited.added_shared_bytes,
@@ -248,7 +246,7 @@ impl Editor<'_> {
     fn target(&mut self, target: &Target) -> String {
         match target {
             // From one planned loop into another.
-            Target::Label(label) => match self.loops.iter().position(|own| own.label == *label) {
+            Target::Label(label) => match self.cuts.iter().position(|cut| cut.own.label == *label) {
                 Some(number) => self.entry_label(number),
                 None => label.clone(),
             },

@@ -56,7 +56,11 @@ fn the_text_is_checked_and_not_the_kernel_that_it_was_written_from() {
     let text = planned_module(MODULE, "first.ptx", Some("gather"), &launch, &plan, None).expect("right");
     // Lines are counted without the note.
     let text = &text.drop_in.text;
-    let again = import(text, "first.ptx", Some("gather"), &launch.facts()).expect("it is read");
+    let facts = crate::front::ptx::Facts {
+        no_overflow: false,
+        ..launch.facts()
+    };
+    let again = import(text, "first.ptx", Some("gather"), &facts).expect("it is read");
     let checked = check(&subject).expect("right");
     assert_eq!(checked.kernel, perturb::identity(&again.kernel));
     assert!(checked.agreed > 20, "{checked:?}");

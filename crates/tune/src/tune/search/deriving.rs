@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ir::Kernel;
-use crate::prefetch::plan::{Distance, LoadName, Strategy, StrategyKind};
-use crate::prefetch::{self, Plan};
+use crate::prefetch::plan::LoadName;
+use crate::prefetch::{self, Loads, Plan};
 use crate::tune::bench::Bench;
 use crate::tune::check::residency;
 use crate::tune::modules::drop_in::{placed, said_of_registers};
@@ -50,12 +50,22 @@ pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
 /// # Errors
 /// The plan is not legal for the kernel, or leaves fewer work-groups resident that wait for others.
 pub fn derive(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
-    let derive = |plan: &Plan| derive_alone(bench, workload, plain, plan);
-    residency::kept(bench, workload, plain, derive(plan)?, derive)
+    derive_one(bench, workload, &Loads::of(plain), plan)
 }
 
-fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Kernel, plan: &Plan) -> Result<Derived> {
-    let applied = prefetch::apply(plain, plan, &target_for(bench, workload))?;
+/// One of many plans.
+pub(in crate::tune) fn derive_one(
+    bench: &dyn Bench,
+    workload: &Workload,
+    plain: &Loads<'_>,
+    plan: &Plan,
+) -> Result<Derived> {
+    let derive = |plan: &Plan| derive_alone(bench, workload, plain, plan);
+    residency::kept(bench, workload, plain.kernel(), derive(plan)?, derive)
+}
+
+fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Loads<'_>, plan: &Plan) -> Result<Derived> {
+    let applied = plain.apply(plan, &target_for(bench, workload))?;
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // A plan that cannot be written into its module is useless.
         placed(original, &workload.kernel, &applied.kernel)?;
@@ -128,12 +138,4 @@ pub(in crate::tune) fn registers_left(bench: &dyn Bench, workload: &Workload) ->
 /// The loads that plans of the default space name: those that can be fetched early and lead to no other such load.
 pub fn main_loads(kernel: &Kernel) -> Vec<LoadName> {
     main_loads_beside(kernel, &Alone::new())
-}
-
-/// Whether a load can be fetched even one iteration early: the answer of a register ring, which needs nothing but an address.
-pub(in crate::tune) fn can_be_early(kernel: &Kernel, load: &LoadName) -> bool {
-    let one = Distance::new(1).map(|distance| Strategy::new(StrategyKind::RollingRegisters, distance));
-    let plan = one.and_then(|strategy| Plan::none().with(load.clone(), strategy));
-    plan.and_then(|plan| prefetch::apply(kernel, &plan, &prefetch::PlanTarget::default()))
-        .is_ok()
 }

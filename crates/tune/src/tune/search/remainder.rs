@@ -12,8 +12,7 @@ use crate::device::sim::Simulator;
 use crate::device::sim::functional::{CompiledKernel, Groups, Options};
 use crate::ir::{Kernel, Label, LoadId, OpKind};
 use crate::prefetch::plan::LoadName;
-use crate::prefetch::{self, Candidate};
-use crate::tune::search::can_be_early;
+use crate::prefetch::{self, Candidate, Loads};
 use crate::tune::subject::workload::Workload;
 
 /// How many work-groups are looked at.
@@ -104,7 +103,8 @@ pub(crate) fn every(kernel: &Kernel) -> Alone {
 
 /// The loads that plans name in such a launch: those that can be fetched early and lead to no other such load.
 pub(crate) fn main_loads_beside(kernel: &Kernel, alone: &Alone) -> Vec<LoadName> {
-    let mut all = prefetch::candidates(kernel);
+    let loads = Loads::of(kernel);
+    let mut all = loads.all().to_vec();
     let of_rests: HashSet<LoadId> = all
         .iter()
         .filter(|load| is_alone(load, alone))
@@ -114,7 +114,7 @@ pub(crate) fn main_loads_beside(kernel: &Kernel, alone: &Alone) -> Vec<LoadName>
         true => is_alone(load, alone),
         false => !load.is_rest,
     });
-    all.retain(|load| can_be_early(kernel, &load.name));
+    all.retain(|load| loads.can_be_early(&load.name).is_ok());
     let leads_on = |id| {
         all.iter()
             .any(|other| other.id != id && other.parents.contains(&id))

@@ -8,12 +8,12 @@ use super::trying::shielded;
 use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
-use crate::prefetch;
 use crate::prefetch::plan::{
     CacheLevel, Distance, Layout, LoadName, Plan, Strategy, StrategyKind, TrialPolicy, Unroll,
 };
+use crate::prefetch::{self, Loads};
 use crate::tune::bench::Bench;
-use crate::tune::search::{SearchSettings, derive, likely_of_remainders, main_loads, registers_left};
+use crate::tune::search::{SearchSettings, derive_one, likely_of_remainders, main_loads, registers_left};
 use crate::tune::subject::workload::Workload;
 use crate::tune::threads;
 
@@ -330,8 +330,9 @@ impl Space {
                 let as_they_are = without_shared_copies(kernel, likely.clone());
                 plans.extend(as_they_are.into_iter().filter(|_| registers.is_some()));
                 let shared = shared_plans(&loads, &levels)?;
+                let plain = Loads::of(kernel);
                 let legal = threads::map(&shared, |plan| {
-                    shielded(|| derive(bench, workload, kernel, plan)).is_ok()
+                    shielded(|| derive_one(bench, workload, &plain, plan)).is_ok()
                 });
                 plans.extend(
                     shared

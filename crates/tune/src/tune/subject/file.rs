@@ -194,23 +194,21 @@ impl Subject for FileSubject {
         };
         let mut facts = self.launch.facts();
         facts.dynamic_shared_bytes = bytes.or(facts.dynamic_shared_bytes);
+        // What is known of the module's own counters is not known of those in a plan's copies.
+        facts.no_overflow = false;
         let module = ptx::Module::new(text, &original.file)?;
         let imported = module.import_alone(&original.entry, &facts)?;
         Ok(Some(Arc::new(imported.kernel)))
     }
 
     fn unlocking(&self, is_over: &dyn Fn() -> bool) -> Vec<String> {
-        let Ok(workload) = self.workload() else {
-            return Vec::new();
-        };
-        let (facts, group) = (self.launch.facts(), workload.group);
+        let facts = self.launch.facts();
         match (&self.original, &self.spirv) {
             (Some(original), _) => super::statements::unlocking(
                 &|facts| original.again(facts).map(|imported| imported.kernel),
                 &|number| matches!(original.parameters.get(number), Some(Origin::Parameter { .. })),
                 &self.kernel,
                 &facts,
-                group,
                 is_over,
             ),
             (None, Some(original)) => super::statements::unlocking(
@@ -218,7 +216,6 @@ impl Subject for FileSubject {
                 &|number| matches!(original.parameters.get(number), Some(spirv::Origin::Parameter(_))),
                 &self.kernel,
                 &facts,
-                group,
                 is_over,
             ),
             (None, None) => Vec::new(),

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::front::ptx::Facts;
 use crate::ir::Kernel;
-use crate::prefetch::{self, Plan};
+use crate::prefetch::Loads;
 
 /// Most parameters that statements are tried for.
 const MOST_TRIED: usize = 16;
@@ -19,7 +19,6 @@ pub(in crate::tune) fn unlocking(
     is_given: &dyn Fn(usize) -> bool,
     kernel: &Kernel,
     facts: &Facts,
-    group: [u32; 3],
     is_over: &dyn Fn() -> bool,
 ) -> Vec<String> {
     if is_over() {
@@ -27,9 +26,9 @@ pub(in crate::tune) fn unlocking(
     }
     let read = |facts: &Facts| -> Option<Vec<String>> {
         let kernel = again(facts).ok()?;
-        Some(fetched_early(&kernel, group))
+        Some(fetched_early(&kernel))
     };
-    let now = fetched_early(kernel, group);
+    let now = fetched_early(kernel);
     let more = |facts: &Facts| -> Option<String> {
         if is_over() {
             return None;
@@ -90,22 +89,13 @@ pub(in crate::tune) fn unlocking(
 }
 
 /// The loads of loops that can be fetched early, by name.
-fn fetched_early(kernel: &Kernel, group: [u32; 3]) -> Vec<String> {
-    let target = prefetch::PlanTarget {
-        group_size: Some(group),
-        ..prefetch::PlanTarget::default()
-    };
-    let legal = |plan: &Plan| prefetch::apply(kernel, plan, &target).is_ok();
-    let candidates = prefetch::candidates(kernel);
-    let named = candidates.iter().filter(|load| load.refusal.is_none());
-    named
-        .map(|load| load.name.to_string())
-        .filter(|name| {
-            format!("{name}=rolling-registers:2")
-                .parse()
-                .is_ok_and(|plan| legal(&plan))
-        })
-        .collect()
+fn fetched_early(kernel: &Kernel) -> Vec<String> {
+    let loads = Loads::of(kernel);
+    let early = loads
+        .all()
+        .iter()
+        .filter(|load| load.refusal.is_none() && loads.can_be_early(&load.name).is_ok());
+    early.map(|load| load.name.to_string()).collect()
 }
 
 /// Whether the kernel writes memory that it accesses through a parameter, or through unknown pointers.

@@ -12,7 +12,7 @@
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Data, DeriveInput, Error, Fields, Generics, Result, Type};
+use syn::{Data, DeriveInput, Error, Fields, FieldsNamed, Generics, Result, Type};
 
 use crate::signature::recorded_type;
 
@@ -21,7 +21,8 @@ pub fn derive(input: &DeriveInput) -> TokenStream {
     derived(input).unwrap_or_else(|error| error.to_compile_error())
 }
 
-fn derived(input: &DeriveInput) -> Result<TokenStream> {
+/// The fields of a struct that kernels can compute with.
+fn fields_of(input: &DeriveInput) -> Result<&FieldsNamed> {
     let fields = match &input.data {
         Data::Struct(data) => &data.fields,
         _ => {
@@ -46,6 +47,11 @@ fn derived(input: &DeriveInput) -> Result<TokenStream> {
     if fields.named.is_empty() {
         return Err(Error::new(input.ident.span(), "a struct with `Data` has a field"));
     }
+    Ok(fields)
+}
+
+fn derived(input: &DeriveInput) -> Result<TokenStream> {
+    let fields = fields_of(input)?;
     let names: Vec<&Ident> = fields
         .named
         .iter()

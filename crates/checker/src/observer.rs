@@ -1,16 +1,19 @@
 //! Watches a work-group run and computes the term of each of its values.
 
+mod memory;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::operation::{Operation, address, binary, type_number, unary};
-use super::record::{Node, Record, Stored};
-use super::terms::{NOT_GLOBAL, OPERATION, Term, TermMemory};
+use super::record::{Node, Record};
+use super::terms::{OPERATION, Term, TermMemory};
 use crate::ir::limits::EXCHANGING_ITEMS;
-use crate::ir::{ConvertOp, LoadId, Place, Space, Type};
+use crate::ir::{ConvertOp, LoadId, Type};
 use headstart_sim::functional::{
-    LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, from_generic,
-    parties_of, shuffle_sources,
+    LANES, LaneOp, LaneOpKind, Mask, Observer, Registers, Slot, SubGroup, WorkGroup, parties_of,
+    shuffle_sources,
 };
+use memory::Accessed;
 
 /// Numbers of atomic operations and votes, behind those of all others.
 const ATOMIC: u64 = OPERATION + (1 << 32);
@@ -42,6 +45,22 @@ struct Copy {
     to: u64,
     from: u64,
     bytes: u32,
+}
+
+/// An operation that runs, and the lanes on which it does.
+#[derive(Clone, Copy)]
+struct Running<'r> {
+    op: &'r LaneOp,
+    registers: &'r Registers,
+    mask: Mask,
+    sub_group: &'r SubGroup,
+}
+
+impl Running<'_> {
+    fn items(&self) -> impl Iterator<Item = (usize, u32)> {
+        let sub_group = self.sub_group;
+        self.mask.lanes().map(|lane| (lane, sub_group.work_item(lane)))
+    }
 }
 
 impl TermObserver {
@@ -83,15 +102,14 @@ impl TermObserver {
     }
 
     /// The result of an operation: known if its operands are, else made of them.
-    fn compute(
-        &mut self,
-        what: Operation,
-        (to, operands): (Slot, &[Slot]),
-        registers: &Registers,
-        mask: Mask,
-        sub_group: &SubGroup,
-        place: Place,
-    ) {
+    fn compute(&mut self, what: Operation, to: Slot, operands: &[Slot], running: Running<'_>) {
+        let Running {
+            op,
+            registers,
+            mask,
+            sub_group,
+        } = running;
+        let what = what.ruled(op.rule);
         let terms: Vec<[Term; LANES]> = operands.iter().map(|&slot| self.get(sub_group, slot)).collect();
         let mut result = [Term::KNOWN; LANES];
         for lane in mask.lanes() {
@@ -135,7 +153,7 @@ impl TermObserver {
             {
                 let node = || Node::Computed {
                     what: what.name.clone(),
-                    place,
+                    place: op.place,
                     operands,
                 };
                 record.nodes.entry(result[lane]).or_insert_with(node);
@@ -143,48 +161,14 @@ impl TermObserver {
         }
         *self.slot(sub_group, to) = result;
     }
-
-    /// A load or copy is executed: how often this work-item has done so before.
-    fn count(&mut self, load: LoadId, item: u32) -> u64 {
-        *self.loads.entry(load).or_insert(0) += 1;
-        let Some(record) = &mut self.record else {
-            return 0;
-        };
-        let executions = record.executions.entry((load, item)).or_insert(0);
-        *executions += 1;
-        *executions - 1
-    }
-
-    /// A load or copy reads global memory.
-    fn record_load(&mut self, term: Term, node: Node) {
-        if let Some(record) = &mut self.record
-            && !term.is_known()
-        {
-            record.nodes.entry(term).or_insert(node);
-        }
-    }
-}
-
-/// An address that no other space has.
-fn unique(space: Space, address: u64, item: u32) -> u64 {
-    match space {
-        Space::Generic => {
-            let (space, address) = from_generic(address);
-            unique(space, address, item)
-        }
-        Space::Global => address,
-        Space::Shared => NOT_GLOBAL | address,
-        Space::Private => NOT_GLOBAL << 1 | u64::from(item) << 36 | address,
-    }
 }
 
 impl TermObserver {
     /// What an operation makes. Other lanes of its results may change.
-    fn follow(&mut self, op: &LaneOp, registers: &Registers, mask: Mask, sub_group: &SubGroup) {
-        let mut compute = |what: Operation, to: Slot, operands: &[Slot]| {
-            let what = what.ruled(op.rule);
-            self.compute(what, (to, operands), registers, mask, sub_group, op.place);
-        };
+    fn follow(&mut self, running: Running<'_>) {
+        let Running { op, sub_group, .. } = running;
+        let mut compute =
+            |what: Operation, to: Slot, operands: &[Slot]| self.compute(what, to, operands, running);
         match op.kind {
             LaneOpKind::Id { to, .. } | LaneOpKind::ArrayAddress { to, .. } | LaneOpKind::Join { to, .. } => {
                 *self.slot(sub_group, to) = [Term::KNOWN; LANES];
@@ -227,127 +211,33 @@ impl TermObserver {
             }
             LaneOpKind::Select { to, cond, a, b } => {
                 let (a, b) = (self.get(sub_group, a), self.get(sub_group, b));
-                let cond = registers.lanes(cond);
+                let cond = running.registers.lanes(cond);
                 *self.slot(sub_group, to) =
                     std::array::from_fn(|lane| if cond[lane] != 0 { a[lane] } else { b[lane] });
             }
             LaneOpKind::Load {
-                to,
+                ref to,
                 ty,
                 space,
                 ptr,
                 id,
                 ..
-            } => {
-                let addresses = registers.get(ptr);
-                let places = self.get(sub_group, ptr);
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let earlier = self.count(id, item);
-                    let mut address = unique(space, addresses[lane], item);
-                    for &slot in to.as_slice() {
-                        let mut term = self.memory.read(address, ty.bytes());
-                        if places[lane] == Term::UNORDERED {
-                            term = Term::UNORDERED;
-                        }
-                        self.slot(sub_group, slot)[lane] = term;
-                        let node = Node::Loaded {
-                            load: id,
-                            item,
-                            earlier,
-                            address,
-                        };
-                        if address < NOT_GLOBAL {
-                            self.record_load(term, node);
-                        }
-                        address += u64::from(ty.bytes());
-                    }
-                }
-            }
+            } => self.load(to.as_slice(), Accessed { space, ptr, ty }, id, running),
             LaneOpKind::Store {
-                values,
+                ref values,
                 ty,
                 space,
                 ptr,
                 ..
-            } => {
-                let addresses = registers.get(ptr);
-                let places = self.get(sub_group, ptr);
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let mut address = unique(space, addresses[lane], item);
-                    for &slot in values.as_slice() {
-                        let term = self.get(sub_group, slot)[lane];
-                        let bits = registers.get(slot)[lane];
-                        if places[lane] == Term::UNORDERED {
-                            self.memory.scatter(address, ty.bytes(), term, bits);
-                            address += u64::from(ty.bytes());
-                            continue;
-                        }
-                        self.memory.write(address, ty.bytes(), term, bits);
-                        if let Some(record) = &mut self.record
-                            && address < NOT_GLOBAL
-                        {
-                            let stored = Stored {
-                                term,
-                                bits,
-                                size: ty.bytes(),
-                                item,
-                                place: op.place,
-                            };
-                            record.stores.insert(address, stored);
-                        }
-                        address += u64::from(ty.bytes());
-                    }
-                }
-            }
+            } => self.store(values.as_slice(), Accessed { space, ptr, ty }, running),
             LaneOpKind::Copy {
                 to,
                 target,
                 source,
                 bytes,
                 id,
-            } => {
-                *self.slot(sub_group, to) = [Term::KNOWN; LANES];
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let earlier = self.count(id, item);
-                    let from = registers.get(source)[lane];
-                    let term = self.memory.read(from, bytes.min(8));
-                    let node = Node::Loaded {
-                        load: id,
-                        item,
-                        earlier,
-                        address: from,
-                    };
-                    self.record_load(term, node);
-                    let copies = self.copies.entry(item).or_default();
-                    copies.started += 1;
-                    let copy = Copy {
-                        to: unique(Space::Shared, registers.get(target)[lane], item),
-                        from,
-                        bytes,
-                    };
-                    copies.in_flight.push_back((copies.started, copy));
-                }
-            }
-            LaneOpKind::Wait { token } => {
-                for lane in mask.lanes() {
-                    let token = registers.get(token)[lane];
-                    let Some(copies) = self.copies.get_mut(&sub_group.work_item(lane)) else {
-                        continue;
-                    };
-                    while copies
-                        .in_flight
-                        .front()
-                        .is_some_and(|&(number, _)| number <= token)
-                    {
-                        if let Some((_, copy)) = copies.in_flight.pop_front() {
-                            self.memory.copy(copy.to, copy.from, copy.bytes);
-                        }
-                    }
-                }
-            }
+            } => self.copy(to, (target, source), bytes, id, running),
+            LaneOpKind::Wait { token } => self.wait(token, running),
             LaneOpKind::Atomic {
                 op: atomic,
                 ref to,
@@ -357,41 +247,32 @@ impl TermObserver {
                 ref values,
                 ..
             } => {
-                let addresses = registers.get(ptr);
-                for lane in mask.lanes() {
-                    let address = unique(space, addresses[lane], sub_group.work_item(lane));
-                    let change = |operand: Option<Slot>| {
-                        operand.map_or(Term::KNOWN, |slot| {
-                            let part = self.get(sub_group, slot)[lane].part(registers.get(slot)[lane]);
-                            Term::made(ATOMIC + atomic as u64, [part])
-                        })
-                    };
-                    let parts = match atomic.can_be_several() {
-                        true => values.as_slice().len().max(1),
-                        false => 1,
-                    };
-                    let changes: Vec<Term> = (0..parts)
-                        .map(|part| change(values.as_slice().get(part).copied()))
-                        .collect();
-                    let is_unordered = self.get(sub_group, ptr)[lane] == Term::UNORDERED;
-                    for (part, change) in changes.into_iter().enumerate().filter(|_| atomic.writes()) {
-                        let address = address.wrapping_add(part as u64 * u64::from(ty.bytes()));
-                        if is_unordered {
-                            self.memory.scatter(address, ty.bytes(), change, 0);
-                            continue;
-                        }
-                        let before = self.memory.read(address, ty.bytes());
-                        let after = match atomic.commutes() {
-                            true => before.changed_by(0, change),
-                            false => Term::UNORDERED,
-                        };
-                        self.memory.write(address, ty.bytes(), after, 0);
-                    }
-                    for &to in to.as_slice() {
-                        self.slot(sub_group, to)[lane] = Term::UNORDERED;
-                    }
+                let on = Accessed { space, ptr, ty };
+                self.atomic(atomic, to.as_slice(), on, values.as_slice(), running);
+            }
+            LaneOpKind::Shuffle { .. }
+            | LaneOpKind::Vote { .. }
+            | LaneOpKind::Reduce { .. }
+            | LaneOpKind::GroupVote { .. } => self.exchange(running),
+            LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
+            // Whatever it touches, its results depend on its operands, and on unknown state.
+            _ => {
+                for &slot in op.results() {
+                    *self.slot(sub_group, slot) = [Term::UNORDERED; LANES];
                 }
             }
+        }
+    }
+
+    /// What lanes get from each other.
+    fn exchange(&mut self, running: Running<'_>) {
+        let Running {
+            op,
+            registers,
+            mask,
+            sub_group,
+        } = running;
+        let (to, results) = match op.kind {
             LaneOpKind::Shuffle {
                 op: shuffle,
                 to,
@@ -406,20 +287,12 @@ impl TermObserver {
                     None => mask.count(),
                 };
                 let sources = shuffle_sources(shuffle, registers.get(by), size);
-                *self.slot(sub_group, to) = sources.map(|source| terms[source]);
+                (to, sources.map(|source| terms[source]))
             }
             LaneOpKind::Vote { op: vote, to, value } => {
                 let (terms, bits) = (self.get(sub_group, value), registers.get(value));
-                let result = |of: Mask, named: Option<(Term, u64)>| {
-                    let known = of.lanes().all(|lane| terms[lane].is_known());
-                    if known && named.is_none_or(|(term, _)| term.is_known()) {
-                        return Term::KNOWN;
-                    }
-                    let named = named.map(|(term, bits)| term.part(bits));
-                    let votes = of.lanes().map(|lane| terms[lane].part(bits[lane]));
-                    Term::made(VOTE + vote as u64, named.into_iter().chain(votes))
-                };
-                *self.slot(sub_group, to) = match op.party {
+                let result = |of: Mask, named| together(VOTE + vote as u64, of, &terms, bits, named);
+                let results = match op.party {
                     None => [result(mask, None); LANES],
                     Some(party) => {
                         let (names, masks) = (self.get(sub_group, party), registers.lanes(party));
@@ -427,6 +300,7 @@ impl TermObserver {
                         std::array::from_fn(|lane| result(parties[lane], Some((names[lane], masks[lane]))))
                     }
                 };
+                (to, results)
             }
             LaneOpKind::Reduce {
                 op: reduce,
@@ -438,39 +312,30 @@ impl TermObserver {
                     None => [mask; LANES],
                     Some(party) => parties_of(registers.get(party), mask),
                 };
-                let results = std::array::from_fn(|lane| {
-                    let of = parties[lane];
-                    match of.lanes().all(|lane| terms[lane].is_known()) {
-                        true => Term::KNOWN,
-                        false => {
-                            let values = of.lanes().map(|lane| terms[lane].part(bits[lane]));
-                            Term::made(REDUCE + reduce as u64, values)
-                        }
-                    }
-                });
-                *self.slot(sub_group, to) = results;
+                let result = |of: Mask| together(REDUCE + reduce as u64, of, &terms, bits, None);
+                (to, parties.map(result))
             }
             // Of its own sub-group: each asks for itself.
             LaneOpKind::GroupVote { op: vote, to, value } => {
                 let (terms, bits) = (self.get(sub_group, value), registers.get(value));
-                let result = match mask.lanes().all(|lane| terms[lane].is_known()) {
-                    true => Term::KNOWN,
-                    false => {
-                        let votes = mask.lanes().map(|lane| terms[lane].part(bits[lane]));
-                        Term::made(GROUP_VOTE + vote as u64, votes)
-                    }
-                };
-                *self.slot(sub_group, to) = [result; LANES];
+                let result = together(GROUP_VOTE + vote as u64, mask, &terms, bits, None);
+                (to, [result; LANES])
             }
-            LaneOpKind::Active { to } => *self.slot(sub_group, to) = [Term::KNOWN; LANES],
-            // Whatever it touches, its results depend on its operands, and on unknown state.
-            _ => {
-                for &slot in op.results() {
-                    *self.slot(sub_group, slot) = [Term::UNORDERED; LANES];
-                }
-            }
-        }
+            _ => return,
+        };
+        *self.slot(sub_group, to) = results;
     }
+}
+
+/// What lanes make of their values, and of the mask that names them: known if all that is.
+fn together(number: u64, of: Mask, terms: &[Term; LANES], bits: &[u64], named: Option<(Term, u64)>) -> Term {
+    let known = of.lanes().all(|lane| terms[lane].is_known());
+    if known && named.is_none_or(|(term, _)| term.is_known()) {
+        return Term::KNOWN;
+    }
+    let named = named.map(|(term, bits)| term.part(bits));
+    let values = of.lanes().map(|lane| terms[lane].part(bits[lane]));
+    Term::made(number, named.into_iter().chain(values))
 }
 
 impl Observer for TermObserver {
@@ -482,8 +347,14 @@ impl Observer for TermObserver {
         sub_group: &SubGroup,
         _group: &WorkGroup<'_>,
     ) {
+        let running = Running {
+            op,
+            registers,
+            mask,
+            sub_group,
+        };
         if mask == sub_group.mask() {
-            return self.follow(op, registers, mask, sub_group);
+            return self.follow(running);
         }
         // Other lanes may be anywhere, and need their registers.
         let results = op.results();
@@ -491,7 +362,7 @@ impl Observer for TermObserver {
             .iter()
             .map(|&slot| (slot, self.get(sub_group, slot)))
             .collect();
-        self.follow(op, registers, mask, sub_group);
+        self.follow(running);
         for (slot, before) in before {
             let after = self.slot(sub_group, slot);
             for lane in (0..LANES).filter(|&lane| !mask.contains(lane)) {

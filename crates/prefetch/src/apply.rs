@@ -8,46 +8,28 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use super::candidate::Candidate;
 use super::complete::complete;
-use super::descriptor::Planned;
 use super::fences::{Hinted, reissue};
-use super::hint::stream;
-use super::joint::reached_together;
+use super::fetch::{Fetch, Rewrite};
 use super::layout::is_unseen;
-use super::loads::{Candidate, candidates, find_loop, gathered, resolve};
+use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
 use super::parts::planned_rests;
-use super::pipeline::{Fetch, Rewrite, rewrite};
+use super::pipeline::rewrite;
 use super::plan::{Distance, LoadName, Plan, Strategy, StrategyKind, Unroll};
-use super::recurrence;
+use super::planned::{PlanTarget, Planned};
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
 use super::text::{Hosted, LoopText};
 use super::unroll::unroll_fully;
-use super::versions;
+use super::{
+    batched_registers, batched_shared, hint, joint, recurrence, rolling_registers, rolling_shared, versions,
+};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{Derivation, Kernel, Label, LoadId, Op, OpKind, Region, UnrollWish, verify};
-
-/// The launch properties for which a plan is applied.
-#[derive(Clone, Copy, Debug)]
-pub struct PlanTarget {
-    /// The work-group size of the launch, if it is known: shared memory needs it. A kernel that requires
-    /// one keeps its own.
-    pub group_size: Option<[u32; 3]>,
-    /// Bytes a cache line: 128 on NVIDIA, 64 on Intel.
-    pub line: u32,
-}
-
-impl Default for PlanTarget {
-    fn default() -> PlanTarget {
-        PlanTarget {
-            group_size: None,
-            line: 128,
-        }
-    }
-}
+use crate::ir::{Derivation, Kernel, Label, LoadId, UnrollWish, verify};
 
 /// A kernel with a plan carried out.
 #[derive(Clone, Debug)]
@@ -292,8 +274,8 @@ fn carry_out(
             plan: completed,
         });
     }
-    stream(&mut kernel, plan, all)?;
-    reached_together(&kernel)?;
+    hint::stream(&mut kernel, plan, all)?;
+    joint::reached_together(&kernel)?;
     if kernel.shared_bytes() > shared_before {
         is_unseen(&kernel)?;
     }
@@ -375,7 +357,7 @@ pub(super) fn apply_wish(
     let unroll = plan.unroll().or(wished);
     complete_loop(kernel, label, unroll, &mut strategies)?;
     apply_to_loop(kernel, label, unroll, strategies, target, None)?;
-    reached_together(kernel)
+    joint::reached_together(kernel)
 }
 
 /// The innermost loops that load from global memory.
@@ -469,7 +451,6 @@ fn apply_to_loop(
     let mut fetches: Vec<Box<dyn Fetch>> = recurrence::copies(&summary, &strategies);
     for site in &summary.loads {
         if let Some(strategy) = strategies.get(&site.id) {
-            let pass = strategy.descriptor().pass;
             fetches.push(pass(&Planned {
                 kernel,
                 definitions: &definitions,
@@ -519,6 +500,18 @@ fn apply_to_loop(
     Ok(order.collect())
 }
 
+/// A load's strategy at work on it.
+fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    match load.strategy.kind() {
+        StrategyKind::BatchedRegisters => batched_registers::pass(load),
+        StrategyKind::RollingRegisters => rolling_registers::pass(load),
+        StrategyKind::BatchedShared => batched_shared::pass(load),
+        StrategyKind::RollingShared | StrategyKind::RollingAsync => rolling_shared::pass(load),
+        StrategyKind::Cache => hint::pass(load),
+        StrategyKind::Joint | StrategyKind::Bulk => joint::pass(load),
+    }
+}
+
 /// A refusal that does not say which load it is about is about the planned ones.
 fn name_the_load(
     kernel: &Kernel,
@@ -543,39 +536,4 @@ fn name_the_load(
         }
         None => error,
     }
-}
-
-/// Replaces the loop of a label by the output of `make`.
-pub(super) fn replace_loop(
-    kernel: &mut Kernel,
-    label: Label,
-    make: impl FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>,
-) -> Result<()> {
-    let mut body = std::mem::take(&mut kernel.body);
-    let mut make = Some(make);
-    let outcome = replace_in(kernel, &mut body, label, &mut make);
-    kernel.body = body;
-    outcome.map(|_| ())
-}
-
-fn replace_in<F: FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>>(
-    kernel: &mut Kernel,
-    region: &mut Region,
-    label: Label,
-    make: &mut Option<F>,
-) -> Result<bool> {
-    for index in 0..region.ops.len() {
-        if matches!(&region.ops[index].kind, OpKind::Loop { label: own, .. } if *own == label) {
-            let Some(make) = make.take() else { return Ok(true) };
-            let new = make(kernel, region.ops[index].clone())?;
-            region.ops.splice(index..=index, new);
-            return Ok(true);
-        }
-        for inner in region.ops[index].kind.regions_mut() {
-            if replace_in(kernel, inner, label, make)? {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }

@@ -14,34 +14,18 @@
 //!
 //! The frame makes the D copies; nothing is carried from batch to batch.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
+use super::fetch::Fetch;
 use super::limits::Limits;
-use super::pipeline::Fetch;
+use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{Builder, Value};
 
-/// Its descriptor.
-pub(super) const DESCRIPTOR: Descriptor = Descriptor {
-    name: "batched-registers",
-    takes: Takes::NOTHING,
-    carried: Carried::InBatches,
-    is_asynchronous: false,
-    is_joint: false,
-    tried: TrialPolicy::Alone,
-    weight: 2,
-    sentence: "Every {nth}, {distance} values of `{load}` are loaded into registers at once.",
-    look: Look {
-        colour: 1,
-        mark: Mark::Square,
-    },
-    look_at_l1: None,
-    pass: |load| {
-        let site = load.site.clone();
-        Ok(Box::new(BatchedRegisters { site }))
-    },
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    let site = load.site.clone();
+    Ok(Box::new(BatchedRegisters { site }))
+}
 
 /// A batch of registers; its distance is the frame's group.
 pub(super) struct BatchedRegisters {

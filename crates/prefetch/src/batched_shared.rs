@@ -10,40 +10,24 @@
 //!                             }
 //! ```
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
+use super::fetch::Fetch;
 use super::limits::Limits;
-use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
+use super::planned::Planned;
 use super::slots::{Holds, Slots};
 use crate::analysis::loops::LoadSite;
 use crate::error::{Error, Result};
 use crate::ir::{Builder, Value};
 
-/// Its descriptor.
-pub(super) const DESCRIPTOR: Descriptor = Descriptor {
-    name: "batched-shared",
-    takes: Takes::LAYOUT,
-    carried: Carried::InBatchesOfSlots,
-    is_asynchronous: false,
-    is_joint: false,
-    tried: TrialPolicy::Alone,
-    weight: 2,
-    sentence: "Every {nth}, {distance} values of `{load}` are loaded into shared memory at once; {place}.",
-    look: Look {
-        colour: 3,
-        mark: Mark::Pentagon,
-    },
-    look_at_l1: None,
-    pass: |load| {
-        Ok(Box::new(BatchedShared {
-            site: load.site.clone(),
-            distance: load.ahead(),
-            layout: load.strategy.layout().unwrap_or_default(),
-            slots: None,
-        }))
-    },
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    Ok(Box::new(BatchedShared {
+        site: load.site.clone(),
+        distance: load.ahead(),
+        layout: load.strategy.layout().unwrap_or_default(),
+        slots: None,
+    }))
+}
 
 /// A batch of slots in shared memory.
 pub(super) struct BatchedShared {

@@ -1,29 +1,19 @@
-//! Properties of a strategy: each pass has a [`Descriptor`], which all other code queries.
+//! Properties of a strategy: each has a [`Descriptor`], which all other code queries. It knows nothing of the passes.
 //!
 //! | who | what |
 //! |---|---|
 //! | `plan::parse` | the name, and what may be said behind it |
 //! | `complete`, `shape` | how the values are carried ([`Carried`]) |
-//! | `apply` | the pass |
 //! | `tune::space` | in which plans it is tried ([`TrialPolicy`]) |
 //! | `testing` | how often a random plan has it |
 //! | `tune::reasons`, `report::explain` | a few words, and a sentence |
 //! | `report::page` | the look of its lines |
 //!
-//! A new strategy is a file with its pass and its descriptor, a row of [`strategies`](super::strategies) and the `mod` in
-//! [`prefetch`](super). Beside tests, only the compile-time list of names in `headstart-macros` and the command's help name it.
+//! A new strategy is a file with its pass, a row of [`strategies`](super::strategies) with its descriptor, an arm in `apply` and
+//! the `mod` in [`prefetch`](super). Beside tests, only the compile-time list of names in `headstart-macros` and the command's help
+//! name it.
 
-use std::collections::HashMap;
-
-use super::apply::PlanTarget;
-use super::loads::parents;
-use super::pipeline::Fetch;
-use super::plan::Strategy;
-use super::shape::StepShape;
-use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{LoadSite, LoopSummary};
-use crate::error::Result;
-use crate::ir::{CacheLevel, Kernel, LoadId};
+use crate::ir::CacheLevel;
 
 /// Everything that others know of a strategy.
 #[derive(Debug)]
@@ -50,8 +40,6 @@ pub struct Descriptor {
     pub look: Look,
     /// That of hints to L1, if it is another.
     pub look_at_l1: Option<Look>,
-    /// The pass, for one load.
-    pub(super) pass: fn(&Planned<'_>) -> Result<Box<dyn Fetch>>,
 }
 
 /// The options of a strategy in a plan, beside its name and distance.
@@ -142,43 +130,4 @@ pub enum Mark {
     Plus,
     Cross,
     Pentagon,
-}
-
-/// A load with its strategy, and all that is known of its loop.
-pub(super) struct Planned<'a> {
-    pub kernel: &'a Kernel,
-    pub definitions: &'a Definitions,
-    pub summary: &'a LoopSummary,
-    /// Those of all loads of the loop.
-    pub strategies: &'a HashMap<LoadId, Strategy>,
-    pub shape: &'a StepShape,
-    pub site: &'a LoadSite,
-    pub strategy: Strategy,
-    pub target: &'a PlanTarget,
-}
-
-impl Planned<'_> {
-    /// How many iterations ahead.
-    pub fn ahead(&self) -> u32 {
-        self.strategy.distance().get()
-    }
-
-    /// Distances at which the addresses of other loads need the value.
-    pub(crate) fn consumers(&self) -> Vec<u32> {
-        let children = self.summary.loads.iter().filter(|child| {
-            child.id != self.site.id
-                && parents(self.summary, child.pointer, &child.conditions).contains(&self.site.id)
-        });
-        children
-            .filter_map(|child| self.strategies.get(&child.id))
-            .filter(|strategy| !strategy.carried().is_batch())
-            .map(|strategy| strategy.distance().get())
-            .collect()
-    }
-
-    /// Whether the address needs values that are loaded in the loop.
-    pub fn is_chained(&self) -> bool {
-        let parents = parents(self.summary, self.site.pointer, &self.site.conditions);
-        parents.iter().any(|&parent| parent != self.site.id)
-    }
 }

@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::growth::Growths;
+use super::growth::{Growths, MAX_SLICE_DEPTH};
 use super::legality::{self, Bounds};
 use super::limits::{Limits, left, passes, passes_within};
 use crate::analysis::definitions::Definitions;
@@ -26,9 +26,6 @@ pub use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};
-
-/// Longest chain of operations that an early value repeats.
-pub(super) const MAX_SLICE_DEPTH: u32 = 400;
 
 /// One result of an `if` or block, on the way to its value in a later iteration.
 struct Chosen {
@@ -182,7 +179,7 @@ impl<'s> Early<'s> {
             Step::Derived(next) => self.slice(b, limits, next, ahead - 1, depth + 1),
             Step::Carried => Err(Error::usage(format!(
                 "it depends on {}, which each iteration makes from the one before",
-                name_of(b.kernel, param)
+                b.kernel.describe_value(param)
             ))),
         }
     }
@@ -496,13 +493,5 @@ pub(super) fn load_under(
             |b| b.push(kind, &types),
             |b| types.iter().map(|&ty| b.constant(ty, 0)).collect(),
         ),
-    }
-}
-
-/// How a value is called in messages.
-pub(super) fn name_of(kernel: &Kernel, value: Value) -> String {
-    match &kernel.values[value].name {
-        Some(name) => format!("`{name}`"),
-        None => "a value".to_owned(),
     }
 }

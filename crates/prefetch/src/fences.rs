@@ -16,10 +16,9 @@
 
 use std::collections::HashMap;
 
-use super::apply::replace_loop;
 use super::early::Early;
 use super::limits::Limits;
-use super::loads::find_loop;
+use super::loads::{find_loop, replace_loop};
 use super::plan::Strategy;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;

@@ -8,10 +8,12 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::early::MAX_SLICE_DEPTH;
 use crate::analysis::loops::{LoopSummary, Relation, Step};
 use crate::ir::eval::signed;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, Type, Value, Wrap};
+
+/// Longest chain of operations that an early value repeats.
+pub(super) const MAX_SLICE_DEPTH: u32 = 400;
 
 /// How a value's bits are read when it is said to grow.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -13,55 +13,33 @@
 //! No prologue, as in the documents: the first D iterations miss. Where a work-item walks through memory in
 //! steps below a cache line, only the step that enters a line hints.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use std::collections::HashSet;
 
+use super::candidate::Candidate;
 use super::early::Early;
+use super::fetch::Fetch;
 use super::legality;
 use super::limits::Limits;
-use super::loads::{Candidate, resolve};
-use super::pipeline::Fetch;
+use super::loads::resolve;
 use super::plan::Plan;
+use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{
     BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp, Kernel, OpKind, Type, Value,
 };
 
-/// Its descriptor.
-pub(super) const DESCRIPTOR: Descriptor = Descriptor {
-    name: "cache",
-    takes: Takes {
-        levels: CacheLevel::ALL,
-        nontemporal: true,
-        ..Takes::NOTHING
-    },
-    carried: Carried::Not,
-    is_asynchronous: false,
-    is_joint: false,
-    tried: TrialPolicy::Alone,
-    weight: 3,
-    sentence: "A hint brings `{load}` to cache level {level} {ahead} before its use{once}.",
-    look: Look {
-        colour: 7,
-        mark: Mark::Cross,
-    },
-    look_at_l1: Some(Look {
-        colour: 6,
-        mark: Mark::Diamond,
-    }),
-    pass: |load| {
-        Ok(Box::new(Hint {
-            site: load.site.clone(),
-            distance: load.ahead(),
-            hint: CacheHint {
-                level: load.strategy.level().unwrap_or(CacheLevel::L1),
-                nontemporal: load.strategy.is_nontemporal(),
-            },
-            line: load.target.line,
-        }))
-    },
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    Ok(Box::new(Hint {
+        site: load.site.clone(),
+        distance: load.ahead(),
+        hint: CacheHint {
+            level: load.strategy.level().unwrap_or(CacheLevel::L1),
+            nontemporal: load.strategy.is_nontemporal(),
+        },
+        line: load.target.line,
+    }))
+}
 
 /// A cache hint.
 pub(super) struct Hint {

@@ -15,13 +15,13 @@
 //! reach the prefetch: a loop that they leave at different times is refused. Where they all walk through memory together
 //! in steps below a cache line, only the step that enters a line prefetches.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, TrialPolicy};
 use super::early::Early;
+use super::fetch::Fetch;
 use super::hint::target;
 use super::legality;
 use super::limits::Limits;
-use super::pipeline::Fetch;
-use super::plan::JointScope;
+use super::plan::{JointScope, StrategyKind};
+use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::analysis::neighbours::Neighbours;
 use crate::analysis::uniform::parted_prefetch;
@@ -30,51 +30,14 @@ use crate::ir::{
     Builder, CacheHint, CacheLevel, ConvertOp, HintSource, Id, Kernel, OpKind, PrefetchScope, Type, Value,
 };
 
-/// The descriptor of divided lines.
-pub(super) const DIVIDED: Descriptor = Descriptor {
-    name: "joint",
-    takes: Takes {
-        levels: CacheLevel::ALL,
-        nontemporal: true,
-        group: true,
-        ..Takes::NOTHING
-    },
-    carried: Carried::Not,
-    is_asynchronous: false,
-    is_joint: true,
-    tried: TrialPolicy::WhereShared,
-    weight: 1,
-    sentence: "The work-items of a {who} divide the cache lines of `{load}` and bring them to cache level {level} {ahead} \
-               before their use.",
-    look: Look {
-        colour: 8,
-        mark: Mark::Diamond,
-    },
-    look_at_l1: None,
-    pass: |load| {
-        let scope = match load.strategy.scope() {
-            JointScope::SubGroup => PrefetchScope::SubGroup,
-            JointScope::WorkGroup => PrefetchScope::WorkGroup,
-        };
-        Ok(Box::new(Joint::new(load, scope)?))
-    },
-};
-
-/// The descriptor of the single request.
-pub(super) const BULK: Descriptor = Descriptor {
-    name: "bulk",
-    takes: Takes {
-        levels: &[CacheLevel::L2],
-        ..Takes::NOTHING
-    },
-    sentence: "One bulk prefetch a sub-group brings `{load}` to the L2 cache {ahead} before its use.",
-    look: Look {
-        colour: 8,
-        mark: Mark::Square,
-    },
-    pass: |load| Ok(Box::new(Joint::new(load, PrefetchScope::Bulk)?)),
-    ..DIVIDED
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    let scope = match (load.strategy.kind(), load.strategy.scope()) {
+        (StrategyKind::Bulk, _) => PrefetchScope::Bulk,
+        (_, JointScope::SubGroup) => PrefetchScope::SubGroup,
+        (_, JointScope::WorkGroup) => PrefetchScope::WorkGroup,
+    };
+    Ok(Box::new(Joint::new(load, scope)?))
+}
 
 /// A prefetch of a group.
 pub(super) struct Joint {

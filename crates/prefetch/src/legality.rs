@@ -26,7 +26,6 @@ use crate::analysis::definitions::Definitions;
 pub use crate::analysis::effects::Effect;
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::analysis::roots::{Root, root};
-use crate::early::name_of;
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, OpKind, Space, Value};
 
@@ -77,7 +76,7 @@ pub(super) fn may_move(
         Some(stride) => Err(Error::usage(format!(
             "`{}` cannot be fetched early: unless {} lies between {} and {}, the loop writes it before",
             kernel.loads[site.id].name,
-            name_of(kernel, stride.value),
+            kernel.describe_value(stride.value),
             stride.least,
             stride.most
         ))

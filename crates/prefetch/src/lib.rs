@@ -29,9 +29,10 @@
 //! | file | purpose |
 //! |---|---|
 //! | `plan` | the one spelling of plans |
-//! | `loads`, `parts` | which loads a plan can name; main loop and rest |
+//! | `candidate`, `loads`, `parts` | which loads a plan can name; main loop and rest |
 //! | `legality` | the rules by which a load may be fetched early |
 //! | `early`, `growth`, `limits` | values of later iterations, computed now, and whether those iterations execute |
+//! | `planned`, `fetch` | what a strategy's pass gets, and what it makes |
 //! | `pipeline` | the frame of every strategy: prologue, step, remainder |
 //! | `step` | the body of a rewritten loop: one iteration, or several together |
 //! | `shape` | how many iterations a step has, and whether the plan's parts agree about it |
@@ -42,17 +43,19 @@
 //! | `versions` | a loop whose counter may wrap, twice: planned, and as it was |
 //! | `text` | loops whose iterations are copied as the text of a program |
 //! | `rotate` | register rings that shift without moves |
-//! | `unroll` | full unrolling, and the attributes in the source |
+//! | `unroll`, `wishes` | full unrolling; the attributes in the source |
 //! | `complete` | the loads that a planned one depends on get a strategy, too |
 //! | `apply` | a plan from its text to the transformed kernel |
 
 mod apply;
 mod batched_registers;
 mod batched_shared;
+mod candidate;
 mod complete;
 mod descriptor;
 mod early;
 mod fences;
+mod fetch;
 mod growth;
 mod hint;
 mod joint;
@@ -63,6 +66,7 @@ mod loads;
 mod parts;
 mod pipeline;
 pub mod plan;
+mod planned;
 mod recurrence;
 mod rolling_registers;
 mod rolling_shared;
@@ -74,18 +78,21 @@ mod strategies;
 mod text;
 mod unroll;
 mod versions;
+mod wishes;
 mod word;
 
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, Loads, PlanTarget, apply, planned_loops};
+pub use apply::{Applied, Loads, apply, planned_loops};
 #[doc(hidden)]
 pub use apply::{Versions, apply_in_text, apply_to};
+pub use candidate::Candidate;
 #[doc(hidden)]
 pub use layout::is_unseen;
-pub use loads::{Candidate, candidates};
+pub use loads::candidates;
 pub use plan::Plan;
+pub use planned::PlanTarget;
 #[doc(hidden)]
 pub use text::LoopText;
-pub use unroll::{carry_out_wishes, wishes};
+pub use wishes::{carry_out_wishes, wishes};

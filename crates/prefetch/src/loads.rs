@@ -10,33 +10,9 @@ use crate::error::{Error, Result};
 use crate::ir::{Kernel, Label, LoadId, Op, OpKind, Region, Space};
 use crate::suggest;
 
+use super::candidate::Candidate;
 use super::parts::mark_rests;
 use super::plan::{LoadName, LoadPlace, Plan};
-
-/// A load that a plan can name.
-#[derive(Clone, Debug)]
-pub struct Candidate {
-    /// The shortest name that means this load alone.
-    pub name: LoadName,
-    /// Which load.
-    pub id: LoadId,
-    /// The loop it is in.
-    pub looped: Label,
-    /// That loop's name in the source.
-    pub loop_name: Option<String>,
-    /// Where it is written.
-    pub place: String,
-    /// Bytes a work-item reads at once.
-    pub bytes: u32,
-    /// How often it stands in that loop: more than once where a compiler unrolled it.
-    pub copies: u32,
-    /// It is in the remainder of an unrolled loop; a plan that names it without its loop means the unrolled one.
-    pub is_rest: bool,
-    /// The loads in the same loop that its address depends on.
-    pub parents: Vec<LoadId>,
-    /// Why it cannot be fetched early, if it cannot.
-    pub refusal: Option<String>,
-}
 
 /// The loads of global memory in loops, in the order of the source.
 pub fn candidates(kernel: &Kernel) -> Vec<Candidate> {
@@ -303,6 +279,41 @@ pub(super) fn find_loop(region: &Region, label: Label) -> Option<&Op> {
         }
     }
     None
+}
+
+/// Replaces the loop of a label by the output of `make`.
+pub(super) fn replace_loop(
+    kernel: &mut Kernel,
+    label: Label,
+    make: impl FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>,
+) -> Result<()> {
+    let mut body = std::mem::take(&mut kernel.body);
+    let mut make = Some(make);
+    let outcome = replace_in(kernel, &mut body, label, &mut make);
+    kernel.body = body;
+    outcome.map(|_| ())
+}
+
+fn replace_in<F: FnOnce(&mut Kernel, Op) -> Result<Vec<Op>>>(
+    kernel: &mut Kernel,
+    region: &mut Region,
+    label: Label,
+    make: &mut Option<F>,
+) -> Result<bool> {
+    for index in 0..region.ops.len() {
+        if matches!(&region.ops[index].kind, OpKind::Loop { label: own, .. } if *own == label) {
+            let Some(make) = make.take() else { return Ok(true) };
+            let new = make(kernel, region.ops[index].clone())?;
+            region.ops.splice(index..=index, new);
+            return Ok(true);
+        }
+        for inner in region.ops[index].kind.regions_mut() {
+            if replace_in(kernel, inner, label, make)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]

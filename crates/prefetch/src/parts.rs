@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::loads::Candidate;
+use super::candidate::Candidate;
 use super::plan::{Distance, Strategy, StrategyKind};
 use crate::error::Result;
 use crate::ir::{Kernel, Label, LoadId, OpKind};

@@ -15,8 +15,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::early::Early;
+use super::fetch::Fetch;
 use super::limits::Limits;
-use super::pipeline::Fetch;
 use super::plan::{Carried, Strategy};
 use crate::analysis::loops::{LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};

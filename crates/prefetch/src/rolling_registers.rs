@@ -14,36 +14,20 @@
 //! address of a load further ahead keeps the registers between the two distances. Moves from one register to the next disappear
 //! when the loop is unrolled over the ring ([`super::apply`]).
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Takes, TrialPolicy};
 use super::early::Early;
+use super::fetch::Fetch;
 use super::limits::Limits;
-use super::pipeline::Fetch;
+use super::planned::Planned;
 use crate::analysis::loops::LoadSite;
 use crate::error::Result;
 use crate::ir::{Builder, Value};
 
-/// Its descriptor.
-pub(super) const DESCRIPTOR: Descriptor = Descriptor {
-    name: "rolling-registers",
-    takes: Takes::NOTHING,
-    carried: Carried::InRegisters,
-    is_asynchronous: false,
-    is_joint: false,
-    tried: TrialPolicy::Everywhere,
-    weight: 2,
-    sentence: "`{load}` is loaded {ahead} before its use, into a ring of registers.",
-    look: Look {
-        colour: 2,
-        mark: Mark::Triangle,
-    },
-    look_at_l1: None,
-    pass: |load| {
-        Ok(Box::new(RollingRegisters {
-            site: load.site.clone(),
-            distance: load.ahead(),
-        }))
-    },
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    Ok(Box::new(RollingRegisters {
+        site: load.site.clone(),
+        distance: load.ahead(),
+    }))
+}
 
 /// A ring of registers.
 pub(super) struct RollingRegisters {

@@ -26,11 +26,11 @@
 //! `j + D`, which is the same one, is fetched into it. Under `unroll:N` the step waits for
 //! N slots at once; the tokens of a group are joined into one.
 
-use super::descriptor::{Carried, Descriptor, Look, Mark, Planned, Takes, TrialPolicy};
 use super::early::{Early, load_under};
+use super::fetch::Fetch;
 use super::limits::Limits;
-use super::pipeline::Fetch;
 use super::plan::{Distance, Layout};
+use super::planned::Planned;
 use super::slots::{Holds, Slots};
 use super::word::{WORD, Word};
 use crate::analysis::loops::LoadSite;
@@ -41,38 +41,9 @@ use crate::ir::{Builder, ConvertOp, Space, Type, Value};
 /// time at four (`article`, 0.405 and 0.416 ms).
 const SHORT: u32 = 4;
 
-/// The descriptor of the ring that is loaded.
-pub(super) const LOADED: Descriptor = Descriptor {
-    name: "rolling-shared",
-    takes: Takes::LAYOUT,
-    carried: Carried::InSlots,
-    is_asynchronous: false,
-    is_joint: false,
-    tried: TrialPolicy::Alone,
-    weight: 2,
-    sentence: "`{load}` is loaded {ahead} before its use, into a ring in shared memory; {place}.",
-    look: Look {
-        colour: 4,
-        mark: Mark::TriangleDown,
-    },
-    look_at_l1: None,
-    pass: |load| Ok(Box::new(RollingShared::new(load))),
-};
-
-/// The descriptor of the ring that asynchronous copies fill.
-pub(super) const COPIED: Descriptor = Descriptor {
-    name: "rolling-async",
-    is_asynchronous: true,
-    tried: TrialPolicy::Everywhere,
-    weight: 6,
-    sentence: "`{load}` is copied asynchronously {ahead} before its use, into a ring in shared memory; {place}. No \
-               register waits for it.",
-    look: Look {
-        colour: 5,
-        mark: Mark::Circle,
-    },
-    ..LOADED
-};
+pub(super) fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
+    Ok(Box::new(RollingShared::new(load)))
+}
 
 /// A ring of slots in shared memory.
 pub(super) struct RollingShared {

@@ -12,9 +12,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::apply::replace_loop;
-use super::loads::find_loop;
-use super::pipeline::{Rewrite, Tests, count, rewrite};
+use super::fetch::{Rewrite, Tests};
+use super::loads::{find_loop, replace_loop};
+use super::pipeline::{count, rewrite};
 use crate::analysis::definitions::Definitions;
 use crate::cleanup;
 use crate::error::Result;

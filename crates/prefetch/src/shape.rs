@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use super::pipeline::Tests;
+use super::fetch::Tests;
 use super::plan::{Carried, Strategy, Unroll};
 use crate::analysis::loops::LoopSummary;
 use crate::error::{Error, Result};

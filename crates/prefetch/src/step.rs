@@ -10,8 +10,8 @@
 //! ```
 
 use super::early::Early;
+use super::fetch::{Frame, Rewrite};
 use super::limits::Limits;
-use super::pipeline::{Frame, Rewrite};
 use crate::analysis::loops::{LoopSummary, Step};
 use crate::error::{Error, Result};
 use crate::ir::copy::{Copier, exchange_terminators};

@@ -18,8 +18,9 @@
 use std::collections::HashSet;
 
 use super::early::Early;
+use super::fetch::{Fetch, Frame, Rewrite, Tests};
 use super::limits::Limits;
-use super::pipeline::{Fetch, Frame, Rewrite, Started, Tests, fits, start};
+use super::pipeline::{Started, fits, start};
 use super::step::{StepWriter, finish};
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, Step, summarize};

@@ -15,9 +15,8 @@
 
 use std::collections::HashMap;
 
-use super::apply::replace_loop;
 use super::legality::{Stride, may_move_if};
-use super::loads::find_loop;
+use super::loads::{find_loop, replace_loop};
 use super::plan::{Strategy, Unroll};
 use super::text::Hosted;
 use crate::analysis::definitions::Definitions;

@@ -22,73 +22,15 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
     let generic_arguments = as_arguments(&generics);
     let turbofish = (!generic_arguments.is_empty()).then(|| quote!(::<#(#generic_arguments),*>));
 
-    let (mut types, mut buffers, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut ordinary, mut passed) = (Vec::new(), Vec::new());
-    let (mut constants, mut constant_names) = (Vec::new(), Vec::new());
-    for Parameter { name, kind, .. } in parameters {
-        match kind {
-            ParameterKind::Slice {
-                element,
-                mutable: false,
-            } => {
-                types.push(quote!(&[#element]));
-                ordinary.push(quote!(#name: &[#element]));
-                passed.push(quote!(#name));
-                // Atomic elements lie in a plain buffer, which nothing else may reach meanwhile.
-                if let Some(scalar) = atomic_scalar(element) {
-                    buffers.push(quote!(#name: &mut ::headstart::facade::device::TypedBuffer<#scalar>));
-                    steps.push(quote!(.slice_mut(#name)));
-                    continue;
-                }
-                let element = vector_scalar(element);
-                buffers.push(quote!(#name: &::headstart::facade::device::TypedBuffer<#element>));
-                steps.push(quote_spanned!(element.span()=> .slice(#name)));
-            }
-            ParameterKind::Slice {
-                element,
-                mutable: true,
-            } => {
-                types.push(quote!(&mut [#element]));
-                ordinary.push(quote!(#name: &mut [#element]));
-                let element = vector_scalar(element);
-                buffers.push(quote!(#name: &mut ::headstart::facade::device::TypedBuffer<#element>));
-                steps.push(quote_spanned!(element.span()=> .slice_mut(#name)));
-                passed.push(quote!(&mut *#name));
-            }
-            ParameterKind::View(view) => {
-                let (element, dimensions, access) = (&view.element, view.dimensions, view.access());
-                let ty = quote!(#lang::view::View<'_, #element, #dimensions, #access>);
-                types.push(ty.clone());
-                ordinary.push(quote!(mut #name: #ty));
-                passed.push(quote!(#name.reborrow()));
-                // What is written through is borrowed mutably, so that no other argument can be the same.
-                let is_read = view.access.as_ref().is_some_and(is_read_only);
-                let buffer = if is_read {
-                    quote!(BufferView)
-                } else {
-                    quote!(BufferViewMut)
-                };
-                buffers.push(quote!(#name: ::headstart::facade::device::#buffer<'_, #element, #dimensions>));
-                steps.push(quote!(.view(&#name)));
-            }
-            ParameterKind::Constant(ty) => {
-                constants.push(quote!(#name: #ty));
-                constant_names.push(quote!(#name));
-                ordinary.push(quote!(#name: #ty));
-                passed.push(quote!(#name));
-            }
-            // Kernels have no others.
-            ParameterKind::Scalar(ty)
-            | ParameterKind::Reference(ty)
-            | ParameterKind::Array { element: ty, .. } => {
-                types.push(quote!(#ty));
-                buffers.push(quote!(#name: #ty));
-                steps.push(quote_spanned!(ty.span()=> .value(#name)));
-                ordinary.push(quote!(#name: #ty));
-                passed.push(quote!(#name));
-            }
-        }
-    }
+    let Passing {
+        types,
+        buffers,
+        steps,
+        ordinary,
+        passed,
+        constants,
+        constant_names,
+    } = passing(parameters);
     let (device, geometry, required) = (mixed("device"), mixed("geometry"), mixed("required"));
     let tuned_arguments = mixed("arguments");
     let work_group = arguments.work_group.as_deref().unwrap_or_default();
@@ -161,6 +103,87 @@ pub fn calls(arguments: &KernelArguments, function: &ItemFn, parameters: &[Param
             #runtime::launch::Arguments::none() #(#steps)*
         }
     }
+}
+
+/// How the parameters are passed, each by what its kind is.
+#[derive(Default)]
+struct Passing {
+    /// Of a launch on a device: the types of its arguments, the parameters of the function that takes them, what it does
+    /// with each.
+    types: Vec<TokenStream>,
+    buffers: Vec<TokenStream>,
+    steps: Vec<TokenStream>,
+    /// On the CPU: the parameters, and what the kernel gets.
+    ordinary: Vec<TokenStream>,
+    passed: Vec<TokenStream>,
+    /// What is known when the kernel is built.
+    constants: Vec<TokenStream>,
+    constant_names: Vec<TokenStream>,
+}
+
+impl Passing {
+    fn on_device(&mut self, ty: TokenStream, buffer: TokenStream, step: TokenStream) {
+        self.types.push(ty);
+        self.buffers.push(buffer);
+        self.steps.push(step);
+    }
+
+    fn on_cpu(&mut self, ordinary: TokenStream, passed: TokenStream) {
+        self.ordinary.push(ordinary);
+        self.passed.push(passed);
+    }
+}
+
+fn passing(parameters: &[Parameter]) -> Passing {
+    let mut passing = Passing::default();
+    for Parameter { name, kind, .. } in parameters {
+        match kind {
+            ParameterKind::Slice { element, mutable } => {
+                let (ty, passed) = match mutable {
+                    true => (quote!(&mut [#element]), quote!(&mut *#name)),
+                    false => (quote!(&[#element]), quote!(#name)),
+                };
+                passing.on_cpu(quote!(#name: #ty), passed);
+                // Atomic elements lie in a plain buffer, which nothing else may reach meanwhile.
+                let atomic = atomic_scalar(element).filter(|_| !mutable);
+                let scalar = atomic.unwrap_or_else(|| vector_scalar(element));
+                let (exclusive, method) = match *mutable || atomic.is_some() {
+                    true => (quote!(mut), quote_spanned!(element.span()=> slice_mut)),
+                    false => (quote!(), quote_spanned!(element.span()=> slice)),
+                };
+                let buffer = quote!(#name: &#exclusive ::headstart::facade::device::TypedBuffer<#scalar>);
+                passing.on_device(ty, buffer, quote_spanned!(element.span()=> .#method(#name)));
+            }
+            ParameterKind::View(view) => {
+                let (element, dimensions, access) = (&view.element, view.dimensions, view.access());
+                let ty = quote!(::headstart::facade::lang::view::View<'_, #element, #dimensions, #access>);
+                passing.on_cpu(quote!(mut #name: #ty), quote!(#name.reborrow()));
+                // What is written through is borrowed mutably, so that no other argument can be the same.
+                let is_read = view.access.as_ref().is_some_and(is_read_only);
+                let buffer = if is_read {
+                    quote!(BufferView)
+                } else {
+                    quote!(BufferViewMut)
+                };
+                let buffer = quote!(#name: ::headstart::facade::device::#buffer<'_, #element, #dimensions>);
+                passing.on_device(ty, buffer, quote!(.view(&#name)));
+            }
+            ParameterKind::Constant(ty) => {
+                passing.constants.push(quote!(#name: #ty));
+                passing.constant_names.push(quote!(#name));
+                passing.on_cpu(quote!(#name: #ty), quote!(#name));
+            }
+            // Kernels have no others.
+            ParameterKind::Scalar(ty)
+            | ParameterKind::Reference(ty)
+            | ParameterKind::Array { element: ty, .. } => {
+                let step = quote_spanned!(ty.span()=> .value(#name));
+                passing.on_device(quote!(#ty), quote!(#name: #ty), step);
+                passing.on_cpu(quote!(#name: #ty), quote!(#name));
+            }
+        }
+    }
+    passing
 }
 
 /// Whether a view's access is `ReadOnly`, by its name.

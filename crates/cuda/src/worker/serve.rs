@@ -21,7 +21,7 @@ use crate::launch::{Arguments, Geometry};
 use crate::memory::Buffer;
 use crate::module::Function;
 use crate::ptxas;
-use crate::timing::{Candidate, time};
+use crate::timing::{Candidate, Timing, TimingOptions, time};
 use crate::{Error, Result};
 
 /// Answers requests until the input ends, or until nothing more can be done in this process.
@@ -118,22 +118,9 @@ pub(super) enum Bound {
 
 fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure> {
     if let Request::Open { device } = request {
-        let gpu = Gpu::open(device)?;
-        let facts = gpu.facts().clone();
-        let target = PtxTarget::for_capability(facts.capability)
-            .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
-        *state = Some(State {
-            gpu,
-            target,
-            arguments: Vec::new(),
-            guarded: false,
-            expected: Vec::new(),
-            reference: None,
-            poison: POISONS[0],
-            comparer: None,
-            fills: Fills::new(),
-            modules: HashMap::new(),
-        });
+        let opened = State::open(device)?;
+        let facts = opened.gpu.facts().clone();
+        *state = Some(opened);
         return Ok(Reply::Opened(facts));
     }
     let state = state.as_mut().ok_or_else(|| {
@@ -142,23 +129,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
     match request {
         Request::Open { .. } => Err(Failure::new(FailureKind::Request, "a GPU is open already")),
         Request::Bind { arguments, guarded } => {
-            // The former arguments are freed first.
-            state.arguments.clear();
-            state.reference = None;
-            state.guarded = guarded && state.gpu.can_guard();
-            let at: Vec<(u64, usize)> = arguments
-                .iter()
-                .filter_map(|given| match given {
-                    BindArgument::Placed { address, length, .. } => Some((*address, *length as usize)),
-                    BindArgument::Scalar(_) | BindArgument::Buffer { .. } | BindArgument::Part { .. } => None,
-                })
-                .collect();
-            let mut placed = state.gpu.allocate_at(&at)?.into_iter();
-            for given in &arguments {
-                let bound = state.bind(given, &mut placed)?;
-                state.arguments.push(bound);
-            }
-            state.gpu.wait(Duration::from_secs(60))?;
+            state.bind_all(&arguments, guarded)?;
             Ok(Reply::Bound)
         }
         Request::Expect { outputs } => {
@@ -237,29 +208,7 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             candidates,
             options,
             restore,
-        } => {
-            if state.guarded {
-                // Where plain buffers would begin, so that they are timed like these.
-                state.restore(Placement::Plain, POISONS[0])?;
-            }
-            let candidates = candidates
-                .iter()
-                .map(|name| {
-                    let (function, geometry) = state.module(name)?;
-                    Ok(Candidate {
-                        function,
-                        geometry,
-                        arguments: state.arguments(),
-                    })
-                })
-                .collect::<Result<Vec<_>, Failure>>()?;
-            let gpu = state.gpu.clone();
-            let mut before = || match restore {
-                true => state.refill_given(),
-                false => Ok(()),
-            };
-            Ok(Reply::Timed(time(&gpu, &candidates, &options, &mut before)?))
-        }
+        } => Ok(Reply::Timed(state.time(&candidates, &options, restore)?)),
         Request::Unload { modules } => {
             for name in modules {
                 state.modules.remove(&name);
@@ -270,6 +219,74 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
 }
 
 impl State {
+    fn open(device: usize) -> Result<State, Failure> {
+        let gpu = Gpu::open(device)?;
+        let facts = gpu.facts();
+        let target = PtxTarget::for_capability(facts.capability)
+            .ok_or_else(|| Failure::new(FailureKind::OldDevice, format!("{} is too old", facts.name)))?;
+        Ok(State {
+            gpu,
+            target,
+            arguments: Vec::new(),
+            guarded: false,
+            expected: Vec::new(),
+            reference: None,
+            poison: POISONS[0],
+            comparer: None,
+            fills: Fills::new(),
+            modules: HashMap::new(),
+        })
+    }
+
+    fn bind_all(&mut self, arguments: &[BindArgument], guarded: bool) -> Result<(), Failure> {
+        // The former arguments are freed first.
+        self.arguments.clear();
+        self.reference = None;
+        self.guarded = guarded && self.gpu.can_guard();
+        let at: Vec<(u64, usize)> = arguments
+            .iter()
+            .filter_map(|given| match given {
+                BindArgument::Placed { address, length, .. } => Some((*address, *length as usize)),
+                BindArgument::Scalar(_) | BindArgument::Buffer { .. } | BindArgument::Part { .. } => None,
+            })
+            .collect();
+        let mut placed = self.gpu.allocate_at(&at)?.into_iter();
+        for given in arguments {
+            let bound = self.bind(given, &mut placed)?;
+            self.arguments.push(bound);
+        }
+        self.gpu.wait(Duration::from_secs(60))
+    }
+
+    fn time(
+        &mut self,
+        candidates: &[String],
+        options: &TimingOptions,
+        restore: bool,
+    ) -> Result<Vec<Timing>, Failure> {
+        if self.guarded {
+            // Where plain buffers would begin, so that they are timed like these.
+            self.restore(Placement::Plain, POISONS[0])?;
+        }
+        let candidates = candidates
+            .iter()
+            .map(|name| {
+                let (function, geometry) = self.module(name)?;
+                Ok(Candidate {
+                    function,
+                    geometry,
+                    arguments: self.arguments(),
+                })
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        let gpu = self.gpu.clone();
+        let mut before = || match restore {
+            true => self.refill_given(),
+            false => Ok(()),
+        };
+        time(&gpu, &candidates, options, &mut before)
+    }
+
     /// `placed` has the memory of those that lie at addresses, in their order.
     fn bind(
         &mut self,

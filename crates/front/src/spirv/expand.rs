@@ -256,25 +256,19 @@ impl<'w> Expander<'_, 'w> {
                     .accepted(format!("at most {}", limits::OPERATIONS)),
             );
         }
-        let operand = |id: u32| Operand {
-            frame: call.frame,
-            id,
-        };
         match instruction.op {
-            Some(Op::Function | Op::FunctionParameter | Op::Nop | Op::SelectionMerge) => return Ok(()),
-            Some(Op::FunctionEnd) => {
-                return match call.open {
-                    Some(_) => Err(Error::input("the last block of a function does not end")),
-                    None => Ok(()),
-                };
-            }
+            Some(Op::Function | Op::FunctionParameter | Op::Nop | Op::SelectionMerge) => Ok(()),
+            Some(Op::FunctionEnd) => match call.open {
+                Some(_) => Err(Error::input("the last block of a function does not end")),
+                None => Ok(()),
+            },
             Some(Op::Line) => {
                 call.line = Some((instruction.word(0)?, instruction.word(1)?, instruction.word(2)?));
-                return Ok(());
+                Ok(())
             }
             Some(Op::NoLine) => {
                 call.line = None;
-                return Ok(());
+                Ok(())
             }
             Some(Op::Label) => {
                 let label = instruction.word(0)?;
@@ -289,10 +283,17 @@ impl<'w> Expander<'_, 'w> {
                     steps: begun.map_or(Vec::new(), |block| block.instructions),
                     keeps_loop: false,
                 });
-                return Ok(());
+                Ok(())
             }
-            _ => {}
+            _ => self.in_block(call, instruction),
         }
+    }
+
+    fn in_block(&mut self, call: &mut Call<'w>, instruction: Instruction<'w>) -> Result<()> {
+        let operand = |id: u32| Operand {
+            frame: call.frame,
+            id,
+        };
         let line = call.line;
         let Some(open) = &mut call.open else {
             return Err(Error::input(format!(

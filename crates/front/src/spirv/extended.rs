@@ -4,7 +4,7 @@ use rspirv::spirv::OpenclStd100Op as Std;
 
 use super::arithmetic::integer_of;
 use super::functions::{next_after, of_pi};
-use super::steps::{saturated, scaled, shuffled};
+use super::steps::{halved_sum, saturated, scaled, shuffled};
 use super::translate::{At, Translator};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, CacheUse, CompareOp, ConvertOp, Type, UnaryOp, Value};
@@ -288,26 +288,7 @@ impl Translator<'_, '_> {
                 b.select(under, zero, difference)
             }
             Std::s_add_sat | Std::s_sub_sat => saturated(b, std == Std::s_add_sat, x, y),
-            Std::u_hadd | Std::s_hadd | Std::u_rhadd | Std::s_rhadd => {
-                // Without the carry: the common bits, and half of the differing ones.
-                let one = b.constant(ty, 1);
-                let differ = b.binary(BinaryOp::Xor, x, y);
-                let down = match std {
-                    Std::u_hadd | Std::u_rhadd => BinaryOp::ShrU,
-                    _ => BinaryOp::ShrS,
-                };
-                let half = b.binary(down, differ, one);
-                match std {
-                    Std::u_hadd | Std::s_hadd => {
-                        let both = b.and(x, y);
-                        b.add(both, half)
-                    }
-                    _ => {
-                        let either = b.binary(BinaryOp::Or, x, y);
-                        b.sub(either, half)
-                    }
-                }
-            }
+            Std::u_hadd | Std::s_hadd | Std::u_rhadd | Std::s_rhadd => halved_sum(b, std, x, y),
             Std::u_upsample | Std::s_upsample => {
                 let wide = match ty {
                     Type::I8 => Type::I16,

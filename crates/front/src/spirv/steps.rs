@@ -1,6 +1,29 @@
 //! Functions of `OpenCL.std` that take several operations each.
 
+use rspirv::spirv::OpenclStd100Op as Std;
+
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, UnaryOp, Value};
+
+/// Half of a sum, rounded down or up, without its carry: the common bits, and half of the differing ones.
+pub(super) fn halved_sum(b: &mut Builder<'_>, std: Std, x: Value, y: Value) -> Value {
+    let one = b.constant(b.kernel.ty(x), 1);
+    let differ = b.binary(BinaryOp::Xor, x, y);
+    let down = match std {
+        Std::u_hadd | Std::u_rhadd => BinaryOp::ShrU,
+        _ => BinaryOp::ShrS,
+    };
+    let half = b.binary(down, differ, one);
+    match std {
+        Std::u_hadd | Std::s_hadd => {
+            let both = b.and(x, y);
+            b.add(both, half)
+        }
+        _ => {
+            let either = b.binary(BinaryOp::Or, x, y);
+            b.sub(either, half)
+        }
+    }
+}
 
 /// A signed sum or difference, as near as its type has it.
 pub(super) fn saturated(b: &mut Builder<'_>, sum: bool, x: Value, y: Value) -> Value {

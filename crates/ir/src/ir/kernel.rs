@@ -427,6 +427,14 @@ impl Kernel {
         end
     }
 
+    /// What a value is called in messages.
+    pub fn describe_value(&self, value: Value) -> String {
+        match &self.values[value].name {
+            Some(name) => format!("`{name}`"),
+            None => "a value".to_owned(),
+        }
+    }
+
     /// A place as people read it: `gather.rs:41:9`, with the calls it was inlined through.
     pub fn describe_place(&self, place: Place) -> String {
         let data = &self.places[place];

@@ -1,79 +1,217 @@
 //! Loads and stores: where an address leads, whether it may, and the bytes there.
 
 use super::address;
+use super::atomics::Atomic;
 use super::buffer::little_endian;
 use super::fault::{Access, AccessOf};
-use super::lane_op::SlotList;
+use super::lane_op::{LaneOp, LaneOpKind, SlotList};
 use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::prefetch::Prefetch;
+use super::shadow::Strength;
 use super::state::LaunchState;
 use super::work_group::{Runners, WorkGroup};
 use super::written::Written;
-use crate::Result;
-use crate::ir::{Place, Space, Type};
+use crate::ir::{MemoryScope, Place, Space, Type};
+use crate::{Error, Result};
 
 /// The memory that a load or store accesses, and how.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AccessedMemory {
-    pub access: Access,
+struct AccessedMemory {
     /// The type of each element.
-    pub ty: Type,
-    pub space: Space,
+    ty: Type,
+    space: Space,
     /// The slot of the pointer to the first element.
-    pub ptr: Slot,
+    ptr: Slot,
+    block: bool,
+    volatile: bool,
 }
 
 impl WorkGroup<'_> {
+    /// Runs one operation that accesses memory, or orders or awaits accesses.
+    pub(super) fn access_memory(
+        &mut self,
+        op: &LaneOp,
+        registers: &mut Registers,
+        by: Runners<'_>,
+    ) -> Result<()> {
+        let Runners { sub_group, mask, .. } = by;
+        match op.kind {
+            LaneOpKind::Load {
+                ref to,
+                ty,
+                space,
+                ptr,
+                block,
+                volatile,
+                ..
+            } => {
+                let memory = AccessedMemory {
+                    ty,
+                    space,
+                    ptr,
+                    block,
+                    volatile,
+                };
+                self.load(to, memory, registers, by)
+            }
+            LaneOpKind::Store {
+                ref values,
+                ty,
+                space,
+                ptr,
+                block,
+                volatile,
+            } => {
+                let memory = AccessedMemory {
+                    ty,
+                    space,
+                    ptr,
+                    block,
+                    volatile,
+                };
+                self.store(values, memory, registers, by)
+            }
+            LaneOpKind::Copy {
+                to,
+                target,
+                source,
+                bytes,
+                ..
+            } => {
+                let (targets, sources) = (registers.lanes(target), registers.lanes(source));
+                for lane in mask.lanes() {
+                    let item = sub_group.work_item(lane);
+                    let token = self.start_copy(targets[lane], sources[lane], bytes, item, op.place)?;
+                    registers.get_mut(to)[lane] = token;
+                }
+                Ok(())
+            }
+            LaneOpKind::Atomic {
+                op: atomic,
+                ref to,
+                ty,
+                space,
+                ptr,
+                ref values,
+                order,
+                scope,
+            } => {
+                let atomic = Atomic {
+                    op: atomic,
+                    to,
+                    ty,
+                    space,
+                    ptr,
+                    values,
+                    order,
+                    scope,
+                };
+                self.atomic(&atomic, registers, sub_group, mask, op.place)
+            }
+            LaneOpKind::Fence { order, scope } => {
+                self.fence(order, scope, sub_group, mask);
+                self.pass_fence(scope, sub_group, op.place);
+                Ok(())
+            }
+            LaneOpKind::Wait { token } => {
+                let tokens = registers.get(token);
+                for lane in mask.lanes() {
+                    self.finish_copies(sub_group.work_item(lane), tokens[lane])?;
+                }
+                Ok(())
+            }
+            LaneOpKind::Prefetch {
+                ptr,
+                bytes,
+                count,
+                space,
+                level,
+                scope,
+                ..
+            } => {
+                let prefetch = Prefetch {
+                    ptr,
+                    bytes,
+                    count,
+                    space,
+                    level,
+                    scope,
+                };
+                self.prefetch(&prefetch, registers, sub_group, mask, op.place)
+            }
+            _ => Err(Error::bug("an operation that no part of the engine takes")),
+        }
+    }
+
     /// Reads consecutive values on the lanes of `mask`.
-    pub(super) fn load(
+    fn load(
         &mut self,
         to: &SlotList,
-        AccessedMemory {
-            access,
-            ty,
-            space,
-            ptr,
-        }: AccessedMemory,
+        memory: AccessedMemory,
         registers: &mut Registers,
-        Runners {
+        by: Runners<'_>,
+    ) -> Result<()> {
+        let AccessedMemory { ty, space, ptr, .. } = memory;
+        let Runners {
             sub_group,
             mask,
             place,
-        }: Runners<'_>,
-    ) -> Result<()> {
-        let addresses = registers.lanes(ptr);
-        if space == Space::Global && self.load_together(to, ty, &addresses, registers, mask) {
-            return Ok(());
+        } = by;
+        if memory.block {
+            self.check_block(Access::Read, registers.get(ptr), ty, sub_group, mask, place)?;
         }
-        let size = ty.bytes();
-        for lane in mask.lanes() {
-            let item = sub_group.work_item(lane);
-            let at = Location::new(self.state, space, addresses[lane]);
-            let base = self.access(access, at, size * to.length(), item, place)?;
-            for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
-                registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
+        if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
+            self.use_prefetched(registers.get(ptr), mask, place);
+        }
+        let access = match memory.volatile {
+            true => Access::VolatileRead(Strength::strong(MemoryScope::Device, ty.bytes())),
+            false => Access::Read,
+        };
+        let addresses = registers.lanes(ptr);
+        if !(space == Space::Global && self.load_together(to, ty, &addresses, registers, mask)) {
+            let size = ty.bytes();
+            for lane in mask.lanes() {
+                let item = sub_group.work_item(lane);
+                let at = Location::new(self.state, space, addresses[lane]);
+                let base = self.access(access, at, size * to.length(), item, place)?;
+                for (slot, offset) in to.as_slice().iter().zip((base..).step_by(size as usize)) {
+                    registers.get_mut(*slot)[lane] = self.read(at, offset, size, item) & ty.mask();
+                }
+            }
+        }
+        if memory.volatile {
+            self.volatile(&addresses, space, access, sub_group, mask);
+            for lane in mask.lanes() {
+                let values = to.as_slice().iter().map(|&slot| registers.get(slot)[lane]);
+                let digest = values.fold(0, |digest: u64, bits| digest.rotate_left(7) ^ bits);
+                self.polled(addresses[lane], digest);
             }
         }
         Ok(())
     }
 
     /// Writes consecutive values on the lanes of `mask`, the lowest lane first.
-    pub(super) fn store(
+    fn store(
         &mut self,
         values: &SlotList,
-        AccessedMemory {
-            access,
-            ty,
-            space,
-            ptr,
-        }: AccessedMemory,
+        memory: AccessedMemory,
         registers: &Registers,
-        Runners {
+        by: Runners<'_>,
+    ) -> Result<()> {
+        let AccessedMemory { ty, space, ptr, .. } = memory;
+        let Runners {
             sub_group,
             mask,
             place,
-        }: Runners<'_>,
-    ) -> Result<()> {
+        } = by;
         let addresses = registers.get(ptr);
+        if memory.block {
+            self.check_block(Access::Write, addresses, ty, sub_group, mask, place)?;
+        }
+        let access = match memory.volatile {
+            true => Access::VolatileWrite(Strength::strong(MemoryScope::Device, ty.bytes())),
+            false => Access::Write,
+        };
         let size = ty.bytes();
         for lane in mask.lanes() {
             let item = sub_group.work_item(lane);
@@ -87,6 +225,9 @@ impl WorkGroup<'_> {
             for (slot, offset) in values.as_slice().iter().zip((base..).step_by(size as usize)) {
                 self.write(at, offset, size, registers.get(*slot)[lane], item);
             }
+        }
+        if memory.volatile {
+            self.volatile(addresses, space, access, sub_group, mask);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::state::meant_by;
 use super::work_group::WorkGroup;
 use super::written::{SameBits, Written};
-use crate::ir::{NoWrapOp, Place, Races, Space, Type, Wrap};
+use crate::ir::{Place, Races, Space};
 use crate::violation::Violation;
 use crate::{Error, Result};
 
@@ -360,35 +360,5 @@ impl WorkGroup<'_> {
                 Ok(())
             }
         }
-    }
-
-    /// The error of a work-item whose result does not fit, though the kernel says that it does.
-    #[cold]
-    pub(super) fn wraps(
-        &self,
-        op: NoWrapOp,
-        wrap: Wrap,
-        ty: Type,
-        operands: [u64; 2],
-        item: u32,
-        place: Place,
-    ) -> Error {
-        let as_signed = wrap == Wrap::NotSigned;
-        let number = |bits: u64| match as_signed {
-            true => crate::ir::eval::signed(ty, bits).to_string(),
-            false => bits.to_string(),
-        };
-        let sign = match op {
-            NoWrapOp::Add => '+',
-            NoWrapOp::Sub => '-',
-            NoWrapOp::Mul => '×',
-        };
-        let wraps = Violation::Wraps {
-            who: self.describe(item),
-            computed: format!("{} {sign} {}", number(operands[0]), number(operands[1])),
-            ty: ty.to_string(),
-            is_signed: as_signed,
-        };
-        fault::error(self.state.kernel, place, wraps)
     }
 }

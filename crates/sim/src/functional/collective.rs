@@ -4,7 +4,7 @@
 //! when an operation with a mask runs, absent lanes have ended.
 
 use super::fault::Access;
-use super::lane_op::LaneOp;
+use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::work_group::{Runners, SubGroup, WorkGroup};
 use crate::Result;
@@ -19,7 +19,7 @@ pub fn sources(op: ShuffleOp, by: &[u64], size: u32) -> [usize; LANES] {
 }
 
 /// The vote of each lane's group, or of all lanes of `mask` if there are no groups.
-pub(super) fn voted(op: VoteOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+fn voted(op: VoteOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let votes = mask
         .lanes()
         .fold(0, |votes, lane| votes | (value[lane] & 1) << lane);
@@ -35,7 +35,7 @@ pub(super) fn voted(op: VoteOp, value: &[u64], parties: Option<&[Mask; LANES]>, 
 }
 
 /// The reduction over each lane's group, or over all lanes of `mask` if there are no groups.
-pub(super) fn reduced(op: ReduceOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
+fn reduced(op: ReduceOp, value: &[u64], parties: Option<&[Mask; LANES]>, mask: Mask) -> Lanes {
     let result = |party: Mask| {
         let mut values = party.lanes().map(|lane| value[lane]);
         let first = values.next().unwrap_or(0);
@@ -56,11 +56,41 @@ pub fn named(masks: &[u64], here: Mask) -> [Mask; LANES] {
 }
 
 impl WorkGroup<'_> {
+    /// Runs one operation of a sub-group, or of the parties in it.
+    ///
+    /// # Errors
+    /// Those of [`parties`](Self::parties) and [`shuffle`](Self::shuffle).
+    pub(super) fn together(&mut self, op: &LaneOp, registers: &mut Registers, by: Runners<'_>) -> Result<()> {
+        let Runners { sub_group, mask, .. } = by;
+        let parties = self.parties(op, registers, sub_group, mask)?;
+        let parties = parties.as_ref();
+        let (to, result) = match op.kind {
+            LaneOpKind::Shuffle {
+                op,
+                to,
+                value,
+                by: from,
+                ..
+            } => {
+                let (value, from) = (registers.get(value), registers.get(from));
+                (to, self.shuffle(op, value, from, parties, by)?)
+            }
+            LaneOpKind::Vote { op, to, value } => (to, voted(op, registers.get(value), parties, mask)),
+            LaneOpKind::Reduce { op, to, value } => (to, reduced(op, registers.get(value), parties, mask)),
+            _ => {
+                self.met(&[(sub_group, mask)]);
+                return Ok(());
+            }
+        };
+        registers.set(to, &result);
+        Ok(())
+    }
+
     /// Each lane's party; none where the operation is the whole sub-group's.
     ///
     /// # Errors
     /// It is the whole sub-group's, and not all of it are here; a lane is not in its own party.
-    pub(super) fn parties(
+    fn parties(
         &self,
         op: &LaneOp,
         registers: &Registers,
@@ -104,7 +134,7 @@ impl WorkGroup<'_> {
     /// # Errors
     /// A number is that of no lane of a sub-group, or of 32; in checking mode, the lane of that number has ended or is
     /// not in the party.
-    pub(super) fn shuffle(
+    fn shuffle(
         &self,
         op: ShuffleOp,
         value: &[u64],

@@ -1,10 +1,75 @@
 //! Broken promises of arithmetic that must not wrap, for all lanes at once.
 
-use super::lanes::Mask;
-use crate::ir::{NoWrapOp, Type, Wrap, eval};
+use super::fault;
+use super::lane_op::{LaneOp, LaneOpKind};
+use super::lanes::{Mask, Registers};
+use super::work_group::{SubGroup, WorkGroup};
+use crate::ir::{NoWrapOp, Place, Type, Wrap, eval};
+use crate::violation::Violation;
+use crate::{Error, Result};
+
+impl WorkGroup<'_> {
+    /// Of an operation whose result must fit: it does, on the lanes of `mask`.
+    #[inline]
+    pub(super) fn check_no_wrap(
+        &self,
+        op: &LaneOp,
+        registers: &Registers,
+        sub_group: &SubGroup,
+        mask: Mask,
+    ) -> Result<()> {
+        if let LaneOpKind::NoWrap {
+            op: kind,
+            wrap,
+            ty,
+            a,
+            b,
+            ..
+        } = op.kind
+        {
+            let operands = [a, b].map(|slot| registers.get(slot));
+            let broken = broken(kind, wrap, ty, operands).and(mask);
+            if let Some(lane) = broken.lanes().next() {
+                let (operands, item) = (operands.map(|all| all[lane]), sub_group.work_item(lane));
+                return Err(self.wraps(kind, wrap, ty, operands, item, op.place));
+            }
+        }
+        Ok(())
+    }
+
+    /// The error of a work-item whose result does not fit, though the kernel says that it does.
+    #[cold]
+    fn wraps(
+        &self,
+        op: NoWrapOp,
+        wrap: Wrap,
+        ty: Type,
+        operands: [u64; 2],
+        item: u32,
+        place: Place,
+    ) -> Error {
+        let as_signed = wrap == Wrap::NotSigned;
+        let number = |bits: u64| match as_signed {
+            true => crate::ir::eval::signed(ty, bits).to_string(),
+            false => bits.to_string(),
+        };
+        let sign = match op {
+            NoWrapOp::Add => '+',
+            NoWrapOp::Sub => '-',
+            NoWrapOp::Mul => '×',
+        };
+        let wraps = Violation::Wraps {
+            who: self.describe(item),
+            computed: format!("{} {sign} {}", number(operands[0]), number(operands[1])),
+            ty: ty.to_string(),
+            is_signed: as_signed,
+        };
+        fault::error(self.state.kernel, place, wraps)
+    }
+}
 
 /// The lanes on which the promise of [`eval::no_wrap`] does not hold, active or not.
-pub(super) fn broken(op: NoWrapOp, wrap: Wrap, ty: Type, operands: [&[u64]; 2]) -> Mask {
+fn broken(op: NoWrapOp, wrap: Wrap, ty: Type, operands: [&[u64]; 2]) -> Mask {
     let bits = match (op, wrap, ty) {
         (_, Wrap::NotSigned, Type::I8 | Type::I16 | Type::I32) => {
             let unused = 64 - ty.bits();

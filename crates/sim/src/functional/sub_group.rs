@@ -279,20 +279,11 @@ impl Runner {
                     step += 1;
                 }
                 TapeStep::Together { op, outside } => {
-                    if let Some(mask) = op.party {
-                        let masks = self.registers.get(mask);
-                        group.are_in_their_parties(op, masks, &self.sub_group, self.active)?;
-                        let waiting = self.active.without(self.complete(masks));
-                        if !waiting.is_empty() {
-                            self.leave(waiting, step);
-                        }
-                    }
-                    if self.active.is_empty() {
-                        step = *outside;
-                    } else {
+                    self.leave_incomplete(op, step, group)?;
+                    if !self.active.is_empty() {
                         self.execute(op, group, observer)?;
-                        step += 1;
                     }
+                    step = self.behind(step, *outside);
                 }
                 TapeStep::Assign(moves) => {
                     observer.assign(moves, &self.registers, self.active, &self.sub_group);
@@ -315,7 +306,7 @@ impl Runner {
                         ..Waiting::default()
                     });
                     self.active = holds;
-                    step = if holds.is_empty() { *otherwise } else { step + 1 };
+                    step = self.behind(step, *otherwise);
                 }
                 TapeStep::Else { .. }
                 | TapeStep::End { .. }
@@ -330,52 +321,17 @@ impl Runner {
                     if let Some(scope) = self.scopes.last_mut() {
                         self.active = std::mem::take(&mut scope.otherwise);
                     }
-                    step = if self.active.is_empty() { *end } else { step + 1 };
+                    step = self.behind(step, *end);
                 }
                 TapeStep::End { first, outside } => {
-                    self.active = self.scopes.pop().unwrap_or_default().left;
-                    if !self.parts.is_empty() {
-                        self.pass(tape, *first, step, group)?;
-                    }
-                    step = if self.active.is_empty() {
-                        *outside
-                    } else {
-                        step + 1
-                    };
+                    self.close(tape, *first, step, group)?;
+                    step = self.behind(step, *outside);
                 }
                 TapeStep::EndLoop { body, outside, place } => {
-                    group.state.check_stop()?;
-                    if self.steps > limit {
-                        let inside = tape.place(*body);
-                        // A body without operations of its own is reported by the loop around it.
-                        let place = if inside == Kernel::NOWHERE { *place } else { inside };
-                        return Err(group.endless(&self.sub_group, self.alive, limit, place));
-                    }
-                    let scope = self.scopes.last_mut();
-                    let next = scope.map_or(Mask::NONE, |scope| std::mem::take(&mut scope.next));
-                    if next.is_empty() {
-                        observer.end_loop(step, &self.sub_group);
-                        self.active = self.scopes.pop().unwrap_or_default().left;
-                        if !self.parts.is_empty() {
-                            self.pass(tape, *body, step, group)?;
-                        }
-                        step = if self.active.is_empty() {
-                            *outside
-                        } else {
-                            step + 1
-                        };
-                    } else {
-                        if observer.has_enough(self.steps) {
-                            return Ok(Stop::Ended);
-                        }
-                        self.active = next;
-                        step = *body;
-                        if group.state.may_spin && self.is_waiting(group) {
-                            self.step = step;
-                            let inside = tape.place(*body);
-                            let place = if inside == Kernel::NOWHERE { *place } else { inside };
-                            return Ok(Stop::Waits { place });
-                        }
+                    let ends = (*body, *outside, *place);
+                    match self.end_loop(step, ends, tape, group, limit, observer)? {
+                        Next::Step(next) => step = next,
+                        Next::Stop(stop) => return Ok(stop),
                     }
                 }
                 TapeStep::Break { depth } => {
@@ -398,18 +354,12 @@ impl Runner {
                     step += 1;
                 }
                 TapeStep::Trap { place } => return Err(group.trapped(&self.sub_group, self.active, *place)),
-                TapeStep::Barrier {
-                    place,
-                    named,
-                    outside,
-                    ..
-                } => {
-                    if !self.alive.without(self.active).is_empty() {
-                        // They may be about to end.
-                        self.leave(self.active, step);
-                        step = *outside;
-                        continue;
-                    }
+                TapeStep::Barrier { outside, .. } if !self.alive.without(self.active).is_empty() => {
+                    // The others may be about to end.
+                    self.leave(self.active, step);
+                    step = *outside;
+                }
+                TapeStep::Barrier { place, named, .. } => {
                     self.step = step + 1;
                     return Ok(Stop::Barrier {
                         step,
@@ -423,6 +373,75 @@ impl Runner {
                 },
             }
         }
+    }
+
+    /// The step after this one: `outside`, if no lane is active.
+    #[inline]
+    fn behind(&self, step: usize, outside: usize) -> usize {
+        match self.active.is_empty() {
+            true => outside,
+            false => step + 1,
+        }
+    }
+
+    /// At the end of a scope that begins at `first`: those go on who have left it.
+    #[inline]
+    fn close(&mut self, tape: &Tape, first: usize, step: usize, group: &WorkGroup<'_>) -> Result<()> {
+        self.active = self.scopes.pop().unwrap_or_default().left;
+        match self.parts.is_empty() {
+            true => Ok(()),
+            false => self.pass(tape, first, step, group),
+        }
+    }
+
+    /// At the end of a loop: those go on in the body who continued, or else those behind it who have left it.
+    fn end_loop(
+        &mut self,
+        step: usize,
+        (body, outside, place): (usize, usize, Place),
+        tape: &Tape,
+        group: &mut WorkGroup<'_>,
+        limit: u64,
+        observer: &mut impl Observer,
+    ) -> Result<Next> {
+        // A body without operations of its own is reported by the loop around it.
+        let place = || match tape.place(body) {
+            Kernel::NOWHERE => place,
+            inside => inside,
+        };
+        group.state.check_stop()?;
+        if self.steps > limit {
+            return Err(group.endless(&self.sub_group, self.alive, limit, place()));
+        }
+        let scope = self.scopes.last_mut();
+        let next = scope.map_or(Mask::NONE, |scope| std::mem::take(&mut scope.next));
+        if next.is_empty() {
+            observer.end_loop(step, &self.sub_group);
+            self.close(tape, body, step, group)?;
+            return Ok(Next::Step(self.behind(step, outside)));
+        }
+        if observer.has_enough(self.steps) {
+            return Ok(Next::Stop(Stop::Ended));
+        }
+        self.active = next;
+        if group.state.may_spin && self.is_waiting(group) {
+            self.step = body;
+            return Ok(Next::Stop(Stop::Waits { place: place() }));
+        }
+        Ok(Next::Step(body))
+    }
+
+    /// Before an operation with a mask: those wait there whose party is not complete.
+    fn leave_incomplete(&mut self, op: &LaneOp, step: usize, group: &WorkGroup<'_>) -> Result<()> {
+        if let Some(mask) = op.party {
+            let masks = self.registers.get(mask);
+            group.are_in_their_parties(op, masks, &self.sub_group, self.active)?;
+            let waiting = self.active.without(self.complete(masks));
+            if !waiting.is_empty() {
+                self.leave(waiting, step);
+            }
+        }
+        Ok(())
     }
 
     /// Runs an operation on the active lanes.

@@ -1,28 +1,24 @@
 //! A work-group: its memory, its copies in flight, its checks, and the effects of memory operations on them.
 
-use super::access::AccessedMemory;
 use super::address::{array_address, from_generic, to_generic};
-use super::atomics::Atomic;
 use super::buffer::POISON;
 use super::checks::{Checks, Global};
-use super::collective::{reduced, voted};
 use super::copies::Copies;
-use super::fault::{self, Access};
+use super::fault;
 use super::flights::Flights;
 use super::histories::Histories;
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::matrix::Run;
-use super::no_wrap;
 use super::order::{Locations, Order};
 use super::phases::BulkCopy;
-use super::prefetch::{Prefetch, Prefetches};
+use super::prefetch::Prefetches;
 use super::printed::Prints;
 use super::pure;
-use super::shadow::{Cell, FastMap, Strength};
+use super::shadow::{Cell, FastMap};
 use super::state::LaunchState;
 use super::written::SameBits;
-use crate::ir::{ConvertOp, FloatRule, Id, MemoryScope, Place, Space, line};
+use crate::ir::{ConvertOp, FloatRule, Id, Place, Space, line};
 use crate::{Error, Result};
 
 /// A work-group that runs. One is used for many groups, one after the other.
@@ -339,22 +335,8 @@ impl<'l> WorkGroup<'l> {
         sub_group: &SubGroup,
         mask: Mask,
     ) -> Result<()> {
-        if let LaneOpKind::NoWrap {
-            op: kind,
-            wrap,
-            ty,
-            a,
-            b,
-            ..
-        } = op.kind
-            && self.checks.is_some()
-        {
-            let operands = [a, b].map(|slot| registers.get(slot));
-            let broken = no_wrap::broken(kind, wrap, ty, operands).and(mask);
-            if let Some(lane) = broken.lanes().next() {
-                let (operands, item) = (operands.map(|all| all[lane]), sub_group.work_item(lane));
-                return Err(self.wraps(kind, wrap, ty, operands, item, op.place));
-            }
+        if self.checks.is_some() {
+            self.check_no_wrap(op, registers, sub_group, mask)?;
         }
         if op.rule != FloatRule::EXACT {
             pure::execute_ruled(op.rule, &op.kind, registers);
@@ -377,147 +359,10 @@ impl<'l> WorkGroup<'l> {
                 registers.broadcast(to, array_address(array));
                 Ok(())
             }
-            LaneOpKind::Load {
-                to,
-                ty,
-                space,
-                ptr,
-                block,
-                volatile,
-                ..
-            } => {
-                if block {
-                    let access = Access::Read;
-                    self.check_block(access, registers.get(ptr), ty, sub_group, mask, op.place)?;
-                }
-                if self.state.follows_prefetches && !matches!(space, Space::Shared | Space::Private) {
-                    self.use_prefetched(registers.get(ptr), mask, op.place);
-                }
-                let access = match volatile {
-                    true => Access::VolatileRead(Strength::strong(MemoryScope::Device, ty.bytes())),
-                    false => Access::Read,
-                };
-                let addresses = volatile.then(|| registers.lanes(ptr));
-                let memory = AccessedMemory {
-                    access,
-                    ty,
-                    space,
-                    ptr,
-                };
-                self.load(&to, memory, registers, by)?;
-                if let Some(addresses) = addresses {
-                    self.volatile(&addresses, space, access, sub_group, mask);
-                    for lane in mask.lanes() {
-                        let values = to.as_slice().iter().map(|&slot| registers.get(slot)[lane]);
-                        let digest = values.fold(0, |digest: u64, bits| digest.rotate_left(7) ^ bits);
-                        self.polled(addresses[lane], digest);
-                    }
-                }
-                Ok(())
-            }
-            LaneOpKind::Store {
-                values,
-                ty,
-                space,
-                ptr,
-                block,
-                volatile,
-            } => {
-                if block {
-                    let access = Access::Write;
-                    self.check_block(access, registers.get(ptr), ty, sub_group, mask, op.place)?;
-                }
-                let access = match volatile {
-                    true => Access::VolatileWrite(Strength::strong(MemoryScope::Device, ty.bytes())),
-                    false => Access::Write,
-                };
-                let memory = AccessedMemory {
-                    access,
-                    ty,
-                    space,
-                    ptr,
-                };
-                self.store(&values, memory, registers, by)?;
-                if volatile {
-                    let addresses = registers.get(ptr);
-                    self.volatile(addresses, space, access, sub_group, mask);
-                }
-                Ok(())
-            }
-            LaneOpKind::Copy {
-                to,
-                target,
-                source,
-                bytes,
-                ..
-            } => {
-                let (targets, sources) = (registers.lanes(target), registers.lanes(source));
-                for lane in mask.lanes() {
-                    let item = sub_group.work_item(lane);
-                    let token = self.start_copy(targets[lane], sources[lane], bytes, item, op.place)?;
-                    registers.get_mut(to)[lane] = token;
-                }
-                Ok(())
-            }
-            LaneOpKind::Atomic {
-                op: atomic,
-                ref to,
-                ty,
-                space,
-                ptr,
-                ref values,
-                order,
-                scope,
-            } => {
-                let atomic = Atomic {
-                    op: atomic,
-                    to,
-                    ty,
-                    space,
-                    ptr,
-                    values,
-                    order,
-                    scope,
-                };
-                self.atomic(&atomic, registers, sub_group, mask, op.place)
-            }
-            LaneOpKind::Fence { order, scope } => {
-                self.fence(order, scope, sub_group, mask);
-                self.pass_fence(scope, sub_group, op.place);
-                Ok(())
-            }
-            LaneOpKind::Shuffle {
-                op: shuffle,
-                to,
-                value,
-                by: from,
-                ..
-            } => {
-                let parties = self.parties(op, registers, sub_group, mask)?;
-                let (value, from) = (registers.get(value), registers.get(from));
-                let result = self.shuffle(shuffle, value, from, parties.as_ref(), by)?;
-                registers.set(to, &result);
-                Ok(())
-            }
-            LaneOpKind::Vote {
-                op: vote, to, value, ..
-            } => {
-                let parties = self.parties(op, registers, sub_group, mask)?;
-                let votes = voted(vote, registers.get(value), parties.as_ref(), mask);
-                registers.set(to, &votes);
-                Ok(())
-            }
-            LaneOpKind::Reduce {
-                op: reduce,
-                to,
-                value,
-                ..
-            } => {
-                let parties = self.parties(op, registers, sub_group, mask)?;
-                let sums = reduced(reduce, registers.get(value), parties.as_ref(), mask);
-                registers.set(to, &sums);
-                Ok(())
-            }
+            LaneOpKind::Shuffle { .. }
+            | LaneOpKind::Vote { .. }
+            | LaneOpKind::Reduce { .. }
+            | LaneOpKind::MeetSubGroup { .. } => self.together(op, registers, by),
             LaneOpKind::GroupVote { op: vote, to, value } => {
                 // In timing mode no other lane was asked.
                 let own = (registers.truth(value, mask).count(), mask.count());
@@ -527,11 +372,6 @@ impl<'l> WorkGroup<'l> {
             }
             LaneOpKind::Active { to } => {
                 registers.broadcast(to, mask.0);
-                Ok(())
-            }
-            LaneOpKind::MeetSubGroup { .. } => {
-                self.parties(op, registers, sub_group, mask)?;
-                self.met(&[(sub_group, mask)]);
                 Ok(())
             }
             LaneOpKind::Print { ref text, ref values } => {
@@ -551,32 +391,6 @@ impl<'l> WorkGroup<'l> {
                 let run = Run { to, values, by };
                 self.opaque(what, &run, registers)
             }
-            LaneOpKind::Wait { token } => {
-                let tokens = registers.get(token);
-                for lane in mask.lanes() {
-                    self.finish_copies(sub_group.work_item(lane), tokens[lane])?;
-                }
-                Ok(())
-            }
-            LaneOpKind::Prefetch {
-                ptr,
-                bytes,
-                count,
-                space,
-                level,
-                scope,
-                ..
-            } => {
-                let prefetch = Prefetch {
-                    ptr,
-                    bytes,
-                    count,
-                    space,
-                    level,
-                    scope,
-                };
-                self.prefetch(&prefetch, registers, sub_group, mask, op.place)
-            }
             LaneOpKind::Convert {
                 op: convert,
                 from,
@@ -592,7 +406,7 @@ impl<'l> WorkGroup<'l> {
                 debug_assert!(into.is_pointer());
                 Ok(())
             }
-            _ => Err(Error::bug("an operation that no part of the engine takes")),
+            _ => self.access_memory(op, registers, by),
         }
     }
 

@@ -23,10 +23,7 @@ impl Selector<'_, '_> {
                     writes: here.filter(|_| *cache == CacheUse::Volatile),
                 };
                 let draft = self.access(Class::Load { space, bytes }, op, uses, Some(memory));
-                let share = match self.facts.is_scalar(*ptr) {
-                    true => Share::One,
-                    false => Share::Whole,
-                };
+                let share = self.share(*ptr);
                 self.emit(Draft {
                     defines,
                     share,
@@ -100,70 +97,14 @@ impl Selector<'_, '_> {
                     });
                 }
                 let draft = self.access(Class::Prefetch, op, uses, None);
-                let share = match self.facts.is_scalar(*ptr) {
-                    true => Share::One,
-                    false => Share::Whole,
-                };
+                let share = self.share(*ptr);
                 self.emit(Draft { share, ..draft });
             }
-            OpKind::Atomic {
-                op: atomic,
-                ptr,
-                values,
-                order,
-                scope,
-            } => {
-                let bytes = match values.first() {
-                    Some(_) if atomic.can_be_several() => self.bytes(values),
-                    Some(_) => self.bytes(&values[..1]),
-                    None => self.bytes(&op.results),
-                };
-                let space = self.space(*ptr);
-                let mut uses = self.read(*ptr, op.place);
-                for &value in values {
-                    uses.extend(self.in_register(value, op.place));
-                }
-                // One whose result is not used is a reduction: nothing comes back.
-                let wanted = |result: &&Value| !self.facts.uses[**result].is_empty();
-                let wanted: Vec<Value> = op.results.iter().filter(wanted).copied().collect();
-                let defines = wanted.iter().map(|&result| self.defined(result)).collect();
-                let here = Some(self.location(*ptr));
-                let memory = MemoryUse {
-                    reads: here,
-                    writes: here,
-                };
-                if order.releases() && scope.is_wide() && space != Space::Shared {
-                    self.release(op);
-                }
-                let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
-                // Accesses that an order concerns may not move across it; nothing does.
-                let fixed = *order != MemoryOrder::Relaxed;
-                self.emit(Draft {
-                    defines,
-                    fixed,
-                    ..draft
-                });
-            }
+            OpKind::Atomic { .. } => self.atomic(op),
             OpKind::Print { values, .. } => self.print(op, values),
             OpKind::Opaque(what, _) if matrix::moved(what).is_some() => self.move_matrix(op, what),
             OpKind::Opaque(what, given) if quads::quad(what).is_some() => self.quad(op, what, given),
-            OpKind::Opaque(what, _) => {
-                let class = match (matrix::product(what), matrix::group_mark(what), what.orders) {
-                    (Some(product), _, false) => product,
-                    (_, Some(mark), _) => mark,
-                    (_, None, true) => Class::Fence,
-                    (None, None, false) => Class::Shuffle,
-                };
-                let uses = self.read_operands(op).into_iter().flatten().collect();
-                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
-                let draft = self.access(class, op, uses, None);
-                self.emit(Draft {
-                    defines,
-                    // Loads move across products, as across other arithmetic, but not across those of warp groups, which read memory.
-                    fixed: !matches!(class, Class::Matrix { .. }) || what.asynchronous,
-                    ..draft
-                });
-            }
+            OpKind::Opaque(what, _) => self.carried(op, what),
             kind => {
                 let effects = kind.effects();
                 let class = match effects.meets_work_group() {
@@ -173,15 +114,70 @@ impl Selector<'_, '_> {
                     // A sub-group issues together.
                     false => Class::Fence,
                 };
-                let uses = self.read_operands(op).into_iter().flatten().collect();
-                let defines = op.results.iter().map(|&result| self.defined(result)).collect();
-                let draft = self.access(class, op, uses, None);
-                self.emit(Draft {
-                    defines,
-                    fixed: true,
-                    ..draft
-                });
+                let draft = self.whole(op, class, None);
+                self.emit(Draft { fixed: true, ..draft });
             }
+        }
+    }
+
+    fn atomic(&mut self, op: &Op) {
+        let OpKind::Atomic {
+            op: atomic,
+            ptr,
+            values,
+            order,
+            scope,
+        } = &op.kind
+        else {
+            return;
+        };
+        let bytes = match values.first() {
+            Some(_) if atomic.can_be_several() => self.bytes(values),
+            Some(_) => self.bytes(&values[..1]),
+            None => self.bytes(&op.results),
+        };
+        let space = self.space(*ptr);
+        let mut uses = self.read(*ptr, op.place);
+        for &value in values {
+            uses.extend(self.in_register(value, op.place));
+        }
+        // One whose result is not used is a reduction: nothing comes back.
+        let wanted = |result: &&Value| !self.facts.uses[**result].is_empty();
+        let wanted: Vec<Value> = op.results.iter().filter(wanted).copied().collect();
+        let defines = wanted.iter().map(|&result| self.defined(result)).collect();
+        let here = Some(self.location(*ptr));
+        let memory = MemoryUse {
+            reads: here,
+            writes: here,
+        };
+        if order.releases() && scope.is_wide() && space != Space::Shared {
+            self.release(op);
+        }
+        let draft = self.access(Class::Atomic { space, bytes }, op, uses, Some(memory));
+        // Accesses that an order concerns may not move across it; nothing does.
+        let fixed = *order != MemoryOrder::Relaxed;
+        self.emit(Draft {
+            defines,
+            fixed,
+            ..draft
+        });
+    }
+
+    /// Whether one lane makes an access for all.
+    fn share(&self, pointer: Value) -> Share {
+        match self.facts.is_scalar(pointer) {
+            true => Share::One,
+            false => Share::Whole,
+        }
+    }
+
+    /// An instruction with all operands of its operation, and all results.
+    fn whole(&mut self, op: &Op, class: Class, memory: Option<MemoryUse>) -> Draft {
+        let uses = self.read_operands(op).into_iter().flatten().collect();
+        let defines = op.results.iter().map(|&result| self.defined(result)).collect();
+        Draft {
+            defines,
+            ..self.access(class, op, uses, memory)
         }
     }
 
@@ -192,6 +188,22 @@ impl Selector<'_, '_> {
             steps: Vec::new(),
             fixed: true,
             ..before
+        });
+    }
+
+    /// A carried instruction that accesses no memory, or none that is known.
+    fn carried(&mut self, op: &Op, what: &Opaque) {
+        let class = match (matrix::product(what), matrix::group_mark(what), what.orders) {
+            (Some(product), _, false) => product,
+            (_, Some(mark), _) => mark,
+            (_, None, true) => Class::Fence,
+            (None, None, false) => Class::Shuffle,
+        };
+        let draft = self.whole(op, class, None);
+        self.emit(Draft {
+            // Loads move across products, as across other arithmetic, but not across those of warp groups, which read memory.
+            fixed: !matches!(class, Class::Matrix { .. }) || what.asynchronous,
+            ..draft
         });
     }
 

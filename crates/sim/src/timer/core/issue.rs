@@ -5,15 +5,36 @@
 use super::{Core, Groups, Ready, Shared};
 use crate::back::machine::MachineProgram;
 use crate::functional::{LaneOp, LaneOpKind, Mask, Need, WorkGroup};
-use crate::memory::Access;
+use crate::memory::{Access, MemorySystem};
 use crate::timer::access::{Direction, Touched, access, largest, prefetch};
-use crate::timer::code::{Action, CodedStep};
+use crate::timer::code::{Action, Coded, CodedStep};
 use crate::timer::cost::Pipe;
 use crate::timer::frames::Frames;
 use crate::timer::profile::Traffic;
 use crate::timer::stalls::{InstructionProfile, Issue, StallReason, WATCHED};
 use crate::timer::sub_group::{Resident, State};
 use crate::{Error, Result};
+
+/// An instruction that issues.
+struct Issued<'c> {
+    instruction: &'c Coded,
+    member: usize,
+    /// Its number.
+    at: usize,
+    now: u64,
+    mask: Mask,
+    touched: Touched,
+}
+
+impl Issued<'_> {
+    fn access<'a>(&self, addresses: &'a [u64], bytes: u32) -> Access<'a> {
+        Access {
+            addresses,
+            mask: self.mask.0,
+            bytes,
+        }
+    }
+}
 
 impl Core<'_> {
     /// Issues the next instruction of a sub-group: runs it, and charges units and memory for it.
@@ -26,24 +47,11 @@ impl Core<'_> {
     ) -> Result<()> {
         let Shared { memory, profile, .. } = shared;
         let code = self.code;
+        self.note_issue(member, now);
         let resident = &mut self.sub_groups[member];
         let at = resident.at;
         let instruction = &code.instructions[at];
         let mask = resident.mask(instruction);
-        if let Some(watch) = self.watch
-            && let Some(issues) = self.watched.get_mut(member)
-            && now >= watch.from
-            && resident.since < watch.to
-            && issues.len() < WATCHED
-        {
-            issues.push(Issue {
-                instruction: resident.at,
-                since: resident.since,
-                held: resident.earliest.clamp(resident.since, now),
-                at: now,
-                reason: resident.reason,
-            });
-        }
         account(profile, resident, now);
         profile[at].issued += 1;
         profile[at].lanes += u64::from(mask.count());
@@ -81,123 +89,18 @@ impl Core<'_> {
             }
         }
 
-        let done_fixed = now + u64::from(instruction.latency);
         resident.since = now + 1;
         resident.hold(now + 1, StallReason::Wait);
         resident.blame = usize::MAX;
-        match instruction.action {
-            Action::Mark | Action::Exit => {}
-            Action::Compute => {
-                let cause = match instruction.pipe {
-                    Pipe::Special => StallReason::ShortScoreboard,
-                    _ => StallReason::Wait,
-                };
-                resident.define(instruction, done_fixed, cause);
-            }
-            Action::Jump | Action::Fence => {
-                let mut done = done_fixed;
-                if instruction.action == Action::Fence && !mask.is_empty() {
-                    memory.fence(self.number);
-                    done += (memory.order(now as f64) - now as f64).ceil() as u64;
-                }
-                resident.define(instruction, done, StallReason::Wait);
-                resident.hold(done, StallReason::BranchResolving);
-            }
-            Action::Load { space, direction, .. } => {
-                let before = Traffic::so_far(memory.counters());
-                let answer = access(memory, self.number, now, &touched, space, mask, direction);
-                profile[at].traffic.add_since(before, memory.counters());
-                let mut done = answer.done + u64::from(instruction.latency);
-                if self.copies_come_first && answer.is_behind_copies {
-                    done = done.max(resident.last_copy());
-                }
-                resident.define(instruction, done, answer.cause);
-            }
-            Action::Fill { at: offset, bytes } | Action::Spill { at: offset, bytes } => {
-                let addresses = Frames::of(code, self.number, member).addresses(offset, bytes);
-                let access = Access {
-                    addresses: &addresses,
-                    mask: mask.0,
-                    bytes: u32::from(bytes),
-                };
-                if let Action::Spill { .. } = instruction.action {
-                    memory.spill(self.number, now as f64, &access);
-                } else {
-                    let before = Traffic::so_far(memory.counters());
-                    let done = memory.fill(self.number, now as f64, &access).ceil() as u64;
-                    profile[at].traffic.add_since(before, memory.counters());
-                    let done = done + u64::from(instruction.latency);
-                    resident.define(instruction, done, StallReason::LongScoreboard);
-                }
-            }
-            Action::Atomic {
-                space,
-                direction,
-                acquires,
-                ..
-            } => {
-                let answer = access(memory, self.number, now, &touched, space, mask, direction);
-                let done = answer.done + u64::from(instruction.latency);
-                resident.define(instruction, done, answer.cause);
-                if acquires && !mask.is_empty() {
-                    memory.fence(self.number);
-                    resident.hold(done, answer.cause);
-                    resident.blame = at;
-                }
-            }
-            Action::Store { space, .. } => {
-                access(memory, self.number, now, &touched, space, mask, Direction::Store);
-            }
-            Action::Copy { step } => {
-                if let Touched::Both(from, to, bytes) = &touched {
-                    let from = Access {
-                        addresses: from,
-                        mask: mask.0,
-                        bytes: *bytes,
-                    };
-                    let to = Access {
-                        addresses: to,
-                        mask: mask.0,
-                        bytes: *bytes,
-                    };
-                    let before = Traffic::so_far(memory.counters());
-                    let done = memory.copy(self.number, now as f64, &from, &to).ceil() as u64;
-                    profile[at].traffic.add_since(before, memory.counters());
-                    if let CodedStep::Op(op, _) = &code.steps[step as usize]
-                        && let LaneOpKind::Copy { to: token, .. } = op.kind
-                    {
-                        let number = largest(resident.values.get(token), mask);
-                        resident.copy_until(number, done + u64::from(instruction.latency));
-                    }
-                }
-                resident.define(instruction, now + 1, StallReason::Wait);
-            }
-            Action::Wait { token } => {
-                let number = largest(resident.values.get(token), mask);
-                let done = resident.copies_done(number).max(now) + u64::from(instruction.latency);
-                resident.hold(done, StallReason::AsyncCopy);
-                resident.blame = at;
-            }
-            Action::Product { complete } => {
-                resident.define(instruction, done_fixed, StallReason::Wait);
-                resident.product_until(now + u64::from(complete));
-            }
-            Action::CommitProducts => resident.commit_products(),
-            Action::WaitForProducts { in_flight } => {
-                let complete = resident.products_complete(in_flight).max(now);
-                resident.hold(complete + u64::from(instruction.latency), StallReason::Wait);
-                resident.blame = at;
-            }
-            Action::Prefetch { hint, .. } => {
-                let copied = prefetch(memory, self.number, now, &touched, mask, hint);
-                resident.scratch_until(copied);
-            }
-            Action::Barrier => {
-                resident.state = State::AtBarrier;
-                resident.blame = at;
-                self.groups[resident.slot].at_barrier += 1;
-            }
-        }
+        let issued = Issued {
+            instruction,
+            member,
+            at,
+            now,
+            mask,
+            touched,
+        };
+        self.act(&issued, memory, profile);
 
         let control = instruction.control;
         let is_barrier = instruction.action == Action::Barrier;
@@ -218,6 +121,165 @@ impl Core<'_> {
             noted.look(&self.sub_groups[member]);
         }
         Ok(())
+    }
+
+    /// For those who watch this sub-group: which instruction issues, since when it could, and what held it.
+    fn note_issue(&mut self, member: usize, now: u64) {
+        let resident = &self.sub_groups[member];
+        if let Some(watch) = self.watch
+            && let Some(issues) = self.watched.get_mut(member)
+            && now >= watch.from
+            && resident.since < watch.to
+            && issues.len() < WATCHED
+        {
+            issues.push(Issue {
+                instruction: resident.at,
+                since: resident.since,
+                held: resident.earliest.clamp(resident.since, now),
+                at: now,
+                reason: resident.reason,
+            });
+        }
+    }
+
+    /// What an instruction does to the memory, and when its results are there.
+    fn act(&mut self, issued: &Issued<'_>, memory: &mut MemorySystem, profile: &mut [InstructionProfile]) {
+        let Issued {
+            instruction,
+            at,
+            now,
+            mask,
+            ref touched,
+            ..
+        } = *issued;
+        let resident = &mut self.sub_groups[issued.member];
+        let done_fixed = now + u64::from(instruction.latency);
+        match instruction.action {
+            Action::Mark | Action::Exit => {}
+            Action::Compute => {
+                let cause = match instruction.pipe {
+                    Pipe::Special => StallReason::ShortScoreboard,
+                    _ => StallReason::Wait,
+                };
+                resident.define(instruction, done_fixed, cause);
+            }
+            Action::Jump | Action::Fence => {
+                let mut done = done_fixed;
+                if instruction.action == Action::Fence && !mask.is_empty() {
+                    memory.fence(self.number);
+                    done += (memory.order(now as f64) - now as f64).ceil() as u64;
+                }
+                resident.define(instruction, done, StallReason::Wait);
+                resident.hold(done, StallReason::BranchResolving);
+            }
+            Action::Load { space, direction, .. } => {
+                let before = Traffic::so_far(memory.counters());
+                let answer = access(memory, self.number, now, touched, space, mask, direction);
+                profile[at].traffic.add_since(before, memory.counters());
+                let mut done = answer.done + u64::from(instruction.latency);
+                if self.copies_come_first && answer.is_behind_copies {
+                    done = done.max(resident.last_copy());
+                }
+                resident.define(instruction, done, answer.cause);
+            }
+            Action::Fill { at: offset, bytes } | Action::Spill { at: offset, bytes } => {
+                self.reach_frame(issued, (offset, bytes), memory, profile);
+            }
+            Action::Atomic {
+                space,
+                direction,
+                acquires,
+                ..
+            } => {
+                let answer = access(memory, self.number, now, touched, space, mask, direction);
+                let done = answer.done + u64::from(instruction.latency);
+                resident.define(instruction, done, answer.cause);
+                if acquires && !mask.is_empty() {
+                    memory.fence(self.number);
+                    resident.hold(done, answer.cause);
+                    resident.blame = at;
+                }
+            }
+            Action::Store { space, .. } => {
+                access(memory, self.number, now, touched, space, mask, Direction::Store);
+            }
+            Action::Copy { step } => {
+                resident.define(instruction, now + 1, StallReason::Wait);
+                self.copy(issued, step, memory, profile);
+            }
+            Action::Wait { token } => {
+                let number = largest(resident.values.get(token), mask);
+                let done = resident.copies_done(number).max(now) + u64::from(instruction.latency);
+                resident.hold(done, StallReason::AsyncCopy);
+                resident.blame = at;
+            }
+            Action::Product { complete } => {
+                resident.define(instruction, done_fixed, StallReason::Wait);
+                resident.product_until(now + u64::from(complete));
+            }
+            Action::CommitProducts => resident.commit_products(),
+            Action::WaitForProducts { in_flight } => {
+                let complete = resident.products_complete(in_flight).max(now);
+                resident.hold(complete + u64::from(instruction.latency), StallReason::Wait);
+                resident.blame = at;
+            }
+            Action::Prefetch { hint, .. } => {
+                let copied = prefetch(memory, self.number, now, touched, mask, hint);
+                resident.scratch_until(copied);
+            }
+            Action::Barrier => {
+                resident.state = State::AtBarrier;
+                resident.blame = at;
+                self.groups[resident.slot].at_barrier += 1;
+            }
+        }
+    }
+
+    /// A register's value goes to the frame in memory, or comes from there.
+    fn reach_frame(
+        &mut self,
+        issued: &Issued<'_>,
+        (offset, bytes): (u32, u8),
+        memory: &mut MemorySystem,
+        profile: &mut [InstructionProfile],
+    ) {
+        let now = issued.now as f64;
+        let addresses = Frames::of(self.code, self.number, issued.member).addresses(offset, bytes);
+        let access = issued.access(&addresses, u32::from(bytes));
+        if let Action::Spill { .. } = issued.instruction.action {
+            memory.spill(self.number, now, &access);
+        } else {
+            let before = Traffic::so_far(memory.counters());
+            let done = memory.fill(self.number, now, &access).ceil() as u64;
+            profile[issued.at].traffic.add_since(before, memory.counters());
+            let done = done + u64::from(issued.instruction.latency);
+            let resident = &mut self.sub_groups[issued.member];
+            resident.define(issued.instruction, done, StallReason::LongScoreboard);
+        }
+    }
+
+    /// An asynchronous copy, whose token is that of this step.
+    fn copy(
+        &mut self,
+        issued: &Issued<'_>,
+        step: u32,
+        memory: &mut MemorySystem,
+        profile: &mut [InstructionProfile],
+    ) {
+        let Touched::Both(from, to, bytes) = &issued.touched else {
+            return;
+        };
+        let (from, to) = (issued.access(from, *bytes), issued.access(to, *bytes));
+        let before = Traffic::so_far(memory.counters());
+        let done = memory.copy(self.number, issued.now as f64, &from, &to).ceil() as u64;
+        profile[issued.at].traffic.add_since(before, memory.counters());
+        if let CodedStep::Op(op, _) = &self.code.steps[step as usize]
+            && let LaneOpKind::Copy { to: token, .. } = op.kind
+        {
+            let resident = &mut self.sub_groups[issued.member];
+            let number = largest(resident.values.get(token), issued.mask);
+            resident.copy_until(number, done + u64::from(issued.instruction.latency));
+        }
     }
 
     /// Runs the marks that follow and works out when the next instruction can issue.

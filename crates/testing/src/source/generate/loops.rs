@@ -5,11 +5,64 @@ use crate::source::tree::{
     Access, Arithmetic, Condition, Expr, Local, Loop, Pointer, Relation, Scalar, Statement,
 };
 
-/// A counter and what bounds it.
+/// A counter, what bounds it, and how it goes there.
 struct Counting {
     counter: usize,
     ty: Scalar,
     bound: Expr,
+    label: u32,
+    start: Expr,
+    step: Expr,
+    relation: Relation,
+}
+
+impl Counting {
+    fn own(&self) -> Option<(usize, Scalar)> {
+        Some((self.counter, self.ty))
+    }
+
+    fn begin(&self) -> Statement {
+        Statement::Assign(self.counter, self.start.clone())
+    }
+
+    fn up(&self, by: Expr) -> Statement {
+        let sum = binary(Arithmetic::Add, self.ty, Expr::Variable(self.counter), by);
+        Statement::Assign(self.counter, sum)
+    }
+
+    fn step(&self) -> Statement {
+        self.up(self.step.clone())
+    }
+
+    fn one(&self) -> Expr {
+        number(self.ty, 1)
+    }
+
+    /// The counter against its bound.
+    fn test(&self, relation: Relation) -> Condition {
+        compare(
+            relation,
+            self.ty,
+            Expr::Variable(self.counter),
+            self.bound.clone(),
+        )
+    }
+
+    fn looped(
+        &self,
+        before: Option<Condition>,
+        body: Vec<Statement>,
+        step: Vec<Statement>,
+        after: Option<Condition>,
+    ) -> Statement {
+        Statement::Loop(Loop {
+            label: self.label,
+            before,
+            body,
+            step,
+            after,
+        })
+    }
 }
 
 impl Generator {
@@ -61,7 +114,34 @@ impl Generator {
             },
             _ => bound,
         };
-        Counting { counter, ty, bound }
+        let label = self.label();
+        let step = match self.random.below(10) {
+            0 | 1 if ty == self.scalars[scalar::STEP].ty => Expr::Parameter(scalar::STEP),
+            2 => number(ty, 2),
+            3 => number(ty, 3),
+            _ => number(ty, 1),
+        };
+        let start = match self.random.below(4) {
+            0 if ty == self.scalars[scalar::START].ty => Expr::Parameter(scalar::START),
+            1 if !self.is_together() => self.cast(ty, Expr::Item),
+            _ => number(ty, 0),
+        };
+        let relation = *self.random.choose(&[
+            Relation::Less,
+            Relation::Less,
+            Relation::Less,
+            Relation::LessEqual,
+            Relation::NotEqual,
+        ]);
+        Counting {
+            counter,
+            ty,
+            bound,
+            label,
+            start,
+            step,
+            relation,
+        }
     }
 
     /// The body of a loop with this label, around these counters.
@@ -83,185 +163,143 @@ impl Generator {
     }
 
     fn counted(&mut self) -> Vec<Statement> {
-        let counting = self.counting();
-        let label = self.label();
-        let Counting { counter, ty, .. } = counting;
-        let variable = || Expr::Variable(counter);
-        let bound = || counting.bound.clone();
-        let zero = || number(ty, 0);
-        let one = || number(ty, 1);
-        let step = match self.random.below(10) {
-            0 | 1 if ty == self.scalars[scalar::STEP].ty => Expr::Parameter(scalar::STEP),
-            2 => number(ty, 2),
-            3 => number(ty, 3),
-            _ => one(),
-        };
-        let start = match self.random.below(4) {
-            0 if ty == self.scalars[scalar::START].ty => Expr::Parameter(scalar::START),
-            1 if !self.is_together() => self.cast(ty, Expr::Item),
-            _ => zero(),
-        };
-        let up = |by: Expr| Statement::Assign(counter, binary(Arithmetic::Add, ty, variable(), by));
-        let down = |by: Expr| Statement::Assign(counter, binary(Arithmetic::Sub, ty, variable(), by));
-        let less = *self.random.choose(&[
-            Relation::Less,
-            Relation::Less,
-            Relation::Less,
-            Relation::LessEqual,
-            Relation::NotEqual,
-        ]);
-        let own = Some((counter, ty));
-        let looped = |before, body, step, after| {
-            Statement::Loop(Loop {
-                label,
-                before,
-                body,
-                step,
-                after,
-            })
-        };
-        let begin = Statement::Assign(counter, start.clone());
+        let of = self.counting();
         match self.random.below(100) {
             // for (i = start; i < n; i += step)
             0..28 => {
-                let test = compare(less, ty, variable(), bound());
-                let test = self.joined(test, own);
-                let body = self.body(label, own);
-                vec![begin, looped(Some(test), body, vec![up(step)], None)]
+                let test = self.joined(of.test(of.relation), of.own());
+                let body = self.body(of.label, of.own());
+                vec![of.begin(), of.looped(Some(test), body, vec![of.step()], None)]
             }
-            // for (i = n; i > 0; i--), for (i = n - 1; i >= 0; i--)
-            28..36 => {
-                let at_end = ty.is_signed() && self.random.chance(50);
-                let (relation, start) = match at_end {
-                    true => (
-                        Relation::GreaterEqual,
-                        binary(Arithmetic::Sub, ty, bound(), one()),
-                    ),
-                    false => (
-                        *self.random.choose(&[Relation::Greater, Relation::NotEqual]),
-                        bound(),
-                    ),
-                };
-                let test = compare(relation, ty, variable(), zero());
-                let test = self.joined(test, own);
-                let body = self.body(label, own);
-                vec![
-                    Statement::Assign(counter, start),
-                    looped(Some(test), body, vec![down(step)], None),
-                ]
-            }
+            28..36 => self.counted_down(of),
             // while (i-- > 0), while (i--), while (--i)
             36..42 => {
-                let after = self.random.chance(30);
-                let stepped = Expr::Step(counter, false, after);
+                let stepped = Expr::Step(of.counter, false, self.random.chance(30));
                 let relation = *self.random.choose(&[Relation::Greater, Relation::NotEqual]);
-                let test = compare(relation, ty, stepped, zero());
-                let body = self.body(label, own);
+                let test = compare(relation, of.ty, stepped, number(of.ty, 0));
+                let body = self.body(of.label, of.own());
                 vec![
-                    Statement::Assign(counter, bound()),
-                    looped(Some(test), body, Vec::new(), None),
+                    Statement::Assign(of.counter, of.bound.clone()),
+                    of.looped(Some(test), body, Vec::new(), None),
                 ]
             }
             // i = start - 1; while (++i < n)
             42..52 => {
                 let after = self.random.chance(70);
-                let test = compare(
-                    *self
-                        .random
-                        .choose(&[Relation::Less, Relation::Less, Relation::LessEqual]),
-                    ty,
-                    Expr::Step(counter, true, after),
-                    bound(),
-                );
-                let body = self.body(label, own);
+                let relation = [Relation::Less, Relation::Less, Relation::LessEqual];
+                let stepped = Expr::Step(of.counter, true, after);
+                let test = compare(*self.random.choose(&relation), of.ty, stepped, of.bound.clone());
+                let body = self.body(of.label, of.own());
                 let before = match after {
-                    true => binary(Arithmetic::Sub, ty, start, one()),
-                    false => start,
+                    true => binary(Arithmetic::Sub, of.ty, of.start.clone(), of.one()),
+                    false => of.start.clone(),
                 };
                 vec![
-                    Statement::Assign(counter, before),
-                    looped(Some(test), body, Vec::new(), None),
+                    Statement::Assign(of.counter, before),
+                    of.looped(Some(test), body, Vec::new(), None),
                 ]
             }
             // do { … } while (i < n)
             52..60 => {
-                let test = compare(less, ty, variable(), bound());
-                let test = self.joined(test, own);
-                let mut body = self.body(label, own);
+                let test = self.joined(of.test(of.relation), of.own());
+                let mut body = self.body(of.label, of.own());
                 // A `continue` in front of the step would never end.
-                self.step_before_next(&mut body, label, &up(step.clone()));
-                body.push(up(step));
-                let do_while = looped(None, body, Vec::new(), Some(test));
+                self.step_before_next(&mut body, of.label, &of.step());
+                body.push(of.step());
+                let do_while = of.looped(None, body, Vec::new(), Some(test));
                 match self.random.chance(50) {
                     true => {
-                        let guard = compare(Relation::Less, ty, start, bound());
-                        vec![begin, Statement::If(guard, vec![do_while], Vec::new())]
+                        let guard = compare(Relation::Less, of.ty, of.start.clone(), of.bound.clone());
+                        vec![of.begin(), Statement::If(guard, vec![do_while], Vec::new())]
                     }
-                    false => vec![begin, do_while],
+                    false => vec![of.begin(), do_while],
                 }
             }
-            // for (;;) { …; if (i >= n) break; …; i++ }, the test anywhere
-            60..80 => {
-                let mut body = self.body(label, own);
-                let mut test = compare(Relation::GreaterEqual, ty, variable(), bound());
-                if self.random.chance(25) {
-                    let flag = self.flag(counter);
-                    test = match self.random.chance(50) {
-                        true => Condition::And(Box::new(test), Box::new(flag)),
-                        false => Condition::Or(Box::new(test), Box::new(flag)),
-                    };
-                }
-                let leave = Statement::If(test, vec![Statement::Leave(label)], Vec::new());
-                let at = match self.is_together() {
-                    // What stands between barriers belongs together.
-                    true => self.random.below(2) as usize * body.len(),
-                    false => self.random.below(body.len() as u64 + 1) as usize,
-                };
-                body.insert(at, leave);
-                match self.random.chance(60) {
-                    true => vec![begin, looped(None, body, vec![up(step)], None)],
-                    false => {
-                        self.step_before_next(&mut body, label, &up(step.clone()));
-                        body.push(up(step));
-                        vec![begin, looped(None, body, Vec::new(), None)]
-                    }
-                }
-            }
+            60..80 => self.left_inside(of),
             // while (i < n) { …; i++ }, the step somewhere inside
             80..94 => {
-                let test = compare(less, ty, variable(), bound());
-                let test = self.joined(test, own);
-                let mut body = self.body(label, own);
-                self.step_before_next(&mut body, label, &up(step.clone()));
+                let test = self.joined(of.test(of.relation), of.own());
+                let mut body = self.body(of.label, of.own());
+                self.step_before_next(&mut body, of.label, &of.step());
                 match self.random.chance(70) {
-                    true => body.push(up(step)),
+                    true => body.push(of.step()),
                     false => {
                         let at = self.random.below(body.len() as u64 + 1) as usize;
-                        body.insert(at, up(step));
+                        body.insert(at, of.step());
                     }
                 }
                 if self.random.chance(15) {
-                    let condition = self.flag(counter);
-                    body.push(Statement::If(condition, vec![up(one())], Vec::new()));
+                    let condition = self.flag(of.counter);
+                    body.push(Statement::If(condition, vec![of.up(of.one())], Vec::new()));
                 }
-                vec![begin, looped(Some(test), body, Vec::new(), None)]
+                vec![of.begin(), of.looped(Some(test), body, Vec::new(), None)]
             }
             // for (i = 0, j = n; i < j; i++, j--)
             _ => {
-                let other = self.new_local(Local::Number(ty));
-                let test = compare(Relation::Less, ty, variable(), Expr::Variable(other));
-                let back = binary(Arithmetic::Sub, ty, Expr::Variable(other), one());
-                let body = self.body(label, Some((other, ty)));
+                let other = self.new_local(Local::Number(of.ty));
+                let (counter, end) = (Expr::Variable(of.counter), Expr::Variable(other));
+                let back = binary(Arithmetic::Sub, of.ty, end.clone(), of.one());
+                let test = compare(Relation::Less, of.ty, counter, end);
+                let body = self.body(of.label, Some((other, of.ty)));
+                let steps = vec![of.up(of.one()), Statement::Assign(other, back)];
                 vec![
-                    begin,
-                    Statement::Assign(other, bound()),
-                    looped(
-                        Some(test),
-                        body,
-                        vec![up(one()), Statement::Assign(other, back)],
-                        None,
-                    ),
+                    of.begin(),
+                    Statement::Assign(other, of.bound.clone()),
+                    of.looped(Some(test), body, steps, None),
                 ]
+            }
+        }
+    }
+
+    /// `for (i = n; i > 0; i--)`, `for (i = n - 1; i >= 0; i--)`
+    fn counted_down(&mut self, of: Counting) -> Vec<Statement> {
+        let at_end = of.ty.is_signed() && self.random.chance(50);
+        let (relation, start) = match at_end {
+            true => (
+                Relation::GreaterEqual,
+                binary(Arithmetic::Sub, of.ty, of.bound.clone(), of.one()),
+            ),
+            false => (
+                *self.random.choose(&[Relation::Greater, Relation::NotEqual]),
+                of.bound.clone(),
+            ),
+        };
+        let variable = || Expr::Variable(of.counter);
+        let test = compare(relation, of.ty, variable(), number(of.ty, 0));
+        let test = self.joined(test, of.own());
+        let body = self.body(of.label, of.own());
+        let less = binary(Arithmetic::Sub, of.ty, variable(), of.step.clone());
+        let step = vec![Statement::Assign(of.counter, less)];
+        vec![
+            Statement::Assign(of.counter, start),
+            of.looped(Some(test), body, step, None),
+        ]
+    }
+
+    /// `for (;;) { …; if (i >= n) break; …; i++ }`, the test anywhere
+    fn left_inside(&mut self, of: Counting) -> Vec<Statement> {
+        let mut body = self.body(of.label, of.own());
+        let mut test = of.test(Relation::GreaterEqual);
+        if self.random.chance(25) {
+            let flag = self.flag(of.counter);
+            test = match self.random.chance(50) {
+                true => Condition::And(Box::new(test), Box::new(flag)),
+                false => Condition::Or(Box::new(test), Box::new(flag)),
+            };
+        }
+        let leave = Statement::If(test, vec![Statement::Leave(of.label)], Vec::new());
+        let at = match self.is_together() {
+            // What stands between barriers belongs together.
+            true => self.random.below(2) as usize * body.len(),
+            false => self.random.below(body.len() as u64 + 1) as usize,
+        };
+        body.insert(at, leave);
+        match self.random.chance(60) {
+            true => vec![of.begin(), of.looped(None, body, vec![of.step()], None)],
+            false => {
+                self.step_before_next(&mut body, of.label, &of.step());
+                body.push(of.step());
+                vec![of.begin(), of.looped(None, body, Vec::new(), None)]
             }
         }
     }
@@ -352,6 +390,15 @@ impl Generator {
             Expr::Load(Pointer::Variable(pointer), zero, Access::Plain)
         };
         let begin = Statement::Point(pointer, start);
+        let looped = |before, body, step| {
+            Statement::Loop(Loop {
+                label,
+                before: Some(before),
+                body,
+                step,
+                after: None,
+            })
+        };
         match self.random.below(4) {
             // for (p = a; p < a + n; p++), for (…; p != a + n; p += 2)
             0 | 1 => {
@@ -372,16 +419,7 @@ impl Generator {
                 );
                 let mut body = vec![take(here())];
                 body.extend(self.body(label, None));
-                vec![
-                    begin,
-                    Statement::Loop(Loop {
-                        label,
-                        before: Some(test),
-                        body,
-                        step: vec![Statement::Point(pointer, step)],
-                        after: None,
-                    }),
-                ]
+                vec![begin, looped(test, body, vec![Statement::Point(pointer, step)])]
             }
             // while (n--) s = s * 31 + *p++;
             2 => {
@@ -398,13 +436,7 @@ impl Generator {
                 vec![
                     begin,
                     Statement::Assign(counter, bound),
-                    Statement::Loop(Loop {
-                        label,
-                        before: Some(test),
-                        body,
-                        step: Vec::new(),
-                        after: None,
-                    }),
+                    looped(test, body, Vec::new()),
                 ]
             }
             // for (i = n; i > 0; i--) s = s * 31 + *--p;  from the end, or p += step
@@ -432,13 +464,7 @@ impl Generator {
                 vec![
                     begin,
                     Statement::Assign(counter, number(ty, 0)),
-                    Statement::Loop(Loop {
-                        label,
-                        before: Some(test),
-                        body,
-                        step: vec![Statement::Assign(counter, next)],
-                        after: None,
-                    }),
+                    looped(test, body, vec![Statement::Assign(counter, next)]),
                 ]
             }
         }

@@ -1,4 +1,4 @@
-//! `results/host.md`, made from `results/host-sim-h200.json` and `results/host-h200.json`: what `headstart bench --suite host` wrote
+//! `results/host.md`, made from `results/host-sim-h200.json` and `results/host-h200.json`: what `headstart-lab bench --suite host` wrote
 //! on a simulated H200 and on one. `HEADSTART_BLESS=1` makes it anew. And every way's results are right, in one process after the
 //! other.
 
@@ -87,7 +87,7 @@ const BEGIN: &str = "# Techniques of the host\n\nThe ratios are those of an H200
                      host's, from the first line of the work to the end of its last command. The simulated clock covers kernels, \
                      transfers, accesses over the link and migrating pages. The host's own work, waiting, submitting, compiling, \
                      allocating and printing, is only in the counts: a way is *not modelled* whose simulated time is within 15 % of \
-                     an earlier one's where the measured one is not. On Intel's models a launch costs nothing, either. `headstart bench --suite host --case NAME` on `sim:h200` and `cuda:0`; the programs are in \
+                     an earlier one's where the measured one is not. On Intel's models a launch costs nothing, either. `headstart-lab bench --suite host --case NAME` on `sim:h200` and `cuda:0`; the programs are in \
                      `gallery/src/host`.\n";
 
 /// The part of a technique.

@@ -1,5 +1,5 @@
 //! `results/techniques.md`, made from `results/techniques-sim.json`: the time of each technique on a simulator; and from
-//! `results/techniques-h200.json`, what `headstart bench --suite techniques` wrote on an H200. `HEADSTART_BLESS=1` makes the page
+//! `results/techniques-h200.json`, what `headstart-lab bench --suite techniques` wrote on an H200. `HEADSTART_BLESS=1` makes the page
 //! anew, `HEADSTART_MEASURE=1` the results, too, or `HEADSTART_MEASURE=article,atomics` those of some parts.
 
 mod pages;

@@ -1,4 +1,4 @@
-//! `results/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart bench --suite workloads`
+//! `results/workloads.md` and its figure, made from `results/workloads-h200.json`: what `headstart-lab bench --suite workloads`
 //! measured. `HEADSTART_BLESS=1` makes them anew. Without results the page is made of two made-up cases, and thrown
 //! away. Cases that the benchmark has and the results do not are named as not yet measured.
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
-use crate::output::explain_command;
+use headstart_cli::output::explain_command;
 
 /// The GPU that is compiled for: the oldest with asynchronous copies. PTX for it runs on all later ones.
 const ARCHITECTURE: &str = "sm_80";

@@ -14,7 +14,7 @@ use crate::terminal;
 
 /// Operations of one sub-group after which a kernel counts as endless on a simulated device, unless the command line says
 /// otherwise: half a minute of simulation.
-const MAX_STEPS: u64 = 1 << 28;
+pub const MAX_STEPS: u64 = 1 << 28;
 
 /// The device of this name: `sim:h200`, a model file, `cuda:0` or `opencl:0`. `overrides` change numbers of a model:
 /// `dram.latency=900`. From now on its users' words are spoken.
@@ -107,20 +107,4 @@ pub fn gpu(name: &str) -> Result<GpuFacts> {
 pub fn worker(facts: &GpuFacts) -> Result<GpuBench> {
     let (program, arguments) = opening(false, CacheState::Kept)?.worker;
     GpuBench::start(&program, &arguments, facts.ordinal)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-    use crate::arguments::Arguments;
-
-    #[test]
-    fn the_help_names_the_limit_on_steps() {
-        let mut command = Arguments::command();
-        let run = command.find_subcommand_mut("run").expect("a command");
-        let help = run.render_long_help().to_string();
-        assert!(help.contains(&format!("[default: {MAX_STEPS}]")), "{help}");
-    }
 }

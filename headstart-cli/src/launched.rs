@@ -12,7 +12,7 @@ use headstart::{Error, Result};
 use tempfile::TempDir;
 
 use crate::arguments::{BinOptions, DataOptions, KernelOptions};
-use crate::output::{explain_command, tell};
+use headstart_cli::output::{explain_command, tell};
 
 /// A program's kept launches.
 pub struct Launches {

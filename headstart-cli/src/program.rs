@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
-use crate::output::explain_command;
+use headstart_cli::output::explain_command;
 
 /// The library's file.
 const LIBRARY: &str = "libheadstart_driver.so";

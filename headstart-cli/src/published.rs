@@ -33,13 +33,13 @@ pub fn driver() -> Option<String> {
     text.split_whitespace().find(word).map(str::to_owned)
 }
 
-/// This process's command line, as its reader would type it.
-pub fn command() -> String {
-    of(std::env::args())
+/// This process's command line, as its reader would type it who calls the program so.
+pub fn command(program: &str) -> String {
+    of(program, std::env::args())
 }
 
-fn of(arguments: impl Iterator<Item = String>) -> String {
-    let mut words = vec!["headstart".to_owned()];
+fn of(program: &str, arguments: impl Iterator<Item = String>) -> String {
+    let mut words = vec![program.to_owned()];
     // The rewritten value of an option that stands in the next argument.
     let mut pending: Option<String> = None;
     for argument in arguments.skip(1) {
@@ -88,8 +88,8 @@ fn quoted(argument: &str) -> String {
 mod tests {
     use super::of;
 
-    fn published(line: &[&str]) -> String {
-        of(line.iter().map(ToString::to_string))
+    fn published(program: &str, line: &[&str]) -> String {
+        of(program, line.iter().map(ToString::to_string))
     }
 
     #[test]
@@ -106,8 +106,8 @@ mod tests {
             "--nvcc=/usr/local/cuda/bin/nvcc",
         ];
         assert_eq!(
-            published(&line),
-            "headstart bench --suite documents --json FILE --peers scripts/cuda --nvcc=nvcc"
+            published("headstart-lab", &line),
+            "headstart-lab bench --suite documents --json FILE --peers scripts/cuda --nvcc=nvcc"
         );
     }
 
@@ -121,7 +121,10 @@ mod tests {
             "-o",
             "/root/out/m.toml",
         ];
-        assert_eq!(published(&line), "headstart calibrate --json FILE -o FILE");
+        assert_eq!(
+            published("headstart", &line),
+            "headstart calibrate --json FILE -o FILE"
+        );
     }
 
     #[test]
@@ -135,8 +138,8 @@ mod tests {
             "it's",
         ];
         assert_eq!(
-            published(&line),
-            r"headstart bench --case 'article groups=33' --case 'it'\''s'"
+            published("headstart-lab", &line),
+            r"headstart-lab bench --case 'article groups=33' --case 'it'\''s'"
         );
     }
 }

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::sync::OnceLock;
 
 use anstyle::{AnsiColor, Style};
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use headstart::report::columns::Columns;
 use headstart::report::terms::Terms;
 
@@ -20,6 +20,24 @@ pub enum Colour {
     Always,
     /// Not at all
     Never,
+}
+
+/// How a command prints.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Look {
+    /// Colour headings, verdicts and warnings
+    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
+    pub color: Colour,
+    /// Terms for threads and cores: CUDA's or SYCL's [default: by the device's vendor]
+    #[arg(long, value_enum, value_name = "WHOSE", global = true)]
+    pub terms: Option<Words>,
+    /// Print nothing but errors to standard error
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// Print more: a report in full with all its plans; to standard error the fate of each plan and the reason, the programs
+    /// started, and the time of each phase
+    #[arg(long, short, global = true, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 /// The detected properties.
@@ -66,20 +84,22 @@ pub fn page(page: &str) -> String {
         .map_or_else(|| page.to_owned(), |terms| terms.in_page(page))
 }
 
-/// Finds out; `is_quiet` keeps everything but errors from standard error, `is_verbose` asks for more there. Later calls change
-/// nothing.
-pub fn set_up(colour: Colour, is_quiet: bool, is_verbose: bool) {
+/// Finds out what follows from the options. Later calls change nothing.
+pub fn set_up(look: &Look) {
+    if let Some(words) = look.terms {
+        use_terms(words.into());
+    }
     // As https://no-color.org has it: set to anything but nothing.
     let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let is_coloured = match colour {
+    let is_coloured = match look.color {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => std::io::stdout().is_terminal() && !is_unwanted,
     };
     TERMINAL.get_or_init(|| Terminal {
         is_coloured,
-        is_quiet,
-        is_verbose,
+        is_quiet: look.quiet,
+        is_verbose: look.verbose,
         output: columns(terminal_size::terminal_size_of(std::io::stdout())),
         errors: columns(terminal_size::terminal_size_of(std::io::stderr())),
     });

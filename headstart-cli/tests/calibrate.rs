@@ -1,16 +1,29 @@
 //! `headstart calibrate` gives a simulated device its own numbers back, from a model whose numbers are wrong.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use headstart::device::model::{self, DeviceModel};
+use headstart_testing::tools;
+use serde_json::Value;
 
 fn headstart(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_headstart"))
-        .args(arguments)
-        .output()
-        .expect("the command runs")
+    let mut command = Command::new(env!("CARGO_BIN_EXE_headstart"));
+    if let Some(runtime) = runtime() {
+        command.env("OPENCL_DYLIB_PATH", runtime);
+    }
+    command.args(arguments).output().expect("the command runs")
+}
+
+/// Intel's runtime for CPUs, where `scripts/tools` has set it up.
+fn runtime() -> Option<PathBuf> {
+    let path = tools::folder().join("opencl/lib/libintelocl.so");
+    path.exists().then_some(path)
+}
+
+fn read(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("written")).expect("JSON")
 }
 
 fn said(output: &Output) -> String {
@@ -139,6 +152,90 @@ fn a_model_gets_its_own_numbers_back() {
         "{}",
         said(&ran)
     );
+}
+
+#[test]
+fn a_run_goes_on_where_another_ended_on_the_same_device() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let json = folder.path().join("measured.json").to_string_lossy().into_owned();
+    let measure = |device: &str, more: &[&str]| {
+        let arguments = ["calibrate", "--device", device, "--json", &json];
+        headstart(&[&arguments[..], more].concat())
+    };
+    let rows = || read(&json)["rows"].as_array().map_or(0, Vec::len);
+    let first = measure("sim:pvc-1550", &["--case", "micro/latency footprint=16384"]);
+    assert!(first.status.success(), "{}", said(&first));
+    let before = rows();
+    assert!(before > 0, "{}", said(&first));
+    let on = [
+        "--from",
+        &json,
+        "--case",
+        "micro/shared",
+        "--case",
+        "micro/latency footprint=16384",
+    ];
+    let late = measure("sim:pvc-1550", &[&on[..], &["--budget", "0"]].concat());
+    assert!(said(&late).contains("The time is over: "), "{}", said(&late));
+    let second = measure("sim:pvc-1550", &on);
+    assert!(second.status.success(), "{}", said(&second));
+    assert!(!said(&second).contains("micro/latency"), "{}", said(&second));
+    assert!(rows() > before);
+    assert_eq!(read(&json)["version"], env!("CARGO_PKG_VERSION"));
+
+    let other = measure("sim:xe-lp", &on);
+    assert_eq!(other.status.code(), Some(2), "{}", said(&other));
+    assert!(said(&other).contains("their device is"), "{}", said(&other));
+    let text = fs::read_to_string(&json).expect("written");
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&version), "{text}");
+    fs::write(&json, text.replace(&version, "\"version\": \"9.9.9\"")).expect("written");
+    let newer = measure("sim:pvc-1550", &on);
+    assert!(
+        said(&newer).contains("their version of Headstart is `9.9.9`"),
+        "{}",
+        said(&newer)
+    );
+}
+
+/// The runtime for CPUs takes the place of a GPU: measured, read, and no model without a base, for it is no GPU.
+#[test]
+fn an_opencl_device_is_measured_within_its_budget() {
+    if runtime().is_none() {
+        return tools::skip("opencl", "no OpenCL runtime; scripts/tools sets it up");
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (json, toml) = (path("measured.json"), path("mine.toml"));
+    let start = std::time::Instant::now();
+    let measured = headstart(&[
+        "calibrate",
+        "--device",
+        "opencl:0",
+        "--json",
+        &json,
+        "--budget",
+        "20",
+        "--case",
+        "micro/arithmetic operation=fp",
+    ]);
+    assert!(measured.status.success(), "{}", said(&measured));
+    assert!(start.elapsed().as_secs() < 120, "{} s", start.elapsed().as_secs());
+    let found = read(&json);
+    let rows = found["rows"].as_array().expect("rows");
+    assert!(!rows.is_empty(), "{}", said(&measured));
+    for row in rows {
+        let number = row["measured"]["number"].as_f64();
+        assert!(number.is_some_and(f64::is_finite), "{row}");
+    }
+    assert!(found["driver"].as_str().is_some_and(|driver| !driver.is_empty()));
+    assert_eq!(found["facts"]["kind"], "cpu");
+    let made = headstart(&["calibrate", "--from", &json, "-o", &toml]);
+    assert_eq!(made.status.code(), Some(2), "{}", said(&made));
+    assert!(said(&made).contains("no model resembles"), "{}", said(&made));
+    let made = headstart(&["calibrate", "--from", &json, "-o", &toml, "--base", "pvc-1550"]);
+    assert!(made.status.success(), "{}", said(&made));
+    model::find(&toml, &[]).expect("a model");
 }
 
 #[test]

@@ -11,12 +11,13 @@ use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Member, Pat};
 
-/// The folders of the library, the command and the preloaded library, beside this package.
-const FOLDERS: [&str; 5] = [
+/// The folders of the library, the command, the laboratory and the preloaded library, beside this package.
+const FOLDERS: [&str; 6] = [
     "src",
     "../crates",
     "../headstart-cli/src",
     "../headstart-driver/src",
+    "../lab/src",
     "../gallery/src",
 ];
 

@@ -1,6 +1,6 @@
 //! The host's side: queues, transfers, allocations, contexts, compilation, several devices, printing. Each technique is a
 //! short program in the ways that one would write it, for `results/host.md`, and each way is measured by
-//! `headstart bench --suite host`, on a GPU or on the simulator.
+//! `headstart-lab bench --suite host`, on a GPU or on the simulator.
 //!
 //! A variant prepares, does its work inside [`Host::measure`], and checks the result.
 

@@ -2,9 +2,9 @@
 //!
 //! Each module has the options of a group of commands, with their examples; `common` has the options that several share.
 
+mod calibrate;
 mod common;
 mod list;
-mod measure;
 mod program;
 mod run;
 mod search;
@@ -12,17 +12,17 @@ mod words;
 
 use clap::{Parser, Subcommand};
 
+pub use calibrate::{Calibrate, Rows};
 pub use common::{
     BinOptions, CacheOptions, CheckOptions, DataOptions, DeviceOptions, KernelOptions, WatchdogOptions,
 };
 pub use list::{Devices, Kernels, Occupancy, Offload};
-pub use measure::{Bench, Calibrate, Corpus, HostTechnique, Kit, Rows, Suite};
 pub use program::{Capture, Exec, Improve, LaunchTemplate, New};
 pub use run::{CodeForm, Compare, Emit, EmitTarget, Run, Sweep};
 pub use search::{Advise, Merge, Tune};
 pub use words::{Completions, Man, PLANS};
 
-use crate::terminal::{Colour, Words};
+use headstart_cli::terminal::Look;
 
 /// Prefetching for GPU kernels: say it, derive it, decide it, measure it.
 #[derive(Debug, Parser)]
@@ -30,19 +30,8 @@ use crate::terminal::{Colour, Words};
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
-    /// Colour headings, verdicts and warnings
-    #[arg(long, value_enum, default_value_t, value_name = "WHEN", global = true)]
-    pub color: Colour,
-    /// Terms for threads and cores: CUDA's or SYCL's [default: by the device's vendor]
-    #[arg(long, value_enum, value_name = "WHOSE", global = true)]
-    pub terms: Option<Words>,
-    /// Print nothing but errors to standard error
-    #[arg(long, short, global = true)]
-    pub quiet: bool,
-    /// Print more: a report in full with all its plans; to standard error the fate of each plan and the reason, the programs
-    /// started, and the time of each phase
-    #[arg(long, short, global = true, conflicts_with = "quiet")]
-    pub verbose: bool,
+    #[command(flatten)]
+    pub look: Look,
 }
 
 const AFTER_HELP: &str = "\
@@ -88,12 +77,8 @@ pub enum Command {
     Exec(Exec),
     /// Capture a CUDA program, tune its kernels, and run it with and without the tuned ones
     Improve(Improve),
-    /// Measure the gallery on a GPU beside hand-written CUDA
-    Bench(Bench),
     /// Measure a device with microbenchmarks; write its model, or compare it with one
     Calibrate(Calibrate),
-    /// Measure a device without a model: microbenchmarks and accuracy suite in one file to share; make a model of the file
-    Kit(Kit),
     /// Find the loops of a host program that are worth offloading, from its profile
     Offload(Offload),
     /// Print the grammar of plans, as in --plan, --plans and #[prefetch("…")]
@@ -103,12 +88,23 @@ pub enum Command {
     Completions(Completions),
     /// Write the man pages to a folder
     Man(Man),
-    /// Measure a folder of PTX modules on a GPU: original, re-emitted, and tuned
-    Corpus(Corpus),
     /// Try kernels on a GPU for the process that started this one
     #[command(hide = true)]
     Worker,
-    /// Go through a technique of the host for the process that started this one
-    #[command(hide = true)]
-    HostTechnique(HostTechnique),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use headstart_cli::device::MAX_STEPS;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_limit_on_steps() {
+        let mut command = Arguments::command();
+        let run = command.find_subcommand_mut("run").expect("a command");
+        let help = run.render_long_help().to_string();
+        assert!(help.contains(&format!("[default: {MAX_STEPS}]")), "{help}");
+    }
 }

@@ -17,7 +17,7 @@ use headstart_gallery::settings::Settings;
 
 use super::points::Point;
 use super::rows::Number;
-use crate::device;
+use headstart_cli::device;
 
 /// The longest that one launch may take on a GPU.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -108,7 +108,7 @@ impl Meter {
                 let pair = micro.pair(settings)?;
                 let kernels: Vec<Arc<Kernel>> = std::iter::once(pair.long).chain(pair.short).collect();
                 let clock = bench.facts().told_clock_mhz() / 1e3;
-                let measured = bench.measure(&pair.workload, &kernels, launches(OPTIONS), false, &|| true)?;
+                let measured = bench.measure(&pair.workload, &kernels, LAUNCHES, false, &|| true)?;
                 let timings: Vec<Timing> = measured
                     .into_iter()
                     .flatten()
@@ -126,6 +126,14 @@ const OPTIONS: TimingOptions = TimingOptions {
     rounds: ROUNDS,
     cache: CacheState::Flushed,
     limit: LIMIT,
+};
+
+/// The same on OpenCL devices.
+const LAUNCHES: Launches = Launches {
+    warm_up: OPTIONS.warm_up,
+    rounds: OPTIONS.rounds,
+    cache: OPTIONS.cache,
+    limit: OPTIONS.limit,
 };
 
 /// The times of one kernel on a GPU, and of the other if there is one.
@@ -158,14 +166,4 @@ fn number_of(micro: &Micro, settings: &Settings, timings: &[Timing], clock: f64)
         // A share of the difference is the same share of what follows from it.
         spread: if cycles > 0.0 { uncertainty / cycles } else { 1.0 },
     })
-}
-
-/// The same for OpenCL devices.
-pub fn launches(options: TimingOptions) -> Launches {
-    Launches {
-        warm_up: options.warm_up,
-        rounds: options.rounds,
-        cache: options.cache,
-        limit: options.limit,
-    }
 }

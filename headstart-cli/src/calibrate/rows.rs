@@ -1,5 +1,6 @@
 //! The measurements: rows that are stored as JSON, and read again.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use headstart::files::{self, FileError};
@@ -50,6 +51,12 @@ pub struct Measurements {
     /// The maker of the device, `nvidia` or `intel`; empty for others, and in files of earlier versions, which are NVIDIA's.
     #[serde(default)]
     pub maker: Option<String>,
+    /// The version that measured; none in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What else the device and its driver say of themselves, by name: nothing in it distinguishes two cards of one kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub facts: BTreeMap<String, String>,
     /// Cores of the device.
     pub cores: u32,
     /// The clock that cycles are counted by, in MHz.
@@ -88,20 +95,58 @@ impl Measurements {
         })
     }
 
+    /// Takes the rows of an earlier run on the same device.
+    ///
+    /// # Errors
+    /// They are of another device, driver or version.
+    pub fn go_on(&mut self, earlier: Measurements) -> Result<()> {
+        let apart = [
+            ("device", Some(&self.device), Some(&earlier.device)),
+            ("driver", Some(&self.driver), Some(&earlier.driver)),
+            (
+                "version of Headstart",
+                self.version.as_ref(),
+                earlier.version.as_ref(),
+            ),
+        ];
+        let facts = self.facts.iter();
+        let facts = facts.map(|(name, own)| (name.as_str(), Some(own), earlier.facts.get(name)));
+        for (name, own, other) in apart.into_iter().chain(facts) {
+            if own != other {
+                let said =
+                    |text: Option<&String>| text.map_or("not in the file".to_owned(), |text| quoted(text));
+                return Err(Error::usage(format!(
+                    "the measurements are of another device, driver or version: their {name} is {}, and here it is {}",
+                    said(other),
+                    said(own)
+                ))
+                .accepted("a file from here, or no `--from`"));
+            }
+        }
+        (self.rows, self.seconds) = (earlier.rows, earlier.seconds);
+        Ok(())
+    }
+
     /// The row of a point.
     pub fn row(&mut self, point: &Point) -> Option<&mut Row> {
-        self.rows
-            .iter_mut()
-            .find(|row| row.kernel == point.kernel && row.settings == point.settings)
+        self.rows.iter_mut().find(|row| row.is_of(point))
+    }
+
+    /// Whether a point was run.
+    pub fn has(&self, point: &Point) -> bool {
+        self.rows.iter().any(|row| row.is_of(point))
     }
 
     /// The measurement at a point.
     pub fn of(&self, point: &Point) -> Option<Number> {
-        let row = self
-            .rows
-            .iter()
-            .find(|row| row.kernel == point.kernel && row.settings == point.settings);
+        let row = self.rows.iter().find(|row| row.is_of(point));
         row.and_then(|row| row.measured)
             .filter(|found| found.number.is_finite() && found.number > 0.0)
+    }
+}
+
+impl Row {
+    fn is_of(&self, point: &Point) -> bool {
+        self.kernel == point.kernel && self.settings == point.settings
     }
 }

@@ -13,11 +13,11 @@ use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
 
 use crate::arguments::{Advise, KernelOptions};
-use crate::device;
 use crate::kernel::{self, Places};
-use crate::output::{Destination, json_line, print};
-use crate::progress::{Bar, Clock};
-use crate::terminal;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, json_line, print};
+use headstart_cli::progress::{Bar, Clock};
+use headstart_cli::terminal;
 
 /// How long plans are tried without a `--budget`: an answer is wanted soon, and `tune` has all the time it takes.
 const ENOUGH: Duration = Duration::from_secs(60);

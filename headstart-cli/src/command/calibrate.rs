@@ -3,43 +3,46 @@
 use std::path::Path;
 use std::time::Instant;
 
-use headstart::device::cuda::gpu::GpuFacts;
 use headstart::device::model::{self, DeviceModel, Vendor};
-use headstart::device::opencl::platform::OpenClFacts;
 use headstart::report::number::{figures, percent};
-use headstart::tune::kinds::KnownDevice;
 use headstart::{Error, Result};
 use headstart_gallery::micro;
 use rayon::prelude::*;
 
 use crate::arguments::{Calibrate, Rows};
+use crate::calibrate::facts::{self, maker};
 use crate::calibrate::file::{Base, Named};
 use crate::calibrate::fit::{self, Fitted};
 use crate::calibrate::meter::Meter;
 use crate::calibrate::points::{self, Point};
 use crate::calibrate::rows::{Measurements, Number, Row};
-use crate::device;
-use crate::output::{Destination, counted, json_line, print};
-use crate::published;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, counted, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &Calibrate) -> Result<()> {
     let output = destination("--output", options.output.as_deref())?;
     let json = destination("--json", options.json.as_deref())?;
-    let (mut measurements, points, own) = match &options.from {
-        Some(path) => {
+    let (mut measurements, points, own) = match (&options.from, &options.device) {
+        (Some(path), None) => {
             let measurements = Measurements::read(path)?;
             let points = wanted(points::all(measurements.cores), &options.case)?;
             (measurements, points, None)
         }
-        None => {
-            let device = device::find_or_first(
-                Some(options.device.as_deref().unwrap_or("cuda:0")),
-                &options.model,
-            )?;
-            let (mut measurements, meter) = begin(&*device)?;
+        (from, device) => {
+            let device = device::find_or_first(Some(device.as_deref().unwrap_or("cuda:0")), &options.model)?;
+            let mut measurements = facts::of(&*device)?;
+            if let Some(path) = from {
+                measurements.go_on(Measurements::read(path)?)?;
+            }
             let points = wanted(points::all(measurements.cores), &options.case)?;
-            measure(&mut measurements, meter, &points, json.as_ref())?;
+            measure(
+                &mut measurements,
+                Meter::of(&*device)?,
+                &points,
+                options,
+                json.as_ref(),
+            )?;
             (
                 measurements,
                 points,
@@ -102,123 +105,60 @@ fn wanted(points: Vec<Point>, cases: &[String]) -> Result<Vec<Point>> {
     }
 }
 
-/// The known facts about a device before any measurement, and the instrument.
-pub fn begin(device: &dyn KnownDevice) -> Result<(Measurements, Meter)> {
-    let blank = Measurements {
-        command: published::command(),
-        device: String::new(),
-        driver: String::new(),
-        date: published::date(),
-        maker: None,
-        cores: 0,
-        clock_mhz: 0.0,
-        l2_bytes: 0,
-        memory_bytes: 0,
-        seconds: 0.0,
-        model: None,
-        rows: Vec::new(),
-    };
-    match (device.model(), device.gpu()) {
-        (Some(model), _) => Ok((
-            Measurements {
-                device: format!("{} (simulated)", model.title),
-                driver: format!("sim:{}", model.name),
-                maker: Some(maker(model.vendor).to_owned()),
-                cores: *model.core.count,
-                clock_mhz: *model.core.clock,
-                l2_bytes: *model.l2.size,
-                memory_bytes: *model.dram.size,
-                ..blank
-            },
-            Meter::of(device)?,
-        )),
-        (_, Some(facts)) => Ok((of_gpu(facts, blank), Meter::of(device)?)),
-        (None, None) => {
-            let Some(facts) = device.opencl() else {
-                return Err(Error::bug("a device of an unknown kind"));
-            };
-            Ok((of_opencl(facts, blank), Meter::of(device)?))
-        }
-    }
-}
-
-fn of_opencl(facts: &OpenClFacts, blank: Measurements) -> Measurements {
-    Measurements {
-        device: facts.name.clone(),
-        driver: facts.driver.clone(),
-        maker: Some(match facts.is_intel_gpu() {
-            true => maker(Vendor::Intel).to_owned(),
-            false => String::new(),
-        }),
-        cores: facts.real_cores(),
-        clock_mhz: facts.told_clock_mhz(),
-        l2_bytes: facts.cache_bytes,
-        memory_bytes: facts.memory_bytes,
-        ..blank
-    }
-}
-
-/// As files name a maker.
-fn maker(vendor: Vendor) -> &'static str {
-    match vendor {
-        Vendor::Nvidia => "nvidia",
-        Vendor::Intel => "intel",
-    }
-}
-
-fn of_gpu(facts: &GpuFacts, blank: Measurements) -> Measurements {
-    Measurements {
-        device: facts.name.clone(),
-        driver: published::driver().unwrap_or_else(|| format!("for CUDA {}", facts.driver)),
-        maker: Some(maker(Vendor::Nvidia).to_owned()),
-        cores: facts.cores,
-        clock_mhz: f64::from(facts.clock_khz) / 1000.0,
-        l2_bytes: facts.l2_bytes,
-        memory_bytes: facts.memory_bytes,
-        ..blank
-    }
-}
-
-/// Runs every point, one after the other on a GPU, and prints each; the file always has the results so far.
+/// Runs every point that has no row yet, one after the other on a GPU, and prints each; a file always has the results so far.
 fn measure(
     measurements: &mut Measurements,
     meter: Meter,
     points: &[Point],
+    options: &Calibrate,
     json: Option<&Destination>,
 ) -> Result<()> {
-    let begun = Instant::now();
-    let is_quiet = matches!(json, Some(Destination::Standard));
-    let mut keep = |row: Row, last: bool| -> Result<()> {
-        if !is_quiet {
-            print(&line(&row))?;
-        }
-        measurements.rows.push(row);
-        measurements.seconds = begun.elapsed().as_secs_f64();
-        match json {
-            Some(destination) if last || !is_quiet => destination.write(&json_line(&*measurements)?),
-            _ => Ok(()),
-        }
+    let (begun, before) = (Instant::now(), measurements.seconds);
+    let in_time = || {
+        options
+            .budget
+            .is_none_or(|limit| begun.elapsed().as_secs() < limit)
     };
-    let last = points.len().saturating_sub(1);
+    let points: Vec<&Point> = points.iter().filter(|point| !measurements.has(point)).collect();
+    // Standard output gets the results alone, and once.
+    let is_quiet = matches!(json, Some(Destination::Standard));
+    let mut done = 0;
+    let mut keep = |row: Row| -> Result<()> {
+        done += 1;
+        measurements.rows.push(row);
+        measurements.seconds = before + begun.elapsed().as_secs_f64();
+        if is_quiet {
+            return Ok(());
+        }
+        print(&line(&measurements.rows[measurements.rows.len() - 1]))?;
+        json.map_or(Ok(()), |file| file.write(&json_line(&*measurements)?))
+    };
     match meter {
         Meter::Model(model) => {
-            let rows: Vec<Row> = points
+            let own = |point: &&Point| row(point, Meter::Model(model.clone()).point(point));
+            let rows = points
                 .par_iter()
-                .map(|point| row(point, Meter::Model(model.clone()).point(point)))
-                .collect();
-            rows.into_iter()
-                .enumerate()
-                .try_for_each(|(index, row)| keep(row, index == last))
+                .filter_map(|point| in_time().then(|| own(point)));
+            let rows: Vec<Row> = rows.collect();
+            rows.into_iter().try_for_each(keep)?;
         }
-        mut device => points
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, point)| keep(row(point, device.point(point)), index == last)),
+        mut device => {
+            let mut left = points.iter().take_while(|_| in_time());
+            left.try_for_each(|point| keep(row(point, device.point(point))))?;
+        }
+    }
+    match json {
+        Some(output) if is_quiet && options.compare.is_none() => output.write(&json_line(measurements)?),
+        _ if !is_quiet && done < points.len() => print(&format!(
+            "The time is over: {} left. `--device` and `--from` with these measurements go on.\n",
+            counted(points.len() - done, "microbenchmark")
+        )),
+        _ => Ok(()),
     }
 }
 
 /// A microbenchmark's result, as it is stored.
-pub fn row(point: &Point, outcome: Result<Number>) -> Row {
+fn row(point: &Point, outcome: Result<Number>) -> Row {
     let unit = micro::find(point.kernel).map_or("", |micro| micro.unit);
     let (measured, failure) = match outcome {
         Ok(number) => (Some(number), None),
@@ -235,7 +175,7 @@ pub fn row(point: &Point, outcome: Result<Number>) -> Row {
 }
 
 /// The same for people.
-pub fn line(row: &Row) -> String {
+fn line(row: &Row) -> String {
     let name = format!("{} {}", row.kernel, row.settings);
     match (&row.measured, &row.failure) {
         (Some(found), _) => format!("{name:<76} {:>9} {}\n", figures(found.number), row.unit),
@@ -244,7 +184,7 @@ pub fn line(row: &Row) -> String {
 }
 
 /// The built-in model of the measured device, or the one that is most similar: the next smaller number of cores.
-pub fn similar(measurements: &Measurements) -> Result<String> {
+fn similar(measurements: &Measurements) -> Result<String> {
     let made_by = measurements
         .maker
         .as_deref()
@@ -269,7 +209,7 @@ pub fn similar(measurements: &Measurements) -> Result<String> {
 }
 
 /// Facts that the device reports and the model lacks.
-pub fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
+fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'static str, f64, String)> {
     let source = format!("{} says so, driver {}", measurements.device, measurements.driver);
     let mut numbers = Vec::new();
     if *model.core.count != measurements.cores {
@@ -281,7 +221,7 @@ pub fn of_device(model: &DeviceModel, measurements: &Measurements) -> Vec<(&'sta
     numbers
 }
 
-pub fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
+fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
     let stem = path
         .and_then(Path::file_stem)
         .map(|stem| stem.to_string_lossy().into_owned());
@@ -300,7 +240,7 @@ pub fn named(path: Option<&Path>, measurements: &Measurements) -> Named {
     }
 }
 
-pub fn changes(base: &str, fitted: &[Fitted]) -> String {
+fn changes(base: &str, fitted: &[Fitted]) -> String {
     let mut text = format!("\nFitted numbers, starting from {base}:\n");
     for one in fitted {
         text.push_str(&format!(

@@ -21,8 +21,8 @@ use headstart::{Error, Result};
 use regex_lite::Regex;
 
 use crate::arguments::Capture;
-use crate::output::print;
 use crate::program::{Heard, Program};
+use headstart_cli::output::print;
 use shown::{next, remarks, table, whole};
 
 pub use shown::{aligned, geometry, toml_string};

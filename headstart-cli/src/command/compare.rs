@@ -9,10 +9,10 @@ use crate::arguments::{Compare, KernelOptions};
 use crate::compare::reports::{is_report, reports};
 use crate::compare::runs::{On, plans, versions};
 use crate::compare::{Comparison, shown};
-use crate::device;
-use crate::output::{Destination, json_line, print, print_as_it_is};
-use crate::progress::Clock;
-use crate::terminal;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, json_line, print, print_as_it_is};
+use headstart_cli::progress::Clock;
+use headstart_cli::terminal;
 
 /// Runs the command.
 pub fn run(options: &Compare) -> Result<()> {

@@ -8,7 +8,7 @@ use headstart::tune::kinds::{ASYNCHRONOUS_COPIES, KINDS, KnownDevice};
 use serde_json::{Map, Value, json};
 
 use crate::arguments;
-use crate::output::{Destination, json_line, print};
+use headstart_cli::output::{Destination, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &arguments::Devices) -> Result<()> {

@@ -11,9 +11,9 @@ use headstart::tune::{self, perturb::Engine};
 use headstart::{Error, Result, ir};
 
 use crate::arguments::{Emit, EmitTarget};
-use crate::device;
 use crate::kernel::{self, Module, Places};
-use crate::output::Destination;
+use headstart_cli::device;
+use headstart_cli::output::Destination;
 
 /// Runs the command.
 pub fn run(options: &Emit) -> Result<()> {

@@ -15,9 +15,9 @@ use headstart::{Error, Result};
 use serde::Deserialize;
 
 use crate::arguments::Exec;
-use crate::output::{Destination, json_line};
 use crate::program::{Ended, Heard, Program};
-use crate::terminal;
+use headstart_cli::output::{Destination, json_line};
+use headstart_cli::terminal;
 pub use shown::{ExecReport, report};
 
 /// The files that `headstart tune` leaves beside a captured launch.

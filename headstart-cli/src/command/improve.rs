@@ -12,10 +12,10 @@ use crate::arguments::Improve;
 use crate::command::tune::Asked;
 use crate::command::tune::program::{text, tuned};
 use crate::command::{capture, exec};
-use crate::output::{Destination, counted, json_line, print, tell};
 use crate::program::{Ended, Heard, Program};
-use crate::progress::was_interrupted;
-use crate::terminal;
+use headstart_cli::output::{Destination, counted, json_line, print, tell};
+use headstart_cli::progress::was_interrupted;
+use headstart_cli::terminal;
 
 /// Lines of the program's output that are shown where they differ.
 const MOST_LINES: usize = 12;

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::arguments::BinOptions;
 use crate::kernel::Places;
 use crate::launched::Launches;
-use crate::output::{Destination, json_line, print};
 use crate::{arguments, kernel};
+use headstart_cli::output::{Destination, json_line, print};
 
 /// The list of the gallery is this wide also in a pipe: it is read in a pager.
 const WIDTH: usize = 80;

@@ -9,7 +9,7 @@ use headstart::tune::{fitted_launch_template, launch_template};
 
 use crate::arguments::LaunchTemplate;
 use crate::kernel;
-use crate::output::print_as_it_is;
+use headstart_cli::output::print_as_it_is;
 
 /// Runs the command.
 pub fn run(options: &LaunchTemplate) -> Result<()> {

@@ -5,7 +5,7 @@ use headstart::report::number::grouped;
 use headstart::tune::log;
 
 use crate::arguments::Merge;
-use crate::output::{Destination, print};
+use headstart_cli::output::{Destination, print};
 
 /// Runs the command.
 pub fn run(options: &Merge) -> Result<()> {

@@ -1,18 +1,15 @@
 //! One module a command.
 
 pub mod advise;
-pub mod bench;
 pub mod calibrate;
 pub mod capture;
 pub mod compare;
-pub mod corpus;
 pub mod devices;
 pub mod emit;
 pub mod exec;
 mod expected;
 pub mod improve;
 pub mod kernels;
-pub mod kit;
 pub mod launch_template;
 pub mod merge;
 pub mod new;

@@ -8,7 +8,7 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use crate::arguments::New;
-use crate::output::print;
+use headstart_cli::output::print;
 
 /// Cargo's own limit is the file system's; registries take no longer names.
 const LONGEST_NAME: usize = 64;

@@ -7,7 +7,7 @@ use headstart::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::arguments;
-use crate::output::{Destination, json_line, print};
+use headstart_cli::output::{Destination, json_line, print};
 
 /// Runs the command.
 pub fn run(options: &arguments::Occupancy) -> Result<()> {

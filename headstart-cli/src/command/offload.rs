@@ -6,9 +6,9 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use crate::arguments;
-use crate::device;
-use crate::output::{Destination, json_line, print};
-use crate::terminal;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, json_line, print};
+use headstart_cli::terminal;
 
 /// The longest profile, in bytes.
 const MAX_BYTES: u64 = 16 << 20;

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::arguments::Run;
 use crate::calibrate::meter::Meter;
 use crate::command::tune::replayed;
-use crate::device;
 use crate::kernel::{self, Places};
-use crate::output::{Destination, json_line, print};
-use crate::progress::Clock;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, json_line, print};
+use headstart_cli::progress::Clock;
 
 /// Bytes of an output that are read back from a simulated device at most: a core needs seconds for this many. Zeros that nothing
 /// writes need next to no time, and are as many as one likes.

@@ -7,7 +7,7 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use crate::arguments::{Arguments, Completions, Man};
-use crate::output::print_as_it_is;
+use headstart_cli::output::print_as_it_is;
 
 /// Prints a shell's completions.
 pub fn completions(options: &Completions) -> Result<()> {

@@ -5,10 +5,10 @@ use headstart::prefetch::Plan;
 use headstart::report::sweep;
 
 use crate::arguments::Sweep;
-use crate::output::{Destination, json_line, print};
 use crate::sweep::axis::Over;
 use crate::sweep::points::{self, SweepRequest};
-use crate::terminal;
+use headstart_cli::output::{Destination, json_line, print};
+use headstart_cli::terminal;
 
 /// Runs the command.
 pub fn run(options: &Sweep) -> Result<()> {

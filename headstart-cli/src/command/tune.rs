@@ -20,10 +20,10 @@ use headstart::{Error, Result};
 use crate::arguments::{KernelOptions, Tune};
 use crate::kernel::{self, Places};
 use crate::launched::Launches;
-use crate::output::{print, tell};
-use crate::progress::{Bar, Clock};
-use crate::terminal;
 pub use asked::Asked;
+use headstart_cli::output::{print, tell};
+use headstart_cli::progress::{Bar, Clock};
+use headstart_cli::terminal;
 use outputs::Outputs;
 use placed::place;
 

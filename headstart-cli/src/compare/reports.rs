@@ -8,8 +8,8 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result, names};
 
 use super::{Comparison, Counted, Side};
-use crate::device;
-use crate::output::counted;
+use headstart_cli::device;
+use headstart_cli::output::counted;
 
 /// The longest report that is read, in bytes.
 const MOST: u64 = 256 << 20;

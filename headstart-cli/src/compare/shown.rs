@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::code::{Difference, Whose};
 use super::{Comparison, Row, Side};
-use crate::terminal::{self, Changed};
+use headstart_cli::terminal::{self, Changed};
 
 /// Lines of code that are shown unless all are asked for.
 const LINES: usize = 60;

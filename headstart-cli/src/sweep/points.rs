@@ -21,10 +21,10 @@ use rayon::prelude::*;
 use super::axis::{MOST_POINTS, Over, Varied};
 use crate::arguments::KernelOptions;
 use crate::calibrate::meter::Meter;
-use crate::device;
 use crate::kernel::{self, Places};
-use crate::output::explain;
-use crate::progress::{Clock, Points};
+use headstart_cli::device;
+use headstart_cli::output::explain;
+use headstart_cli::progress::{Clock, Points};
 
 /// The distance of strategies that are compared where none is given.
 const DISTANCE: u32 = 4;

@@ -11,7 +11,7 @@ use crate::registry::{Registry, succeeds, workspace};
 const ELSEWHERE: &[(&str, &str)] = &[
     ("cargo build --release", "builds a clone"),
     (
-        "headstart bench --suite workloads --case \"attention, 16 sequences\" --json FILE",
+        "cargo run --release -p headstart-lab -- bench --suite workloads --case \"attention, 16 sequences\" --json FILE",
         "needs an NVIDIA GPU",
     ),
 ];

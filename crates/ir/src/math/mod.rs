@@ -45,7 +45,7 @@
 //! precision is 0.5 (`rem`) to 1.25 times theirs, `exp` 1.09, `log` 0.89. Only `asin` and `acos`, for which CUDA branches, take
 //! 1.5 and 1.3.
 //!
-//! In single precision `headstart bench --suite functions` times both; `results/math-instructions.json` has the machine
+//! In single precision `headstart-lab bench --suite functions` times both; `results/math-instructions.json` has the machine
 //! instructions of both, on the common path and in total. Rare cases are behind a branch if that shortens the common path:
 //! large angles, logarithms of numbers that are not normal, powers that are not normal or have a negative base. Comparisons,
 //! selections and most integer operations have half the throughput of float additions (64 results per clock and core, CUDA C++

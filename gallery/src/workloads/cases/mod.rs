@@ -1,4 +1,4 @@
-//! The cases of `headstart bench --suite workloads`: each workload at its sizes and geometries, with the programs that it is
+//! The cases of `headstart-lab bench --suite workloads`: each workload at its sizes and geometries, with the programs that it is
 //! compared with.
 //!
 //! Every workload has a small case, one about as large as an H200's L2 cache, and one of several gigabytes. Those that cannot

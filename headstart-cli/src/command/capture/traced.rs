@@ -11,7 +11,7 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use crate::arguments::Capture;
-use crate::output::print;
+use headstart_cli::output::print;
 
 /// The variable that names an interpreter.
 const NAMED: &str = "HEADSTART_PYTHON";

@@ -9,7 +9,7 @@ use headstart::tune::{self, Bench, MEASURED, SearchSettings, Subject, kinds};
 
 use super::{LIKELY, budget, measure, read_plans};
 use crate::arguments::{CheckOptions, DeviceOptions, Improve, Tune};
-use crate::device;
+use headstart_cli::device;
 
 /// What is asked of a search, as far as it is the same for all kernels of a program.
 pub struct Asked<'o> {

@@ -10,12 +10,12 @@ use headstart::suggest::quoted;
 use headstart::{Error, Result};
 
 use crate::arguments::{KernelOptions, Tune};
-use crate::device;
 use crate::kernel::{self, Module};
-use crate::output::{Destination, json_line};
-use crate::progress::Clock;
 use crate::spirv_module::SpirvModule;
-use crate::terminal;
+use headstart_cli::device;
+use headstart_cli::output::{Destination, json_line};
+use headstart_cli::progress::Clock;
+use headstart_cli::terminal;
 
 /// Where the results go.
 pub struct Outputs {

@@ -13,9 +13,9 @@ use super::placed::{Placed, place};
 use super::{Asked, contracted, run_again};
 use crate::arguments::Tune;
 use crate::command::capture::{aligned, geometry};
-use crate::output::{Destination, counted, json_line, print, tell};
-use crate::progress::{Bar, Clock, was_interrupted};
-use crate::terminal;
+use headstart_cli::output::{Destination, counted, json_line, print, tell};
+use headstart_cli::progress::{Bar, Clock, was_interrupted};
+use headstart_cli::terminal;
 
 /// The least time of a search, however small a kernel's share is.
 const LEAST: Duration = Duration::from_secs(1);

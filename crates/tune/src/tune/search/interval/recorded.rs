@@ -1,5 +1,5 @@
 //! The simulator's errors on an H200 and an H100. Made from `results/accuracy-*.json` by the test
-//! `the_table_of_errors_is_that_of_the_records` of `headstart-cli`; `HEADSTART_BLESS=1` makes it anew.
+//! `the_table_of_errors_is_that_of_the_records` of `headstart-lab`; `HEADSTART_BLESS=1` makes it anew.
 
 use super::{Kind, Row};
 

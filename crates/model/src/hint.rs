@@ -65,13 +65,6 @@ pub struct HintReached {
     pub cost: String,
 }
 
-impl HintReached {
-    /// Whether it goes where it was asked to go.
-    pub fn is_as_asked(&self) -> bool {
-        self.reached == Some(self.level)
-    }
-}
-
 impl fmt::Display for HintReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reached = self.reached.map_or("nothing", CacheLevel::name);

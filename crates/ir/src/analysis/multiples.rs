@@ -9,7 +9,7 @@ use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, OpKind, UnaryOp, Value};
 const VISITS: u32 = 200;
 
 /// At least this many low bits of the value are zero, for all arguments of the kernel.
-pub fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
+pub(crate) fn low_zeros(kernel: &Kernel, definitions: &Definitions, value: Value) -> u32 {
     bounded(kernel, definitions, value, &Cell::new(VISITS))
 }
 

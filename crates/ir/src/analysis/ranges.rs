@@ -42,7 +42,7 @@ impl Range {
 }
 
 /// The greatest work-group that any device here takes.
-pub const MAX_GROUP_SIZE: u64 = 1024;
+pub(crate) const MAX_GROUP_SIZE: u64 = 1024;
 
 /// Values looked at before nothing is known: expressions that share parts would take exponential time.
 const VISITS: u32 = 200;

@@ -9,7 +9,7 @@ use crate::ir::{BinaryOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Type, Value, 
 
 /// Something that a sum multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Atom {
+pub(crate) enum Atom {
     /// A 64-bit value.
     Whole(Value),
     /// A narrower integer, zero-filled.
@@ -73,7 +73,7 @@ impl Sum {
 
 /// A pointer as another pointer plus a sum of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PointerSum {
+pub(crate) struct PointerSum {
     /// No `Address` made this one.
     pub root: Value,
     /// The summand.

@@ -6,7 +6,7 @@ use crate::ir::{BinaryOp, CompareOp, Kernel, NoWrapOp, OpKind, Value};
 
 /// `of` less `by`, or the least number where that is below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saturated {
+pub(crate) struct Saturated {
     /// The minuend.
     pub of: Value,
     /// The subtrahend, as an unsigned number, if it is a constant.

@@ -69,9 +69,9 @@ mod large;
 mod polynomial;
 mod scale;
 
-pub mod arc;
-pub mod arc_single;
-pub mod error_function;
+pub(crate) mod arc;
+pub(crate) mod arc_single;
+pub(crate) mod error_function;
 pub mod exponential;
 pub mod hyperbolic;
 pub mod logarithm;
@@ -80,7 +80,7 @@ pub mod remainder;
 pub mod roots;
 pub mod rounding;
 pub mod table;
-pub mod trigonometric;
+pub(crate) mod trigonometric;
 
 #[cfg(test)]
 mod check;

@@ -8,7 +8,7 @@ use super::arithmetic::{Arithmetic, Number};
 /// An integer, as a float and in the lowest bits of a word: for `f32` with an exponent's bias added, which an immediate
 /// operand holds; for `f64` without, because a double's lower half would be one more.
 #[derive(Clone, Copy)]
-pub struct Exponent<A: Arithmetic, T: super::Float> {
+pub(crate) struct Exponent<A: Arithmetic, T: super::Float> {
     /// The integer `k`.
     pub integer: Number<A, T>,
     word: Number<A, u32>,

@@ -8,7 +8,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// `high + low`, `|low|` at most half a unit in the last place of `high`.
 #[derive(Clone, Copy, Debug)]
-pub struct DoubleDouble {
+pub(crate) struct DoubleDouble {
     pub high: f64,
     pub low: f64,
 }
@@ -22,12 +22,12 @@ const fn constant(high: f64, low: f64) -> DoubleDouble {
 pub const LN_2: DoubleDouble = constant(std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
 
 /// ln 10.
-pub const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223_382_249_4e-16);
+pub(crate) const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223_382_249_4e-16);
 
 /// The rounding error of [`LN_2`].
 const LN_2_REST: f64 = 5.707_708_438_416_212e-34;
 
-pub fn two_sum(a: f64, b: f64) -> DoubleDouble {
+pub(crate) fn two_sum(a: f64, b: f64) -> DoubleDouble {
     let high = a + b;
     let b_part = high - a;
     DoubleDouble {
@@ -44,7 +44,7 @@ fn fast_two_sum(a: f64, b: f64) -> DoubleDouble {
     }
 }
 
-pub fn two_product(a: f64, b: f64) -> DoubleDouble {
+pub(crate) fn two_product(a: f64, b: f64) -> DoubleDouble {
     let high = a * b;
     DoubleDouble {
         high,
@@ -169,21 +169,21 @@ impl Reference {
     }
 
     /// The distance of a double from this value, in units in the last place.
-    pub fn distance_f64(self, got: f64) -> f64 {
+    pub(crate) fn distance_f64(self, got: f64) -> f64 {
         self.distance(got, 53, -1022, 1023)
     }
 
     /// The distance of a single-precision number from this value, in units in the last place.
-    pub fn distance_f32(self, got: f32) -> f64 {
+    pub(crate) fn distance_f32(self, got: f32) -> f64 {
         self.distance(got.into(), 24, -126, 127)
     }
 }
 
 /// π/2.
-pub const HALF_PI: DoubleDouble = constant(std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
+pub(crate) const HALF_PI: DoubleDouble = constant(std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
 
 /// Sine and cosine of a number between -1 and 1, by their series.
-pub fn sin_cos(r: DoubleDouble) -> (DoubleDouble, DoubleDouble) {
+pub(crate) fn sin_cos(r: DoubleDouble) -> (DoubleDouble, DoubleDouble) {
     let square = r * r;
     let one = DoubleDouble::from(1.0);
     let (mut sin, mut cos) = (one, one);

@@ -46,7 +46,7 @@ fn contract(function: Function) -> &'static Contract {
 }
 
 /// Measures in single precision, all arguments or one in about a thousand.
-pub fn check_f32(function: Function, reference: fn(f64) -> f64) {
+pub(crate) fn check_f32(function: Function, reference: fn(f64) -> f64) {
     let exhaustive = std::env::var_os("HEADSTART_EXHAUSTIVE").is_some();
     let (first, step) = if exhaustive {
         (0, 1)
@@ -72,7 +72,11 @@ pub fn check_f32(function: Function, reference: fn(f64) -> f64) {
 }
 
 /// Measures in double precision on random arguments.
-pub fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference: fn(f64) -> Reference) {
+pub(crate) fn check_f64(
+    function: Function,
+    argument: fn(&mut Random) -> f64,
+    reference: fn(f64) -> Reference,
+) {
     let seed = seed();
     let count: u64 = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
         20_000_000
@@ -107,7 +111,7 @@ pub fn check_f64(function: Function, argument: fn(&mut Random) -> f64, reference
 }
 
 /// Measures a function of two arguments in single precision, on random arguments.
-pub fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) {
+pub(crate) fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) {
     let mut random = Random(seed());
     let count = if std::env::var_os("HEADSTART_EXHAUSTIVE").is_some() {
         200_000_000
@@ -142,7 +146,7 @@ pub fn check_two_f32(function: Function, reference: fn(f64, f64) -> f64) {
 }
 
 /// Measures a function of two arguments in double precision, on random arguments.
-pub fn check_two_f64(
+pub(crate) fn check_two_f64(
     function: Function,
     arguments: fn(&mut Random) -> [f64; 2],
     reference: fn([f64; 2]) -> Reference,

@@ -20,7 +20,7 @@ mod trigonometry;
 use super::Function;
 
 /// A function's promises; the table in the module's documentation, as data.
-pub struct Contract {
+pub(crate) struct Contract {
     /// Which.
     pub function: Function,
     /// Largest error in single precision, in units in the last place.
@@ -34,7 +34,7 @@ pub struct Contract {
 }
 
 /// Every function's contract.
-pub const CONTRACTS: &[Contract] = &[
+pub(crate) const CONTRACTS: &[Contract] = &[
     contract(Function::Exp, (1.94, 10), (1.00, 28, 18)),
     contract(Function::Exp2, (2.06, 6), (0.90, 27, 17)),
     contract(Function::Log, (0.93, 20), (0.86, 44, 23)),

@@ -41,6 +41,7 @@ pub struct Applied {
 }
 
 /// A kernel with its loads, for many plans: they are found once.
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct Loads<'k> {
     kernel: &'k Kernel,

@@ -84,9 +84,9 @@ mod word;
 // The crates below, by the names that all of Headstart has for them.
 use headstart_ir::{analysis, cleanup, error, ir, suggest};
 
-pub use apply::{Applied, Loads, apply, planned_loops};
+pub use apply::{Applied, apply, planned_loops};
 #[doc(hidden)]
-pub use apply::{Versions, apply_in_text, apply_to};
+pub use apply::{Loads, Versions, apply_in_text, apply_to};
 pub use candidate::Candidate;
 #[doc(hidden)]
 pub use layout::is_unseen;

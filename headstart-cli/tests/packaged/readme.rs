@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use headstart_testing::tools;
+
 use crate::registry::{Registry, succeeds, workspace};
 
 /// Commands that cannot run here, and why.
@@ -48,8 +50,9 @@ fn fences(page: &str) -> Vec<Fence> {
     found
 }
 
-/// The commands of a fence that run here, without their comments.
-fn commands(text: &str) -> Vec<String> {
+/// The commands of a fence that run here, without their comments. Without `nvcc`, what it made of a kernel is used.
+fn commands(text: &str, nvcc: Option<&Path>) -> Vec<String> {
+    let kernel = nvcc.map_or("kernel.ptx", |_| "kernel.cu");
     let mut runs = Vec::new();
     for line in text.lines() {
         let command = line.split("  #").next().unwrap_or(line).trim();
@@ -60,7 +63,8 @@ fn commands(text: &str) -> Vec<String> {
         runs.push(
             command
                 .replace("target/release/headstart", "headstart")
-                .replace(" --path .", ""),
+                .replace(" --path .", "")
+                .replace("kernel.cu", kernel),
         );
     }
     runs
@@ -77,15 +81,20 @@ pub fn follow(registry: &Registry, headstart: &Path) -> usize {
     std::os::unix::fs::symlink(headstart, bin.join("headstart")).expect("a link");
     let page = fs::read_to_string(workspace().join("README.md")).expect("README.md");
 
+    let nvcc = tools::program("nvcc");
     let (mut place, mut ran) = (clone, 0);
     let mut printed: Option<String> = None;
     for fence in fences(&page) {
         match fence.language.as_str() {
             "sh" => {
-                let runs = commands(&fence.text);
-                if runs.iter().any(|command| command.contains("kernel.ptx")) {
+                let runs = commands(&fence.text, nvcc.as_deref());
+                if runs.iter().any(|command| command.contains(" kernel.spv")) {
                     // Kernels as a reader would bring them.
-                    for (own, theirs) in [("first.ptx", "kernel.ptx"), ("spirv/memory.spv", "kernel.spv")] {
+                    for (own, theirs) in [
+                        ("first.cu", "kernel.cu"),
+                        ("first.ptx", "kernel.ptx"),
+                        ("spirv/memory.spv", "kernel.spv"),
+                    ] {
                         let own = workspace().join("corpus").join(own);
                         fs::copy(own, place.join(theirs)).expect("copied");
                     }
@@ -94,6 +103,7 @@ pub fn follow(registry: &Registry, headstart: &Path) -> usize {
                 let script = format!("{}\npwd > '{}'", runs.join("\n"), last.display());
                 let mut shell = registry.shell(&place, &bin, &script);
                 shell.env("HEADSTART_CACHE", outside.path().join("answers"));
+                shell.env("CUDA_HOME", tools::folder());
                 printed = Some(succeeds(&mut shell));
                 place = fs::read_to_string(&last).expect("the last folder").trim().into();
                 ran += runs.len();

@@ -56,16 +56,20 @@ fn described(file: &str) -> String {
 
 #[test]
 fn the_page_of_strategies_is_what_the_passes_say() {
-    let rows = read("crates/prefetch/src/strategies.rs");
+    let passes = read("crates/prefetch/src/apply.rs");
     let mut page = HEAD.to_owned();
     let mut files: Vec<&str> = Vec::new();
     for kind in StrategyKind::ALL {
         let it = kind.descriptor();
-        let row = format!("    {kind:?} = ");
-        let file = rows
-            .lines()
-            .find_map(|line| line.strip_prefix(&row)?.split("::").next());
-        let file = file.unwrap_or_else(|| panic!("{kind:?} has no row"));
+        let file = passes.lines().find_map(|line| {
+            let (kinds, pass) = line.split_once(" => ")?;
+            let mut kinds = kinds
+                .split('|')
+                .filter_map(|kind| kind.trim().strip_prefix("StrategyKind::"));
+            kinds.find(|own| *own == format!("{kind:?}"))?;
+            Some(pass.split_once("::pass(")?.0)
+        });
+        let file = file.unwrap_or_else(|| panic!("{kind:?} has no pass"));
         if !files.contains(&file) {
             files.push(file);
         }

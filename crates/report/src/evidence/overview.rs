@@ -142,6 +142,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_each_copy_of_a_function_is_said_once() {
+        let looped = |label: &str, load: &str| {
+            format!(
+                "loop '{label} (%j{label} = 0:i64) #1:2:1 {{
+                   %more{label} = lt.s %j{label}, %count
+                   if %more{label} {{ yield }} else {{ break }}
+                   %row{label} = address %in + %j{label} * 4
+                   %x{label} = load f32 %row{label}, @{load}
+                   %next{label} = add %j{label}, 1:i64
+                   continue %next{label}
+                 }}"
+            )
+        };
+        let text = format!(
+            "hsir 1
+            kernel @sum(%in: ptr.global f32[%length] align 4 readonly, %length: i64, %count: i64) group 128,1,1 {{
+              file #1 \"sum.rs\"
+              load @rows #1:3:1
+              load @rows.2 #1:3:1
+              {}
+              {}
+              return
+            }}",
+            looped("a", "rows"),
+            looped("a.2", "rows.2"),
+        );
+        let kernel = read(&text, "sum.hsir").unwrap_or_else(|error| panic!("{error}"));
+        let told = overview(&kernel);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(
+            told[0].starts_with("2 times: in the loop at sum.rs:2:1"),
+            "{told:?}"
+        );
+    }
+
+    #[test]
     fn a_kernel_without_loads_in_loops_is_told_so() {
         let text = "hsir 1\nkernel @nothing() { return }";
         let kernel = read(text, "nothing.hsir").expect("a kernel");

@@ -96,7 +96,7 @@ def test_a_report_is_opened_and_its_search_followed(monkeypatch: pytest.MonkeyPa
     path = report.open()
     assert opened == [path.as_uri()] and path.name == "gather_reduce.html"
     assert path.read_text(encoding="utf-8") == report.page()
-    with pytest.raises(headstart.DeviceError, match="sim:h2000"):
+    with pytest.raises(headstart.UsageError, match="h2000"):
         headstart.advise(
             launch.kernel, grid=(16,), args=launch.args, device="sim:h2000", progress=said.append, **launch.constants
         )

@@ -468,7 +468,7 @@ def test_what_was_collected_is_tuned_later(torch, compiled, monkeypatch, own_cac
     headstart.install(mode="collect")
     assert launch(compiled, args) == "original"
     (pending,) = (own_cache / "pending").iterdir()
-    plan = "unroll:4,param_1=rolling-registers:8,param_0=rolling-registers:12"
+    plan = "unroll:16"
     words = [str(own_cache), "--device", "sim:h200", "--budget", "60", "--plans", plan]
     assert main.tune_cache(words) == 0
     assert "gather_reduce: " in capfd.readouterr().out and not pending.exists()

@@ -40,38 +40,13 @@ pub(super) fn complete(
             continue;
         };
         for parent in parents(summary, site.pointer, &site.conditions) {
-            if parent == site.id {
+            if parent == site.id || strategies.contains_key(&parent) {
                 continue;
             }
-            match strategies.get(&parent) {
-                None => {
-                    let lead = lead(strategy, given.get(&site.id), group);
-                    if let Some(needed) = needed_of_parent(kernel, site, strategy, parent, lead)? {
-                        strategies.insert(parent, needed);
-                        given.insert(parent, lead);
-                    }
-                }
-                Some(own) if own.is_hint() => {}
-                // Another child asked for less: it is raised below.
-                Some(_) if given.contains_key(&parent) => {}
-                Some(own) => {
-                    let (child_ahead, own_ahead) = (strategy.distance().get(), own.distance().get());
-                    let by_name = |id: LoadId| kernel.loads[id].name.clone();
-                    let (least, in_time) = match own.carried() {
-                        Carried::InRegisters => (child_ahead, own_ahead >= child_ahead),
-                        Carried::InSlots => (child_ahead + group, own_ahead >= child_ahead + group),
-                        _ => (child_ahead, true),
-                    };
-                    if !in_time && !strategy.carried().is_batch() {
-                        return Err(Error::usage(format!(
-                            "`{}` at distance {own_ahead} is not there yet when `{}` needs it {child_ahead} ahead",
-                            by_name(parent),
-                            by_name(site.id),
-                        ))
-                        .at(kernel.describe_place(site.place))
-                        .accepted(format!("`{}` at distance {least} or more", by_name(parent))));
-                    }
-                }
+            let lead = lead(strategy, given.get(&site.id), group);
+            if let Some(needed) = needed_of_parent(kernel, site, strategy, parent, lead)? {
+                strategies.insert(parent, needed);
+                given.insert(parent, lead);
             }
         }
     }
@@ -100,6 +75,48 @@ pub(super) fn complete(
                     raised = true;
                 }
             }
+        }
+    }
+    summary
+        .loads
+        .iter()
+        .try_for_each(|site| in_time(kernel, summary, group, strategies, site))
+}
+
+/// Whether the parents of a load, at their final distances, are there when it needs them.
+///
+/// # Errors
+/// One is not.
+fn in_time(
+    kernel: &Kernel,
+    summary: &LoopSummary,
+    group: u32,
+    strategies: &HashMap<LoadId, Strategy>,
+    site: &LoadSite,
+) -> Result<()> {
+    let Some(strategy) = strategies.get(&site.id) else {
+        return Ok(());
+    };
+    let needed = strategy.distance().get();
+    for parent in parents(summary, site.pointer, &site.conditions) {
+        let Some(own) = strategies.get(&parent).filter(|_| parent != site.id) else {
+            continue;
+        };
+        let least = match own.carried() {
+            Carried::InRegisters => needed,
+            Carried::InSlots => needed + group,
+            _ => continue,
+        };
+        let ahead = own.distance().get();
+        if ahead < least && !strategy.carried().is_batch() {
+            let by_name = |id: LoadId| kernel.loads[id].name.clone();
+            return Err(Error::usage(format!(
+                "`{}` at distance {ahead} is not there yet when `{}` needs it {needed} ahead",
+                by_name(parent),
+                by_name(site.id),
+            ))
+            .at(kernel.describe_place(site.place))
+            .accepted(format!("`{}` at distance {least} or more", by_name(parent))));
         }
     }
     Ok(())

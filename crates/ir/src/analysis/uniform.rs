@@ -267,8 +267,15 @@ impl Search<'_> {
                 }
                 kind => {
                     let parted = parted || kind.label().is_some_and(|label| self.divergence.parts(label));
+                    let before = self.returned;
                     for inner in kind.regions() {
                         self.region(inner, parted);
+                    }
+                    // The next iteration runs without those that returned in this one.
+                    if let OpKind::Loop { body, .. } = kind
+                        && self.returned != before
+                    {
+                        self.region(body, parted);
                     }
                 }
             }

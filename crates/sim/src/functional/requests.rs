@@ -9,7 +9,6 @@ use super::lanes::{Mask, Registers};
 use super::options::Options;
 use super::run::{CompiledKernel, Totals, run_group};
 use super::sample::{are_there, each_of};
-use super::state::LaunchState;
 use super::sub_group::Observer;
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
@@ -79,7 +78,7 @@ impl CompiledKernel {
         noted: Noted,
         footprint: Option<&Footprint>,
     ) -> Result<Vec<(u64, Vec<Vec<Request>>)>> {
-        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        let state = self.bind(launch, sub_group_size, options)?;
         are_there(launch, groups)?;
         let run = |worker: &mut Option<_>, number: u64| {
             let mut noting = Noting {

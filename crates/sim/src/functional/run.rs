@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
-use super::atomics;
 use super::options::Options;
 use super::sample::are_there;
 use super::schedule::Turns;
-use super::state::LaunchState;
+use super::state::{LaunchState, Traits};
 use super::sub_group::{Observer, Unobserved};
 use super::tape::Tape;
 use super::work_group::Traffic;
@@ -27,6 +26,7 @@ const WORTH_THREADS: Duration = Duration::from_micros(200);
 pub struct CompiledKernel {
     kernel: Arc<Kernel>,
     tape: Tape,
+    traits: Traits,
 }
 
 /// Notes about a run, beside its results.
@@ -53,14 +53,32 @@ impl CompiledKernel {
     /// Compiles a verified kernel.
     pub fn new(kernel: Arc<Kernel>) -> CompiledKernel {
         let tape = Tape::new(&kernel);
-        CompiledKernel { kernel, tape }
+        CompiledKernel::with(kernel, tape)
     }
 
     /// The same for those who count its steps, or note the addresses of its accesses: most of its arithmetic is left out, and
     /// the memory that it writes is undefined afterwards.
     pub(crate) fn of_addresses(kernel: Arc<Kernel>) -> CompiledKernel {
         let tape = Tape::of_addresses(&kernel);
-        CompiledKernel { kernel, tape }
+        CompiledKernel::with(kernel, tape)
+    }
+
+    fn with(kernel: Arc<Kernel>, tape: Tape) -> CompiledKernel {
+        let traits = Traits::of(&kernel);
+        CompiledKernel { kernel, tape, traits }
+    }
+
+    /// Binds a launch that has passed [`Launch::check`].
+    ///
+    /// # Errors
+    /// As for [`LaunchState::new`].
+    pub(super) fn bind<'l>(
+        &'l self,
+        launch: &'l Launch,
+        sub_group_size: u32,
+        options: Options,
+    ) -> Result<LaunchState<'l>> {
+        LaunchState::of(&self.kernel, &self.traits, launch, sub_group_size, options)
     }
 
     pub(super) fn tape(&self) -> &Tape {
@@ -80,7 +98,7 @@ impl CompiledKernel {
     /// Whether a work-group may wait for another, so that it matters how many are resident at once.
     #[doc(hidden)]
     pub fn may_wait_for_others(&self) -> bool {
-        atomics::may_spin(&self.kernel) && atomics::depends_on_order(&self.kernel)
+        self.traits.may_spin && self.traits.in_order
     }
 
     /// Runs a launch that has passed [`Launch::check`]. Work-groups run in parallel, or on one thread if one may see another's
@@ -134,7 +152,7 @@ impl CompiledKernel {
         begin: &(impl Fn(u64) -> O + Sync),
         end: &(impl Fn(u64, O) + Sync),
     ) -> Result<(Counters, Messages)> {
-        let state = LaunchState::new(&self.kernel, launch, sub_group_size, options)?;
+        let state = self.bind(launch, sub_group_size, options)?;
         let totals = Totals::default();
         if let Groups::Some(numbers) = groups {
             are_there(launch, numbers)?;

@@ -74,7 +74,7 @@ impl CompiledKernel {
         groups: &[u64],
         footprint: Option<&Footprint>,
     ) -> Result<Vec<u64>> {
-        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        let state = self.bind(launch, sub_group_size, options)?;
         are_there(launch, groups)?;
         let run = |worker: &mut Option<_>, number: u64| {
             let totals = Totals::default();
@@ -107,7 +107,7 @@ impl CompiledKernel {
         groups: &[u64],
         outputs: &[usize],
     ) -> Result<Sampled> {
-        let state = LaunchState::new(self.kernel(), launch, sub_group_size, options)?;
+        let state = self.bind(launch, sub_group_size, options)?;
         if state.in_order || !state.is_checking() {
             return Err(Error::bug("work-groups that see each other were sampled"));
         }

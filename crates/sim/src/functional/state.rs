@@ -5,9 +5,11 @@
 mod bind;
 mod cells;
 mod findings;
+mod traits;
 
 pub(super) use cells::CellSizes;
 pub(super) use findings::meant_by;
+pub(super) use traits::Traits;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;

@@ -1,37 +1,27 @@
-//! Binds a launch: its buffers get addresses, and the kernel's operations decide what the engine tracks.
+//! Binds a launch: its buffers get addresses.
 //!
 //! The launch has passed [`Launch::check`].
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-use super::{BoundBuffer, CellSizes, LaunchState};
+use super::{BoundBuffer, LaunchState, Traits};
 use crate::device::{Argument, Launch};
-use crate::functional::address::{self, Layout};
+use crate::functional::address;
 use crate::functional::buffer::BufferMemory;
+use crate::functional::clock;
 use crate::functional::fault::Region;
 use crate::functional::lanes::LANES;
 use crate::functional::launch_shadow::LaunchShadow;
 use crate::functional::options::{Mode, Options};
 use crate::functional::places::Places;
 use crate::functional::printed::Printed;
-use crate::functional::{atomics, clock, flights, phases};
 use crate::ir::limits::EXCHANGING_ITEMS;
-use crate::ir::{CacheLevel, Kernel, OpKind, Races, Space, VoteOp};
+use crate::ir::{Kernel, Races, Space};
 use crate::{Error, Result};
 
 /// Locks for atomic operations. With more of them, different elements share one less often.
 const ATOMIC_LOCKS: usize = 64;
-
-/// Whether a kernel names work-items of a sub-group by the bits of a mask.
-fn names_work_items(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.body.walk(&mut |op| {
-        let is_ballot = matches!(op.kind, OpKind::Vote(VoteOp::Ballot, ..) | OpKind::Active);
-        found |= is_ballot || op.kind.mask().is_some();
-    });
-    found
-}
 
 impl<'l> LaunchState<'l> {
     /// Binds a launch's buffers. The launch must have passed [`Launch::check`].
@@ -44,20 +34,33 @@ impl<'l> LaunchState<'l> {
         sub_group_size: u32,
         options: Options,
     ) -> Result<LaunchState<'l>> {
-        has_sub_groups_of(kernel, sub_group_size)?;
+        LaunchState::of(kernel, &Traits::of(kernel), launch, sub_group_size, options)
+    }
+
+    /// The same with the kernel's traits, which are the same for each of its launches.
+    ///
+    /// # Errors
+    /// As for [`LaunchState::new`].
+    pub(in crate::functional) fn of(
+        kernel: &'l Kernel,
+        traits: &Traits,
+        launch: &'l Launch,
+        sub_group_size: u32,
+        options: Options,
+    ) -> Result<LaunchState<'l>> {
+        has_sub_groups_of(kernel, traits, sub_group_size)?;
         let Bound {
             buffers,
             arguments,
             places,
         } = bound(kernel, launch)?;
-        let cells = CellSizes::new(kernel);
         let written = |buffer: &BoundBuffer| match options.mode {
             Mode::Checking if !buffer.read_only => buffer.memory.bytes(),
             _ => 0,
         };
-        let in_order = atomics::depends_on_order(kernel);
+        let in_order = traits.in_order;
         let written = |buffer: &BoundBuffer| if in_order { 0 } else { written(buffer) };
-        let shadow = LaunchShadow::new(buffers.iter().map(written), cells.global);
+        let shadow = LaunchShadow::new(buffers.iter().map(written), traits.cells.global);
         let group_bits = clock::bits_for(launch.group_items());
         let groups = launch.group_count();
         if in_order && options.mode == Mode::Checking && groups > 1 << (u32::BITS - group_bits.min(u32::BITS))
@@ -75,18 +78,18 @@ impl<'l> LaunchState<'l> {
             sub_group_size,
             buffers,
             places,
-            shared: Layout::new(kernel, Space::Shared),
-            private: Layout::new(kernel, Space::Private),
-            cells,
-            has_copies: has_copies(kernel),
-            has_products: flights::has_products(kernel),
+            shared: traits.shared.clone(),
+            private: traits.private.clone(),
+            cells: traits.cells,
+            has_copies: traits.has_copies,
+            has_products: traits.has_products,
             shadow,
-            follows_prefetches: options.mode == Mode::Checking && has_fenced_prefetches(kernel),
+            follows_prefetches: options.mode == Mode::Checking && traits.has_fenced_prefetches,
             cut_off: Mutex::default(),
-            is_ordered: in_order || atomics::acquires(kernel),
-            scopes: atomics::scopes(kernel),
+            is_ordered: traits.is_ordered,
+            scopes: traits.scopes,
             in_order,
-            may_spin: atomics::may_spin(kernel),
+            may_spin: traits.may_spin,
             group_bits,
             looked: Mutex::default(),
             same_bits: Mutex::default(),
@@ -102,14 +105,14 @@ impl<'l> LaunchState<'l> {
 
 /// # Errors
 /// The simulator has no such sub-groups, or they are larger than the kernel's masks.
-fn has_sub_groups_of(kernel: &Kernel, sub_group_size: u32) -> Result<()> {
+fn has_sub_groups_of(kernel: &Kernel, traits: &Traits, sub_group_size: u32) -> Result<()> {
     if sub_group_size == 0 || sub_group_size as usize > LANES {
         return Err(Error::device(format!(
             "the simulator has no sub-groups of {sub_group_size} work-items"
         ))
         .accepted(format!("at most {LANES}")));
     }
-    if sub_group_size > EXCHANGING_ITEMS && names_work_items(kernel) {
+    if sub_group_size > EXCHANGING_ITEMS && traits.names_work_items {
         return Err(Error::device(format!(
             "`{}` names the work-items of a sub-group by the 32 bits of a mask, and one has {sub_group_size}",
             kernel.shown()
@@ -230,28 +233,4 @@ fn add_reached(buffers: &mut Vec<BoundBuffer>, placed: &[(u64, Arc<BufferMemory>
             }),
         }
     }
-}
-
-/// Whether a kernel prefetches to L1 and has fences that may empty it.
-fn has_fenced_prefetches(kernel: &Kernel) -> bool {
-    let (mut prefetches, mut fences) = (false, false);
-    kernel.body.walk(&mut |op| match &op.kind {
-        OpKind::Prefetch { hint, .. } => prefetches |= hint.level == CacheLevel::L1,
-        OpKind::Fence(_, scope) => fences |= scope.is_wide(),
-        _ => {}
-    });
-    prefetches && fences
-}
-
-/// Whether a kernel has asynchronous copies.
-fn has_copies(kernel: &Kernel) -> bool {
-    let mut found = false;
-    kernel.body.walk(&mut |op| {
-        found |= match &op.kind {
-            OpKind::Copy { .. } => true,
-            OpKind::Opaque(what, _) => phases::copies(what),
-            _ => false,
-        };
-    });
-    found
 }

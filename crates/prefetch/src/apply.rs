@@ -16,7 +16,7 @@ use super::layout::is_unseen;
 use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
 use super::parts::planned_rests;
 use super::pipeline::rewrite;
-use super::plan::{Distance, LoadName, Plan, Strategy, StrategyKind, Unroll};
+use super::plan::{LoadName, Plan, Strategy, StrategyKind, Unroll};
 use super::planned::{PlanTarget, Planned};
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
@@ -81,17 +81,7 @@ impl<'k> Loads<'k> {
         Ok(applied)
     }
 
-    /// Whether a load can be fetched even one iteration early.
-    ///
-    /// # Errors
-    /// It cannot: the refusal of a register ring, which needs nothing but an address.
-    pub fn can_be_early(&self, load: &LoadName) -> Result<()> {
-        let strategy = Strategy::new(StrategyKind::RollingRegisters, Distance::new(1)?);
-        let plan = Plan::none().with(load.clone(), strategy)?;
-        self.with_versions(&plan, &PlanTarget::default()).map(|_| ())
-    }
-
-    fn with_versions(&self, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
+    pub(super) fn with_versions(&self, plan: &Plan, target: &PlanTarget) -> Result<Applied> {
         with_versions(plan, |versions| carry_out(self, plan, target, versions, None))
     }
 }
@@ -514,7 +504,7 @@ fn pass(load: &Planned<'_>) -> Result<Box<dyn Fetch>> {
 }
 
 /// A refusal that does not say which load it is about is about the planned ones.
-fn name_the_load(
+pub(super) fn name_the_load(
     kernel: &Kernel,
     summary: &LoopSummary,
     strategies: &HashMap<LoadId, Strategy>,

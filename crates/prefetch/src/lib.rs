@@ -67,6 +67,7 @@ mod parts;
 mod pipeline;
 pub mod plan;
 mod planned;
+mod probe;
 mod recurrence;
 mod rolling_registers;
 mod rolling_shared;

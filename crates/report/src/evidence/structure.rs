@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::analysis::loops::summarize;
+use crate::error::Result;
 use crate::ir::{Kernel, Label, LoadId, OpKind, Value};
 use crate::prefetch::{Candidate, Loads};
 
@@ -40,7 +41,7 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
     let loads = Loads::of(kernel);
     let all = loads.all();
     let chained = chained(kernel);
-    let found = |candidate: &Candidate| LoopLoad {
+    let found = |(candidate, early): (&Candidate, Result<()>)| LoopLoad {
         name: candidate.name.to_string(),
         place: candidate.place.clone(),
         loop_place: places.get(&candidate.looped).cloned().unwrap_or_default(),
@@ -48,13 +49,10 @@ pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
         bytes: candidate.bytes,
         copies: candidate.copies,
         // The place is that of the load, which is printed beside it.
-        refusal: loads
-            .can_be_early(&candidate.name)
-            .err()
-            .map(|error| error.what().to_owned()),
+        refusal: early.err().map(|error| error.what().to_owned()),
         is_chained: chained.contains(&(candidate.looped, candidate.id)),
     };
-    all.iter().map(found).collect()
+    all.iter().zip(loads.can_be_early()).map(found).collect()
 }
 
 /// The loads, by loop, whose addresses follow from what a load of the loop read in an earlier iteration.

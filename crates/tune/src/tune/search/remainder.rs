@@ -104,6 +104,10 @@ pub(crate) fn every(kernel: &Kernel) -> Alone {
 /// The loads that plans name in such a launch: those that can be fetched early and lead to no other such load.
 pub(crate) fn main_loads_beside(kernel: &Kernel, alone: &Alone) -> Vec<LoadName> {
     let loads = Loads::of(kernel);
+    let early = loads.all().iter().zip(loads.can_be_early());
+    let early: HashSet<&LoadName> = early
+        .filter_map(|(load, early)| early.is_ok().then_some(&load.name))
+        .collect();
     let mut all = loads.all().to_vec();
     let of_rests: HashSet<LoadId> = all
         .iter()
@@ -114,7 +118,7 @@ pub(crate) fn main_loads_beside(kernel: &Kernel, alone: &Alone) -> Vec<LoadName>
         true => is_alone(load, alone),
         false => !load.is_rest,
     });
-    all.retain(|load| loads.can_be_early(&load.name).is_ok());
+    all.retain(|load| early.contains(&load.name));
     let leads_on = |id| {
         all.iter()
             .any(|other| other.id != id && other.parents.contains(&id))

@@ -91,11 +91,9 @@ pub(in crate::tune) fn unlocking(
 /// The loads of loops that can be fetched early, by name.
 fn fetched_early(kernel: &Kernel) -> Vec<String> {
     let loads = Loads::of(kernel);
-    let early = loads
-        .all()
-        .iter()
-        .filter(|load| load.refusal.is_none() && loads.can_be_early(&load.name).is_ok());
-    early.map(|load| load.name.to_string()).collect()
+    let all = loads.all().iter().zip(loads.can_be_early());
+    let early = all.filter(|(load, early)| load.refusal.is_none() && early.is_ok());
+    early.map(|(load, _)| load.name.to_string()).collect()
 }
 
 /// Whether the kernel writes memory that it accesses through a parameter, or through unknown pointers.

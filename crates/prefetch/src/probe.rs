@@ -1,0 +1,133 @@
+//! Which loads can be fetched even one iteration early.
+//!
+//! To carry out a plan rewrites a loop, which in a kernel with hundreds of loads takes a tenth of a second for each. So the
+//! loads of a loop are asked about one by one without rewriting it: the address and the guard of the next iteration are computed
+//! in front of the loop and in it, on a copy of the kernel that is thrown away, as the loop is and beside a version of it. What is
+//! not refused there is planned together, and in halves where that is refused.
+
+use std::collections::HashMap;
+
+use super::apply::{Loads, name_the_load};
+use super::early::Early;
+use super::limits::Limits;
+use super::loads::find_loop;
+use super::plan::{Distance, Plan, Strategy, StrategyKind};
+use super::planned::PlanTarget;
+use super::shape::StepShape;
+use super::versions;
+use crate::analysis::definitions::Definitions;
+use crate::analysis::loops::{LoopSummary, summarize};
+use crate::error::{Error, Result};
+use crate::ir::{Builder, Kernel, Label, LoadId, OpKind, Place, Value};
+
+impl Loads<'_> {
+    /// For each load whether it can be fetched even one iteration early: if not, the refusal of a register ring, which needs
+    /// nothing but an address.
+    pub fn can_be_early(&self) -> Vec<Result<()>> {
+        let mut by_loop: HashMap<Label, Vec<usize>> = HashMap::new();
+        for (number, candidate) in self.all().iter().enumerate() {
+            by_loop.entry(candidate.looped).or_default().push(number);
+        }
+        let mut found = vec![Ok(()); self.all().len()];
+        for (label, own) in by_loop {
+            if let Err(error) = self.probe(label, &own, &mut found) {
+                own.iter().for_each(|&number| found[number] = Err(error.clone()));
+            }
+        }
+        found
+    }
+
+    /// # Errors
+    /// None of them can.
+    fn probe(&self, label: Label, own: &[usize], found: &mut [Result<()>]) -> Result<()> {
+        let strategy = Strategy::new(StrategyKind::RollingRegisters, Distance::new(1)?);
+        let ids = own.iter().map(|&number| self.all()[number].id);
+        let all: HashMap<LoadId, Strategy> = ids.map(|id| (id, strategy)).collect();
+        let mut plain = Probe::of(self.kernel().clone(), label)?;
+        let mut versioned = None;
+        for &number in own {
+            let id = self.all()[number].id;
+            let Err(refusal) = plain.ask(id, strategy) else {
+                continue;
+            };
+            let versioned = versioned.get_or_insert_with(|| {
+                let mut kernel = self.kernel().clone();
+                versions::make(&mut kernel, label, (None, &all, None), None)?;
+                Probe::of(kernel, label)
+            });
+            let passes = versioned
+                .as_mut()
+                .is_ok_and(|probe| probe.ask(id, strategy).is_ok());
+            found[number] = if passes { Ok(()) } else { Err(refusal) };
+        }
+        let left = own.iter().copied().filter(|&number| found[number].is_ok());
+        let mut left = vec![left.collect::<Vec<usize>>()];
+        while let Some(mut some) = left.pop() {
+            match (self.are_early(&some, strategy), &some[..]) {
+                (Ok(()), _) | (_, []) => {}
+                (Err(refusal), &[only]) => found[only] = Err(refusal),
+                (Err(_), _) => {
+                    left.push(some.split_off(some.len() / 2));
+                    left.push(some);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn are_early(&self, some: &[usize], strategy: Strategy) -> Result<()> {
+        let mut plan = Plan::none();
+        for name in some.iter().map(|&number| &self.all()[number].name) {
+            if plan.strategy(name).is_none() {
+                plan = plan.with(name.clone(), strategy)?;
+            }
+        }
+        self.with_versions(&plan, &PlanTarget::default()).map(|_| ())
+    }
+}
+
+/// A loop that is asked about.
+struct Probe {
+    /// What is asked is written nowhere, but makes values.
+    kernel: Kernel,
+    definitions: Definitions,
+    summary: LoopSummary,
+    place: Place,
+    initial: Vec<Value>,
+}
+
+impl Probe {
+    fn of(kernel: Kernel, label: Label) -> Result<Probe> {
+        let definitions = Definitions::of(&kernel);
+        let op = find_loop(&kernel.body, label).ok_or_else(|| Error::bug("a loop that is not there"))?;
+        let OpKind::Loop { initial, .. } = &op.kind else {
+            return Err(Error::bug("only loops are asked about"));
+        };
+        Ok(Probe {
+            summary: summarize(&kernel, &definitions, op),
+            place: op.place,
+            initial: initial.clone(),
+            definitions,
+            kernel,
+        })
+    }
+
+    /// Whether a load can be fetched one iteration early, as far as its address and guard decide that.
+    fn ask(&mut self, id: LoadId, strategy: Strategy) -> Result<()> {
+        let only = HashMap::from([(id, strategy)]);
+        let place = self.kernel.describe_place(self.place);
+        StepShape::of(&self.kernel, &self.summary, None, &only).map_err(|error| error.at(place))?;
+        let Some(site) = self.summary.loads.iter().find(|site| site.id == id) else {
+            return Err(Error::bug("a load of the loop that its summary lacks"));
+        };
+        let params = &self.summary.params;
+        for (base, ahead) in [(&self.initial, 0), (params, 1)] {
+            let mut early = Early::new(&self.summary, &self.definitions, base, 0);
+            let mut b = Builder::new(&mut self.kernel, self.place);
+            early
+                .load(&mut b, &mut Limits::default(), site, ahead)
+                .map_err(|error| name_the_load(&self.kernel, &self.summary, &only, error))?;
+        }
+        Ok(())
+    }
+}

@@ -54,6 +54,10 @@ pub fn place(captured: &Captured, report: &Report, gpu: Option<&GpuFacts>) -> Re
     }
     if report.best.plan.is_none() {
         return Ok(match &report.partial {
+            Some(partial) if partial.tried > 0 && partial.open_kinds.is_empty() => Placed::Kept(format!(
+                "no plan is faster: {} of {} were tried, some of every kind",
+                partial.tried, partial.of
+            )),
             Some(partial) => Placed::Open(format!(
                 "no plan is faster so far: {} of {} were tried",
                 partial.tried, partial.of

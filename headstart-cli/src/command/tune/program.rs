@@ -77,15 +77,21 @@ pub fn tuned(asked: &Asked<'_>, folder: &Path) -> Result<(ProgramReport, Option<
     let captured = all.iter().filter(|(_, kind)| kind.folder.is_some());
     let mut left: f64 = captured.clone().map(|(_, kind)| weight(kind)).sum();
     let (count, mut number) = (captured.count(), 0);
-    let until = asked.budget.map(|budget| Instant::now() + budget);
-    let (mut kinds, mut failure) = (Vec::new(), None);
-    for (kernel, kind) in all {
+    let mut searches = Searches {
+        asked,
+        bench: bench.as_ref(),
+        folder,
+        until: asked.budget.map(|budget| Instant::now() + budget),
+        failure: None,
+    };
+    let mut kinds = Vec::new();
+    for &(kernel, kind) in &all {
         let (answer, report) = match &kind.folder {
             None => {
                 let why = kind.not_captured.clone().unwrap_or_default();
                 (Answer::NotCaptured { why }, None)
             }
-            Some(_) if was_interrupted() || until.is_some_and(|until| Instant::now() >= until) => {
+            Some(_) if searches.are_over() => {
                 number += 1;
                 let why = format!("the time was over after {} of {count}", number - 1);
                 (Answer::Open { why }, None)
@@ -96,22 +102,9 @@ pub fn tuned(asked: &Asked<'_>, folder: &Path) -> Result<(ProgramReport, Option<
                     "headstart: {number} of {count}: {name}, {} of the time of all kernels",
                     number::percent(kind.share)
                 ));
-                let part = until.map(|until| {
-                    let time = until.saturating_duration_since(Instant::now());
-                    time.mul_f64((weight(kind) / left).clamp(0.0, 1.0)).max(LEAST)
-                });
+                let part = weight(kind) / left;
                 left -= weight(kind);
-                let before = plan_of(&kinds, kernel);
-                match one(asked, bench.as_ref(), &folder.join(name), before, part) {
-                    Ok(found) => found,
-                    Err(error) => {
-                        let why = error.to_string();
-                        if !matches!(error.fault(), Fault::Input | Fault::Usage) && failure.is_none() {
-                            failure = Some(error);
-                        }
-                        (Answer::Refused { why }, None)
-                    }
-                }
+                searches.of(name, plan_of(&kinds, kernel), part)
             }
         };
         let new = of_kind(kernel, kind, answer, report);
@@ -120,8 +113,70 @@ pub fn tuned(asked: &Asked<'_>, folder: &Path) -> Result<(ProgramReport, Option<
         }
         kinds.push(new);
     }
+    searches.again(&all, &mut kinds);
     let device = bench.device().description().name.clone();
-    Ok((ProgramReport::new(program.program, device, kinds), failure))
+    Ok((
+        ProgramReport::new(program.program, device, kinds),
+        searches.failure,
+    ))
+}
+
+/// The searches for a capture's kinds of launches, within one time.
+struct Searches<'s> {
+    asked: &'s Asked<'s>,
+    bench: &'s dyn Bench,
+    folder: &'s Path,
+    until: Option<Instant>,
+    /// The first failure that is none of the program's.
+    failure: Option<Error>,
+}
+
+impl Searches<'_> {
+    fn are_over(&self) -> bool {
+        was_interrupted() || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// The answer for one kind of launches, in this part of the time that is left.
+    fn of(&mut self, name: &str, before: Option<(Plan, f64)>, part: f64) -> (Answer, Option<Box<Report>>) {
+        let time = self.until.map(|until| {
+            let time = until.saturating_duration_since(Instant::now());
+            time.mul_f64(part.clamp(0.0, 1.0)).max(LEAST)
+        });
+        match one(self.asked, self.bench, &self.folder.join(name), before, time) {
+            Ok(found) => found,
+            Err(error) => {
+                let why = error.to_string();
+                if !matches!(error.fault(), Fault::Input | Fault::Usage) && self.failure.is_none() {
+                    self.failure = Some(error);
+                }
+                (Answer::Refused { why }, None)
+            }
+        }
+    }
+
+    /// Searches again where no answer was found, in the time that others have left over.
+    fn again(&mut self, all: &[(&CapturedKernel, &LaunchKind)], kinds: &mut [KindReport]) {
+        let is_open = |kind: &KindReport| matches!(kind.answer, Answer::Open { .. });
+        let open: Vec<usize> = (0..kinds.len()).filter(|&at| is_open(&kinds[at])).collect();
+        let mut left: f64 = open.iter().map(|&at| weight(all[at].1)).sum();
+        for at in open {
+            let (kernel, kind) = all[at];
+            let Some(name) = kind
+                .folder
+                .as_ref()
+                .filter(|_| self.until.is_some() && !self.are_over())
+            else {
+                return;
+            };
+            tell(&format!("headstart: {name} again, in the time that is left"));
+            let part = weight(kind) / left;
+            left -= weight(kind);
+            let (answer, report) = self.of(name, plan_of(kinds, kernel), part);
+            let new = of_kind(kernel, kind, answer, report);
+            tell(&format!("headstart: {}", sentence(&new)));
+            kinds[at] = new;
+        }
+    }
 }
 
 /// A kind's part of the time: its share, where times are known.
@@ -148,12 +203,13 @@ fn one(
     before: Option<(Plan, f64)>,
     time: Option<Duration>,
 ) -> Result<(Answer, Option<Box<Report>>)> {
-    let clock = Clock::start();
     let mut captured = Captured::read(folder)?;
     for line in run_again(&mut captured, bench, time)?.lines() {
         tell(line);
     }
     let subject: Box<dyn Subject> = Box::new(tune::captured_subject(captured.clone())?);
+    // The time is for plans: to read the copy takes as long as it takes.
+    let clock = Clock::start();
     let plans = asked.plans_for(subject.as_ref(), bench)?;
     if let (Some((plan, speedup)), None) = (before, &plans) {
         let one = [plan];

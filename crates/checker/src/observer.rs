@@ -64,7 +64,7 @@ impl Running<'_> {
 }
 
 impl TermObserver {
-    pub fn new() -> TermObserver {
+    pub(crate) fn new() -> TermObserver {
         TermObserver {
             registers: Vec::new(),
             memory: TermMemory::default(),

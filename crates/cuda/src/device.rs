@@ -41,7 +41,7 @@ pub struct CudaDevice {
 }
 
 /// A kernel that was compiled for a GPU.
-pub struct CudaProgram {
+pub(crate) struct CudaProgram {
     /// The PTX that was compiled.
     pub ptx: Ptx,
     /// The function in the GPU.

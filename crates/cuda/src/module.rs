@@ -297,7 +297,7 @@ impl Function {
     }
 
     /// How many work-groups of `group` work-items one core holds at a time, as the driver computes it.
-    pub fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
+    pub(crate) fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
         self.gpu().enter()?;
         // SAFETY: the function is loaded.
         let groups = unsafe {

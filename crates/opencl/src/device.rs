@@ -41,7 +41,7 @@ pub struct OpenClDevice {
 }
 
 /// A kernel that was compiled for a device: once for each sub-group size that it was launched with.
-pub struct OpenClProgram {
+pub(crate) struct OpenClProgram {
     kernel: Arc<Kernel>,
     context: Arc<Context>,
     options: Options,
@@ -184,14 +184,6 @@ impl OpenClProgram {
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
         Ok(made)
-    }
-
-    /// The module for a sub-group size.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel with it.
-    pub fn module(&self, sub_group_size: u32) -> Result<Spirv> {
-        Ok(self.built(sub_group_size)?.spirv.clone())
     }
 }
 

@@ -32,7 +32,7 @@ use crate::tune::compare::Compare;
 use crate::tune::workload::{ArgumentSpec, Workload};
 
 /// The variable of the environment that makes results depend on chance.
-pub const CHANCE: &str = "HEADSTART_TEST_CHANCE";
+pub(crate) const CHANCE: &str = "HEADSTART_TEST_CHANCE";
 
 /// The variable of the environment that names a file with a number: how many times workers answer [`Request::Time`] before the
 /// driver is lost. It is counted down there.

@@ -100,7 +100,7 @@ impl Location {
 
 impl Draft {
     /// An instruction of a class, in its place.
-    pub fn new(class: Class, place: Place) -> Draft {
+    pub(crate) fn new(class: Class, place: Place) -> Draft {
         Draft {
             class,
             control: Control::Next,
@@ -120,7 +120,7 @@ impl Draft {
     }
 
     /// A marker with a control.
-    pub fn marker(control: Control, place: Place) -> Draft {
+    pub(crate) fn marker(control: Control, place: Place) -> Draft {
         Draft {
             control,
             fixed: true,

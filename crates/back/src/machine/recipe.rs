@@ -17,7 +17,7 @@ pub enum Input {
 
 /// One instruction of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecipeStep {
+pub(crate) struct RecipeStep {
     /// Its unit.
     pub class: Class,
     /// Its inputs.
@@ -30,7 +30,7 @@ pub struct RecipeStep {
 
 /// The instructions of an operation, in order. The one at `result` completes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// In order.
     pub steps: &'static [RecipeStep],
     /// Which step has the result; those after it only end the expansion.
@@ -460,10 +460,10 @@ pub(crate) const CONVERT_64: Recipe = recipe(&[
 ]);
 
 /// The sub-group's position: the work-item's, shifted.
-pub const SUB_GROUP: Recipe = recipe(&[step(Class::ReadId, &[]), step(Int32, &[S(0)])]);
+pub(crate) const SUB_GROUP: Recipe = recipe(&[step(Class::ReadId, &[]), step(Int32, &[S(0)])]);
 
 /// The size of this sub-group, or their number: from the work-group's size and the position.
-pub const SUB_GROUP_SIZE: Recipe = recipe(&[
+pub(crate) const SUB_GROUP_SIZE: Recipe = recipe(&[
     step(Class::ReadId, &[]),
     step(Int32, &[S(0)]),
     step(Int32, &[S(1)]),

@@ -90,7 +90,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// A load of memory.
-    pub fn load_memory(
+    pub(crate) fn load_memory(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -126,7 +126,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// What an access is called: by the parameter or variable that its address is made of.
-    pub fn memory_name(&self, address: &Operand<'t>) -> String {
+    pub(crate) fn memory_name(&self, address: &Operand<'t>) -> String {
         let Operand::Address(base, _) = address else {
             return "memory".to_owned();
         };
@@ -241,7 +241,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `cvta`, both ways.
-    pub fn cvta(
+    pub(crate) fn cvta(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -275,7 +275,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mov`, with packing and unpacking.
-    pub fn mov(
+    pub(crate) fn mov(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

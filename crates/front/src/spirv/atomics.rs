@@ -69,7 +69,7 @@ impl Translator<'_, '_> {
     }
 
     /// An atomic operation.
-    pub fn atomic(
+    pub(crate) fn atomic(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

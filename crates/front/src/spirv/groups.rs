@@ -30,7 +30,7 @@ enum Who {
 
 impl Translator<'_, '_> {
     /// Whether an instruction is one of a sub-group or a work-group.
-    pub fn is_of_group(&self, op: Op) -> bool {
+    pub(crate) fn is_of_group(&self, op: Op) -> bool {
         let name = format!("{op:?}");
         name.starts_with("Group") && !name.starts_with("GroupAsync") && name != "GroupWaitEvents"
             || name.starts_with("Subgroup") && !name.contains("Image") && !name.contains("Avc")

@@ -392,7 +392,7 @@ impl OpKind {
 
     /// The bits of a float operation's result with this rule, if all its operands are constants. None for results that devices
     /// decide: approximations, and products and sums that may be fused.
-    pub fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
+    pub(crate) fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
         let is_open = match self {
             OpKind::Unary(op, _) => op.is_approximation(),
             OpKind::Binary(op, ..) => op.is_approximation(),

@@ -8,8 +8,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-pub mod intel;
-pub mod nvidia;
+pub(crate) mod intel;
+pub(crate) mod nvidia;
 
 /// The resources of one work-group of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -15,7 +15,7 @@ pub struct Distance(NonZeroU32);
 impl Distance {
     /// The largest distance. No memory is so slow that more would help: 4096 iterations of four cycles are more than
     /// twenty times the latency of device memory.
-    pub const MAX: u32 = 4096;
+    pub(crate) const MAX: u32 = 4096;
 
     /// A distance of this many iterations.
     ///
@@ -62,7 +62,7 @@ pub enum Unroll {
 
 impl Unroll {
     /// The largest group of iterations.
-    pub const MAX: u32 = 1024;
+    pub(crate) const MAX: u32 = 1024;
 
     /// Groups of this many iterations.
     ///
@@ -123,7 +123,7 @@ impl Layout {
     pub const ALL: [Layout; 3] = [Layout::Plain, Layout::Padded, Layout::Interleaved];
 
     /// The name in a plan, after the slash.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
             Layout::Padded => "padded",
@@ -212,7 +212,7 @@ impl Strategy {
 
     /// For data that will not be used again, if that can be said.
     #[must_use]
-    pub fn nontemporal(self) -> Strategy {
+    pub(crate) fn nontemporal(self) -> Strategy {
         Strategy {
             nontemporal: self.descriptor().takes.nontemporal,
             ..self
@@ -221,7 +221,7 @@ impl Strategy {
 
     /// Carried out by the work-group together, if it can be.
     #[must_use]
-    pub fn of_work_group(self) -> Strategy {
+    pub(crate) fn of_work_group(self) -> Strategy {
         Strategy {
             scope: match self.descriptor().takes.group {
                 true => JointScope::WorkGroup,
@@ -247,7 +247,7 @@ impl Strategy {
     }
 
     /// How values reach their use.
-    pub fn carried(self) -> Carried {
+    pub(crate) fn carried(self) -> Carried {
         self.descriptor().carried
     }
 

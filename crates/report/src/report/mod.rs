@@ -7,7 +7,7 @@ mod checked;
 pub mod columns;
 pub mod detail;
 #[doc(hidden)]
-pub mod explain;
+pub(crate) mod explain;
 #[doc(hidden)]
 pub mod gains;
 mod geometry;

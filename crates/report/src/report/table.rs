@@ -123,7 +123,7 @@ pub fn remedies(remedies: &[Remedy], columns: Columns) -> String {
 
 /// A plan in full, to be pasted: spaces after its commas are allowed where it is read.
 #[doc(hidden)]
-pub fn plan_line(plan: &Plan, columns: Columns) -> String {
+pub(crate) fn plan_line(plan: &Plan, columns: Columns) -> String {
     const LEAD: &str = "  plan: ";
     let spelled = broken(
         &plan.to_string(),

@@ -438,7 +438,7 @@ pub(super) struct Location {
 
 impl Location {
     #[inline]
-    pub fn new(state: &LaunchState<'_>, space: Space, address: u64) -> Location {
+    pub(crate) fn new(state: &LaunchState<'_>, space: Space, address: u64) -> Location {
         let (space, address) = state.resolve(space, address);
         Location { space, address }
     }

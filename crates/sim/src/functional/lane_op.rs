@@ -385,7 +385,7 @@ impl SlotList {
     }
 
     /// Number of slots.
-    pub fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         u32::from(self.length)
     }
 }

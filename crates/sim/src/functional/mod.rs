@@ -76,11 +76,10 @@ pub use fault::describe_work_item;
 #[doc(hidden)]
 pub use coverage::{ControlEdgeKind, Covered, LoopSite, Sites};
 
-pub use address::Layout;
 #[doc(hidden)]
 pub use address::from_generic;
 pub use buffer::BufferMemory;
-pub use footprint::Footprint;
+pub(crate) use footprint::Footprint;
 pub use lane_op::{LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::Piece;

@@ -260,7 +260,7 @@ impl Order {
     }
 
     /// A work-item operates strongly on a piece of memory.
-    pub fn operate(&mut self, strong: Strong, at: &mut Location, local: u32, time: u32) {
+    pub(crate) fn operate(&mut self, strong: Strong, at: &mut Location, local: u32, time: u32) {
         let item = self.first + local;
         // Other operations on the memory meanwhile broke the chain that they race with.
         let is_chained = at.writer.is_some_and(|(writer, strength)| {
@@ -351,7 +351,7 @@ impl Order {
     }
 
     /// The same of some of them: lanes of sub-groups, each with the number of its first work-item.
-    pub fn meet(&mut self, who: &[(u32, Mask)], time: u32) {
+    pub(crate) fn meet(&mut self, who: &[(u32, Mask)], time: u32) {
         let members = || {
             who.iter()
                 .flat_map(|&(first, lanes)| lanes.lanes().map(move |lane| first + lane as u32))

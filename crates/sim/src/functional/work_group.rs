@@ -218,11 +218,6 @@ impl<'l> WorkGroup<'l> {
         self.prints = Prints::default();
     }
 
-    /// Its linear number in the launch.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Sub-group `number` of it.
     pub fn sub_group(&self, number: u32) -> SubGroup {
         let items = self.state.launch.group_items() as u32;

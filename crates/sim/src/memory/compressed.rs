@@ -10,7 +10,7 @@ use super::port::spread;
 
 /// How the lines of a buffer can be kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compressible {
+pub(crate) struct Compressible {
     /// The buffer.
     pub addresses: Range<u64>,
     /// The part of its pairs of lines whose words are all one value.

@@ -11,7 +11,7 @@ use crate::device::cuda::gpu::GpuFacts;
 
 /// Entries to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Job {
+pub(crate) struct Job {
     /// Machine code, or PTX for the driver's compiler.
     pub images: Vec<PathBuf>,
     /// The arenas as launches find them.
@@ -61,7 +61,7 @@ pub enum Passed {
 
 /// A line of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// The GPU that it has.
     Opened(GpuFacts),
     /// It has none.
@@ -99,7 +99,7 @@ pub enum Reply {
 
 /// What came of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Ran {
+pub(crate) enum Ran {
     /// The same bits.
     Same,
     /// Others.

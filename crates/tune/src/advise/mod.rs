@@ -30,6 +30,5 @@ pub use crate::evidence::{
 pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
 pub use hints::{HintsAlone, OtherLevel, SpelledHint};
-pub use instead::instead;
-pub use steps::{Answer, Case, ChecklistStep, Measure, procedure};
+pub use steps::{Answer, ChecklistStep, Measure};
 pub use text::text;

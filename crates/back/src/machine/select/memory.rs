@@ -391,7 +391,7 @@ impl Selector<'_, '_> {
     }
 
     /// Closes the group of a token's copies, if that is done behind the operation that made it.
-    pub fn commit(&mut self, token: Value, place: Place) {
+    pub(crate) fn commit(&mut self, token: Value, place: Place) {
         if !self.facts.commits.contains(&token) {
             return;
         }

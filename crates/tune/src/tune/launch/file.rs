@@ -238,7 +238,7 @@ struct Elsewhere {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 #[doc(hidden)]
-pub enum Extent {
+pub(crate) enum Extent {
     One(u32),
     Three([u32; 3]),
 }
@@ -313,7 +313,7 @@ impl Parameter {
     ///
     /// # Errors
     /// There is no such type.
-    pub fn counted(&self) -> Result<Option<Type>> {
+    pub(crate) fn counted(&self) -> Result<Option<Type>> {
         let Some(name) = &self.element else {
             return Ok(None);
         };

@@ -18,7 +18,7 @@ use crate::tune::subject::workload::Workload;
 use crate::tune::threads;
 
 /// Distances of single-step plans.
-pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
+pub(crate) const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Iterations in a group, alone and with prefetching.
 pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
 /// Iterations in a group, and how far ahead, of the likely plans.
@@ -301,7 +301,7 @@ impl Space {
     ///
     /// # Errors
     /// As for [`default_plans`].
-    pub fn of(
+    pub(crate) fn of(
         bench: &dyn Bench,
         workload: &Workload,
         kernel: &Arc<Kernel>,

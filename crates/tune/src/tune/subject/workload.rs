@@ -336,7 +336,7 @@ impl Workload {
 
 impl Bound {
     /// The bound arguments.
-    pub fn workload(&self) -> &Workload {
+    pub(crate) fn workload(&self) -> &Workload {
         &self.workload
     }
 

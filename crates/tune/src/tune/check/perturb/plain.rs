@@ -298,7 +298,7 @@ impl Kept {
     }
 
     /// The cost of running it, in operations of sub-groups.
-    pub fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         self.covered.operations + preparing(&self.variant)
     }
 }

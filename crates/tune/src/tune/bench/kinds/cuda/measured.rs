@@ -174,7 +174,7 @@ impl MeasuredBench {
 
     /// The same, with something else in L2 when a launch starts.
     #[must_use]
-    pub fn with_cache(mut self, cache: CacheState) -> MeasuredBench {
+    pub(crate) fn with_cache(mut self, cache: CacheState) -> MeasuredBench {
         self.timing.cache = cache;
         self
     }

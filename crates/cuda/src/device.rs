@@ -215,7 +215,7 @@ fn compute(
 }
 
 /// The geometry of a launch, with the emitted kernel's requirements.
-pub fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
+pub(crate) fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
     Geometry {
         groups: launch.groups,
         group: launch.group,

@@ -247,12 +247,12 @@ impl Function {
     }
 
     /// The driver's compiler's output for it.
-    pub fn compiled(&self) -> &Compiled {
+    pub(crate) fn compiled(&self) -> &Compiled {
         &self.0.compiled
     }
 
     /// The GPU that it was loaded into.
-    pub fn gpu(&self) -> &Gpu {
+    pub(crate) fn gpu(&self) -> &Gpu {
         &self.0.module.gpu
     }
 

@@ -123,7 +123,7 @@ impl Plan {
     }
 
     /// The strategy of the load of exactly this name.
-    pub fn strategy(&self, load: &LoadName) -> Option<Strategy> {
+    pub(crate) fn strategy(&self, load: &LoadName) -> Option<Strategy> {
         self.loads
             .iter()
             .find(|(name, _)| name == load)

@@ -14,7 +14,7 @@ use crate::ir::{
 use crate::nan::NanPlan;
 
 /// Facts about every value of a kernel.
-pub struct Facts<'k> {
+pub(super) struct Facts<'k> {
     /// The kernel.
     pub kernel: &'k Kernel,
     /// The target that it is lowered for.
@@ -39,7 +39,7 @@ pub struct Facts<'k> {
 
 /// One use of a value.
 #[derive(Clone, Copy, Debug)]
-pub struct Use<'k> {
+pub(super) struct Use<'k> {
     /// Who uses it.
     pub by: &'k Op,
     /// In which region.

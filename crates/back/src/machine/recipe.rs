@@ -8,7 +8,7 @@ use super::program::Class;
 
 /// Where a step of a recipe gets an input from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub(super) enum Input {
     /// An operand of the operation, by position.
     Operand(usize),
     /// The result of an earlier step.
@@ -473,7 +473,7 @@ pub(crate) const SUB_GROUP_SIZE: Recipe = recipe(&[
 macro_rules! singles {
     ($($class:ident),+) => {
         /// One instruction on the operation's operands.
-        pub const fn single(class: Class) -> Recipe {
+        pub(super) const fn single(class: Class) -> Recipe {
             match class {
                 $(Class::$class => {
                     const SINGLE: Recipe = recipe(&[step(Class::$class, &[O(0), O(1), O(2)])]);

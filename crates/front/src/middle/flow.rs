@@ -108,7 +108,7 @@ impl<'t, I> Flow<'t, I> {
     ///
     /// # Errors
     /// A jump leads into a loop beside its header, or loops are nested too deeply.
-    pub fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
+    pub(crate) fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
         let blocks = ordered(blocks);
         let mut predecessors = vec![Vec::new(); blocks.len()];
         for (from, block) in blocks.iter().enumerate() {

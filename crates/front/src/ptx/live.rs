@@ -23,7 +23,7 @@ pub(super) struct Live<'b, 't> {
 
 impl<'b, 't> Live<'b, 't> {
     /// Of a body as it was read.
-    pub fn of(body: &'b Body<'t>) -> Live<'b, 't> {
+    pub(super) fn of(body: &'b Body<'t>) -> Live<'b, 't> {
         let words = body.registers.len().div_ceil(64);
         let mut found = Live {
             body,

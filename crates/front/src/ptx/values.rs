@@ -88,7 +88,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// What a register holds now; 0 if nothing was written on the way here, which PTX leaves undefined.
-    pub fn get(&mut self, b: &mut Builder<'_>, values: &Values, register: Register) -> Result<Value> {
+    pub(super) fn get(&mut self, b: &mut Builder<'_>, values: &Values, register: Register) -> Result<Value> {
         match values[register as usize] {
             Some(value) => Ok(value),
             None => {
@@ -263,7 +263,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// Writes a register. A narrower number is extended, as loads and conversions do.
-    pub fn set(
+    pub(super) fn set(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -312,7 +312,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The pointer some bytes further.
-    pub fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
+    pub(super) fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
         self.shapes.offset(b, pointer, bytes)
     }
 

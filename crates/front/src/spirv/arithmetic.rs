@@ -220,7 +220,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpSelect`: of whole values, or part by part.
-    pub fn select(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(super) fn select(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let cond = self.values(b, values, at.operand(2)?)?;
         let x = self.values(b, values, at.operand(3)?)?;
         let y = self.values(b, values, at.operand(4)?)?;

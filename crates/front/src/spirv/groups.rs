@@ -57,7 +57,13 @@ impl Translator<'_, '_> {
     }
 
     /// An instruction of a group.
-    pub fn group(&mut self, b: &mut Builder<'_>, values: &mut Values, at: &At<'_, '_>, op: Op) -> Result<()> {
+    pub(super) fn group(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        at: &At<'_, '_>,
+        op: Op,
+    ) -> Result<()> {
         let made = match op {
             Op::SubgroupBlockWriteINTEL => return self.block_write(b, values, at),
             Op::SubgroupBlockPrefetchINTEL => return self.block_prefetch(b, values, at),

@@ -254,7 +254,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpLoad`: from memory, or from a built-in variable of a work-item.
-    pub fn load(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(super) fn load(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let ty = at.ty()?;
         if self.body.held(from).is_none()
@@ -295,7 +300,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpStore`.
-    pub fn store(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    pub(super) fn store(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
         let (to, object) = (at.operand(0)?, at.operand(1)?);
         let ty = self.type_of(object)?;
         let (align, cache) = self.access(at, 2, to.id, ty)?;

@@ -74,7 +74,7 @@ impl At<'_, '_> {
 
 impl<'a, 'w> Translator<'a, 'w> {
     /// A translator that has written nothing yet.
-    pub fn new(module: &'a Module<'w>, body: &'a Body<'w>, file: &'a str, facts: &'a Facts) -> Self {
+    pub(super) fn new(module: &'a Module<'w>, body: &'a Body<'w>, file: &'a str, facts: &'a Facts) -> Self {
         Translator {
             module,
             body,
@@ -270,7 +270,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// Writes a step's registers.
-    pub fn set(&self, values: &mut Values, at: &At<'_, '_>, results: Vec<Value>) -> Result<()> {
+    pub(super) fn set(&self, values: &mut Values, at: &At<'_, '_>, results: Vec<Value>) -> Result<()> {
         if results.len() != at.step.writes.len() {
             return Err(Error::input(format!(
                 "{} makes {} numbers where its type has {}",

@@ -38,7 +38,7 @@ impl Atom {
 
 /// A sum of atoms with coefficients, and a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub(super) struct Sum {
     /// Never 0.
     pub terms: BTreeMap<Atom, u64>,
     /// The constant part.

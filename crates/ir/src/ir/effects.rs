@@ -103,7 +103,7 @@ pub enum Results {
 
 impl Effects {
     /// No effect: the results follow from the operands.
-    pub const NONE: Effects = Effects {
+    pub(crate) const NONE: Effects = Effects {
         meets: Meets::None,
         orders: None,
         reads: Memory::None,

@@ -258,7 +258,7 @@ pub enum Accuracy {
 
 impl Accuracy {
     /// Every accuracy, from the strictest on.
-    pub const ALL: [Accuracy; 3] = [Accuracy::Rounded, Accuracy::OpenCl, Accuracy::Fast];
+    pub(crate) const ALL: [Accuracy; 3] = [Accuracy::Rounded, Accuracy::OpenCl, Accuracy::Fast];
 
     /// As `--accuracy` and the text form spell it.
     pub fn name(self) -> &'static str {

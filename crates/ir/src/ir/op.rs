@@ -3,7 +3,7 @@
 //! Every operation is total: its result is specified for every input (see the [module](super) essay and
 //! [`eval`](super::eval), which is the specification in code).
 
-pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
+pub(super) use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::effects::{Awaits, Effects, Meets, Memory, Results};
 use super::eval;
 use super::field::{Field, Spelled};

@@ -123,7 +123,7 @@ impl Layout {
     pub const ALL: [Layout; 3] = [Layout::Plain, Layout::Padded, Layout::Interleaved];
 
     /// The name in a plan, after the slash.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Layout::Plain => "plain",
             Layout::Padded => "padded",

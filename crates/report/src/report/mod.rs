@@ -277,7 +277,7 @@ impl Report {
     }
 
     /// The trials that were dropped, those that might be fastest first.
-    pub fn dropped(&self) -> Vec<&Trial> {
+    pub(crate) fn dropped(&self) -> Vec<&Trial> {
         let mut dropped: Vec<&Trial> = self
             .trials
             .iter()

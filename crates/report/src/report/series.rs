@@ -7,7 +7,7 @@ use crate::prefetch::plan::{Layout, Plan, Strategy};
 
 /// The trials of one strategy, in order of distance: one line of the figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// The strategy; none where the loop is only unrolled.
     pub strategy: Option<Strategy>,
     /// Whether each of its plans also unrolls the loop, so that the fetches go in groups.
@@ -20,7 +20,7 @@ pub struct Series {
 
 /// One trial of a series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Iterations ahead of the use; where the loop is only unrolled, iterations in a group.
     pub distance: u32,
     /// The plan.
@@ -67,12 +67,12 @@ impl Series {
 /// A plan belongs to the series of its first load's strategy. Plans of several first loads (a kernel with two
 /// candidates) are kept apart by the load's name in front. The plain kernel and `unroll:full` have no distance, and
 /// are no points; nor are plans that were dropped.
-pub fn of(report: &Report) -> Vec<Series> {
+pub(crate) fn of(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.measured().map(|(_, speedup)| speedup))
 }
 
 /// The same for the dropped plans, with their upper bounds.
-pub fn dropped(report: &Report) -> Vec<Series> {
+pub(crate) fn dropped(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.dropped().map(|(_, at_most)| at_most))
 }
 

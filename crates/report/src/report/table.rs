@@ -135,7 +135,7 @@ pub(crate) fn plan_line(plan: &Plan, columns: Columns) -> String {
 
 /// The figure as numbers: a row per strategy, a column per distance; dropped plans with `<` in front of their upper bound. None
 /// if no plan has a distance.
-pub fn speedups(report: &Report, columns: Columns) -> Option<String> {
+pub(crate) fn speedups(report: &Report, columns: Columns) -> Option<String> {
     let (all, timed, dropped) = (series::all(report), series::of(report), series::dropped(report));
     let distances: BTreeSet<u32> = all
         .iter()

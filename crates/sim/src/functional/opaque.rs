@@ -86,7 +86,7 @@ impl Carried {
     }
 
     /// Reads an instruction of a kernel that takes these operands.
-    pub fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
+    pub(crate) fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
         let operands = given.len();
         let array = |operand: usize| array_of(kernel, *given.get(operand)?);
         Carried {

@@ -167,7 +167,7 @@ pub(super) mod did {
 
     /// That of one access.
     #[inline]
-    pub fn of(touch: Touch) -> u8 {
+    pub(crate) fn of(touch: Touch) -> u8 {
         if !touch.strength.is_of_device() {
             return if touch.wrote { WROTE } else { READ };
         }

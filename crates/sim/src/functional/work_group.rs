@@ -94,7 +94,7 @@ impl SubGroup {
     }
 
     /// How many work-items it has.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size as usize
     }
 

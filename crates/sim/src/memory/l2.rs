@@ -25,7 +25,7 @@ use crate::model::DeviceModel;
 
 /// The contents of L2 when a launch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
+pub(crate) enum Contents {
     /// None of the launch's data.
     Nothing,
     /// All buffers, where they fit together.

@@ -139,7 +139,7 @@ pub(crate) fn laid(prepared: &Prepared, tried: &LaunchOutcome, data: &mut Vec<u8
 }
 
 /// What the functional engine says of a kernel under a launch: the bytes of each array that is written, none of others.
-pub fn run(prepared: &Prepared, imported: &Imported, tried: &LaunchOutcome) -> Result<Vec<Vec<u8>>> {
+pub(super) fn run(prepared: &Prepared, imported: &Imported, tried: &LaunchOutcome) -> Result<Vec<Vec<u8>>> {
     let compiled = CompiledKernel::new(Arc::new(imported.kernel.clone()));
     run_compiled(prepared, imported, &compiled, tried)
 }

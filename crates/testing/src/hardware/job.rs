@@ -24,7 +24,7 @@ pub(crate) struct Job {
 
 /// An entry in several images, under several launches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// Its place in the caller's list.
     pub number: usize,
     /// The entry's name.
@@ -41,7 +41,7 @@ pub struct Trial {
 
 /// The memory of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Arena {
+pub(crate) struct Arena {
     /// Where it lies in the files.
     pub at: u64,
     /// Its size.
@@ -52,7 +52,7 @@ pub struct Arena {
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Passed {
+pub(crate) enum Passed {
     /// The address of a byte of the arena.
     Address(u64),
     /// A number's bytes.

@@ -240,7 +240,7 @@ impl Subject {
     }
 
     /// Tries plans; `shrinks` makes what fails smaller.
-    pub fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    pub(super) fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
         let accepted = counts.accepted;
         let found = self.found(random, counts, shrinks);
         let route = counts.routes.entry(self.route).or_default();

@@ -119,7 +119,7 @@ pub struct Difference {
 
 impl Allocation {
     /// Address behind its last byte.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.address + self.before.len() as u64
     }
 

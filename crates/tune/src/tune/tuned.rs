@@ -261,7 +261,7 @@ impl Progress for Quiet {
 ///
 /// # Errors
 /// As for [`tuned`].
-pub fn tuned_telling(
+pub(crate) fn tuned_telling(
     subject: &dyn Subject,
     bench: &dyn Bench,
     answers: &Answers,

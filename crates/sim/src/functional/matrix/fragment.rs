@@ -29,7 +29,7 @@ pub(crate) struct MatrixShape {
 
 /// Which operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The left factor.
     A,
     /// The right factor.

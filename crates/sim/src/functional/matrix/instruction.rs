@@ -52,7 +52,7 @@ pub(crate) enum Matrix {
 
 /// An address: an operand, and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     /// The number of the operand.
     pub operand: usize,
     /// Bytes.

@@ -30,7 +30,7 @@ use terms::{KEPT, KEPT_OF_BYTES, NAN_F16, NAN_F32, Term, shortened, step};
 
 /// The type of an operand's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
+pub(crate) enum Element {
     /// Half precision.
     F16,
     /// The upper half of single precision.
@@ -61,7 +61,7 @@ pub enum Element {
 
 impl Element {
     /// The type with this name in PTX.
-    pub fn named(name: &str) -> Option<Element> {
+    pub(crate) fn named(name: &str) -> Option<Element> {
         Some(match name {
             "f16" => Element::F16,
             "bf16" => Element::Bf16,
@@ -81,7 +81,7 @@ impl Element {
     }
 
     /// Bits of an element in a register.
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         match self {
             Element::B1 => 1,
             Element::S4 | Element::U4 => 4,

@@ -27,7 +27,7 @@ pub(super) mod array {
     pub(crate) const NUMBERS: usize = 0;
     pub(crate) const INDICES: usize = 1;
     pub(crate) const FLAGS: usize = 2;
-    pub const BYTES: usize = 3;
+    pub(crate) const BYTES: usize = 3;
     pub(crate) const WIDE: usize = 4;
     pub(crate) const FLOATS: usize = 5;
     pub(crate) const SHORTS: usize = 6;

@@ -18,7 +18,7 @@ use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// The kernel as it is on a device that judges plans itself: its first result.
-pub fn first(
+pub(crate) fn first(
     bench: &dyn Bench,
     bound: &Bound,
     kernel: &Arc<Kernel>,

@@ -30,7 +30,7 @@ pub(crate) struct Race {
 
 /// The order in which plans run.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub(crate) struct Order {
     /// The plans' positions in the search.
     pub plans: Vec<usize>,
     /// How many of them are likely; they come first.
@@ -178,7 +178,7 @@ pub(crate) fn ahead(plan: &Plan) -> u32 {
 }
 
 /// The outcome of an abandoned plan.
-pub fn dropped(behind: Behind) -> Outcome {
+pub(crate) fn dropped(behind: Behind) -> Outcome {
     Outcome::Dropped {
         after: behind.after,
         at_most: behind.at_most,

@@ -74,7 +74,7 @@ impl FileSubject {
     }
 
     /// The module that the kernel was read from, if it came in PTX.
-    pub fn original(&self) -> Option<&Arc<Original>> {
+    pub(crate) fn original(&self) -> Option<&Arc<Original>> {
         self.original.as_ref()
     }
 

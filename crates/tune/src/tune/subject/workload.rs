@@ -221,7 +221,7 @@ impl Workload {
     }
 
     /// Where a parameter leads, if that is an address of a program's choosing.
-    pub fn pointer(&self, param: usize) -> Option<u64> {
+    pub(crate) fn pointer(&self, param: usize) -> Option<u64> {
         self.placed.as_ref()?.pointers.get(param).copied().flatten()
     }
 
@@ -241,7 +241,7 @@ impl Workload {
 
     /// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
     /// more registers than it would otherwise dare to.
-    pub fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
+    pub(crate) fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
         let items: u64 = self.group.iter().map(|&items| u64::from(items)).product();
         let resident = self.groups_of_core(cores);
         let registers = u64::from(registers_per_core) / (resident * items).max(1);
@@ -488,7 +488,7 @@ fn pointer_to(memory: &[(u64, Buffer)], address: u64, element: Type) -> Argument
 
 impl Output {
     /// Whether it is known to hold the same as another, on a simulated device; else they have to be read.
-    pub fn is_same(&self, other: &Output) -> bool {
+    pub(crate) fn is_same(&self, other: &Output) -> bool {
         let memory = |output: &Output| output.buffer.implementation::<BufferMemory>();
         match (memory(self), memory(other)) {
             (Ok(one), Ok(other)) => one.is_same(&other),
@@ -508,7 +508,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::read`].
-    pub fn read_part(&self, queue: &dyn Queue, offset: u64, length: u64) -> Result<Vec<u8>> {
+    pub(crate) fn read_part(&self, queue: &dyn Queue, offset: u64, length: u64) -> Result<Vec<u8>> {
         let read = Command::Read {
             buffer: self.buffer.clone(),
             offset,

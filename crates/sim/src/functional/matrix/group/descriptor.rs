@@ -35,7 +35,7 @@ pub(crate) struct Descriptor {
 
 /// How the elements of a matrix follow each other in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     /// Those of one row of A, or column of B.
     AlongK,
     /// Those of one `k`: elements of 16 bits alone.

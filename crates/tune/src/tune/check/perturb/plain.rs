@@ -79,7 +79,7 @@ pub(super) enum Unfit {
 }
 
 impl Compiled {
-    pub fn new(kernel: &Arc<Kernel>) -> Compiled {
+    pub(super) fn new(kernel: &Arc<Kernel>) -> Compiled {
         let kernel = CompiledKernel::new(Arc::clone(kernel));
         let sites = kernel.sites();
         Compiled { kernel, sites }

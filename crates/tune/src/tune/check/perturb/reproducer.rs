@@ -226,4 +226,3 @@ fn output(compare: Compare) -> String {
         Compare::Relative(share) | Compare::OfLargest(share) => format!("{share:?}"),
     }
 }
-

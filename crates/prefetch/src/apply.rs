@@ -177,11 +177,8 @@ fn carry_out(
 ) -> Result<Applied> {
     let (mut hosted, mut words) = hosted.unzip();
     let shared_before = kernel.shared_bytes();
-    let mut by_loop = match plan.leaves_code() {
-        true => Vec::new(),
-        false => strategies_by_loop(kernel, plan, all)?,
-    };
-    let mut kernel = (*kernel).clone();
+    let plain = *kernel;
+    let mut kernel = plain.clone();
     kernel.max_registers = plan.registers().or(kernel.max_registers);
     if plan.leaves_code() {
         if !plan.is_none() {
@@ -192,6 +189,7 @@ fn carry_out(
             plan: plan.clone(),
         });
     }
+    let mut by_loop = strategies_by_loop(plain, plan, all)?;
     if kernel.group_size.is_none()
         && plan
             .loads()

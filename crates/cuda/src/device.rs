@@ -62,6 +62,7 @@ impl CudaDevice {
     ///
     /// # Errors
     /// As those of [`CudaDevice::open`].
+    #[doc(hidden)]
     pub fn open_apart(ordinal: usize) -> Result<CudaDevice> {
         CudaDevice::of(Gpu::open_apart(ordinal)?)
     }
@@ -81,11 +82,13 @@ impl CudaDevice {
     }
 
     /// The GPU itself.
+    #[doc(hidden)]
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
     /// How kernels are emitted.
+    #[doc(hidden)]
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -97,6 +100,7 @@ impl CudaDevice {
     }
 
     /// Gives a launch up after this long.
+    #[doc(hidden)]
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
     }

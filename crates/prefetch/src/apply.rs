@@ -316,6 +316,7 @@ fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result
 ///
 /// # Errors
 /// The plan names a load that is not there.
+#[doc(hidden)]
 pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
     let all = candidates(kernel);
     let by_loop = strategies_by_loop(kernel, plan, &all)?;

@@ -81,6 +81,7 @@ pub fn approximate_div(x: f32, y: f32) -> f32 {
 }
 
 /// The device form of [`approximate_div`](fn@approximate_div).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct approximate_div {}
 

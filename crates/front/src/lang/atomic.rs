@@ -309,6 +309,7 @@ pub fn fence(order: impl Into<Order>) {
 }
 
 /// The device form of [`fence`](fn@fence).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct fence {}
 

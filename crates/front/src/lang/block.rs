@@ -92,18 +92,22 @@ where
 }
 
 /// The device form of [`sub_group_load`](fn@sub_group_load).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load {}
 
 /// The device form of [`sub_group_load_block`](fn@sub_group_load_block).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_load_block {}
 
 /// The device form of [`sub_group_store`](fn@sub_group_store).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store {}
 
 /// The device form of [`sub_group_store_block`](fn@sub_group_store_block).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_store_block {}
 

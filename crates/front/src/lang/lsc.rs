@@ -126,6 +126,7 @@ pub fn lsc_load<T: Scalar>(base: Ptr<'_, T, Global>, offset: i32, control: LscCo
 }
 
 /// The device form of [`lsc_load`](fn@lsc_load).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct lsc_load {}
 

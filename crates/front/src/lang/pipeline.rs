@@ -66,14 +66,17 @@ pub fn pipeline_commit() {}
 pub fn pipeline_wait_prior(_groups: u32) {}
 
 /// The device form of [`pipeline_memcpy_async`](fn@pipeline_memcpy_async).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_memcpy_async {}
 
 /// The device form of [`pipeline_commit`](fn@pipeline_commit).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_commit {}
 
 /// The device form of [`pipeline_wait_prior`](fn@pipeline_wait_prior).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct pipeline_wait_prior {}
 

@@ -26,6 +26,7 @@ pub fn select<T: Scalar>(condition: bool, a: T, b: T) -> T {
 }
 
 /// The device form of [`select`](fn@select).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct select {}
 

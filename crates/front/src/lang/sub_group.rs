@@ -157,6 +157,7 @@ pub fn sub_group_barrier() {
 }
 
 /// The device form of [`sub_group_barrier`](fn@sub_group_barrier).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct sub_group_barrier {}
 

@@ -10,6 +10,7 @@ use super::record::{At, Recorded, usize_from_u32};
 use crate::ir::{Builder, Id, Meeting, NoWrapOp, Value, Wrap, limits};
 
 /// A work-item of the CPU reference.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkItem {
     /// Position in the work-group.
@@ -158,6 +159,7 @@ pub fn barrier() {
 }
 
 /// The device form of [`barrier`](fn@barrier).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct barrier {}
 
@@ -256,6 +258,7 @@ pub fn named_barrier<const NUMBER: u32, const SUB_GROUPS: u32>() {
 }
 
 /// The device form of [`named_barrier`](fn@named_barrier).
+#[doc(hidden)]
 #[allow(non_camel_case_types, reason = "it bears the function's name")]
 pub struct named_barrier {}
 

@@ -33,6 +33,7 @@ pub fn text(report: &Report, columns: Columns) -> String {
 }
 
 /// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.
+#[doc(hidden)]
 pub fn in_full(report: &Report, columns: Columns) -> String {
     let mut text = beginning(report, columns) + &Sections::of_report(report).all(columns);
     if let Some(matrix) = speedups(report, columns) {

@@ -216,6 +216,7 @@ impl Answers {
     ///
     /// # Errors
     /// The kernel cannot be had any more, or the file not be written.
+    #[doc(hidden)]
     pub fn remember(&self, subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Result<()> {
         let workload = subject.workload()?;
         let kernel = plain(bench, &workload)?;

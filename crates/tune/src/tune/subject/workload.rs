@@ -31,12 +31,15 @@ pub struct Workload {
     /// One for each parameter of the kernel, in order.
     pub given: Vec<ArgumentSpec>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
+    #[doc(hidden)]
     pub original: Option<Arc<Original>>,
     /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
     /// of `given`.
+    #[doc(hidden)]
     pub placed: Option<Arc<Placed>>,
     /// The kernel and the geometry whose work this is, divided into other work-groups, if it is: what is found out about that
     /// launch's memory holds here, too.
+    #[doc(hidden)]
     pub divides: Option<(Arc<Kernel>, Geometry)>,
 }
 
@@ -227,6 +230,7 @@ impl Workload {
 
     /// The names of the outputs, in the order in which they are read: memory at addresses of a program's choosing, and then
     /// in the order of the parameters.
+    #[doc(hidden)]
     pub fn output_names(&self) -> impl Iterator<Item = String> {
         let placed = self.placed.iter().flat_map(|placed| &placed.memory);
         let placed = placed.map(|own| own.name.clone());
@@ -264,6 +268,7 @@ impl Workload {
     ///
     /// # Errors
     /// It accesses blocks that the device does not have.
+    #[doc(hidden)]
     pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> Result<MachineProgram> {
         let items = self.group.iter().product();
         let description = model.description();
@@ -298,6 +303,7 @@ impl Workload {
     ///
     /// # Errors
     /// It faults, or needs a feature that such a device lacks.
+    #[doc(hidden)]
     pub fn computed(&self, kernel: &Arc<Kernel>, device: Description) -> Result<Vec<Vec<u8>>> {
         let simulator = Simulator::custom(device, Options::FAST, None);
         Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)

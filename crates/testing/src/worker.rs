@@ -1,7 +1,7 @@
 //! A worker without a GPU: it answers the requests of [`cuda::worker`](crate::device::cuda::worker) with the functional engine,
 //! so that comparisons, refusals and reports can be tested without a GPU.
 //!
-//! With [`CHANCE`] in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
+//! With `CHANCE` in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
 //! after a while, for this worker and all that come after it.
 //!
 //! It runs modules that our back end writes, and others whose parameters lie without gaps. As on a GPU, only accesses

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
 use crate::strategies::StrategyKind;
 
-/// How many iterations ahead of its use a value is asked for: 1 to [`Distance::MAX`].
+/// How many iterations ahead of its use a value is asked for: 1 to `Distance::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Distance(NonZeroU32);
 
@@ -20,7 +20,7 @@ impl Distance {
     /// A distance of this many iterations.
     ///
     /// # Errors
-    /// It is 0 or above [`Distance::MAX`].
+    /// It is 0 or above `Distance::MAX`.
     pub fn new(iterations: u32) -> Result<Distance> {
         match NonZeroU32::new(iterations) {
             Some(distance) if iterations <= Distance::MAX => Ok(Distance(distance)),
@@ -52,7 +52,7 @@ impl fmt::Display for Distance {
 /// How many iterations of a loop become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unroll {
-    /// Groups of this many iterations, 2 to [`Unroll::MAX`]: their loads first, then their uses.
+    /// Groups of this many iterations, 2 to `Unroll::MAX`: their loads first, then their uses.
     By(NonZeroU32),
     /// The whole loop; its trip count must be known.
     Full,
@@ -67,7 +67,7 @@ impl Unroll {
     /// Groups of this many iterations.
     ///
     /// # Errors
-    /// It is below 2, which is no unrolling, or above [`Unroll::MAX`].
+    /// It is below 2, which is no unrolling, or above `Unroll::MAX`.
     pub fn by(iterations: u32) -> Result<Unroll> {
         match NonZeroU32::new(iterations) {
             Some(count) if (2..=Unroll::MAX).contains(&iterations) => Ok(Unroll::By(count)),

@@ -31,7 +31,7 @@ pub(crate) const SHARED_HINTS: [u32; 2] = [4, 16];
 /// two groups ahead.
 ///
 /// The loads are the main ones, not the indices that lead to them: a load that a plan does not name is carried as needed.
-/// Several loads get the same strategy together, and each is tried alone with the fewer plans of [`DISTANCES`]' powers of two.
+/// Several loads get the same strategy together, and each is tried alone with the fewer plans of `DISTANCES`' powers of two.
 /// `levels` are the cache levels that the device distinguishes.
 ///
 /// # Errors

@@ -107,6 +107,17 @@
 //! source, and the CPU can run it; and once rewritten into calls of [`record`], which write the
 //! IR when they run; variables become SSA there.
 
+/// The type that bears the name of a function of the language; its `device` is called where kernels are recorded.
+macro_rules! device_form {
+    ($name:ident { $($function:tt)+ }) => {
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, reason = "it bears the function's name")]
+        pub struct $name {}
+
+        impl $name { $($function)+ }
+    };
+}
+
 pub mod approximate;
 pub mod atomic;
 pub mod block;

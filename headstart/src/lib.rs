@@ -192,7 +192,10 @@ pub mod report {
     #[doc(hidden)]
     pub use headstart_report::report::*;
     #[doc(inline)]
-    pub use headstart_report::report::{Best, Outcome, Outputs, Report, Trial, Verdict, page, table};
+    pub use headstart_report::report::{Best, Outcome, Outputs, Report, Trial, Verdict};
+    #[cfg(feature = "report")]
+    #[doc(inline)]
+    pub use headstart_report::report::{page, table};
 }
 
 /// Programs around kernels: launches that the compiler checks, ranges, one job on several devices.

@@ -66,11 +66,7 @@ fn generic(generics: &Generics, body: &TokenStream) -> Option<TokenStream> {
             GenericParam::Type(parameter) => {
                 let name = &parameter.ident;
                 used.push(quote!(#name));
-                vec![
-                    quote!(u32),
-                    quote!(f32),
-                    quote!(::headstart::facade::lang::prelude::f16),
-                ]
+                vec![quote!(u32), quote!(f32), quote!(::headstart::facade::f16)]
             }
             GenericParam::Const(parameter) => {
                 let ty = &parameter.ty;

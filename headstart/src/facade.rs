@@ -5,8 +5,8 @@
 
 pub use crate::device::{self, Device, Item, TypedBuffer};
 pub use crate::error::Result;
-pub use crate::front::lang::prelude::Data;
 pub use crate::front::lang::{self, record, reference};
+pub use crate::front::prelude::{Data, f16};
 pub use crate::ir::{self, Kernel};
 pub use crate::runtime::{launch, over_range};
 #[cfg(feature = "tune")]

@@ -133,9 +133,8 @@ pub mod device {
     pub use headstart_device::*;
     #[doc(inline)]
     pub use headstart_device::{
-        Allocation, Argument, AsView, Buffer, BufferView, BufferViewMut, Bundle, CacheState, Command,
-        Completion, Counters, Device, Element, Event, Fill, Item, Launch, Library, Outcome, Pattern, Queue,
-        Times, TypedBuffer,
+        Allocation, Buffer, BufferView, BufferViewMut, Bundle, Counters, Device, Element, Event, Item,
+        Library, Outcome, Pattern, Queue, Times, TypedBuffer,
     };
 
     /// NVIDIA's GPUs, through their driver.
@@ -193,7 +192,10 @@ pub mod report {
     #[doc(hidden)]
     pub use headstart_report::report::*;
     #[doc(inline)]
-    pub use headstart_report::report::{Best, Outcome, Outputs, Report, Trial, Verdict, page, table};
+    pub use headstart_report::report::{Best, Outcome, Outputs, Report, Trial, Verdict};
+    #[cfg(feature = "report")]
+    #[doc(inline)]
+    pub use headstart_report::report::{page, table};
 }
 
 /// Programs around kernels: launches that the compiler checks, ranges, one job on several devices.
@@ -211,12 +213,13 @@ pub mod tune {
     pub use headstart_tune::tune::*;
     #[doc(inline)]
     pub use headstart_tune::tune::{
-        Answers, ArgumentSpec, Best, FileSubject, LaunchFile, SearchOutcome, SearchSettings, Subject, Tuned,
-        Workload, bench_for, search, tune, tuned, tuned_launch, tuned_with,
+        Answers, ArgumentSpec, Best, FileSubject, LaunchFile, Subject, Tuned, Workload, bench_for, tune,
+        tuned, tuned_launch, tuned_with,
     };
 }
 
-pub use front::lang::prelude;
+#[doc(inline)]
+pub use headstart_front::prelude;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

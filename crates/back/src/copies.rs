@@ -18,7 +18,7 @@ use crate::ir::{Builder, CacheUse, Kernel, LoadId, OpKind, Region, Type, Value};
 const WORD: u32 = 4;
 
 /// Replaces every asynchronous copy by a load and a store. The kernel stays verified.
-pub fn expand(kernel: &mut Kernel) {
+pub(crate) fn expand(kernel: &mut Kernel) {
     let mut tokens = HashSet::new();
     kernel.body.walk(&mut |op| {
         if matches!(op.kind, OpKind::Copy { .. } | OpKind::Join(_)) {

@@ -13,7 +13,7 @@ use crate::ir::{
 use crate::math::Function;
 
 /// Writes out every function of a library. The kernel stays verified.
-pub fn expand(kernel: &mut Kernel) {
+pub(crate) fn expand(kernel: &mut Kernel) {
     relax(kernel);
     let mut any = false;
     kernel.body.walk(&mut |op| any |= is_library(&op.kind));

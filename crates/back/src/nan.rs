@@ -14,7 +14,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, Label, Op, OpKind, Region, Type, UnaryOp, Value};
+use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, Op, OpKind, Region, Type, UnaryOp, Value};
+use crate::roots::Targets;
 
 /// A value's bits if it is a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,19 +127,7 @@ struct Flow {
 
 impl Flow {
     fn of(kernel: &Kernel) -> Flow {
-        let mut results: HashMap<Label, &[Value]> = HashMap::new();
-        let mut params: HashMap<Label, &[Value]> = HashMap::new();
-        kernel.body.walk(&mut |op| {
-            if let Some(label) = op.kind.label() {
-                results.insert(label, &op.results);
-            }
-            if let OpKind::Loop {
-                label, params: own, ..
-            } = &op.kind
-            {
-                params.insert(*label, own);
-            }
-        });
+        let Targets { results, params } = Targets::of(kernel);
         let mut flow = Flow {
             arithmetic: HashSet::new(),
             never: HashSet::new(),

@@ -10,6 +10,30 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::roots::holds_address;
 use crate::ir::{Kernel, Label, OpKind, Value};
 
+/// What breaks and continues pass values to, by label.
+#[derive(Default)]
+pub(super) struct Targets<'k> {
+    /// The results of scopes.
+    pub results: HashMap<Label, &'k [Value]>,
+    /// The parameters of loops.
+    pub params: HashMap<Label, &'k [Value]>,
+}
+
+impl Targets<'_> {
+    pub(super) fn of(kernel: &Kernel) -> Targets<'_> {
+        let mut targets = Targets::default();
+        kernel.body.walk(&mut |op| {
+            if let Some(label) = op.kind.label() {
+                targets.results.insert(label, &op.results);
+            }
+            if let OpKind::Loop { label, params, .. } = &op.kind {
+                targets.params.insert(*label, params);
+            }
+        });
+        targets
+    }
+}
+
 /// The parameter behind each pointer value that has one.
 #[derive(Debug, Default)]
 pub(super) struct Roots(HashMap<Value, Value>);
@@ -23,19 +47,7 @@ impl Roots {
     /// Finds the roots of a verified kernel's pointers.
     pub(super) fn find(kernel: &Kernel) -> Roots {
         let mut sources: HashMap<Value, Vec<Value>> = HashMap::new();
-        let mut results: HashMap<Label, &[Value]> = HashMap::new();
-        let mut params: HashMap<Label, &[Value]> = HashMap::new();
-        kernel.body.walk(&mut |op| {
-            if let Some(label) = op.kind.label() {
-                results.insert(label, &op.results);
-            }
-            if let OpKind::Loop {
-                label, params: own, ..
-            } = &op.kind
-            {
-                params.insert(*label, own);
-            }
-        });
+        let Targets { results, params } = Targets::of(kernel);
         let mut flow = |targets: &[Value], values: &[Value]| {
             for (&target, &value) in targets.iter().zip(values) {
                 if kernel.ty(target).is_pointer() {

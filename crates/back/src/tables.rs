@@ -9,7 +9,7 @@ use crate::ir::{Builder, Kernel, Op, OpKind, Region, UnaryOp, Value};
 use crate::math::{Emit, table};
 
 /// Writes out every function by a table. The kernel stays verified.
-pub fn expand(kernel: &mut Kernel) {
+pub(crate) fn expand(kernel: &mut Kernel) {
     let mut any = false;
     kernel.body.walk(&mut |op| any |= function(&op.kind).is_some());
     if any {

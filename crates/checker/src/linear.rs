@@ -29,7 +29,7 @@ pub(super) enum Linear {
 
 impl Linear {
     /// The integer operations that are linear.
-    pub fn of(op: BinaryOp) -> Option<Linear> {
+    pub(crate) fn of(op: BinaryOp) -> Option<Linear> {
         match op {
             BinaryOp::Add => Some(Linear::Add),
             BinaryOp::Sub => Some(Linear::Sub),
@@ -40,7 +40,7 @@ impl Linear {
     }
 
     /// The result's term, for operands given by term and bits. `None` where it is not linear in them.
-    pub fn term(self, ty: Type, operands: &[(Term, u64)]) -> Option<Term> {
+    pub(crate) fn term(self, ty: Type, operands: &[(Term, u64)]) -> Option<Term> {
         let minus = 1u64.wrapping_neg();
         let known = |number: u64| (Term::KNOWN, number);
         let sum = match (self, operands) {

@@ -64,7 +64,7 @@ impl Running<'_> {
 }
 
 impl TermObserver {
-    pub fn new() -> TermObserver {
+    pub(crate) fn new() -> TermObserver {
         TermObserver {
             registers: Vec::new(),
             memory: TermMemory::default(),
@@ -215,21 +215,12 @@ impl TermObserver {
                 *self.slot(sub_group, to) =
                     std::array::from_fn(|lane| if cond[lane] != 0 { a[lane] } else { b[lane] });
             }
-            LaneOpKind::Load {
-                ref to,
-                ty,
-                space,
-                ptr,
-                id,
-                ..
-            } => self.load(to.as_slice(), Accessed { space, ptr, ty }, id, running),
-            LaneOpKind::Store {
-                ref values,
-                ty,
-                space,
-                ptr,
-                ..
-            } => self.store(values.as_slice(), Accessed { space, ptr, ty }, running),
+            LaneOpKind::Load { ref to, memory, id } => {
+                self.load(to.as_slice(), Accessed::by(memory), id, running);
+            }
+            LaneOpKind::Store { ref values, memory } => {
+                self.store(values.as_slice(), Accessed::by(memory), running);
+            }
             LaneOpKind::Copy {
                 to,
                 target,

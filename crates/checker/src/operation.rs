@@ -21,7 +21,7 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    pub fn new(kind: u64, code: u64, ty: Type, name: &str) -> Operation {
+    pub(crate) fn new(kind: u64, code: u64, ty: Type, name: &str) -> Operation {
         Operation {
             number: OPERATION + (kind << 16 | code << 8 | type_number(ty)),
             name: name.to_owned(),
@@ -34,7 +34,7 @@ impl Operation {
     }
 
     /// The operation with this rule: another one than without.
-    pub fn ruled(mut self, rule: FloatRule) -> Operation {
+    pub(crate) fn ruled(mut self, rule: FloatRule) -> Operation {
         self.number |= (rule.rounding as u64) << 24 | u64::from(rule.flush) << 26;
         if rule != FloatRule::EXACT {
             self.name.push_str(&rule.to_string());

@@ -28,7 +28,7 @@ pub(super) struct Stored {
 
 impl Record {
     /// The value that a byte belongs to.
-    pub fn stored(&self, address: u64) -> Option<&Stored> {
+    pub(crate) fn stored(&self, address: u64) -> Option<&Stored> {
         let (start, stored) = self.stores.range(..=address).next_back()?;
         (address - start < u64::from(stored.size)).then_some(stored)
     }
@@ -56,7 +56,7 @@ pub(super) enum Node {
 
 impl Node {
     /// What sort of thing it is.
-    pub fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         match self {
             Node::Loaded { .. } => "load",
             Node::Computed { what, .. } => what,

@@ -39,12 +39,12 @@ impl Term {
     }
 
     /// Whether the bits say everything.
-    pub fn is_known(self) -> bool {
+    pub(crate) fn is_known(self) -> bool {
         self == Term::KNOWN
     }
 
     /// The term of something made of parts. `what` tells kinds of things apart.
-    pub fn made(what: u64, parts: impl IntoIterator<Item = u128>) -> Term {
+    pub(crate) fn made(what: u64, parts: impl IntoIterator<Item = u128>) -> Term {
         let mut hash = Mixer::new(what);
         let mut is_unordered = false;
         for part in parts {
@@ -58,7 +58,7 @@ impl Term {
     }
 
     /// An operand as a part of something: its term, or a hash of its bits.
-    pub fn part(self, bits: u64) -> u128 {
+    pub(crate) fn part(self, bits: u64) -> u128 {
         match self.is_known() {
             true => Term::made(KNOWN_BITS, [u128::from(bits)]).0,
             false => self.0,
@@ -152,7 +152,7 @@ pub(super) const NOT_GLOBAL: u64 = 1 << 60;
 
 impl TermMemory {
     /// The term of a value of `size` bytes read at an address.
-    pub fn read(&self, address: u64, size: u32) -> Term {
+    pub(crate) fn read(&self, address: u64, size: u32) -> Term {
         let first = self.byte(address);
         let bytes = || (0..u64::from(size)).map(|byte| self.byte(address + byte));
         if first.of != 0 && u32::from(first.of) == size && first.byte == 0 {
@@ -173,7 +173,7 @@ impl TermMemory {
     }
 
     /// A value of `size` bytes is written at an address.
-    pub fn write(&mut self, address: u64, size: u32, term: Term, bits: u64) {
+    pub(crate) fn write(&mut self, address: u64, size: u32, term: Term, bits: u64) {
         for (number, byte) in bits.to_le_bytes().into_iter().enumerate().take(size as usize) {
             let written = match term.is_known() {
                 true => ByteTerm { term, byte, of: 0 },
@@ -189,7 +189,7 @@ impl TermMemory {
 
     /// A value is written at a place that depends on the order in which work-items came. Only what is written
     /// counts, in any order.
-    pub fn scatter(&mut self, address: u64, size: u32, term: Term, bits: u64) {
+    pub(crate) fn scatter(&mut self, address: u64, size: u32, term: Term, bits: u64) {
         if term != Term::UNORDERED {
             self.scattered = self.scattered.wrapping_add(term.part(bits));
         }
@@ -199,7 +199,7 @@ impl TermMemory {
     }
 
     /// Bytes are copied as they are.
-    pub fn copy(&mut self, to: u64, from: u64, size: u32) {
+    pub(crate) fn copy(&mut self, to: u64, from: u64, size: u32) {
         for byte in 0..u64::from(size) {
             let copied = self.byte(from + byte);
             self.bytes.insert(to + byte, copied);
@@ -223,7 +223,7 @@ impl TermMemory {
 
 impl Written {
     /// What was written to places that depend on an order, in any order.
-    pub fn scattered(&self) -> u128 {
+    pub(crate) fn scattered(&self) -> u128 {
         self.scattered
     }
 
@@ -234,17 +234,17 @@ impl Written {
     }
 
     /// Bytes that were written.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
     /// Their addresses, in no order.
-    pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
         self.bytes.keys().copied()
     }
 
     /// What was written to a byte, if anything was.
-    pub fn term(&self, address: u64) -> Option<ByteTerm> {
+    pub(crate) fn term(&self, address: u64) -> Option<ByteTerm> {
         self.bytes.get(&address).copied()
     }
 }

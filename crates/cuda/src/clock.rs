@@ -32,7 +32,7 @@ struct Reference {
 
 impl GpuClock {
     /// A clock that starts now.
-    pub fn start(gpu: &Gpu, limit: Duration) -> Result<GpuClock, Failure> {
+    pub(crate) fn start(gpu: &Gpu, limit: Duration) -> Result<GpuClock, Failure> {
         let event = marked(gpu, limit)?;
         Ok(GpuClock {
             gpu: gpu.clone(),
@@ -51,7 +51,7 @@ impl GpuClock {
     }
 
     /// A moment of the host on this clock, in nanoseconds: to within the time that the GPU takes to answer.
-    pub fn host_ns(&self, at: Instant) -> f64 {
+    pub(crate) fn host_ns(&self, at: Instant) -> f64 {
         let reference = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         let since = at.saturating_duration_since(reference.at).as_secs_f64();
         let before = reference.at.saturating_duration_since(at).as_secs_f64();
@@ -59,7 +59,7 @@ impl GpuClock {
     }
 
     /// Takes a newer reference, if this one is old. Events that were reached before it keep their times.
-    pub fn refresh(&self, limit: Duration) -> Result<(), Failure> {
+    pub(crate) fn refresh(&self, limit: Duration) -> Result<(), Failure> {
         let mut reference = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         if reference.at.elapsed() > LONGEST {
             let event = marked(&self.gpu, limit)?;

@@ -39,7 +39,7 @@ impl Difference {
 }
 
 /// The kernels that compare.
-pub struct Comparer {
+pub(crate) struct Comparer {
     gpu: Gpu,
     compare: Function,
     sum: Function,
@@ -53,7 +53,7 @@ impl Comparer {
     /// Compiles them.
     ///
     /// Fails if the driver does not take them, or there is no memory for two numbers.
-    pub fn new(gpu: &Gpu) -> Result<Comparer, Failure> {
+    pub(crate) fn new(gpu: &Gpu) -> Result<Comparer, Failure> {
         Ok(Comparer {
             compare: gpu.load(TEXT, "compare")?,
             sum: gpu.load(TEXT, "sum")?,
@@ -66,7 +66,7 @@ impl Comparer {
     /// hold the poison in both were not written, and count as equal.
     ///
     /// Fails if they are of different sizes, or as launches do.
-    pub fn difference(
+    pub(crate) fn difference(
         &mut self,
         found: &Buffer,
         right: &Buffer,
@@ -97,7 +97,7 @@ impl Comparer {
     /// A sum of a buffer's bytes: another one, but for a chance of about 2⁻⁶⁴, once some have changed.
     ///
     /// Fails as launches do.
-    pub fn sum(&mut self, of: &Buffer) -> Result<u64, Failure> {
+    pub(crate) fn sum(&mut self, of: &Buffer) -> Result<u64, Failure> {
         let mut arguments = Arguments::new();
         arguments.push_address(of.address());
         arguments.push(&(of.bytes() as u64).to_le_bytes());

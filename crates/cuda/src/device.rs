@@ -41,7 +41,7 @@ pub struct CudaDevice {
 }
 
 /// A kernel that was compiled for a GPU.
-pub struct CudaProgram {
+pub(crate) struct CudaProgram {
     /// The PTX that was compiled.
     pub ptx: Ptx,
     /// The function in the GPU.
@@ -62,6 +62,7 @@ impl CudaDevice {
     ///
     /// # Errors
     /// As those of [`CudaDevice::open`].
+    #[doc(hidden)]
     pub fn open_apart(ordinal: usize) -> Result<CudaDevice> {
         CudaDevice::of(Gpu::open_apart(ordinal)?)
     }
@@ -81,11 +82,13 @@ impl CudaDevice {
     }
 
     /// The GPU itself.
+    #[doc(hidden)]
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
     }
 
     /// How kernels are emitted.
+    #[doc(hidden)]
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -97,6 +100,7 @@ impl CudaDevice {
     }
 
     /// Gives a launch up after this long.
+    #[doc(hidden)]
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
     }
@@ -215,7 +219,7 @@ fn compute(
 }
 
 /// The geometry of a launch, with the emitted kernel's requirements.
-pub fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
+pub(crate) fn geometry(launch: &Launch, ptx: &Ptx) -> Geometry {
     Geometry {
         groups: launch.groups,
         group: launch.group,

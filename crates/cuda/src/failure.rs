@@ -79,7 +79,7 @@ impl Failure {
 
     /// Adds the accepted alternatives.
     #[must_use]
-    pub fn accepted(mut self, accepted: impl Into<String>) -> Failure {
+    pub(crate) fn accepted(mut self, accepted: impl Into<String>) -> Failure {
         self.accepted = Some(accepted.into());
         self
     }

@@ -238,7 +238,7 @@ impl Gpu {
     }
 
     /// As [`Gpu::open`], in a context of its own, which shares neither memory nor modules with others of this process.
-    pub fn open_apart(ordinal: usize) -> Result<Gpu, Failure> {
+    pub(crate) fn open_apart(ordinal: usize) -> Result<Gpu, Failure> {
         Gpu::open_with(ordinal, |device| {
             let mut context = std::ptr::null_mut();
             // SAFETY: `device` is valid; the call writes one handle; the context is destroyed in `drop`.

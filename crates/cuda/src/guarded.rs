@@ -27,7 +27,7 @@ const FUNCTIONS: &[&str] = &[
 
 /// Where in its pages a buffer lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placement {
+pub(crate) enum Placement {
     /// Aligned as plain buffers are, as near to the end of its pages as that allows: for timing.
     Plain,
     /// At the end of its pages, as far as its alignment allows: for checks.
@@ -47,7 +47,7 @@ pub(super) struct Mapping {
 
 impl Mapping {
     /// Where a buffer of this size lies.
-    pub fn address(&self, bytes: usize, align: usize, placement: Placement) -> sys::CUdeviceptr {
+    pub(crate) fn address(&self, bytes: usize, align: usize, placement: Placement) -> sys::CUdeviceptr {
         let align = match placement {
             Placement::Plain => align.max(PLAIN_ALIGNMENT),
             Placement::Tight => align.max(1),

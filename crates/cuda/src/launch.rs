@@ -54,7 +54,12 @@ impl Function {
     }
 
     /// As [`Function::launch`], in a lane of the same GPU.
-    pub fn launch_on(&self, lane: &Lane, geometry: Geometry, arguments: &Arguments) -> Result<(), Failure> {
+    pub(crate) fn launch_on(
+        &self,
+        lane: &Lane,
+        geometry: Geometry,
+        arguments: &Arguments,
+    ) -> Result<(), Failure> {
         self.launch_in(lane.stream, geometry, arguments)
     }
 
@@ -136,7 +141,7 @@ impl Function {
 }
 
 /// An independent order of commands on a GPU: commands in different lanes overlap.
-pub struct Lane {
+pub(crate) struct Lane {
     gpu: Gpu,
     pub(super) stream: sys::CUstream,
 }
@@ -146,7 +151,7 @@ unsafe impl Send for Lane {}
 
 impl Gpu {
     /// A new lane.
-    pub fn lane(&self) -> Result<Lane, Failure> {
+    pub(crate) fn lane(&self) -> Result<Lane, Failure> {
         self.enter()?;
         let stream = result::stream::create(result::stream::StreamKind::NonBlocking)
             .map_err(|error| Failure::of(error, "making a queue"))?;
@@ -187,7 +192,7 @@ unsafe impl Send for Event {}
 
 impl Gpu {
     /// A new event, not yet recorded.
-    pub fn event(&self) -> Result<Event, Failure> {
+    pub(crate) fn event(&self) -> Result<Event, Failure> {
         self.enter()?;
         let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT)
             .map_err(|error| Failure::of(error, "making an event"))?;
@@ -229,7 +234,7 @@ impl Gpu {
 
 impl Event {
     /// Puts the event at the end of the queue.
-    pub fn record(&mut self) -> Result<(), Failure> {
+    pub(crate) fn record(&mut self) -> Result<(), Failure> {
         self.gpu.enter()?;
         // SAFETY: event and stream belong to the context that is current.
         unsafe { result::event::record(self.event, self.gpu.0.stream) }
@@ -272,7 +277,7 @@ impl Event {
     }
 
     /// The GPU's time from `earlier` to this event. Both must have been reached.
-    pub fn since(&self, earlier: &Event) -> Result<Duration, Failure> {
+    pub(crate) fn since(&self, earlier: &Event) -> Result<Duration, Failure> {
         self.gpu.enter()?;
         // SAFETY: both events exist; the driver reports those that were not recorded or reached.
         let milliseconds = unsafe { result::event::elapsed(earlier.event, self.event) }

@@ -156,7 +156,7 @@ impl Buffer {
     }
 
     /// Its size in bytes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
@@ -241,7 +241,7 @@ impl Buffer {
     }
 
     /// Reads bytes as the host sees them now.
-    pub fn read_on_host(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
+    pub(crate) fn read_on_host(&self, offset: usize, to: &mut [u8]) -> Result<(), Failure> {
         let pointer = self.on_host(offset, to.len())?;
         let _alone = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, byte) in to.iter_mut().enumerate() {
@@ -253,7 +253,7 @@ impl Buffer {
     }
 
     /// Writes bytes as the host sees them.
-    pub fn write_on_host(&self, offset: usize, from: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write_on_host(&self, offset: usize, from: &[u8]) -> Result<(), Failure> {
         let pointer = self.on_host(offset, from.len())?;
         let _alone = self.host.lock().unwrap_or_else(PoisonError::into_inner);
         for (at, &byte) in from.iter().enumerate() {
@@ -306,7 +306,7 @@ impl Buffer {
     }
 
     /// Sets every byte to `value`, in the queue's order, without waiting.
-    pub fn fill(&mut self, value: u8) -> Result<(), Failure> {
+    pub(crate) fn fill(&mut self, value: u8) -> Result<(), Failure> {
         if self.bytes == 0 {
             return Ok(());
         }

@@ -247,12 +247,12 @@ impl Function {
     }
 
     /// The driver's compiler's output for it.
-    pub fn compiled(&self) -> &Compiled {
+    pub(crate) fn compiled(&self) -> &Compiled {
         &self.0.compiled
     }
 
     /// The GPU that it was loaded into.
-    pub fn gpu(&self) -> &Gpu {
+    pub(crate) fn gpu(&self) -> &Gpu {
         &self.0.module.gpu
     }
 
@@ -297,7 +297,7 @@ impl Function {
     }
 
     /// How many work-groups of `group` work-items one core holds at a time, as the driver computes it.
-    pub fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
+    pub(crate) fn groups_per_core(&self, group: u32, dynamic_shared_bytes: u32) -> Result<u32, Failure> {
         self.gpu().enter()?;
         // SAFETY: the function is loaded.
         let groups = unsafe {

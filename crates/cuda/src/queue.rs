@@ -38,7 +38,7 @@ pub(super) struct Serving {
 
 impl Serving {
     /// Runs one command and waits for its end.
-    pub fn run(&self, submitted: Submitted) -> Result<Outcome> {
+    pub(crate) fn run(&self, submitted: Submitted) -> Result<Outcome> {
         self.clock.refresh(self.limit)?;
         let submitted_ns = self.clock.host_ns(submitted.at);
         let mut outcome = Outcome::default();

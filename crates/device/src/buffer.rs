@@ -75,6 +75,7 @@ pub enum Fill {
 
 impl Buffer {
     /// Wraps a device's memory of `length` elements.
+    #[doc(hidden)]
     pub fn new(element: Type, length: u64, implementation: Arc<dyn Any + Send + Sync>) -> Buffer {
         Buffer {
             element,
@@ -86,6 +87,7 @@ impl Buffer {
     }
 
     /// The same, of a kind that the host sees, too.
+    #[doc(hidden)]
     #[must_use]
     pub fn seen_by_host(self, allocation: Allocation, host: Arc<dyn HostSide>) -> Buffer {
         Buffer {
@@ -96,6 +98,7 @@ impl Buffer {
     }
 
     /// The same memory as elements of another type: as many as fit whole.
+    #[doc(hidden)]
     #[must_use]
     pub fn seen_as(&self, element: Type) -> Buffer {
         Buffer {
@@ -114,6 +117,7 @@ impl Buffer {
     ///
     /// # Errors
     /// It lies in the device's memory; the range is outside; the device's own.
+    #[doc(hidden)]
     pub fn read_on_host(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         self.check_range(offset, bytes.len() as u64)?;
         self.host()?.read(offset, bytes)
@@ -123,6 +127,7 @@ impl Buffer {
     ///
     /// # Errors
     /// As [`Buffer::read_on_host`].
+    #[doc(hidden)]
     pub fn write_on_host(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.check_range(offset, bytes.len() as u64)?;
         self.host()?.write(offset, bytes)
@@ -151,6 +156,7 @@ impl Buffer {
     }
 
     /// Whether both are the same memory.
+    #[doc(hidden)]
     pub fn is_same(&self, other: &Buffer) -> bool {
         Arc::ptr_eq(&self.implementation, &other.implementation)
     }
@@ -159,6 +165,7 @@ impl Buffer {
     ///
     /// # Errors
     /// It is of another device.
+    #[doc(hidden)]
     pub fn implementation<T: Any + Send + Sync>(&self) -> Result<Arc<T>> {
         let implementation = Arc::clone(&self.implementation);
         implementation
@@ -170,6 +177,7 @@ impl Buffer {
     ///
     /// # Errors
     /// It does not.
+    #[doc(hidden)]
     pub fn check_range(&self, offset: u64, length: u64) -> Result<()> {
         match offset.checked_add(length) {
             Some(end) if end <= self.bytes() => Ok(()),
@@ -183,6 +191,7 @@ impl Buffer {
 
 impl Fill {
     /// Whether it is known to give the same as another.
+    #[doc(hidden)]
     pub fn is_same(&self, other: &Fill) -> bool {
         match (self, other) {
             (Fill::Uninitialized, Fill::Uninitialized) => true,

@@ -62,11 +62,13 @@ impl Bundle {
     }
 
     /// Its kernels.
+    #[doc(hidden)]
     pub fn library(&self) -> &Library {
         &self.library
     }
 
     /// Its machine code.
+    #[doc(hidden)]
     pub fn images(&self) -> &Images {
         &self.images
     }

@@ -21,11 +21,13 @@ impl Counters {
     }
 
     /// Adds to a number, which starts at 0.
+    #[doc(hidden)]
     pub fn add(&mut self, name: &'static str, amount: u64) {
         *self.0.entry(name).or_default() += amount;
     }
 
     /// Adds each number of another.
+    #[doc(hidden)]
     pub fn merge(&mut self, other: &Counters) {
         for (&name, &amount) in &other.0 {
             self.add(name, amount);

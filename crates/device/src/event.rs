@@ -110,6 +110,7 @@ impl Times {
 
 impl Event {
     /// An event that has not ended, and the handle that ends it.
+    #[doc(hidden)]
     pub fn pending() -> (Event, Completion) {
         Event::of(State::default())
     }

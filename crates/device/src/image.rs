@@ -22,7 +22,7 @@ impl Image {
     }
 
     /// The key of an image: the device and driver, our version, and a fingerprint of the source.
-    pub fn key(device: &str, source: &[u8]) -> String {
+    pub(crate) fn key(device: &str, source: &[u8]) -> String {
         let device: String = device
             .chars()
             .map(|c| if c.is_whitespace() { ' ' } else { c })
@@ -52,7 +52,7 @@ impl Images {
     }
 
     /// Adds one, in place of another with the same key.
-    pub fn insert(&mut self, image: Image) {
+    pub(crate) fn insert(&mut self, image: Image) {
         self.0.insert(image.key.clone(), image);
     }
 

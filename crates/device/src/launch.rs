@@ -47,25 +47,6 @@ pub enum Argument {
     Scalar(Type, u64),
 }
 
-/// The facts about an argument before the launch; analyses that need numbers query this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ArgumentFacts {
-    /// A buffer.
-    Buffer {
-        /// Type of its elements.
-        element: Type,
-        /// Number of elements from where it points to.
-        length: u64,
-        /// Position of the first argument that is the same memory; its own if none is earlier.
-        same_as: usize,
-    },
-    /// A scalar.
-    Scalar {
-        /// Its bits.
-        bits: u64,
-    },
-}
-
 impl Argument {
     /// The buffer that it points into, and how many elements after its first.
     pub fn buffer(&self) -> Option<(&Buffer, u64)> {
@@ -129,23 +110,6 @@ impl Launch {
     /// Work-groups. Saturates.
     pub fn group_count(&self) -> u64 {
         product(self.groups)
-    }
-
-    /// The facts about each argument.
-    pub fn facts(&self) -> Vec<ArgumentFacts> {
-        let facts = |(index, argument): (usize, &Argument)| match argument {
-            Argument::Scalar(_, bits) | Argument::Address(bits) => ArgumentFacts::Scalar { bits: *bits },
-            Argument::Buffer(buffer) | Argument::Part(buffer, _) => {
-                let same = |other: &Argument| other.buffer().is_some_and(|(other, _)| other.is_same(buffer));
-                let start = argument.buffer().map_or(0, |(_, start)| start);
-                ArgumentFacts::Buffer {
-                    element: buffer.element(),
-                    length: buffer.length().saturating_sub(start),
-                    same_as: self.arguments.iter().position(same).unwrap_or(index),
-                }
-            }
-        };
-        self.arguments.iter().enumerate().map(facts).collect()
     }
 
     /// The sub-group size this launch runs with.

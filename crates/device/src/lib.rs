@@ -58,7 +58,7 @@ pub use cache_state::CacheState;
 pub use counters::Counters;
 pub use event::{Completion, Event, Outcome, Times};
 pub use image::{Image, Images};
-pub use launch::{Argument, ArgumentFacts, Launch, Piece};
+pub use launch::{Argument, Launch, Piece};
 pub use library::{Cache, Library, Programs};
 pub use pattern::Pattern;
 #[doc(hidden)]

@@ -50,6 +50,7 @@ const FEW: u64 = 1 << 16;
 
 impl Pattern {
     /// Whether it is known to give the same elements as another: functions, only where they are one and the same.
+    #[doc(hidden)]
     pub fn is_same(&self, other: &Pattern) -> bool {
         match (self, other) {
             (Pattern::Constant(one), Pattern::Constant(other)) => one == other,
@@ -77,6 +78,7 @@ impl Pattern {
     }
 
     /// The bits of element `index`.
+    #[doc(hidden)]
     #[inline]
     pub fn bits(&self, element: Type, index: u64) -> u64 {
         let bits = match self {
@@ -98,6 +100,7 @@ impl Pattern {
     }
 
     /// The bytes of elements `first` up to `first + count`: of many, on all cores of the host.
+    #[doc(hidden)]
     pub fn bytes(&self, element: Type, first: u64, count: u64) -> Vec<u8> {
         let size = element.bytes() as usize;
         let mut bytes = vec![0; size * count as usize];

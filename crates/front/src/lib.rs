@@ -13,6 +13,7 @@
 
 pub mod lang;
 mod middle;
+pub mod prelude;
 pub mod ptx;
 pub mod spirv;
 

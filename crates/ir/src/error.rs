@@ -51,11 +51,13 @@ impl Error {
     }
 
     /// The kernel or its input is at fault.
+    #[doc(hidden)]
     pub fn input(what: impl Into<String>) -> Error {
         Error::new(Fault::Input, what)
     }
 
     /// An execution of the kernel breaks a rule.
+    #[doc(hidden)]
     pub fn violation(violation: Violation) -> Error {
         let mut error = Error::new(Fault::Input, violation.to_string());
         error.0.violation = Some(violation);
@@ -63,21 +65,25 @@ impl Error {
     }
 
     /// It was asked for in a way that is not understood.
+    #[doc(hidden)]
     pub fn usage(what: impl Into<String>) -> Error {
         Error::new(Fault::Usage, what)
     }
 
     /// The device cannot do it.
+    #[doc(hidden)]
     pub fn device(what: impl Into<String>) -> Error {
         Error::new(Fault::Device, what)
     }
 
     /// Headstart itself is wrong.
+    #[doc(hidden)]
     pub fn bug(what: impl Into<String>) -> Error {
         Error::new(Fault::Bug, what)
     }
 
     /// Adds where it is: `gather.rs:41:9`, `model.toml:12`, `work-item 5 of work-group 2`.
+    #[doc(hidden)]
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Error {
         self.0.place.get_or_insert_with(|| place.to_string());
@@ -85,6 +91,7 @@ impl Error {
     }
 
     /// Adds the file, unless the place names it already.
+    #[doc(hidden)]
     #[must_use]
     pub fn within(mut self, file: &str) -> Error {
         let named = self.0.place.as_ref().is_some_and(|place| place.contains(file));
@@ -96,6 +103,7 @@ impl Error {
     }
 
     /// Adds the accepted alternatives.
+    #[doc(hidden)]
     #[must_use]
     pub fn accepted(mut self, accepted: impl fmt::Display) -> Error {
         self.0.accepted = Some(accepted.to_string());
@@ -103,6 +111,7 @@ impl Error {
     }
 
     /// Adds another thing that would be accepted.
+    #[doc(hidden)]
     #[must_use]
     pub fn or_accepted(mut self, accepted: impl fmt::Display) -> Error {
         self.0.accepted = Some(match self.0.accepted.take() {
@@ -113,6 +122,7 @@ impl Error {
     }
 
     /// Prefixes the operation that failed: `SUBJECT: what went wrong`.
+    #[doc(hidden)]
     #[must_use]
     pub fn about(mut self, subject: impl fmt::Display) -> Error {
         self.0.what = format!("{subject}: {}", self.0.what);
@@ -120,6 +130,7 @@ impl Error {
     }
 
     /// Declares that the message names what it is about: [`Error::is_named`].
+    #[doc(hidden)]
     #[must_use]
     pub fn named(mut self) -> Error {
         self.0.is_named = true;
@@ -127,11 +138,13 @@ impl Error {
     }
 
     /// Whether the message names what it is about, so that [`Error::about`] would repeat it.
+    #[doc(hidden)]
     pub fn is_named(&self) -> bool {
         self.0.is_named
     }
 
     /// Carries on the rule that an execution broke, from the error that this one is about.
+    #[doc(hidden)]
     #[must_use]
     pub fn caused_by(mut self, cause: &Error) -> Error {
         self.0.violation.clone_from(&cause.0.violation);
@@ -164,6 +177,7 @@ impl Error {
     }
 
     /// The whole message, without whose fault it is.
+    #[doc(hidden)]
     pub fn unblamed(&self) -> String {
         let mut text = self
             .0
@@ -176,6 +190,7 @@ impl Error {
     }
 
     /// The exit status of a command that ends with this error.
+    #[doc(hidden)]
     pub fn exit_status(&self) -> u8 {
         match self.0.fault {
             Fault::Input => 1,

@@ -58,8 +58,8 @@ pub use matrix::Matrix;
 pub use memory::{Dram, InstructionCache, L1, L2, SharedMemory, Tlb};
 pub use prefetch::{Prefetch, PrefetchForm, PrefetchInstruction, Reached};
 pub use quantity::{
-    Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, LanesPerCycle, Megahertz, PerCycle, Quantities,
-    Quantity, Unit,
+    Bytes, BytesPerCycle, Count, Cycles, GigabytesPerSecond, LanesPerCycle, Megahertz, PerCycle, Quantity,
+    Unit,
 };
 
 /// A device: its resources and speeds.

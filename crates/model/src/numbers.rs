@@ -185,7 +185,7 @@ pub(super) struct Completed {
 
 impl Completed {
     /// The line of the model itself that has become this one.
-    pub fn original(&self, line: usize) -> usize {
+    pub(crate) fn original(&self, line: usize) -> usize {
         line - self.added.iter().filter(|&&added| added < line).count()
     }
 }

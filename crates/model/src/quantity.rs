@@ -99,12 +99,7 @@ impl<U: Unit> Quantity<U> {
     }
 }
 
-impl<U: Unit> Quantities<U> {
-    /// Where the numbers come from.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-}
+impl<U: Unit> Quantities<U> {}
 
 impl<U: Unit> Deref for Quantity<U> {
     type Target = U::Value;

@@ -41,7 +41,7 @@ pub struct OpenClDevice {
 }
 
 /// A kernel that was compiled for a device: once for each sub-group size that it was launched with.
-pub struct OpenClProgram {
+pub(crate) struct OpenClProgram {
     kernel: Arc<Kernel>,
     context: Arc<Context>,
     options: Options,
@@ -98,11 +98,13 @@ impl OpenClDevice {
     }
 
     /// The device's properties.
+    #[doc(hidden)]
     pub fn facts(&self) -> &OpenClFacts {
         &self.facts
     }
 
     /// Gives a launch up after this long. The kernel itself cannot be stopped.
+    #[doc(hidden)]
     pub fn set_limit(&mut self, limit: Duration) {
         self.limit = limit;
     }
@@ -111,6 +113,7 @@ impl OpenClDevice {
     ///
     /// # Errors
     /// The device is none of those, or its runtime does not take the option.
+    #[doc(hidden)]
     pub fn enlarge_registers(&mut self) -> Result<()> {
         if !self.facts.is_intel_gpu() {
             return Err(Error::device(format!("{} is not an Intel GPU", self.facts.name)));
@@ -126,6 +129,7 @@ impl OpenClDevice {
 
     /// From now on, builds kernels without the runtime's optimizer, and ignores the machine code of bundles: a wrong result
     /// that disappears is the fault of the runtime's compiler.
+    #[doc(hidden)]
     pub fn leave_unoptimized(&mut self) {
         self.build_options = "-cl-opt-disable".into();
     }
@@ -184,14 +188,6 @@ impl OpenClProgram {
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
         Ok(made)
-    }
-
-    /// The module for a sub-group size.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel with it.
-    pub fn module(&self, sub_group_size: u32) -> Result<Spirv> {
-        Ok(self.built(sub_group_size)?.spirv.clone())
     }
 }
 
@@ -297,6 +293,7 @@ impl OpenClDevice {
     ///
     /// # Errors
     /// The device does not take the module.
+    #[doc(hidden)]
     pub fn own_entry(&self, kernel: &Arc<Kernel>, own: OwnEntry) -> Result<Program> {
         let program = OpenClProgram {
             kernel: Arc::clone(kernel),

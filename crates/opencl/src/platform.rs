@@ -273,7 +273,7 @@ impl OpenClFacts {
     }
 
     /// The sub-group size of a kernel that requires none: 32, as on the GPUs of other makers, where it can be had.
-    pub fn default_sub_group_size(&self) -> u32 {
+    pub(crate) fn default_sub_group_size(&self) -> u32 {
         let has = |size: &u32| self.sub_group_sizes.contains(size);
         [32, 16]
             .into_iter()

@@ -167,11 +167,8 @@ fn carry_out(
 ) -> Result<Applied> {
     let (mut hosted, mut words) = hosted.unzip();
     let shared_before = kernel.shared_bytes();
-    let mut by_loop = match plan.leaves_code() {
-        true => Vec::new(),
-        false => strategies_by_loop(kernel, plan, all)?,
-    };
-    let mut kernel = (*kernel).clone();
+    let plain = *kernel;
+    let mut kernel = plain.clone();
     kernel.max_registers = plan.registers().or(kernel.max_registers);
     if plan.leaves_code() {
         if !plan.is_none() {
@@ -182,6 +179,7 @@ fn carry_out(
             plan: plan.clone(),
         });
     }
+    let mut by_loop = strategies_by_loop(plain, plan, all)?;
     if kernel.group_size.is_none()
         && plan
             .loads()
@@ -308,6 +306,7 @@ fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result
 ///
 /// # Errors
 /// The plan names a load that is not there.
+#[doc(hidden)]
 pub fn planned_loops(kernel: &Kernel, plan: &Plan) -> Result<Vec<Label>> {
     let all = candidates(kernel);
     let by_loop = strategies_by_loop(kernel, plan, &all)?;

@@ -57,7 +57,7 @@ pub struct Takes {
 
 impl Takes {
     /// The distance alone.
-    pub const NOTHING: Takes = Takes {
+    pub(crate) const NOTHING: Takes = Takes {
         layout: false,
         levels: &[],
         nontemporal: false,
@@ -88,7 +88,7 @@ pub enum Carried {
 
 impl Carried {
     /// Whether something is carried from step to step.
-    pub fn is_ring(self) -> bool {
+    pub(crate) fn is_ring(self) -> bool {
         !matches!(self, Carried::InBatches | Carried::Not)
     }
 

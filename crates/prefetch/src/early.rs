@@ -22,7 +22,7 @@ use super::legality::{self, Bounds};
 use super::limits::{Limits, left, passes, passes_within};
 use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
-pub use crate::analysis::jumps::Yielded;
+pub(crate) use crate::analysis::jumps::Yielded;
 use crate::analysis::loops::{Inside, LoadSite, LoopSummary, Step};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, CompareOp, ConvertOp, Kernel, OpKind, Type, Value};

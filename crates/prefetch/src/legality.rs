@@ -23,7 +23,7 @@
 use crate::analysis::apart::{Crossing, crossing};
 use crate::analysis::definitions::Definitions;
 #[doc(hidden)]
-pub use crate::analysis::effects::Effect;
+pub(crate) use crate::analysis::effects::Effect;
 use crate::analysis::loops::{LoadSite, LoopSummary};
 use crate::analysis::roots::{Root, root};
 use crate::error::{Error, Result};

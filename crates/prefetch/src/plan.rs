@@ -70,6 +70,7 @@ impl Plan {
     }
 
     /// Whether the operations stay as they are; the compiler may have other registers for them.
+    #[doc(hidden)]
     pub fn leaves_code(&self) -> bool {
         self.unroll.is_none() && self.loads.is_empty()
     }
@@ -83,6 +84,7 @@ impl Plan {
 
     /// The same plan with this many 32-bit registers of a work-item at most, one of [`REGISTERS`]; none leaves the number to the
     /// compiler.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_registers(mut self, most: Option<u32>) -> Plan {
         self.registers = most;
@@ -123,7 +125,7 @@ impl Plan {
     }
 
     /// The strategy of the load of exactly this name.
-    pub fn strategy(&self, load: &LoadName) -> Option<Strategy> {
+    pub(crate) fn strategy(&self, load: &LoadName) -> Option<Strategy> {
         self.loads
             .iter()
             .find(|(name, _)| name == load)

@@ -43,7 +43,7 @@ pub(super) struct Planned<'a> {
 
 impl Planned<'_> {
     /// How many iterations ahead.
-    pub fn ahead(&self) -> u32 {
+    pub(crate) fn ahead(&self) -> u32 {
         self.strategy.distance().get()
     }
 
@@ -61,7 +61,7 @@ impl Planned<'_> {
     }
 
     /// Whether the address needs values that are loaded in the loop.
-    pub fn is_chained(&self) -> bool {
+    pub(crate) fn is_chained(&self) -> bool {
         let parents = parents(self.summary, self.site.pointer, &self.site.conditions);
         parents.iter().any(|&parent| parent != self.site.id)
     }

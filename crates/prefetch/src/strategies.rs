@@ -43,7 +43,7 @@ strategies! {
 
 impl StrategyKind {
     /// The strategy of this name.
-    pub fn named(name: &str) -> Option<StrategyKind> {
+    pub(crate) fn named(name: &str) -> Option<StrategyKind> {
         StrategyKind::ALL
             .iter()
             .copied()

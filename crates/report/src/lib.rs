@@ -42,6 +42,6 @@ use headstart_prefetch as prefetch;
 
 /// The devices.
 mod device {
-    pub use headstart_device::*;
-    pub use headstart_sim as sim;
+    pub(crate) use headstart_device::*;
+    pub(crate) use headstart_sim as sim;
 }

@@ -84,6 +84,7 @@ impl<S> Compiled<S> {
 
     /// A program that is known to have this signature: one of a [`Library`](crate::device::Library). A launch whose
     /// arguments do not fit after all fails.
+    #[doc(hidden)]
     pub fn of(program: Program) -> Compiled<S> {
         Compiled {
             program,
@@ -130,6 +131,7 @@ impl<S> Compiled<S> {
 
 impl<S> Arguments<S> {
     /// The arguments without their signature, in the order of the kernel's parameters.
+    #[doc(hidden)]
     pub fn list(&self) -> &[Argument] {
         &self.list
     }

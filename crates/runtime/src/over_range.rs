@@ -59,6 +59,7 @@ impl<S> OverRange<S> {
     /// # Errors
     /// A request for a loop cannot be carried out; the kernel has operations that need work-groups of its own; or the device
     /// cannot run it.
+    #[doc(hidden)]
     pub fn new(device: &dyn Device, kernel: Kernel) -> Result<OverRange<S>> {
         let kernel = prefetch::carry_out_wishes(&kernel, &PlanTarget::default())?;
         Ok(OverRange {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a buffer lies.
 #[derive(Clone, Debug, Default)]
-pub enum Home {
+pub(crate) enum Home {
     /// In the device's memory.
     #[default]
     Device,
@@ -17,7 +17,7 @@ pub enum Home {
 
 /// The pages of a shared allocation. Untouched pages belong to the host, which allocates them.
 #[derive(Debug)]
-pub struct Pages {
+pub(crate) struct Pages {
     bytes: u64,
     size: u64,
     /// Whether each is on the device.
@@ -26,7 +26,7 @@ pub struct Pages {
 
 impl Pages {
     /// Those of this many bytes, of this size each.
-    pub fn new(bytes: u64, size: u64) -> Pages {
+    pub(crate) fn new(bytes: u64, size: u64) -> Pages {
         let size = size.max(1);
         let count = usize::try_from(bytes.div_ceil(size)).unwrap_or(usize::MAX);
         Pages {
@@ -56,7 +56,7 @@ impl Pages {
     }
 
     /// The bytes that are with the host, in pieces.
-    pub fn on_host(&self) -> Vec<Range<u64>> {
+    pub(crate) fn on_host(&self) -> Vec<Range<u64>> {
         let on_device = self.on_device.lock().unwrap_or_else(PoisonError::into_inner);
         let mut pieces: Vec<Range<u64>> = Vec::new();
         for (page, _) in on_device.iter().enumerate().filter(|(_, is_there)| !**is_there) {

@@ -41,7 +41,7 @@ struct Work {
 
 impl SimulatorQueue {
     /// Starts its thread, if it has one.
-    pub fn new(shared: &Arc<Shared>) -> Result<SimulatorQueue> {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<SimulatorQueue> {
         let server = match shared.only_checks() {
             true => Server::Caller(Mutex::new(0.0)),
             false => {

@@ -104,6 +104,7 @@ impl Simulator {
     /// A device that runs kernels as `options` say and takes its times from `clock`; without one, every
     /// launch takes no time, and commands run on the thread that submits them. For tools that check in a way of their own: they hold the data of several launches at once, so
     /// that each buffer alone has to fit the device's memory, and not all of them together.
+    #[doc(hidden)]
     pub fn custom(description: Description, options: Options, clock: Option<Arc<dyn Clock>>) -> Simulator {
         Simulator::on_card(description, options, clock, 1, false)
     }

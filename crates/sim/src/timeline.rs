@@ -56,7 +56,7 @@ pub(super) struct Ticket {
 }
 
 impl Timeline {
-    pub fn new() -> Timeline {
+    pub(crate) fn new() -> Timeline {
         Timeline {
             state: Mutex::default(),
             turn: Condvar::new(),
@@ -65,7 +65,7 @@ impl Timeline {
     }
 
     /// The host's clock.
-    pub fn host(&self) -> &Arc<HostClock> {
+    pub(crate) fn host(&self) -> &Arc<HostClock> {
         &self.host
     }
 
@@ -90,7 +90,7 @@ impl Timeline {
 impl Ticket {
     /// Takes an engine for so long, from `ready_ns` on or as soon as it is free. When that is. Waits until all commands
     /// that were submitted before have their times.
-    pub fn place(self, engine: Engine, ready_ns: f64, length_ns: f64) -> f64 {
+    pub(crate) fn place(self, engine: Engine, ready_ns: f64, length_ns: f64) -> f64 {
         let timeline = Arc::clone(&self.timeline);
         let mut state = timeline.lock();
         while state.turn != self.number {

@@ -1,7 +1,7 @@
 //! A worker without a GPU: it answers the requests of [`cuda::worker`](crate::device::cuda::worker) with the functional engine,
 //! so that comparisons, refusals and reports can be tested without a GPU.
 //!
-//! With [`CHANCE`] in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
+//! With `CHANCE` in its environment each launch leaves another bit wrong, as a race would. With [`LOST`] the driver is lost
 //! after a while, for this worker and all that come after it.
 //!
 //! It runs modules that our back end writes, and others whose parameters lie without gaps. As on a GPU, only accesses
@@ -32,7 +32,7 @@ use crate::tune::compare::Compare;
 use crate::tune::workload::{ArgumentSpec, Workload};
 
 /// The variable of the environment that makes results depend on chance.
-pub const CHANCE: &str = "HEADSTART_TEST_CHANCE";
+pub(crate) const CHANCE: &str = "HEADSTART_TEST_CHANCE";
 
 /// The variable of the environment that names a file with a number: how many times workers answer [`Request::Time`] before the
 /// driver is lost. It is counted down there.

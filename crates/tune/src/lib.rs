@@ -54,9 +54,9 @@ use headstart_runtime as runtime;
 /// The devices.
 mod device {
     #[cfg(feature = "cuda")]
-    pub use headstart_cuda as cuda;
-    pub use headstart_device::*;
+    pub(crate) use headstart_cuda as cuda;
+    pub(crate) use headstart_device::*;
     #[cfg(feature = "opencl")]
-    pub use headstart_opencl as opencl;
-    pub use headstart_sim as sim;
+    pub(crate) use headstart_opencl as opencl;
+    pub(crate) use headstart_sim as sim;
 }

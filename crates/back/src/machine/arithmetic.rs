@@ -12,7 +12,7 @@ use cranelift_entity::EntitySet;
 
 /// The cost of a pure operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cost {
+pub(crate) enum Cost {
     /// Nothing: the users of the result name the operands instead.
     Free,
     /// These instructions.
@@ -24,11 +24,11 @@ pub enum Cost {
 /// The operations that are part of another one's instruction: a multiplication in an addition
 /// (`IMAD`, `LEA`), two additions (`IADD3`), two logical operations (`LOP3`).
 #[derive(Default)]
-pub struct Fused(EntitySet<Value>);
+pub(crate) struct Fused(EntitySet<Value>);
 
 impl Fused {
     /// Whether a value's operation is part of that of its only user; decides it in program order.
-    pub fn joins(&mut self, facts: &Facts<'_>, op: &Op) -> bool {
+    pub(crate) fn joins(&mut self, facts: &Facts<'_>, op: &Op) -> bool {
         let joins = facts.target.family == Family::Nvidia && self.can_join(facts, op);
         if joins {
             self.0.insert(op.results[0]);
@@ -151,7 +151,7 @@ fn joins_halves(facts: &Facts<'_>, op: &Op) -> bool {
 }
 
 /// The cost of a pure operation that is not part of another.
-pub fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
+pub(crate) fn cost(facts: &Facts<'_>, fused: &Fused, op: &Op) -> Cost {
     let result = op.results[0];
     let ty = facts.kernel.ty(result);
     if is_narrow(facts, op, ty) {

@@ -18,7 +18,7 @@ use super::program::Control;
 const MOST: usize = 4096;
 
 /// Whether at some instruction more than `room` 32-bit registers are in use in any order of those between the same two jumps.
-pub fn is_there(drafts: &[Draft], virtuals: &Virtuals, room: u32) -> bool {
+pub(crate) fn is_there(drafts: &[Draft], virtuals: &Virtuals, room: u32) -> bool {
     let mut uses: SecondaryMap<Virtual, Uses> = SecondaryMap::new();
     for draft in drafts {
         draft

@@ -22,7 +22,7 @@ use super::program::{Class, Control};
 const SEVERAL: usize = 4;
 
 /// Puts the loads of pointers where they are wanted.
-pub fn place(pointers: Vec<Draft>, drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
+pub(super) fn place(pointers: Vec<Draft>, drafts: Vec<Draft>, virtuals: &mut Virtuals) -> Vec<Draft> {
     let mut drafts = drafts;
     let (loops, starts) = places(&drafts);
     // By destination: the constants loaded there.

@@ -8,12 +8,12 @@ use crate::ir::{Kernel, Place, Space};
 
 /// A register before numbering.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Virtual(u32);
+pub(super) struct Virtual(u32);
 entity_impl!(Virtual, "x");
 
 /// A virtual register's size in the register file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct VirtualData {
+pub(super) struct VirtualData {
     /// 32-bit registers: 0 for predicates and for values in uniform registers.
     pub width: u8,
     /// It stands for a token, and orders instructions only before they are scheduled.
@@ -22,7 +22,7 @@ pub struct VirtualData {
 
 /// An instruction in the making.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub(super) struct Draft {
     /// Its unit.
     pub class: Class,
     /// Where the program goes on; indices of ends are filled in when the program is laid out.
@@ -55,7 +55,7 @@ pub struct Draft {
 
 /// A copy of one register into another of the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub(super) struct Move {
     /// The register that is written.
     pub to: Virtual,
     /// The register that is read.
@@ -64,7 +64,7 @@ pub struct Move {
 
 /// An instruction's effect on memory, as far as order matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryUse {
+pub(super) struct MemoryUse {
     /// The location that it reads, if any.
     pub reads: Option<Location>,
     /// The location that it writes, if any.
@@ -73,7 +73,7 @@ pub struct MemoryUse {
 
 /// A part of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Location {
+pub(super) struct Location {
     /// Its space.
     pub space: Space,
     /// The object, if it is known.
@@ -100,7 +100,7 @@ impl Location {
 
 impl Draft {
     /// An instruction of a class, in its place.
-    pub fn new(class: Class, place: Place) -> Draft {
+    pub(crate) fn new(class: Class, place: Place) -> Draft {
         Draft {
             class,
             control: Control::Next,
@@ -120,7 +120,7 @@ impl Draft {
     }
 
     /// A marker with a control.
-    pub fn marker(control: Control, place: Place) -> Draft {
+    pub(crate) fn marker(control: Control, place: Place) -> Draft {
         Draft {
             control,
             fixed: true,
@@ -130,4 +130,4 @@ impl Draft {
 }
 
 /// The virtual registers of a program.
-pub type Virtuals = PrimaryMap<Virtual, VirtualData>;
+pub(super) type Virtuals = PrimaryMap<Virtual, VirtualData>;

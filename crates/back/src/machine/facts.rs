@@ -14,7 +14,7 @@ use crate::ir::{
 use crate::nan::NanPlan;
 
 /// Facts about every value of a kernel.
-pub struct Facts<'k> {
+pub(super) struct Facts<'k> {
     /// The kernel.
     pub kernel: &'k Kernel,
     /// The target that it is lowered for.
@@ -39,7 +39,7 @@ pub struct Facts<'k> {
 
 /// One use of a value.
 #[derive(Clone, Copy, Debug)]
-pub struct Use<'k> {
+pub(super) struct Use<'k> {
     /// Who uses it.
     pub by: &'k Op,
     /// In which region.
@@ -48,7 +48,7 @@ pub struct Use<'k> {
 
 impl<'k> Facts<'k> {
     /// Looks at a whole kernel.
-    pub fn of(kernel: &'k Kernel, target: Target) -> Facts<'k> {
+    pub(crate) fn of(kernel: &'k Kernel, target: Target) -> Facts<'k> {
         let mut facts = Facts {
             kernel,
             target,
@@ -104,7 +104,7 @@ impl<'k> Facts<'k> {
     }
 
     /// How a value is made.
-    pub fn kind(&self, value: Value) -> Option<&'k OpKind> {
+    pub(crate) fn kind(&self, value: Value) -> Option<&'k OpKind> {
         self.made_by[value].map(|op| &op.kind)
     }
 
@@ -114,7 +114,7 @@ impl<'k> Facts<'k> {
     }
 
     /// 32-bit registers of a value: none for truth values, tokens, and values in uniform registers.
-    pub fn width(&self, value: Value) -> u8 {
+    pub(crate) fn width(&self, value: Value) -> u8 {
         let uniform = !self.divergence.differs(value) && self.is_uniform_arithmetic(value);
         match self.kernel.ty(value) {
             Type::Bool | Type::Token => 0,
@@ -127,7 +127,7 @@ impl<'k> Facts<'k> {
     }
 
     /// Whether one work-item's instruction makes it, for all of the sub-group.
-    pub fn is_scalar(&self, value: Value) -> bool {
+    pub(crate) fn is_scalar(&self, value: Value) -> bool {
         self.target.rules.scalar_instructions && !self.divergence.differs(value)
     }
 
@@ -210,7 +210,7 @@ impl<'k> Facts<'k> {
     }
 
     /// A value of 32 bits or fewer that this is the widening of, and whether signs were filled in.
-    pub fn widened(&self, value: Value) -> Option<(Value, bool)> {
+    pub(crate) fn widened(&self, value: Value) -> Option<(Value, bool)> {
         match self.kind(value)? {
             OpKind::Convert(ConvertOp::ExtendU, narrow) => Some((*narrow, false)),
             OpKind::Convert(ConvertOp::ExtendS, narrow) => Some((*narrow, true)),

@@ -14,7 +14,7 @@ use super::liveness::visit_live;
 const WORD: u32 = 4;
 
 /// The places of spilled values.
-pub struct Frame {
+pub(crate) struct Frame {
     /// For each register of the program before spilling, the drafts between its first definition and its last use.
     ranges: SecondaryMap<Virtual, Range<usize>>,
     /// For each word of the frame, the ranges of the values in it.
@@ -23,7 +23,7 @@ pub struct Frame {
 
 impl Frame {
     /// An empty frame for a program with `registers` virtual registers.
-    pub fn new(drafts: &[Draft], registers: usize) -> Frame {
+    pub(crate) fn new(drafts: &[Draft], registers: usize) -> Frame {
         let mut ranges: SecondaryMap<Virtual, Range<usize>> = SecondaryMap::new();
         let mut add = |register: Virtual, index: usize, after: usize| {
             let range = &mut ranges[register];
@@ -48,7 +48,7 @@ impl Frame {
     }
 
     /// The offset of a value in bytes, a multiple of its size. The value has `width` 32-bit registers.
-    pub fn place(&mut self, register: Virtual, width: u32) -> u32 {
+    pub(crate) fn place(&mut self, register: Virtual, width: u32) -> u32 {
         let range = self.ranges[register].clone();
         let is_free = |word: &[Range<usize>]| {
             word.iter()
@@ -72,7 +72,7 @@ impl Frame {
     }
 
     /// The bytes of the frame.
-    pub fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         self.words.len() as u32 * WORD
     }
 }

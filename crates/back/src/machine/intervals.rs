@@ -11,7 +11,7 @@ use super::liveness::Scopes;
 use super::program::Control;
 
 /// The uses of a number of things.
-pub struct Intervals {
+pub(crate) struct Intervals {
     /// For each instruction, the innermost loop around it.
     around: Vec<Option<usize>>,
     /// For each loop, by the instruction that opens it: the one around it, and its end.
@@ -29,7 +29,7 @@ struct Span {
 
 impl Intervals {
     /// For a program with these controls, and `count` things.
-    pub fn new(controls: impl ExactSizeIterator<Item = Control>, count: usize) -> Intervals {
+    pub(crate) fn new(controls: impl ExactSizeIterator<Item = Control>, count: usize) -> Intervals {
         let controls: Vec<Control> = controls.collect();
         let scopes = Scopes::of(controls.iter().copied());
         let mut loops = vec![None; controls.len()];
@@ -56,7 +56,7 @@ impl Intervals {
     }
 
     /// A thing occurs at an instruction.
-    pub fn note(&mut self, thing: usize, at: usize) {
+    pub(crate) fn note(&mut self, thing: usize, at: usize) {
         let around = self.around[at];
         let span = match self.spans[thing] {
             None => Span {
@@ -99,7 +99,7 @@ impl Intervals {
 
     /// A colour for each thing that occurs, different for those in use at the same time; and how many
     /// colours there are.
-    pub fn colour(&self) -> (Vec<Option<u32>>, u32) {
+    pub(crate) fn colour(&self) -> (Vec<Option<u32>>, u32) {
         let mut order: Vec<(usize, usize, usize)> = Vec::new();
         for (thing, span) in self.spans.iter().enumerate() {
             order.extend(span.map(|span| (span.first, span.last, thing)));

@@ -9,7 +9,7 @@ use crate::ir::{OpClass, OpKind, Space, Value};
 
 impl Class {
     /// The name in listings.
-    pub fn name(self) -> String {
+    pub(crate) fn name(self) -> String {
         let space = |space: Space| match space {
             Space::Generic => Space::Global.to_string(),
             space => space.to_string(),

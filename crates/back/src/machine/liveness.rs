@@ -6,35 +6,35 @@ use cranelift_entity::EntityRef;
 
 /// A set of virtual registers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RegisterSet {
+pub(crate) struct RegisterSet {
     words: Vec<u64>,
 }
 
 impl RegisterSet {
     /// An empty set for `count` registers.
-    pub fn new(count: usize) -> RegisterSet {
+    pub(crate) fn new(count: usize) -> RegisterSet {
         RegisterSet {
             words: vec![0; count.div_ceil(64)],
         }
     }
 
     /// Adds a register.
-    pub fn insert(&mut self, register: Virtual) {
+    pub(crate) fn insert(&mut self, register: Virtual) {
         self.words[register.index() / 64] |= 1 << (register.index() % 64);
     }
 
     /// Takes a register out.
-    pub fn remove(&mut self, register: Virtual) {
+    pub(crate) fn remove(&mut self, register: Virtual) {
         self.words[register.index() / 64] &= !(1 << (register.index() % 64));
     }
 
     /// Whether a register is in it.
-    pub fn contains(&self, register: Virtual) -> bool {
+    pub(crate) fn contains(&self, register: Virtual) -> bool {
         self.words[register.index() / 64] >> (register.index() % 64) & 1 == 1
     }
 
     /// Adds all of another set.
-    pub fn add(&mut self, other: &RegisterSet) {
+    pub(crate) fn add(&mut self, other: &RegisterSet) {
         for (word, more) in self.words.iter_mut().zip(&other.words) {
             *word |= more;
         }
@@ -45,7 +45,7 @@ impl RegisterSet {
     }
 
     /// The registers that are in both sets.
-    pub fn common<'a>(&'a self, other: &'a RegisterSet) -> impl Iterator<Item = Virtual> + 'a {
+    pub(crate) fn common<'a>(&'a self, other: &'a RegisterSet) -> impl Iterator<Item = Virtual> + 'a {
         self.words
             .iter()
             .zip(&other.words)
@@ -54,7 +54,7 @@ impl RegisterSet {
     }
 
     /// The registers in it.
-    pub fn iter(&self) -> impl Iterator<Item = Virtual> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Virtual> + '_ {
         self.words
             .iter()
             .enumerate()
@@ -72,7 +72,7 @@ fn bits(mut word: u64, at: usize) -> impl Iterator<Item = Virtual> {
 
 /// Where the scopes of a list of drafts open and close.
 #[derive(Clone, Debug)]
-pub struct Scopes {
+pub(crate) struct Scopes {
     /// For the draft that closes a scope: the one that opens it.
     pub opening: Vec<usize>,
     /// For the draft that opens an `if`: its `Else`.
@@ -83,7 +83,7 @@ pub struct Scopes {
 
 impl Scopes {
     /// Finds them.
-    pub fn of(controls: impl ExactSizeIterator<Item = Control>) -> Scopes {
+    pub(crate) fn of(controls: impl ExactSizeIterator<Item = Control>) -> Scopes {
         let count = controls.len();
         let mut scopes = Scopes {
             opening: vec![0; count],

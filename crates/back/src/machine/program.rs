@@ -368,19 +368,9 @@ impl RegisterList {
             .map(|&register| Register::from_u32(register))
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        usize::from(self.length)
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
-    }
-
     /// Adds a register, unless it is there already or the list is full: an instruction that seems to
     /// read more stands for several that wait one after the other.
-    pub fn push(&mut self, register: Register) {
+    pub(crate) fn push(&mut self, register: Register) {
         let length = usize::from(self.length);
         if length < RegisterList::CAPACITY && !self.iter().any(|present| present == register) {
             self.registers[length] = register.as_u32();

@@ -8,7 +8,7 @@ use super::program::Class;
 
 /// Where a step of a recipe gets an input from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Input {
+pub(super) enum Input {
     /// An operand of the operation, by position.
     Operand(usize),
     /// The result of an earlier step.
@@ -17,7 +17,7 @@ pub enum Input {
 
 /// One instruction of a recipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecipeStep {
+pub(crate) struct RecipeStep {
     /// Its unit.
     pub class: Class,
     /// Its inputs.
@@ -30,7 +30,7 @@ pub struct RecipeStep {
 
 /// The instructions of an operation, in order. The one at `result` completes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// In order.
     pub steps: &'static [RecipeStep],
     /// Which step has the result; those after it only end the expansion.
@@ -460,10 +460,10 @@ pub(crate) const CONVERT_64: Recipe = recipe(&[
 ]);
 
 /// The sub-group's position: the work-item's, shifted.
-pub const SUB_GROUP: Recipe = recipe(&[step(Class::ReadId, &[]), step(Int32, &[S(0)])]);
+pub(crate) const SUB_GROUP: Recipe = recipe(&[step(Class::ReadId, &[]), step(Int32, &[S(0)])]);
 
 /// The size of this sub-group, or their number: from the work-group's size and the position.
-pub const SUB_GROUP_SIZE: Recipe = recipe(&[
+pub(crate) const SUB_GROUP_SIZE: Recipe = recipe(&[
     step(Class::ReadId, &[]),
     step(Int32, &[S(0)]),
     step(Int32, &[S(1)]),
@@ -473,7 +473,7 @@ pub const SUB_GROUP_SIZE: Recipe = recipe(&[
 macro_rules! singles {
     ($($class:ident),+) => {
         /// One instruction on the operation's operands.
-        pub const fn single(class: Class) -> Recipe {
+        pub(super) const fn single(class: Class) -> Recipe {
             match class {
                 $(Class::$class => {
                     const SINGLE: Recipe = recipe(&[step(Class::$class, &[O(0), O(1), O(2)])]);

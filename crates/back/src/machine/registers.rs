@@ -13,7 +13,7 @@ use super::target::{Family, OVERHEAD, Target};
 const LEAST: u32 = 8;
 
 /// The drafts' register pressure: the most 32-bit registers that are live at the same time.
-pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> RegisterEstimate {
+pub(crate) fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> RegisterEstimate {
     let mut most = 0;
     let mut most_across_jumps = 0;
     visit_live(drafts, virtuals.len(), |index, live| {
@@ -63,7 +63,7 @@ pub fn estimate(target: &Target, drafts: &[Draft], virtuals: &Virtuals) -> Regis
 }
 
 /// How many 32-bit registers values can be in at one time.
-pub fn room(target: &Target) -> u32 {
+pub(crate) fn room(target: &Target) -> u32 {
     let overhead = match target.family {
         Family::Nvidia => OVERHEAD,
         Family::Intel => isa::intel::OVERHEAD,
@@ -73,7 +73,10 @@ pub fn room(target: &Target) -> u32 {
 
 /// A number for each register but tokens: two that are never in use at the same time may have the same
 /// one.
-pub fn number(drafts: &[Draft], virtuals: &Virtuals) -> (SecondaryMap<Virtual, Option<Register>>, u32) {
+pub(crate) fn number(
+    drafts: &[Draft],
+    virtuals: &Virtuals,
+) -> (SecondaryMap<Virtual, Option<Register>>, u32) {
     let mut intervals = Intervals::new(drafts.iter().map(|draft| draft.control), virtuals.len());
     for (index, draft) in drafts.iter().enumerate() {
         let named = draft.defines.iter().chain(&draft.uses);

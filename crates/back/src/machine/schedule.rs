@@ -16,7 +16,12 @@ use super::target::Target;
 use crate::ir::{Kernel, Space, Value};
 
 /// Orders the drafts between fixed ones.
-pub fn schedule(kernel: &Kernel, target: &Target, drafts: Vec<Draft>, virtuals: &Virtuals) -> Vec<Draft> {
+pub(crate) fn schedule(
+    kernel: &Kernel,
+    target: &Target,
+    drafts: Vec<Draft>,
+    virtuals: &Virtuals,
+) -> Vec<Draft> {
     let mut wanted_after: HashMap<usize, RegisterSet> = HashMap::new();
     let last_of_segment =
         |index: usize| !drafts[index].fixed && drafts.get(index + 1).is_none_or(|next| next.fixed);

@@ -23,7 +23,7 @@ use crate::analysis::definitions::Definitions;
 use crate::ir::{BinaryOp, Label, NoWrapOp, Op, OpKind, Place, Space, Type, Value};
 
 /// The drafts of a whole kernel.
-pub struct Selected {
+pub(super) struct Selected {
     /// The loads of pointers from the constant bank, which are to be placed.
     pub pointers: Vec<Draft>,
     /// Everything else, in order.
@@ -33,7 +33,7 @@ pub struct Selected {
 }
 
 /// Selects instructions for a whole kernel.
-pub fn select(facts: &Facts<'_>) -> Selected {
+pub(super) fn select(facts: &Facts<'_>) -> Selected {
     let mut selector = Selector {
         facts,
         fused: Fused::default(),

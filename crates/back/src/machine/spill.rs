@@ -31,7 +31,7 @@ const LOOP_WEIGHT: f64 = 8.0;
 
 /// Spills values until no draft that counts for a compiler needs more than `room` 32-bit registers. Gives the bytes of the frame
 /// that holds them.
-pub fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, compiler: Family) -> u32 {
+pub(crate) fn spill(drafts: &mut Vec<Draft>, virtuals: &mut Virtuals, room: u32, compiler: Family) -> u32 {
     let mut frame = Frame::new(drafts, virtuals.len());
     // Stored values, and the registers that they are loaded into, are live for a moment only.
     let mut settled: SecondaryMap<Virtual, bool> = SecondaryMap::new();

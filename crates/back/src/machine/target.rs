@@ -129,7 +129,7 @@ impl Target {
     }
 
     /// The form of its prefetches. The timer has no bulk ones: their lines, divided over the sub-group, move the same bytes.
-    pub fn prefetches(&self) -> Form {
+    pub(crate) fn prefetches(&self) -> Form {
         let form = match self.family {
             Family::Nvidia => Form::nvidia(false),
             Family::Intel => Form::intel(self.sub_group),

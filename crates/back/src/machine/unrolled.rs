@@ -28,7 +28,7 @@ const TIMES: u32 = 4;
 const SHORT: usize = 46;
 
 /// Unrolls what ptxas unrolls.
-pub fn unroll(kernel: Kernel) -> Kernel {
+pub(super) fn unroll(kernel: Kernel) -> Kernel {
     let mut labels = Vec::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Loop { label, .. } = &op.kind

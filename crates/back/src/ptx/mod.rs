@@ -158,6 +158,17 @@ pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
     }
 }
 
+/// A kernel in operations that its target has.
+fn expanded(kernel: &Kernel, options: &Options) -> Kernel {
+    let mut kernel = kernel.clone();
+    expand(&mut kernel, &Form::nvidia(options.target == PtxTarget::Sm90));
+    library::expand(&mut kernel);
+    if options.target < PtxTarget::Sm90 {
+        tables::expand(&mut kernel);
+    }
+    cleanup::clean(&kernel)
+}
+
 /// Emits a verified kernel.
 ///
 /// # Errors
@@ -166,13 +177,7 @@ pub fn reached(asked: CacheLevel) -> (CacheLevel, &'static str) {
 pub fn emit(kernel: &Kernel, options: &Options) -> Result<Ptx> {
     check(kernel, options)?;
     let hints = prefetch::report(kernel, options);
-    let mut kernel = kernel.clone();
-    expand(&mut kernel, &Form::nvidia(options.target == PtxTarget::Sm90));
-    library::expand(&mut kernel);
-    if options.target < PtxTarget::Sm90 {
-        tables::expand(&mut kernel);
-    }
-    let kernel = &cleanup::clean(&kernel);
+    let kernel = &expanded(kernel, options);
     let mut emitter = Emitter::new(kernel, options);
     let entry = identifier(&kernel.name);
     for (index, param) in kernel.params.iter().enumerate() {

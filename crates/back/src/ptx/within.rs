@@ -18,13 +18,11 @@ use std::fmt::Write;
 
 use super::emitter::Emitter;
 use super::registers::Class;
-use super::{MOST_STATIC_SHARED, Options, PtxTarget, check, control, declare_arrays, prefetch};
+use super::{MOST_STATIC_SHARED, Options, check, control, declare_arrays, expanded, prefetch};
 use crate::banked::BankedConstants;
-use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::hints::{Form, HintReached, expand};
+use crate::hints::HintReached;
 use crate::ir::{Array, CutEdge, Kernel, Op, OpKind, Space, Value};
-use crate::{library, tables};
 
 /// The enclosure of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -125,13 +123,7 @@ pub fn emit_within(kernel: &Kernel, options: &Options, within: &Within) -> Resul
         ..options.clone()
     };
     let hints = prefetch::report(kernel, options);
-    let mut kernel = kernel.clone();
-    expand(&mut kernel, &Form::nvidia(options.target == PtxTarget::Sm90));
-    library::expand(&mut kernel);
-    if options.target < PtxTarget::Sm90 {
-        tables::expand(&mut kernel);
-    }
-    let kernel = &cleanup::clean(&kernel);
+    let kernel = &expanded(kernel, options);
     let mut emitter = Emitter::new(kernel, options);
     emitter.within = Some(within);
     emitter.registers.stem.clone_from(&within.stem);

@@ -68,7 +68,7 @@ impl Element {
     }
 
     /// Bytes that it fetches.
-    pub fn bytes(self) -> u32 {
+    pub(crate) fn bytes(self) -> u32 {
         match self {
             Element::Uchar => 1,
             Element::Ushort => 2,

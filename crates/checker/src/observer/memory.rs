@@ -4,7 +4,7 @@ use super::super::record::{Node, Stored};
 use super::super::terms::{NOT_GLOBAL, Term};
 use super::{ATOMIC, Copy, Running, TermObserver};
 use crate::ir::{AtomicOp, LoadId, Space, Type};
-use headstart_sim::functional::{LANES, Slot, from_generic};
+use headstart_sim::functional::{AccessedMemory, LANES, Slot, from_generic};
 
 /// The memory of an access: where it is, and the type of each element.
 #[derive(Clone, Copy)]
@@ -12,6 +12,13 @@ pub(super) struct Accessed {
     pub space: Space,
     pub ptr: Slot,
     pub ty: Type,
+}
+
+impl Accessed {
+    /// By a load or store.
+    pub(super) fn by(AccessedMemory { space, ptr, ty, .. }: AccessedMemory) -> Accessed {
+        Accessed { space, ptr, ty }
+    }
 }
 
 impl TermObserver {

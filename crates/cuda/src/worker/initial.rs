@@ -25,7 +25,7 @@ pub(super) enum Initial {
 const CHUNK: usize = 16 << 20;
 
 impl Initial {
-    pub fn of(contents: &Contents) -> Initial {
+    pub(crate) fn of(contents: &Contents) -> Initial {
         Initial::Fill(match contents {
             Contents::File(path) => return Initial::File(path.clone()),
             Contents::Uninitialized => Fill::Uninitialized,
@@ -54,7 +54,7 @@ impl Initial {
     ///
     /// # Errors
     /// The buffer is not possible, or the file has another size.
-    pub fn check(&self, element: Type, length: u64) -> Result<u64, Failure> {
+    pub(crate) fn check(&self, element: Type, length: u64) -> Result<u64, Failure> {
         let request = |what: String| Failure::new(FailureKind::Request, what);
         let check = |fill: &Fill| {
             fill.check(element, length)
@@ -79,7 +79,7 @@ impl Initial {
     }
 
     /// Puts the contents into the buffer's memory.
-    pub fn put(
+    pub(crate) fn put(
         &self,
         (gpu, target): (&Gpu, PtxTarget),
         memory: &mut Buffer,

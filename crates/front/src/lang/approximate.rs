@@ -27,16 +27,11 @@ macro_rules! approximations {
             f32::from_bits(bits as u32)
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device(at: At, x: Recorded<f32>) -> Recorded<f32> {
                 approximate(at, UnaryOp::$op, x)
             }
-        }
+        });
     )+};
 }
 
@@ -80,13 +75,8 @@ pub fn approximate_div(x: f32, y: f32) -> f32 {
     f32::from_bits(eval::binary(BinaryOp::ApproximateDiv, Type::F32, x, y) as u32)
 }
 
-/// The device form of [`approximate_div`](fn@approximate_div).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct approximate_div {}
-
-impl approximate_div {
-    #[doc(hidden)]
+device_form!(approximate_div {
     pub fn device(at: At, x: Recorded<f32>, y: Recorded<f32>) -> Recorded<f32> {
         record_div(at, x, y)
     }
-}
+});

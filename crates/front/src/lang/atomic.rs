@@ -308,13 +308,8 @@ pub fn fence(order: impl Into<Order>) {
     let _ = order.into();
 }
 
-/// The device form of [`fence`](fn@fence).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct fence {}
-
-impl fence {
-    #[doc(hidden)]
+device_form!(fence {
     pub fn device(at: At, order: impl Into<Order>) {
         atomics::fence(at, order.into());
     }
-}
+});

@@ -91,49 +91,29 @@ where
     }
 }
 
-/// The device form of [`sub_group_load`](fn@sub_group_load).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct sub_group_load {}
-
-/// The device form of [`sub_group_load_block`](fn@sub_group_load_block).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct sub_group_load_block {}
-
-/// The device form of [`sub_group_store`](fn@sub_group_store).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct sub_group_store {}
-
-/// The device form of [`sub_group_store_block`](fn@sub_group_store_block).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct sub_group_store_block {}
-
-impl sub_group_load {
-    #[doc(hidden)]
+device_form!(sub_group_load {
     pub fn device<T: Number>(at: At, memory: impl AsMemory<Recorded<T>>) -> Recorded<T> {
         let [value] = block::load(at, memory.memory());
         value
     }
-}
+});
 
-impl sub_group_load_block {
-    #[doc(hidden)]
+device_form!(sub_group_load_block {
     pub fn device<T: Number, const N: usize>(at: At, memory: impl AsMemory<Recorded<T>>) -> [Recorded<T>; N]
     where
         Elements<N>: BlockSize,
     {
         block::load(at, memory.memory())
     }
-}
+});
 
-impl sub_group_store {
-    #[doc(hidden)]
+device_form!(sub_group_store {
     pub fn device<T: Number>(at: At, memory: impl AsMemory<Recorded<T>>, value: Recorded<T>) {
         block::store(at, memory.memory(), [value]);
     }
-}
+});
 
-impl sub_group_store_block {
-    #[doc(hidden)]
+device_form!(sub_group_store_block {
     pub fn device<T: Number, const N: usize>(
         at: At,
         memory: impl AsMemory<Recorded<T>>,
@@ -143,4 +123,4 @@ impl sub_group_store_block {
     {
         block::store(at, memory.memory(), values);
     }
-}
+});

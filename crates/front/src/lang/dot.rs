@@ -11,12 +11,7 @@ macro_rules! dots {
             sum.wrapping_add(dot as $ty)
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device(
                 at: At,
                 a: Recorded<u32>,
@@ -25,7 +20,7 @@ macro_rules! dots {
             ) -> Recorded<$ty> {
                 dot4(at, BinaryOp::$op, a, b, sum)
             }
-        }
+        });
     )+};
 }
 

@@ -160,16 +160,11 @@ macro_rules! groups {
             $group
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device(_: super::record::At) -> $group {
                 $group
             }
-        }
+        });
     )+};
 }
 

@@ -78,12 +78,7 @@ macro_rules! prefetches {
             let _ = (base, offset, control);
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device<T: Sized<$bytes>>(
                 at: At,
                 base: Recorded<Ptr<'_, T, Global>>,
@@ -97,7 +92,7 @@ macro_rules! prefetches {
                 };
                 hints::prefetch(at, elements, control);
             }
-        }
+        });
     )+};
 }
 
@@ -125,12 +120,7 @@ pub fn lsc_load<T: Scalar>(base: Ptr<'_, T, Global>, offset: i32, control: LscCo
     base.add(offset as usize).read()
 }
 
-/// The device form of [`lsc_load`](fn@lsc_load).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct lsc_load {}
-
-impl lsc_load {
-    #[doc(hidden)]
+device_form!(lsc_load {
     pub fn device<T: Scalar>(
         at: At,
         base: Recorded<Ptr<'_, T, Global>>,
@@ -140,4 +130,4 @@ impl lsc_load {
         let ptr = lsc::moved(at, base, offset, <T as Register>::TYPE.bytes());
         pointers::read(at, ptr, control.load())
     }
-}
+});

@@ -65,35 +65,20 @@ pub fn pipeline_commit() {}
 /// most 63.
 pub fn pipeline_wait_prior(_groups: u32) {}
 
-/// The device form of [`pipeline_memcpy_async`](fn@pipeline_memcpy_async).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct pipeline_memcpy_async {}
-
-/// The device form of [`pipeline_commit`](fn@pipeline_commit).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct pipeline_commit {}
-
-/// The device form of [`pipeline_wait_prior`](fn@pipeline_wait_prior).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct pipeline_wait_prior {}
-
-impl pipeline_memcpy_async {
-    #[doc(hidden)]
+device_form!(pipeline_memcpy_async {
     pub fn device<T: Number>(at: At, to: impl AsMemory<Recorded<T>>, from: impl AsMemory<Recorded<T>>) {
         pipeline::copy(at, to.memory(), from.memory());
     }
-}
+});
 
-impl pipeline_commit {
-    #[doc(hidden)]
+device_form!(pipeline_commit {
     pub fn device(_at: At) {
         pipeline::commit();
     }
-}
+});
 
-impl pipeline_wait_prior {
-    #[doc(hidden)]
+device_form!(pipeline_wait_prior {
     pub fn device(at: At, groups: Recorded<u32>) {
         pipeline::wait_prior(at, groups);
     }
-}
+});

@@ -164,17 +164,12 @@ macro_rules! pointers {
             Ptr::new(std::slice::from_ref(element), 0)
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
+        device_form!($name {
             /// The pointer to `memory[position]`, which may lie behind the end.
-            #[doc(hidden)]
             pub fn of<T: Scalar>(memory: &[T], position: usize) -> Ptr<'_, T, $space> {
                 Ptr::new(memory, position)
             }
-        }
+        });
     )+};
 }
 

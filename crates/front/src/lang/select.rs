@@ -25,12 +25,7 @@ pub fn select<T: Scalar>(condition: bool, a: T, b: T) -> T {
     if condition { a } else { b }
 }
 
-/// The device form of [`select`](fn@select).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct select {}
-
-impl select {
-    #[doc(hidden)]
+device_form!(select {
     pub fn device<T: Scalar>(
         at: At,
         condition: Recorded<bool>,
@@ -39,4 +34,4 @@ impl select {
     ) -> Recorded<T> {
         select_value(at, condition, a, b)
     }
-}
+});

@@ -50,12 +50,7 @@ macro_rules! together {
             $own
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device $(<$type: $bound>)? (
                 $at: At,
                 $first: Recorded<$taken>
@@ -63,7 +58,7 @@ macro_rules! together {
             ) -> Recorded<$given> {
                 $recorded
             }
-        }
+        });
     )+};
 }
 
@@ -156,13 +151,8 @@ pub fn sub_group_barrier() {
     meet_others();
 }
 
-/// The device form of [`sub_group_barrier`](fn@sub_group_barrier).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct sub_group_barrier {}
-
-impl sub_group_barrier {
-    #[doc(hidden)]
+device_form!(sub_group_barrier {
     pub fn device(at: At) {
         super::record::recorder(|recorder| recorder.build(at, |b| b.meet(Meeting::SubGroup(None))));
     }
-}
+});

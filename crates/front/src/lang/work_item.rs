@@ -10,6 +10,7 @@ use super::record::{At, Recorded, usize_from_u32};
 use crate::ir::{Builder, Id, Meeting, NoWrapOp, Value, Wrap, limits};
 
 /// A work-item of the CPU reference.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkItem {
     /// Position in the work-group.
@@ -74,16 +75,11 @@ macro_rules! questions {
             answer as usize
         }
 
-        #[doc = concat!("The device form of [`", stringify!($name), "`](fn@", stringify!($name), ").")]
-        #[allow(non_camel_case_types, reason = "it bears the function's name")]
-        pub struct $name {}
-
-        impl $name {
-            #[doc(hidden)]
+        device_form!($name {
             pub fn device(at: At) -> Recorded<usize> {
                 usize_from_u32(at, |$builder| $operation)
             }
-        }
+        });
     )+};
 }
 
@@ -157,16 +153,11 @@ pub fn barrier() {
     meet_others();
 }
 
-/// The device form of [`barrier`](fn@barrier).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct barrier {}
-
-impl barrier {
-    #[doc(hidden)]
+device_form!(barrier {
     pub fn device(at: At) {
         super::record::recorder(|recorder| recorder.build(at, |b| b.barrier()));
     }
-}
+});
 
 /// The iterator of a `for` loop over the work of a work-group: `for i in work_items(count) { … }` divides the numbers below
 /// `count` among the work-items, the first of which takes 0, the number of work-items, and so on. All work-items wait for each
@@ -255,12 +246,7 @@ pub fn named_barrier<const NUMBER: u32, const SUB_GROUPS: u32>() {
     meet_others();
 }
 
-/// The device form of [`named_barrier`](fn@named_barrier).
-#[allow(non_camel_case_types, reason = "it bears the function's name")]
-pub struct named_barrier {}
-
-impl named_barrier {
-    #[doc(hidden)]
+device_form!(named_barrier {
     pub fn device<const NUMBER: u32, const SUB_GROUPS: u32>(at: At) {
         let meeting = Meeting::Named {
             number: NUMBER,
@@ -277,4 +263,4 @@ impl named_barrier {
             recorder.build(at, |b| b.meet(meeting));
         });
     }
-}
+});

@@ -23,12 +23,12 @@ impl Shapes {
     }
 
     /// The index, factor and addend that an integer was made of.
-    pub fn scaled(&self, value: Value) -> Option<(Value, u32, i64)> {
+    pub(crate) fn scaled(&self, value: Value) -> Option<(Value, u32, i64)> {
         self.scaled.get(&value).copied()
     }
 
     /// The pointer some bytes further.
-    pub fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
+    pub(crate) fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
         if bytes == 0 {
             return pointer;
         }
@@ -47,7 +47,7 @@ impl Shapes {
     }
 
     /// `base + index × scale + offset`, in bytes.
-    pub fn address(
+    pub(crate) fn address(
         &mut self,
         b: &mut Builder<'_>,
         base: Value,

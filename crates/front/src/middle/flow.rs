@@ -75,7 +75,7 @@ pub(crate) enum End {
 
 impl End {
     /// Where it leads to.
-    pub fn targets(self) -> impl DoubleEndedIterator<Item = BlockId> {
+    pub(crate) fn targets(self) -> impl DoubleEndedIterator<Item = BlockId> {
         let (first, second) = match self {
             End::Return | End::Trap => (None, None),
             End::Jump(to) => (Some(to), None),
@@ -85,7 +85,7 @@ impl End {
     }
 
     /// The same end with other numbers of blocks.
-    pub fn map(self, number: impl Fn(BlockId) -> BlockId) -> End {
+    pub(crate) fn map(self, number: impl Fn(BlockId) -> BlockId) -> End {
         match self {
             End::Return => End::Return,
             End::Trap => End::Trap,
@@ -108,7 +108,7 @@ impl<'t, I> Flow<'t, I> {
     ///
     /// # Errors
     /// A jump leads into a loop beside its header, or loops are nested too deeply.
-    pub fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
+    pub(crate) fn new(blocks: Vec<Block<'t, I>>, unit: &'static str) -> Result<Flow<'t, I>> {
         let blocks = ordered(blocks);
         let mut predecessors = vec![Vec::new(); blocks.len()];
         for (from, block) in blocks.iter().enumerate() {
@@ -132,7 +132,7 @@ impl<'t, I> Flow<'t, I> {
     }
 
     /// Where a block ends, as messages say it.
-    pub fn place_of(&self, block: BlockId) -> String {
+    pub(crate) fn place_of(&self, block: BlockId) -> String {
         format!("{} {}", self.unit, self.blocks[block].line)
     }
 
@@ -163,7 +163,7 @@ impl<'t, I> Flow<'t, I> {
     }
 
     /// Whether the loop with this header contains a block.
-    pub fn contains(&self, header: BlockId, block: BlockId) -> bool {
+    pub(crate) fn contains(&self, header: BlockId, block: BlockId) -> bool {
         self.loops_around(block).any(|around| around == header)
     }
 

@@ -12,7 +12,7 @@ use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// Everything that computes and has no file of its own.
-    pub fn arithmetic(
+    pub(crate) fn arithmetic(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -253,7 +253,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// A product; one by a constant is remembered as an index of elements.
-    pub fn scaling(&mut self, b: &mut Builder<'_>, x: Value, y: Value) -> Value {
+    pub(crate) fn scaling(&mut self, b: &mut Builder<'_>, x: Value, y: Value) -> Value {
         let product = b.mul(x, y);
         if b.kernel.ty(product) == Type::I64 {
             for (index, factor) in [(x, y), (y, x)] {

@@ -124,7 +124,7 @@ fn groups_left(instruction: &Instruction<'_>) -> Result<Option<u64>> {
 
 impl<'t> Translator<'_, 't> {
     /// A copy, a wait, or the copy of a token.
-    pub fn asynchronous(
+    pub(crate) fn asynchronous(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -9,7 +9,7 @@ use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub fn bit_operation(
+    pub(crate) fn bit_operation(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -31,7 +31,7 @@ fn part(b: &mut Builder<'_>, word: Value, first_bit: u64, bits: Type, signed: bo
 
 impl<'t> Translator<'_, 't> {
     /// `prmt.b32 d, a, b, selector`: four bytes out of eight; with a mode, which ones follows from a number below four.
-    pub fn permutation(
+    pub(crate) fn permutation(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -81,7 +81,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `dp4a.s32.u32 d, a, b, c` and `dp2a.lo.s32.u32 d, a, b, c`: the types are those of the parts of `a` and `b`.
-    pub fn dot(
+    pub(crate) fn dot(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -133,7 +133,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mul24.lo.u32 d, a, b` and `mad24.hi.s32 d, a, b, c`: of the low 24 bits of the factors.
-    pub fn product_of_24(
+    pub(crate) fn product_of_24(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -179,7 +179,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `min.s16x2 d, a, b` and the like: the same for two halves.
-    pub fn integer_halves(
+    pub(crate) fn integer_halves(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

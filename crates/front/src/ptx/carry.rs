@@ -54,7 +54,7 @@ pub(super) fn name_flag(body: &mut Body<'_>) {
 
 impl<'t> Translator<'_, 't> {
     /// `add.cc`, `addc`, `sub.cc`, `subc`, `mad.lo.cc`, `madc.hi` and the like.
-    pub fn carried(
+    pub(crate) fn carried(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

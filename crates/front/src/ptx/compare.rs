@@ -51,7 +51,7 @@ fn float_comparison(name: &str) -> Option<(CompareOp, bool, bool)> {
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub fn comparison(
+    pub(crate) fn comparison(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -11,7 +11,7 @@ use crate::middle::Values;
 
 impl<'t> Translator<'_, 't> {
     /// `cvt.rn.f32.s32 d, a`.
-    pub fn convert(
+    pub(crate) fn convert(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -38,7 +38,7 @@ pub(super) struct Lexer<'t> {
 
 impl<'t> Lexer<'t> {
     /// Starts at a byte of the text, which is in this line (from 1).
-    pub fn new(text: &'t str, at: usize, line: u32) -> Lexer<'t> {
+    pub(crate) fn new(text: &'t str, at: usize, line: u32) -> Lexer<'t> {
         let start = at;
         Lexer {
             text,
@@ -49,17 +49,17 @@ impl<'t> Lexer<'t> {
     }
 
     /// The byte that the last token starts with.
-    pub fn start(&self) -> usize {
+    pub(crate) fn start(&self) -> usize {
         self.start
     }
 
     /// The byte that comes next.
-    pub fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.at
     }
 
     /// The line that the next byte is in, from 1.
-    pub fn line(&self) -> u32 {
+    pub(crate) fn line(&self) -> u32 {
         self.line
     }
 
@@ -108,7 +108,7 @@ impl<'t> Lexer<'t> {
     ///
     /// # Errors
     /// It is never closed.
-    pub fn skip_braces(&mut self) -> Result<()> {
+    pub(crate) fn skip_braces(&mut self) -> Result<()> {
         let mut depth = 1usize;
         while depth > 0 {
             self.skip();
@@ -140,7 +140,7 @@ impl<'t> Lexer<'t> {
     ///
     /// # Errors
     /// A character that PTX does not have, or a number that is none.
-    pub fn next(&mut self) -> Result<Token<'t>> {
+    pub(crate) fn next(&mut self) -> Result<Token<'t>> {
         self.skip();
         let start = self.at;
         self.start = start;

@@ -23,7 +23,7 @@ pub(super) struct Live<'b, 't> {
 
 impl<'b, 't> Live<'b, 't> {
     /// Of a body as it was read.
-    pub fn of(body: &'b Body<'t>) -> Live<'b, 't> {
+    pub(super) fn of(body: &'b Body<'t>) -> Live<'b, 't> {
         let words = body.registers.len().div_ceil(64);
         let mut found = Live {
             body,
@@ -47,7 +47,7 @@ impl<'b, 't> Live<'b, 't> {
     }
 
     /// The registers that may be read before they are written, from this statement on.
-    pub fn before(&self, statement: u32) -> Registers {
+    pub(crate) fn before(&self, statement: u32) -> Registers {
         let rest = &self.body.statements[statement as usize..];
         let label = rest.iter().enumerate().find_map(|(at, own)| match own {
             Statement::Label(label) => Some((at, &self.at_labels[*label as usize])),
@@ -91,7 +91,7 @@ pub(super) struct Registers(Set);
 
 impl Registers {
     /// Whether a register is one of them.
-    pub fn contains(&self, register: Register) -> bool {
+    pub(crate) fn contains(&self, register: Register) -> bool {
         let word = self.0.get(register as usize / 64).copied().unwrap_or(0);
         word >> (register % 64) & 1 == 1
     }

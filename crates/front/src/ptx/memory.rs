@@ -75,7 +75,7 @@ pub(super) fn parts<'o, 't>(operand: &'o Operand<'t>) -> &'o [Operand<'t>] {
 
 impl<'t> Translator<'_, 't> {
     /// `ld`: of a parameter, or of memory.
-    pub fn load(
+    pub(super) fn load(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -90,7 +90,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// A load of memory.
-    pub fn load_memory(
+    pub(crate) fn load_memory(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -126,7 +126,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// What an access is called: by the parameter or variable that its address is made of.
-    pub fn memory_name(&self, address: &Operand<'t>) -> String {
+    pub(crate) fn memory_name(&self, address: &Operand<'t>) -> String {
         let Operand::Address(base, _) = address else {
             return "memory".to_owned();
         };
@@ -144,7 +144,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `st`.
-    pub fn store(
+    pub(super) fn store(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -185,7 +185,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `prefetch.global.L2 [a]`.
-    pub fn prefetch(
+    pub(super) fn prefetch(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -211,7 +211,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `bar.sync 0`, `barrier.sync.aligned 0`; `bar.sync 1, 64` of as many work-items, in whole sub-groups.
-    pub fn barrier(&mut self, b: &mut Builder<'_>, instruction: &Instruction<'t>) -> Result<()> {
+    pub(super) fn barrier(&mut self, b: &mut Builder<'_>, instruction: &Instruction<'t>) -> Result<()> {
         only(instruction, &["sync", "aligned", "cta"])?;
         match (&instruction.operands[..], instruction.has("sync")) {
             ([Operand::Integer(0)], true) => {
@@ -241,7 +241,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `cvta`, both ways.
-    pub fn cvta(
+    pub(crate) fn cvta(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -275,7 +275,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `mov`, with packing and unpacking.
-    pub fn mov(
+    pub(crate) fn mov(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -201,7 +201,7 @@ impl<'t> Translator<'_, 't> {
     ///
     /// # Errors
     /// It is a jump, or has operands of a form that has no text.
-    pub fn carry(
+    pub(crate) fn carry(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -284,7 +284,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `ld.param.u32 d, [p+4]`, also of several at once.
-    pub fn load_parameter(
+    pub(crate) fn load_parameter(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -35,7 +35,7 @@ pub(super) struct Parser<'t> {
 
 impl<'t> Parser<'t> {
     /// Starts at a byte of the text; nothing is in hand before the first [`Parser::advance`].
-    pub fn new(text: &'t str, at: usize, line: u32) -> Parser<'t> {
+    pub(crate) fn new(text: &'t str, at: usize, line: u32) -> Parser<'t> {
         Parser {
             lexer: Lexer::new(text, at, line),
             token: Token::End,
@@ -46,7 +46,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes the token in hand and reads the next.
-    pub fn advance(&mut self) -> Result<Token<'t>> {
+    pub(crate) fn advance(&mut self) -> Result<Token<'t>> {
         let token = self.token;
         self.behind = self.lexer.position();
         self.token = self.lexer.next()?;
@@ -56,12 +56,12 @@ impl<'t> Parser<'t> {
     }
 
     /// Where the token in hand starts.
-    pub fn start(&self) -> usize {
+    pub(crate) fn start(&self) -> usize {
         self.lexer.start()
     }
 
     /// Takes a mark if it is in hand.
-    pub fn take(&mut self, mark: char) -> Result<bool> {
+    pub(crate) fn take(&mut self, mark: char) -> Result<bool> {
         let there = self.token == Token::Mark(mark);
         if there {
             self.advance()?;
@@ -70,7 +70,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes a mark that must be there.
-    pub fn expect(&mut self, mark: char) -> Result<()> {
+    pub(crate) fn expect(&mut self, mark: char) -> Result<()> {
         match self.take(mark)? {
             true => Ok(()),
             false => Err(self.unexpected(&format!("`{mark}`"))),
@@ -78,7 +78,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes a word that must be there.
-    pub fn word(&mut self, what: &str) -> Result<&'t str> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<&'t str> {
         match self.token {
             Token::Word(word) => {
                 self.advance()?;
@@ -89,7 +89,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Takes a whole number that must be there.
-    pub fn integer(&mut self, what: &str) -> Result<u64> {
+    pub(crate) fn integer(&mut self, what: &str) -> Result<u64> {
         match self.token {
             Token::Integer(number) => {
                 self.advance()?;
@@ -100,7 +100,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An error about the token in hand.
-    pub fn unexpected(&self, wanted: &str) -> Error {
+    pub(crate) fn unexpected(&self, wanted: &str) -> Error {
         let found = match self.token {
             Token::Word(word) => quoted(word),
             Token::Dot(word) => quoted(&format!(".{word}")),
@@ -114,7 +114,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Passes everything up to a semicolon and takes it.
-    pub fn skip_statement(&mut self) -> Result<()> {
+    pub(crate) fn skip_statement(&mut self) -> Result<()> {
         loop {
             match self.token {
                 Token::Mark(';') => return self.advance().map(|_| ()),
@@ -391,7 +391,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The variables of a declaration behind its space: `.align 4 .b8 tile[1024], other;`.
-    pub fn variables(&mut self, space: &'t str, into: &mut Vec<Variable<'t>>) -> Result<()> {
+    pub(crate) fn variables(&mut self, space: &'t str, into: &mut Vec<Variable<'t>>) -> Result<()> {
         let mut ty = "b8";
         let mut align = 0;
         let mut vector = 1;

@@ -29,7 +29,7 @@ pub(super) struct Quotient {
 
 impl Quotient {
     /// What an operation divides, if it ends in a product.
-    pub fn of(kind: &OpKind, rule: FloatRule) -> Option<Quotient> {
+    pub(crate) fn of(kind: &OpKind, rule: FloatRule) -> Option<Quotient> {
         let (numerator, divisor, is_full) = match *kind {
             OpKind::Binary(BinaryOp::ApproximateDiv, x, y) => (Some(x), y, true),
             OpKind::Binary(BinaryOp::ApproximateDivInRange, x, y) => (Some(x), y, false),
@@ -45,7 +45,7 @@ impl Quotient {
     }
 
     /// The two factors of its product, as operations in front of it.
-    pub fn written_out(
+    pub(crate) fn written_out(
         self,
         kernel: &mut Kernel,
         ops: &mut Vec<Op>,

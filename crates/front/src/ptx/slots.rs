@@ -59,7 +59,7 @@ pub(super) struct Slots<'t> {
 
 impl<'t> Slots<'t> {
     /// The slot that a read of this many bytes of a parameter touches, and how far in it the read starts.
-    pub fn read(&self, parameter: &str, offset: i64, bytes: u32) -> Option<(usize, u32)> {
+    pub(crate) fn read(&self, parameter: &str, offset: i64, bytes: u32) -> Option<(usize, u32)> {
         let start = u64::try_from(offset).ok()?;
         let end = start + u64::from(bytes);
         let position = self.all.iter().position(|slot| match slot.from {
@@ -75,14 +75,14 @@ impl<'t> Slots<'t> {
     }
 
     /// The slot of a variable.
-    pub fn variable(&self, name: &str) -> Option<usize> {
+    pub(crate) fn variable(&self, name: &str) -> Option<usize> {
         self.variables.get(name).copied()
     }
 }
 
 impl Slot<'_> {
     /// Its size.
-    pub fn bytes(&self) -> u32 {
+    pub(crate) fn bytes(&self) -> u32 {
         type_of(self.ty).map_or(8, |ty| ty.bytes())
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn is_atomic_access(instruction: &Instruction<'_>) -> bool {
 
 impl<'t> Translator<'_, 't> {
     /// One of the instructions of this file.
-    pub fn together(
+    pub(crate) fn together(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -201,7 +201,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `ld.acquire.gpu.u32` and its like: a load that is an atomic operation.
-    pub fn atomic_load(
+    pub(crate) fn atomic_load(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -213,7 +213,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `st.release.gpu.u32` and its like.
-    pub fn atomic_store(
+    pub(crate) fn atomic_store(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -357,7 +357,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `bar.warp.sync mask`.
-    pub fn meet(
+    pub(crate) fn meet(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -401,7 +401,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// `bar.red.popc.u32 d, 0, p`, `barrier.red.aligned.or.pred q, 0, p`.
-    pub fn group_vote(
+    pub(crate) fn group_vote(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,

@@ -139,7 +139,7 @@ impl<'t> Body<'t> {
     }
 
     /// Whether a register has its name in a block.
-    pub fn names_register(&self, scope: u32, register: Register) -> bool {
+    pub(crate) fn names_register(&self, scope: u32, register: Register) -> bool {
         let name = self.registers[register as usize].name;
         let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
         let number = name[prefix.len()..].parse::<u64>();
@@ -157,7 +157,7 @@ impl<'t> Body<'t> {
     }
 
     /// Whether a label has its name in a block.
-    pub fn names_label(&self, scope: u32, label: u32) -> bool {
+    pub(crate) fn names_label(&self, scope: u32, label: u32) -> bool {
         let name = self.labels[label as usize].name;
         let mut found = self
             .scopes_around(scope)
@@ -166,7 +166,7 @@ impl<'t> Body<'t> {
     }
 
     /// The instructions, in their order.
-    pub fn instructions(&self) -> impl Iterator<Item = &Instruction<'t>> {
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = &Instruction<'t>> {
         self.statements.iter().filter_map(|statement| match statement {
             Statement::Instruction(instruction) => Some(instruction),
             _ => None,
@@ -174,7 +174,7 @@ impl<'t> Body<'t> {
     }
 
     /// How many instructions write each register.
-    pub fn definitions(&self) -> HashMap<Register, u32> {
+    pub(crate) fn definitions(&self) -> HashMap<Register, u32> {
         let mut definitions = HashMap::new();
         for instruction in self.instructions() {
             for operand in instruction.written() {
@@ -185,7 +185,7 @@ impl<'t> Body<'t> {
     }
 
     /// Removes the instructions whose result is one of `registers` and is not read, until none is left.
-    pub fn remove_unread(&mut self, registers: impl Fn(Register) -> bool) {
+    pub(crate) fn remove_unread(&mut self, registers: impl Fn(Register) -> bool) {
         let mut before = usize::MAX;
         while before != self.statements.len() {
             before = self.statements.len();
@@ -414,7 +414,7 @@ pub(super) enum Operand<'t> {
 
 impl Instruction<'_> {
     /// The opcode with its modifiers, as it is written.
-    pub fn spelling(&self) -> String {
+    pub(crate) fn spelling(&self) -> String {
         let mut text = self.opcode.to_owned();
         for modifier in &self.modifiers {
             text.push('.');
@@ -424,19 +424,19 @@ impl Instruction<'_> {
     }
 
     /// Whether a modifier is there.
-    pub fn has(&self, modifier: &str) -> bool {
+    pub(crate) fn has(&self, modifier: &str) -> bool {
         self.modifiers.contains(&modifier)
     }
 
     /// The last modifier: nearly always the type.
-    pub fn last(&self) -> &str {
+    pub(crate) fn last(&self) -> &str {
         self.modifiers.last().copied().unwrap_or_default()
     }
 }
 
 impl<'t> Operand<'t> {
     /// Calls `visit` on each variable, parameter and function that the operand names.
-    pub fn for_each_symbol(&self, visit: &mut impl FnMut(&'t str)) {
+    pub(crate) fn for_each_symbol(&self, visit: &mut impl FnMut(&'t str)) {
         match self {
             Operand::Symbol(name) => visit(name),
             Operand::Address(base, _) => base.for_each_symbol(visit),
@@ -448,7 +448,7 @@ impl<'t> Operand<'t> {
     }
 
     /// Calls `visit` on each register in the operand.
-    pub fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
+    pub(crate) fn for_each_register(&self, visit: &mut impl FnMut(Register)) {
         match self {
             Operand::Register(register) | Operand::Not(register) => visit(*register),
             Operand::Vector(parts) | Operand::List(parts) | Operand::Bracket(parts) => {
@@ -472,12 +472,12 @@ impl<'t> Operand<'t> {
 
 impl<'t> Instruction<'t> {
     /// Whether it writes its first operand and no other.
-    pub fn has_result_first(&self) -> bool {
+    pub(crate) fn has_result_first(&self) -> bool {
         RESULT_FIRST.binary_search(&self.opcode).is_ok()
     }
 
     /// The operands that are written: the first, for instructions that have a result; all of an instruction that is not known.
-    pub fn written(&self) -> &[Operand<'t>] {
+    pub(crate) fn written(&self) -> &[Operand<'t>] {
         let count = match self.opcode {
             // Copies that were given the register of their token have it first.
             "cp" => usize::from(matches!(self.operands.first(), Some(Operand::Register(_)))),
@@ -523,7 +523,7 @@ impl<'t> Instruction<'t> {
     }
 
     /// The operands that are read.
-    pub fn read(&self) -> &[Operand<'t>] {
+    pub(crate) fn read(&self) -> &[Operand<'t>] {
         &self.operands[self.written().len()..]
     }
 }

@@ -70,12 +70,12 @@ pub(super) fn operands<'i, 't, const N: usize>(
 
 impl<'t> Translator<'_, 't> {
     /// The IR's type of what a register holds.
-    pub fn kind(&self, register: Register) -> Result<Type> {
+    pub(crate) fn kind(&self, register: Register) -> Result<Type> {
         self.source.kinds.registers[register as usize].ok_or_else(|| self.odd_register(register))
     }
 
     /// The declared width of a register, in bits.
-    pub fn width(&self, register: Register) -> Result<u32> {
+    pub(crate) fn width(&self, register: Register) -> Result<u32> {
         let data = &self.source.body.registers[register as usize];
         let ty = type_of(data.ty);
         ty.map(Type::bits).ok_or_else(|| self.odd_register(register))
@@ -88,7 +88,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// What a register holds now; 0 if nothing was written on the way here, which PTX leaves undefined.
-    pub fn get(&mut self, b: &mut Builder<'_>, values: &Values, register: Register) -> Result<Value> {
+    pub(super) fn get(&mut self, b: &mut Builder<'_>, values: &Values, register: Register) -> Result<Value> {
         match values[register as usize] {
             Some(value) => Ok(value),
             None => {
@@ -99,7 +99,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The value with another type of the same width in PTX.
-    pub fn retyped(&mut self, b: &mut Builder<'_>, value: Value, ty: Type) -> Result<Value> {
+    pub(crate) fn retyped(&mut self, b: &mut Builder<'_>, value: Value, ty: Type) -> Result<Value> {
         let from = b.kernel.ty(value);
         if from == ty {
             return Ok(value);
@@ -144,7 +144,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The value's bits as an integer of its width.
-    pub fn as_integer(&mut self, b: &mut Builder<'_>, value: Value) -> Result<Value> {
+    pub(crate) fn as_integer(&mut self, b: &mut Builder<'_>, value: Value) -> Result<Value> {
         let ty = b.kernel.ty(value);
         match integer_of(ty.bits()) {
             Some(integer) => self.retyped(b, value, integer),
@@ -153,7 +153,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// An operand as a value of this type.
-    pub fn value(
+    pub(crate) fn value(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,
@@ -205,7 +205,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// The address of a variable.
-    pub fn symbol(&mut self, b: &mut Builder<'_>, operand: &Operand<'t>) -> Result<Value> {
+    pub(crate) fn symbol(&mut self, b: &mut Builder<'_>, operand: &Operand<'t>) -> Result<Value> {
         let Operand::Symbol(name) = operand else {
             return Err(Error::input("a variable is expected"));
         };
@@ -263,7 +263,7 @@ impl<'t> Translator<'_, 't> {
     }
 
     /// Writes a register. A narrower number is extended, as loads and conversions do.
-    pub fn set(
+    pub(super) fn set(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -302,27 +302,27 @@ impl<'t> Translator<'_, 't> {
     // Addresses.
 
     /// Remembers that an integer is an index, scaled and displaced.
-    pub fn note_scaled(&mut self, value: Value, index: Value, factor: u32, addend: i64) {
+    pub(crate) fn note_scaled(&mut self, value: Value, index: Value, factor: u32, addend: i64) {
         self.shapes.note_scaled(value, index, factor, addend);
     }
 
     /// The index, factor and addend that an integer was made of.
-    pub fn scaled(&self, value: Value) -> Option<(Value, u32, i64)> {
+    pub(crate) fn scaled(&self, value: Value) -> Option<(Value, u32, i64)> {
         self.shapes.scaled(value)
     }
 
     /// The pointer some bytes further.
-    pub fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
+    pub(super) fn offset(&mut self, b: &mut Builder<'_>, pointer: Value, bytes: i64) -> Value {
         self.shapes.offset(b, pointer, bytes)
     }
 
     /// The pointer and an integer of 32 or 64 bits.
-    pub fn pointer_plus(&mut self, b: &mut Builder<'_>, pointer: Value, integer: Value) -> Value {
+    pub(crate) fn pointer_plus(&mut self, b: &mut Builder<'_>, pointer: Value, integer: Value) -> Value {
         self.shapes.pointer_plus(b, pointer, integer)
     }
 
     /// The pointer of an access, into the space that the instruction names; generic if it names none.
-    pub fn access(
+    pub(crate) fn access(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,

@@ -10,7 +10,7 @@ use crate::middle::Values;
 
 impl Translator<'_, '_> {
     /// An integer sum, difference or product that the module says does not wrap.
-    pub fn no_wrap(
+    pub(crate) fn no_wrap(
         &mut self,
         b: &mut Builder<'_>,
         op: Op,
@@ -52,7 +52,7 @@ impl Translator<'_, '_> {
     }
 
     /// One operand; nothing if this is no such instruction.
-    pub fn unary(&mut self, b: &mut Builder<'_>, op: Op, x: Value, to: Type) -> Result<Option<Value>> {
+    pub(crate) fn unary(&mut self, b: &mut Builder<'_>, op: Op, x: Value, to: Type) -> Result<Option<Value>> {
         let ty = b.kernel.ty(x);
         Ok(Some(match op {
             Op::SNegate => {
@@ -125,7 +125,13 @@ impl Translator<'_, '_> {
     }
 
     /// Two operands; nothing if this is no such instruction.
-    pub fn binary(&mut self, b: &mut Builder<'_>, op: Op, x: Value, y: Value) -> Result<Option<Value>> {
+    pub(crate) fn binary(
+        &mut self,
+        b: &mut Builder<'_>,
+        op: Op,
+        x: Value,
+        y: Value,
+    ) -> Result<Option<Value>> {
         let (x, y) = match (b.kernel.ty(x), b.kernel.ty(y)) {
             // One may be known better than the other.
             (Type::Ptr(one), Type::Ptr(other)) if one != other => {
@@ -214,7 +220,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpSelect`: of whole values, or part by part.
-    pub fn select(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(super) fn select(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let cond = self.values(b, values, at.operand(2)?)?;
         let x = self.values(b, values, at.operand(3)?)?;
         let y = self.values(b, values, at.operand(4)?)?;
@@ -271,7 +282,7 @@ impl Translator<'_, '_> {
     }
 
     /// The sum of products, from the first on.
-    pub fn dot(&mut self, b: &mut Builder<'_>, x: &[Value], y: &[Value]) -> Option<Value> {
+    pub(crate) fn dot(&mut self, b: &mut Builder<'_>, x: &[Value], y: &[Value]) -> Option<Value> {
         let mut sum = None;
         for (&x, &y) in x.iter().zip(y) {
             let product = b.binary(BinaryOp::FMul, x, y);
@@ -284,7 +295,7 @@ impl Translator<'_, '_> {
     }
 
     /// A sum with its carry, a difference with its borrow, a product of twice the width: two results.
-    pub fn extended(
+    pub(crate) fn extended(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,

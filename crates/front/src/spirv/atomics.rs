@@ -69,7 +69,7 @@ impl Translator<'_, '_> {
     }
 
     /// An atomic operation.
-    pub fn atomic(
+    pub(crate) fn atomic(
         &mut self,
         b: &mut Builder<'_>,
         values: &mut Values,
@@ -156,7 +156,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpControlBarrier`, `OpMemoryBarrier`.
-    pub fn barrier(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>, op: Op) -> Result<()> {
+    pub(super) fn barrier(&mut self, b: &mut Builder<'_>, at: &At<'_, '_>, op: Op) -> Result<()> {
         if op == Op::MemoryBarrier {
             let scope = self.scope(at.operand(0)?)?;
             let order = self.order(at.operand(1)?)?;

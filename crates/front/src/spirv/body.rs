@@ -31,7 +31,7 @@ pub(super) struct Held {
 
 impl Held {
     /// Each of them.
-    pub fn registers(self) -> impl Iterator<Item = Register> {
+    pub(crate) fn registers(self) -> impl Iterator<Item = Register> {
         self.first..self.first + self.count
     }
 }
@@ -112,12 +112,12 @@ pub(super) struct Body<'w> {
 
 impl<'w> Body<'w> {
     /// The registers of an operand; nothing for what the module holds.
-    pub fn held(&self, operand: Operand) -> Option<Held> {
+    pub(crate) fn held(&self, operand: Operand) -> Option<Held> {
         self.frames.get(operand.frame as usize)?.get(&operand.id).copied()
     }
 
     /// All steps.
-    pub fn steps(&self) -> impl Iterator<Item = &BlockStep<'w>> {
+    pub(crate) fn steps(&self) -> impl Iterator<Item = &BlockStep<'w>> {
         self.blocks.iter().flat_map(|block| &block.instructions)
     }
 }

@@ -39,7 +39,7 @@ impl Translator<'_, '_> {
     }
 
     /// What takes values apart and puts them together.
-    pub fn composite(
+    pub(crate) fn composite(
         &mut self,
         b: &mut Builder<'_>,
         values: &Values,

@@ -82,7 +82,13 @@ impl Translator<'_, '_> {
     }
 
     /// A signed number as the nearest unsigned one of another width, or the other way around.
-    pub fn saturated(&mut self, b: &mut Builder<'_>, x: Value, to: Type, from_signed: bool) -> Result<Value> {
+    pub(crate) fn saturated(
+        &mut self,
+        b: &mut Builder<'_>,
+        x: Value,
+        to: Type,
+        from_signed: bool,
+    ) -> Result<Value> {
         let from = b.kernel.ty(x);
         let zero = b.constant(from, 0);
         let kept = match from_signed {

@@ -30,7 +30,7 @@ enum Who {
 
 impl Translator<'_, '_> {
     /// Whether an instruction is one of a sub-group or a work-group.
-    pub fn is_of_group(&self, op: Op) -> bool {
+    pub(crate) fn is_of_group(&self, op: Op) -> bool {
         let name = format!("{op:?}");
         name.starts_with("Group") && !name.starts_with("GroupAsync") && name != "GroupWaitEvents"
             || name.starts_with("Subgroup") && !name.contains("Image") && !name.contains("Avc")
@@ -57,7 +57,13 @@ impl Translator<'_, '_> {
     }
 
     /// An instruction of a group.
-    pub fn group(&mut self, b: &mut Builder<'_>, values: &mut Values, at: &At<'_, '_>, op: Op) -> Result<()> {
+    pub(super) fn group(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        at: &At<'_, '_>,
+        op: Op,
+    ) -> Result<()> {
         let made = match op {
             Op::SubgroupBlockWriteINTEL => return self.block_write(b, values, at),
             Op::SubgroupBlockPrefetchINTEL => return self.block_prefetch(b, values, at),

@@ -14,7 +14,12 @@ use crate::suggest::quoted;
 
 impl Translator<'_, '_> {
     /// What a built-in variable holds, as numbers of these types.
-    pub fn identity(&mut self, b: &mut Builder<'_>, built_in: u32, parts: &[Part]) -> Result<Vec<Value>> {
+    pub(crate) fn identity(
+        &mut self,
+        b: &mut Builder<'_>,
+        built_in: u32,
+        parts: &[Part],
+    ) -> Result<Vec<Value>> {
         let which = BuiltIn::from_u32(built_in);
         let mut made = Vec::with_capacity(parts.len());
         for (dimension, &(_, ty)) in (0u8..).zip(parts) {
@@ -110,7 +115,12 @@ impl Translator<'_, '_> {
     }
 
     /// A call of a function that is known by name: `__builtin_IB_lsc_prefetch_global_uint4(base, offset, control)`.
-    pub fn builtin(&mut self, b: &mut Builder<'_>, values: &mut Values, at: &At<'_, '_>) -> Result<()> {
+    pub(crate) fn builtin(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &mut Values,
+        at: &At<'_, '_>,
+    ) -> Result<()> {
         let callee = at.instruction.word(2)?;
         let name = self.module.imported(callee).or_else(|| self.module.name(callee));
         let name = name.unwrap_or_else(|| format!("%{callee}"));

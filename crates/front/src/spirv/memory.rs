@@ -19,7 +19,7 @@ impl Translator<'_, '_> {
     // Addresses.
 
     /// The address that some indices lead to. The first steps over whole objects, if there is one such.
-    pub fn chain(
+    pub(crate) fn chain(
         &mut self,
         b: &mut Builder<'_>,
         base: Value,
@@ -118,7 +118,7 @@ impl Translator<'_, '_> {
     // Variables.
 
     /// The address of a variable of the module.
-    pub fn variable(&mut self, b: &mut Builder<'_>, id: u32) -> Result<Value> {
+    pub(crate) fn variable(&mut self, b: &mut Builder<'_>, id: u32) -> Result<Value> {
         let frame = u32::MAX;
         if let Some(&array) = self.arrays.get(&Operand { frame, id }) {
             return Ok(b.array_address(array));
@@ -167,7 +167,7 @@ impl Translator<'_, '_> {
     }
 
     /// An array for a variable of a type.
-    pub fn array(
+    pub(crate) fn array(
         &mut self,
         b: &mut Builder<'_>,
         name: String,
@@ -189,7 +189,7 @@ impl Translator<'_, '_> {
     }
 
     /// The number that a type is made of, or bytes if it is made of several.
-    pub fn element_of(&self, ty: u32) -> Type {
+    pub(crate) fn element_of(&self, ty: u32) -> Type {
         // Of a large array the first elements tell.
         let mut inner = ty;
         while let Ok(Some(element)) = self.module.element(inner) {
@@ -230,7 +230,7 @@ impl Translator<'_, '_> {
     }
 
     /// The cache control that a pointer is decorated with.
-    pub fn controlled(&self, pointer: u32) -> Option<CacheUse> {
+    pub(crate) fn controlled(&self, pointer: u32) -> Option<CacheUse> {
         // The cache level, and its control: 0 uncached, 1 cached, 2 streaming, 3 invalidate after read, 4 constant.
         let (mut first, mut last) = (None, None);
         for words in self.module.decorated(pointer, Decoration::CacheControlLoadINTEL) {
@@ -254,7 +254,12 @@ impl Translator<'_, '_> {
     }
 
     /// `OpLoad`: from memory, or from a built-in variable of a work-item.
-    pub fn load(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(super) fn load(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let from = at.operand(2)?;
         let ty = at.ty()?;
         if self.body.held(from).is_none()
@@ -269,7 +274,7 @@ impl Translator<'_, '_> {
     }
 
     /// A load of the source, which is named when all of the kernel is known.
-    pub fn new_load(&mut self, b: &mut Builder<'_>) -> LoadId {
+    pub(crate) fn new_load(&mut self, b: &mut Builder<'_>) -> LoadId {
         let place = b.place();
         b.kernel.loads.push(LoadData::new("memory", place))
     }
@@ -295,7 +300,7 @@ impl Translator<'_, '_> {
     }
 
     /// `OpStore`.
-    pub fn store(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
+    pub(super) fn store(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<()> {
         let (to, object) = (at.operand(0)?, at.operand(1)?);
         let ty = self.type_of(object)?;
         let (align, cache) = self.access(at, 2, to.id, ty)?;
@@ -390,7 +395,7 @@ impl Translator<'_, '_> {
     }
 
     /// The built-in variable that an id is, if it is one.
-    pub fn built_in(&self, id: u32) -> Result<Option<u32>> {
+    pub(crate) fn built_in(&self, id: u32) -> Result<Option<u32>> {
         if !self.module.is_global(id) {
             return Ok(None);
         }

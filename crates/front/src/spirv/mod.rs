@@ -7,7 +7,7 @@
 //!         and the middle that all such fronts share ─► ir::Kernel
 //! ```
 //!
-//! [`import`] gives one entry of a module as a verified kernel. It reads OpenCL's SPIR-V, of versions 1.0 to 1.6: physical
+//! [`Module::import`] gives one entry of a module as a verified kernel. It reads OpenCL's SPIR-V, of versions 1.0 to 1.6: physical
 //! addresses of 64 bits, control flow that need not be structured, `OpenCL.std`, sub-groups and work-groups, atomic operations
 //! with scopes and orders, generic pointers, vectors, structures, calls, work-group variables and constants, and Intel's cache
 //! extensions. Images and samplers are refused by name. An instruction that the IR cannot express is only an error if the entry
@@ -274,13 +274,4 @@ fn plain(name: &str) -> String {
     }
     text.truncate(crate::ir::limits::NAME_BYTES);
     text
-}
-
-/// Reads an entry of a SPIR-V module. `file` is the name of the module in messages and source places; `entry` may be omitted if
-/// the module has only one.
-///
-/// # Errors
-/// As for [`Module::new`] and [`Module::import`].
-pub fn import(bytes: &[u8], file: &str, entry: Option<&str>, facts: &Facts) -> Result<Imported> {
-    Module::new(bytes, file)?.import(entry, facts)
 }

@@ -62,7 +62,7 @@ impl<'w> Module<'w> {
     ///
     /// # Errors
     /// An instruction is cut off, or stands where none of its kind may; the module is none of OpenCL's.
-    pub fn new(words: &'w [u32]) -> Result<Module<'w>> {
+    pub(crate) fn new(words: &'w [u32]) -> Result<Module<'w>> {
         let mut module = Module {
             words,
             entries: Vec::new(),
@@ -194,7 +194,7 @@ impl<'w> Module<'w> {
     }
 
     /// The instruction that starts at a word that was gone over.
-    pub fn instruction(&self, at: usize) -> Result<Instruction<'w>> {
+    pub(crate) fn instruction(&self, at: usize) -> Result<Instruction<'w>> {
         words::instructions(self.words, at)
             .next()
             .unwrap_or_else(|| Err(Error::bug("an instruction that was found is lost")))
@@ -204,7 +204,7 @@ impl<'w> Module<'w> {
     ///
     /// # Errors
     /// Nothing outside of functions has this id.
-    pub fn global(&self, id: u32) -> Result<Instruction<'w>> {
+    pub(crate) fn global(&self, id: u32) -> Result<Instruction<'w>> {
         match self.defined.get(&id) {
             Some(&at) => self.instruction(at),
             None => Err(Error::input(format!("nothing defines id %{id} here"))),
@@ -212,25 +212,25 @@ impl<'w> Module<'w> {
     }
 
     /// Whether an id is defined outside of functions.
-    pub fn is_global(&self, id: u32) -> bool {
+    pub(crate) fn is_global(&self, id: u32) -> bool {
         self.defined.contains_key(&id)
     }
 
     /// What the module calls an id.
-    pub fn name(&self, id: u32) -> Option<String> {
+    pub(crate) fn name(&self, id: u32) -> Option<String> {
         let instruction = self.instruction(*self.names.get(&id)?).ok()?;
         let name = instruction.string(1).0;
         (!name.is_empty()).then_some(name)
     }
 
     /// A text that instructions refer to.
-    pub fn string(&self, id: u32) -> Option<String> {
+    pub(crate) fn string(&self, id: u32) -> Option<String> {
         let instruction = self.instruction(*self.strings.get(&id)?).ok()?;
         Some(instruction.string(1).0)
     }
 
     /// Whether an instruction is this one of `OpenCL.std`.
-    pub fn is_standard(&self, instruction: &Instruction<'_>, std: OpenclStd100Op) -> bool {
+    pub(crate) fn is_standard(&self, instruction: &Instruction<'_>, std: OpenclStd100Op) -> bool {
         instruction.op == Some(Op::ExtInst)
             && instruction.words.get(3) == Some(&(std as u32))
             && instruction
@@ -259,7 +259,7 @@ impl<'w> Module<'w> {
     }
 
     /// The linkage name of the function or variable of an id, if it is imported.
-    pub fn imported(&self, id: u32) -> Option<String> {
+    pub(crate) fn imported(&self, id: u32) -> Option<String> {
         self.linked(id, LinkageType::Import)
     }
 
@@ -267,7 +267,7 @@ impl<'w> Module<'w> {
     ///
     /// # Errors
     /// It is no such constant.
-    pub fn number(&self, id: u32) -> Result<u64> {
+    pub(crate) fn number(&self, id: u32) -> Result<u64> {
         let instruction = self.global(id)?;
         match instruction.op {
             Some(Op::Constant | Op::SpecConstant) => {
@@ -287,7 +287,7 @@ impl<'w> Module<'w> {
     ///
     /// # Errors
     /// An instruction is cut off.
-    pub fn wrapped(&self, entry: u32, name: &str) -> Result<Option<u32>> {
+    pub(crate) fn wrapped(&self, entry: u32, name: &str) -> Result<Option<u32>> {
         let Some(function) = self.functions.get(&entry) else {
             return Ok(None);
         };

@@ -70,7 +70,11 @@ struct Known {
 
 impl Translator<'_, '_> {
     /// Gives the kernel its parameters and shared arrays.
-    pub fn declare(&mut self, b: &mut Builder<'_>, structures: &Structures) -> Result<ArgumentOrigins> {
+    pub(crate) fn declare(
+        &mut self,
+        b: &mut Builder<'_>,
+        structures: &Structures,
+    ) -> Result<ArgumentOrigins> {
         let mut given = ArgumentOrigins::default();
         let mut names: HashMap<String, u32> = HashMap::new();
         let mut known: Vec<Known> = Vec::new();

@@ -141,7 +141,12 @@ fn constant(module: &Module<'_>, id: u32, depth: u32) -> Option<Address> {
 
 impl Translator<'_, '_> {
     /// `printf`.
-    pub fn printed(&mut self, b: &mut Builder<'_>, values: &Values, at: &At<'_, '_>) -> Result<Vec<Value>> {
+    pub(super) fn printed(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        at: &At<'_, '_>,
+    ) -> Result<Vec<Value>> {
         let format = self.text(at.operand(4)?)?;
         let (mut line, mut shown) = (String::new(), Vec::new());
         let mut next = 5;

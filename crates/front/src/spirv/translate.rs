@@ -59,7 +59,7 @@ pub(super) struct At<'s, 'w> {
 
 impl At<'_, '_> {
     /// An operand that is an id.
-    pub fn operand(&self, number: usize) -> Result<Operand> {
+    pub(crate) fn operand(&self, number: usize) -> Result<Operand> {
         Ok(Operand {
             frame: self.frame,
             id: self.instruction.word(number)?,
@@ -67,14 +67,14 @@ impl At<'_, '_> {
     }
 
     /// The id of the result's type.
-    pub fn ty(&self) -> Result<u32> {
+    pub(crate) fn ty(&self) -> Result<u32> {
         self.instruction.word(0)
     }
 }
 
 impl<'a, 'w> Translator<'a, 'w> {
     /// A translator that has written nothing yet.
-    pub fn new(module: &'a Module<'w>, body: &'a Body<'w>, file: &'a str, facts: &'a Facts) -> Self {
+    pub(super) fn new(module: &'a Module<'w>, body: &'a Body<'w>, file: &'a str, facts: &'a Facts) -> Self {
         Translator {
             module,
             body,
@@ -100,7 +100,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     // Operands.
 
     /// The id of an operand's type.
-    pub fn type_of(&self, operand: Operand) -> Result<u32> {
+    pub(crate) fn type_of(&self, operand: Operand) -> Result<u32> {
         match self.body.held(operand) {
             Some(held) => Ok(held.ty),
             None => self.module.global(operand.id)?.word(0),
@@ -108,7 +108,12 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// The numbers and pointers that an operand is.
-    pub fn values(&mut self, b: &mut Builder<'_>, values: &Values, operand: Operand) -> Result<Vec<Value>> {
+    pub(crate) fn values(
+        &mut self,
+        b: &mut Builder<'_>,
+        values: &Values,
+        operand: Operand,
+    ) -> Result<Vec<Value>> {
         match self.body.held(operand) {
             Some(held) => held
                 .registers()
@@ -119,7 +124,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// The one number or pointer that an operand is.
-    pub fn value(&mut self, b: &mut Builder<'_>, values: &Values, operand: Operand) -> Result<Value> {
+    pub(crate) fn value(&mut self, b: &mut Builder<'_>, values: &Values, operand: Operand) -> Result<Value> {
         match self.values(b, values, operand)?[..] {
             [one] => Ok(one),
             _ => Err(Error::input(
@@ -129,7 +134,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// The number that an operand is, if the module says.
-    pub fn number(&self, operand: Operand) -> Result<u64> {
+    pub(crate) fn number(&self, operand: Operand) -> Result<u64> {
         self.module
             .number(operand.id)
             .map_err(|error| error.accepted("a constant: run-time values are not supported here"))
@@ -239,7 +244,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// The value with another type of the same width.
-    pub fn exactly(&mut self, b: &mut Builder<'_>, value: Value, to: Type) -> Result<Value> {
+    pub(crate) fn exactly(&mut self, b: &mut Builder<'_>, value: Value, to: Type) -> Result<Value> {
         use crate::ir::Space::Generic;
         let from = b.kernel.ty(value);
         Ok(match (from, to) {
@@ -265,7 +270,7 @@ impl<'a, 'w> Translator<'a, 'w> {
     }
 
     /// Writes a step's registers.
-    pub fn set(&self, values: &mut Values, at: &At<'_, '_>, results: Vec<Value>) -> Result<()> {
+    pub(super) fn set(&self, values: &mut Values, at: &At<'_, '_>, results: Vec<Value>) -> Result<()> {
         if results.len() != at.step.writes.len() {
             return Err(Error::input(format!(
                 "{} makes {} numbers where its type has {}",

@@ -33,7 +33,7 @@ impl Module<'_> {
     ///
     /// # Errors
     /// It is no pointer type, or one of a class that OpenCL has not.
-    pub fn pointer(&self, ty: u32) -> Result<(u32, u32)> {
+    pub(crate) fn pointer(&self, ty: u32) -> Result<(u32, u32)> {
         let instruction = self.global(ty)?;
         match instruction.op {
             Some(Op::TypePointer) => Ok((instruction.word(1)?, instruction.word(2)?)),
@@ -48,7 +48,7 @@ impl Module<'_> {
     ///
     /// # Errors
     /// Values of the type are in no memory, or it is too large.
-    pub fn size(&self, ty: u32) -> Result<(u64, u64)> {
+    pub(crate) fn size(&self, ty: u32) -> Result<(u64, u64)> {
         self.size_within(ty, 0)
     }
 
@@ -136,7 +136,7 @@ impl Module<'_> {
     ///
     /// # Errors
     /// It has no such member.
-    pub fn member(&self, ty: u32, number: u64) -> Result<(u64, u32)> {
+    pub(crate) fn member(&self, ty: u32, number: u64) -> Result<(u64, u32)> {
         let instruction = self.global(ty)?;
         let members = self.members(ty, &instruction, 0)?.0;
         let found = usize::try_from(number)
@@ -148,7 +148,7 @@ impl Module<'_> {
     }
 
     /// The element type of a vector or an array.
-    pub fn element(&self, ty: u32) -> Result<Option<u32>> {
+    pub(crate) fn element(&self, ty: u32) -> Result<Option<u32>> {
         let instruction = self.global(ty)?;
         match instruction.op {
             Some(Op::TypeVector | Op::TypeArray) => instruction.word(1).map(Some),
@@ -160,7 +160,7 @@ impl Module<'_> {
     ///
     /// # Errors
     /// It is made of something else, or of too many.
-    pub fn parts(&self, ty: u32) -> Result<Vec<Part>> {
+    pub(crate) fn parts(&self, ty: u32) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
         self.add_parts(ty, (0, 0), &mut 0, &mut parts)?;
         Ok(parts)
@@ -210,7 +210,7 @@ impl Module<'_> {
     }
 
     /// How many numbers and pointers a value of a type is made of.
-    pub fn count(&self, ty: u32) -> Result<usize> {
+    pub(crate) fn count(&self, ty: u32) -> Result<usize> {
         self.parts(ty).map(|parts| parts.len())
     }
 
@@ -218,7 +218,7 @@ impl Module<'_> {
     ///
     /// # Errors
     /// It is made of several, or of something else.
-    pub fn one(&self, ty: u32) -> Result<Type> {
+    pub(crate) fn one(&self, ty: u32) -> Result<Type> {
         match self.parts(ty)?[..] {
             [(_, one)] => Ok(one),
             _ => Err(Error::input("a number or a pointer is expected here")),

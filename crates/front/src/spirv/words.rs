@@ -38,7 +38,7 @@ impl<'w> Instruction<'w> {
     }
 
     /// The byte of the module where it starts.
-    pub fn byte(&self) -> usize {
+    pub(crate) fn byte(&self) -> usize {
         self.at * 4
     }
 

@@ -42,7 +42,7 @@ pub(super) struct Reader<'k> {
 
 impl<'k> Reader<'k> {
     /// Reads the body of the loop with this label.
-    pub fn read(kernel: &'k Kernel, label: Label, body: &Region) -> Reader<'k> {
+    pub(crate) fn read(kernel: &'k Kernel, label: Label, body: &Region) -> Reader<'k> {
         let used = effects::operands(body);
         let mut reader = Reader {
             kernel,

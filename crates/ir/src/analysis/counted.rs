@@ -46,7 +46,7 @@ pub(super) struct Tests<'a, F> {
 
 impl<F: Fn(Value) -> bool> Tests<'_, F> {
     /// The test that ends the loop, or why none counts, with the test that would count if its counter did not wrap.
-    pub fn find(&self) -> Result<CountedExit, (String, Option<UnlessWraps>)> {
+    pub(crate) fn find(&self) -> Result<CountedExit, (String, Option<UnlessWraps>)> {
         let label = self.label;
         let mut reason = None;
         let mut unless_wraps = None;

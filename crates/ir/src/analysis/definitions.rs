@@ -165,11 +165,6 @@ impl Definitions {
         self.over_edges.get(&value).copied().unwrap_or(value)
     }
 
-    /// Whether the value is defined in here.
-    pub fn contains(&self, value: Value) -> bool {
-        self.numbers[value] != 0
-    }
-
     /// Whether some operation takes the bits of a value for another type: integers may then hold addresses.
     pub fn has_bit_casts(&self) -> bool {
         self.bit_casts

@@ -31,7 +31,7 @@ pub(super) struct Derived<'a> {
 
 impl Derived<'_> {
     /// The derivation of a parameter without a step of its own, if arithmetic implies it.
-    pub fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
+    pub(super) fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
         let next = self.next(index)?;
         self.follows(next, steps).then_some(Step::Derived(next))
     }

@@ -26,7 +26,7 @@ pub(super) struct Trailing<'a> {
 
 impl Trailing<'_> {
     /// The step of a parameter that trails another one, from the others' steps.
-    pub fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
+    pub(crate) fn step(&self, index: usize, steps: &[Step]) -> Option<Step> {
         let next = self.continues.first()?.get(index)?;
         let leader = self.params.iter().position(|param| param == next)?;
         let follows = self

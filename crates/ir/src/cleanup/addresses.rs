@@ -23,7 +23,7 @@ use crate::ir::{
 };
 
 /// Reduces every address of the kernel.
-pub fn reduce(kernel: &mut Kernel) {
+pub(crate) fn reduce(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     let depth = SecondaryMap::new();
     let mut copied = EntitySet::new();

@@ -20,7 +20,7 @@ pub(crate) enum Atom {
 
 impl Atom {
     /// The value, without its widening.
-    pub fn value(self) -> Value {
+    pub(crate) fn value(self) -> Value {
         match self {
             Atom::Whole(value) | Atom::Unsigned(value) | Atom::Signed(value) => value,
         }
@@ -38,7 +38,7 @@ impl Atom {
 
 /// A sum of atoms with coefficients, and a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub(super) struct Sum {
     /// Never 0.
     pub terms: BTreeMap<Atom, u64>,
     /// The constant part.
@@ -61,7 +61,7 @@ impl Sum {
     }
 
     /// Adds `factor × other`.
-    pub fn add(&mut self, other: &Sum, factor: u64) {
+    pub(crate) fn add(&mut self, other: &Sum, factor: u64) {
         self.constant = self.constant.wrapping_add(other.constant.wrapping_mul(factor));
         for (&atom, &coefficient) in &other.terms {
             let sum = self.terms.entry(atom).or_insert(0);
@@ -82,7 +82,7 @@ pub(crate) struct PointerSum {
 
 /// How integers and pointers were made, as far as sums can use it.
 #[derive(Default)]
-pub struct Sums {
+pub(crate) struct Sums {
     made_by: HashMap<Value, OpKind>,
 }
 
@@ -91,7 +91,7 @@ const DEPTH: u32 = 16;
 
 impl Sums {
     /// Remembers how an operation's result was made.
-    pub fn note(&mut self, op: &Op) {
+    pub(crate) fn note(&mut self, op: &Op) {
         let useful = match &op.kind {
             OpKind::Address { .. } => true,
             OpKind::NoWrap(..) => true,
@@ -110,7 +110,7 @@ impl Sums {
     }
 
     /// A pointer as a root and bytes.
-    pub fn pointer(&self, kernel: &Kernel, pointer: Value) -> PointerSum {
+    pub(crate) fn pointer(&self, kernel: &Kernel, pointer: Value) -> PointerSum {
         let mut root = pointer;
         let mut bytes = Sum::default();
         while let Some(OpKind::Address {
@@ -128,7 +128,7 @@ impl Sums {
     }
 
     /// An `I64` as a sum.
-    pub fn integer(&self, kernel: &Kernel, value: Value) -> Sum {
+    pub(crate) fn integer(&self, kernel: &Kernel, value: Value) -> Sum {
         self.sum(kernel, value, Widening::None, DEPTH)
     }
 

@@ -21,7 +21,7 @@ use crate::ir::{
 };
 
 /// Merges equal operations in the whole kernel.
-pub fn merge(kernel: &mut Kernel) {
+pub(super) fn merge(kernel: &mut Kernel) {
     let body = mem::take(&mut kernel.body);
     let mut merger = Merger {
         kernel,

@@ -29,7 +29,7 @@ use crate::analysis::ranges::range;
 use crate::ir::{BinaryOp, CompareOp, ConvertOp, Kernel, NoWrapOp, Op, OpKind, Place, Region, Type, Value};
 
 /// Narrows every counter of the kernel that can be.
-pub fn narrow(kernel: &mut Kernel) {
+pub(crate) fn narrow(kernel: &mut Kernel) {
     let definitions = Definitions::of(kernel);
     let mut body = mem::take(&mut kernel.body);
     let mut narrower = Narrower {

@@ -15,7 +15,7 @@ use crate::ir::{Kernel, Label, Op, OpKind, Place, Region, Value};
 const LONGEST_TEST: usize = 24;
 
 /// Rotates every loop of the kernel that can be.
-pub fn rotate(kernel: &mut Kernel) {
+pub(crate) fn rotate(kernel: &mut Kernel) {
     let mut body = mem::take(&mut kernel.body);
     region(kernel, &mut body);
     kernel.body = body;

@@ -17,7 +17,7 @@ pub(crate) struct Saturated {
 
 impl Saturated {
     /// A value as such a difference, if it is written so.
-    pub fn find(kernel: &Kernel, definitions: &Definitions, value: Value) -> Option<Saturated> {
+    pub(crate) fn find(kernel: &Kernel, definitions: &Definitions, value: Value) -> Option<Saturated> {
         let &OpKind::Select(cond, least, rest) = definitions.op(value)? else {
             return None;
         };

@@ -64,7 +64,7 @@ impl<'k> Builder<'k> {
     }
 
     /// The operations appended to the current region so far.
-    pub fn ops(&self) -> &[Op] {
+    pub(crate) fn ops(&self) -> &[Op] {
         &self.ops
     }
 
@@ -485,7 +485,8 @@ impl<'k> Builder<'k> {
     }
 
     /// A block; `write` must end it with a terminator.
-    pub fn block(
+    #[cfg(test)]
+    pub(crate) fn block(
         &mut self,
         name: Option<String>,
         results: &[Type],

@@ -80,7 +80,7 @@ impl Conversion {
     }
 
     /// The conversion that a text is, from its percent sign to its letter.
-    pub fn parse(text: &str) -> Option<Conversion> {
+    pub(crate) fn parse(text: &str) -> Option<Conversion> {
         match Conversion::take(text.strip_prefix('%')?)? {
             (conversion, "" | "hh" | "h", None, "") => Some(conversion),
             _ => None,

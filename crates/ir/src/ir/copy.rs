@@ -25,7 +25,7 @@ impl Copier {
     }
 
     /// A value's copy.
-    pub fn value(&self, value: Value) -> Value {
+    pub(crate) fn value(&self, value: Value) -> Value {
         self.values.get(&value).copied().unwrap_or(value)
     }
 
@@ -94,7 +94,7 @@ impl Copier {
     }
 
     /// Copies a region.
-    pub fn region(&mut self, kernel: &mut Kernel, region: &Region) -> Region {
+    pub(crate) fn region(&mut self, kernel: &mut Kernel, region: &Region) -> Region {
         Region {
             ops: self.ops(kernel, &region.ops),
         }

@@ -103,7 +103,7 @@ pub enum Results {
 
 impl Effects {
     /// No effect: the results follow from the operands.
-    pub const NONE: Effects = Effects {
+    pub(crate) const NONE: Effects = Effects {
         meets: Meets::None,
         orders: None,
         reads: Memory::None,
@@ -118,7 +118,7 @@ impl Effects {
 
     /// The effects of a statement of which nothing is known: it may read and write all memory, meet all work-items, order all
     /// accesses, wait for anything, and not return.
-    pub const fn worst() -> Effects {
+    pub(crate) const fn worst() -> Effects {
         Effects {
             meets: Meets::Any,
             orders: Some((MemoryOrder::SequentiallyConsistent, MemoryScope::System)),
@@ -210,7 +210,7 @@ impl Effects {
     }
 
     /// Whether others' releases before it are visible behind it.
-    pub fn acquires(&self) -> bool {
+    pub(crate) fn acquires(&self) -> bool {
         self.orders.is_some_and(|(order, _)| order.acquires())
     }
 

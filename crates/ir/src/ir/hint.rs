@@ -147,7 +147,7 @@ impl LscControl {
     }
 
     /// Whether a prefetch with it brings anything nearer.
-    pub const fn fills(self) -> bool {
+    pub(crate) const fn fills(self) -> bool {
         !matches!(self, LscControl::L1ucL3uc)
     }
 
@@ -190,7 +190,7 @@ impl CacheUse {
     }
 
     /// Every variant.
-    pub const ALL: &'static [CacheUse] = &[
+    pub(crate) const ALL: &'static [CacheUse] = &[
         CacheUse::Default,
         CacheUse::Bypass,
         CacheUse::Streaming,
@@ -206,7 +206,7 @@ impl CacheUse {
     ];
 
     /// The spelling in the text form.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             CacheUse::Default | CacheUse::Control(LscControl::Default) => "default",
             CacheUse::Bypass => "bypass",
@@ -218,7 +218,7 @@ impl CacheUse {
     }
 
     /// The variant spelled `name` in the text form.
-    pub fn parse(name: &str) -> Option<CacheUse> {
+    pub(crate) fn parse(name: &str) -> Option<CacheUse> {
         CacheUse::ALL.iter().copied().find(|one| one.name() == name)
     }
 }

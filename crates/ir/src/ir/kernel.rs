@@ -129,10 +129,10 @@ pub enum Races {
 
 impl Races {
     /// All of them.
-    pub const ALL: &'static [Races] = &[Races::None, Races::Reads, Races::Any];
+    pub(crate) const ALL: &'static [Races] = &[Races::None, Races::Reads, Races::Any];
 
     /// How the text form says it; nothing for none.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Races::None => "",
             Races::Reads => "racing_reads",
@@ -258,7 +258,7 @@ pub enum Accuracy {
 
 impl Accuracy {
     /// Every accuracy, from the strictest on.
-    pub const ALL: [Accuracy; 3] = [Accuracy::Rounded, Accuracy::OpenCl, Accuracy::Fast];
+    pub(crate) const ALL: [Accuracy; 3] = [Accuracy::Rounded, Accuracy::OpenCl, Accuracy::Fast];
 
     /// As `--accuracy` and the text form spell it.
     pub fn name(self) -> &'static str {

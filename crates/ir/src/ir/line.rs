@@ -119,7 +119,7 @@ impl Shown {
     }
 
     /// Whether it can show values of this type.
-    pub fn takes(self, ty: Type) -> bool {
+    pub(crate) fn takes(self, ty: Type) -> bool {
         match self {
             Shown::Signed | Shown::Unsigned | Shown::Hexadecimal => matches!(ty, Type::I32 | Type::I64),
             Shown::Float => matches!(ty, Type::F32 | Type::F64),

@@ -138,7 +138,7 @@ pub use opaque::{Opaque, OpaqueOperands, PRINTING, Touches, product_sizes};
 pub use parse::{parse, read};
 pub use print::print;
 pub use rule::{FloatRule, Fused, Rounding};
-pub use table::{OpClass, Operands, Rules};
+pub use table::OpClass;
 pub use together::{AtomicOp, GroupVoteOp, MemoryOrder, MemoryScope, ReduceOp, ShuffleOp, VoteOp};
 pub use types::{Space, Type};
 pub use verify::verify;

@@ -3,7 +3,7 @@
 //! Every operation is total: its result is specified for every input (see the [module](super) essay and
 //! [`eval`](super::eval), which is the specification in code).
 
-pub use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
+pub(super) use super::arithmetic::{BinaryOp, CompareOp, ConvertOp, NoWrapOp, UnaryOp, Wrap};
 use super::effects::{Awaits, Effects, Meets, Memory, Results};
 use super::eval;
 use super::field::{Field, Spelled};
@@ -392,7 +392,7 @@ impl OpKind {
 
     /// The bits of a float operation's result with this rule, if all its operands are constants. None for results that devices
     /// decide: approximations, and products and sums that may be fused.
-    pub fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
+    pub(crate) fn folded(&self, rule: FloatRule, kernel: &Kernel, result: Type) -> Option<u64> {
         let is_open = match self {
             OpKind::Unary(op, _) => op.is_approximation(),
             OpKind::Binary(op, ..) => op.is_approximation(),

@@ -39,7 +39,7 @@ impl Rounding {
     }
 
     /// The direction with this name.
-    pub fn parse(name: &str) -> Option<Rounding> {
+    pub(crate) fn parse(name: &str) -> Option<Rounding> {
         Rounding::ALL.into_iter().find(|rounding| rounding.name() == name)
     }
 }

@@ -144,7 +144,7 @@ impl Operands {
     }
 
     /// The words for one of them, and several, in messages.
-    pub fn words(self) -> [&'static str; 2] {
+    pub(crate) fn words(self) -> [&'static str; 2] {
         match self {
             Operands::Integer => ["an integer", "integers"],
             Operands::IntegerOrBool => ["an integer or a bool", "integers or bools"],
@@ -176,7 +176,7 @@ pub struct Rules {
 
 impl Rules {
     /// The part of a rule that an operation on this type cannot have; none if it can have the rule.
-    pub fn refused(&self, rule: FloatRule, ty: Type) -> Option<&'static str> {
+    pub(crate) fn refused(&self, rule: FloatRule, ty: Type) -> Option<&'static str> {
         let asked = [
             (
                 rule.rounding != Rounding::Nearest,

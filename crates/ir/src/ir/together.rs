@@ -265,7 +265,7 @@ impl ReduceOp {
 
 impl GroupVoteOp {
     /// Its result type.
-    pub fn result(self) -> Type {
+    pub(crate) fn result(self) -> Type {
         match self {
             GroupVoteOp::Any | GroupVoteOp::All => Type::Bool,
             GroupVoteOp::Count => Type::I32,
@@ -284,7 +284,7 @@ impl GroupVoteOp {
 
 impl VoteOp {
     /// Its result type.
-    pub fn result(self) -> Type {
+    pub(crate) fn result(self) -> Type {
         match self {
             VoteOp::Any | VoteOp::All => Type::Bool,
             VoteOp::Ballot => Type::I32,

@@ -142,7 +142,7 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
 
     /// A constant.
     #[inline(always)]
-    pub fn constant(arithmetic: A, value: T) -> Self {
+    pub(crate) fn constant(arithmetic: A, value: T) -> Self {
         Number::new(arithmetic, arithmetic.constant(value))
     }
 
@@ -154,7 +154,7 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
 
     /// A constant of the same arithmetic, of any type.
     #[inline(always)]
-    pub fn same<U: Scalar>(self, value: U) -> Number<A, U> {
+    pub(crate) fn same<U: Scalar>(self, value: U) -> Number<A, U> {
         Number::constant(self.arithmetic, value)
     }
 
@@ -172,25 +172,25 @@ impl<A: Arithmetic, T: Scalar> Number<A, T> {
 
     /// Equal; false on NaN.
     #[inline(always)]
-    pub fn equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
         self.compare(T::EQUAL, other)
     }
 
     /// Below; false on NaN; integers as unsigned.
     #[inline(always)]
-    pub fn less(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn less(self, other: impl Operand<A, T>) -> Number<A, bool> {
         self.compare(T::LESS, other)
     }
 
     /// Below or equal; false on NaN; integers as unsigned.
     #[inline(always)]
-    pub fn less_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn less_equal(self, other: impl Operand<A, T>) -> Number<A, bool> {
         self.compare(T::LESS_EQUAL, other)
     }
 
     /// Above; false on NaN; integers as unsigned.
     #[inline(always)]
-    pub fn greater(self, other: impl Operand<A, T>) -> Number<A, bool> {
+    pub(crate) fn greater(self, other: impl Operand<A, T>) -> Number<A, bool> {
         other.number(self.arithmetic).less(self)
     }
 
@@ -276,19 +276,19 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
 
     /// To an integer, towards zero.
     #[inline(always)]
-    pub fn trunc(self) -> Self {
+    pub(crate) fn trunc(self) -> Self {
         self.unary(UnaryOp::Trunc)
     }
 
     /// The magnitude of `self`, the sign of `sign`.
     #[inline(always)]
-    pub fn copy_sign(self, sign: impl Operand<A, T>) -> Self {
+    pub(crate) fn copy_sign(self, sign: impl Operand<A, T>) -> Self {
         self.binary(BinaryOp::CopySign, sign)
     }
 
     /// Not a number.
     #[inline(always)]
-    pub fn is_nan(self) -> Number<A, bool> {
+    pub(crate) fn is_nan(self) -> Number<A, bool> {
         self.compare(CompareOp::FUnordered, self)
     }
 
@@ -302,19 +302,19 @@ impl<A: Arithmetic, T: Float> Number<A, T> {
 impl<A: Arithmetic> Number<A, f32> {
     /// The sign bit is set.
     #[inline(always)]
-    pub fn is_negative(self) -> Number<A, bool> {
+    pub(crate) fn is_negative(self) -> Number<A, bool> {
         self.bits().less_signed(0)
     }
 
     /// 1/x where x and that are normal: see [`UnaryOp::NormalReciprocal`].
     #[inline(always)]
-    pub fn normal_reciprocal(self) -> Self {
+    pub(crate) fn normal_reciprocal(self) -> Self {
         self.unary(UnaryOp::NormalReciprocal)
     }
 
     /// √x for x from 2⁻¹⁰¹ on, NaN for zeros and below; x is never between: see [`UnaryOp::NormalSqrt`].
     #[inline(always)]
-    pub fn normal_sqrt(self) -> Self {
+    pub(crate) fn normal_sqrt(self) -> Self {
         self.unary(UnaryOp::NormalSqrt)
     }
 
@@ -338,7 +338,7 @@ impl<A: Arithmetic> Number<A, f32> {
 
     /// To double precision, exactly.
     #[inline(always)]
-    pub fn widen(self) -> Number<A, f64> {
+    pub(crate) fn widen(self) -> Number<A, f64> {
         self.convert(ConvertOp::FloatToFloat)
     }
 }
@@ -346,13 +346,13 @@ impl<A: Arithmetic> Number<A, f32> {
 impl<A: Arithmetic> Number<A, f64> {
     /// The sign bit is set.
     #[inline(always)]
-    pub fn is_negative(self) -> Number<A, bool> {
+    pub(crate) fn is_negative(self) -> Number<A, bool> {
         self.high().less_signed(0)
     }
 
     /// The sign, the exponent and the upper 20 bits of the significand.
     #[inline(always)]
-    pub fn high(self) -> Number<A, u32> {
+    pub(crate) fn high(self) -> Number<A, u32> {
         self.bits().shift_right(32).truncate()
     }
 
@@ -364,7 +364,7 @@ impl<A: Arithmetic> Number<A, f64> {
 
     /// To single precision, rounded to nearest even.
     #[inline(always)]
-    pub fn narrow(self) -> Number<A, f32> {
+    pub(crate) fn narrow(self) -> Number<A, f32> {
         self.convert(ConvertOp::FloatToFloat)
     }
 }
@@ -414,7 +414,7 @@ impl<A: Arithmetic, T: Integer> Number<A, T> {
 
     /// Leading zero bits; the width for 0.
     #[inline(always)]
-    pub fn leading_zeros(self) -> Self {
+    pub(crate) fn leading_zeros(self) -> Self {
         self.unary(UnaryOp::CountLeadingZeros)
     }
 
@@ -428,19 +428,19 @@ impl<A: Arithmetic, T: Integer> Number<A, T> {
 impl<A: Arithmetic> Number<A, u32> {
     /// The float with these bits.
     #[inline(always)]
-    pub fn float(self) -> Number<A, f32> {
+    pub(crate) fn float(self) -> Number<A, f32> {
         self.convert(ConvertOp::Bits)
     }
 
     /// To 64 bits, zero-filled.
     #[inline(always)]
-    pub fn widen(self) -> Number<A, u64> {
+    pub(crate) fn widen(self) -> Number<A, u64> {
         self.convert(ConvertOp::ExtendU)
     }
 
     /// The double whose upper half this is, with the lower half `low`.
     #[inline(always)]
-    pub fn with_low(self, low: impl Operand<A, u32>) -> Number<A, f64> {
+    pub(crate) fn with_low(self, low: impl Operand<A, u32>) -> Number<A, f64> {
         let low = low.number(self.arithmetic).widen();
         (self.widen().shift_left(32) | low).float()
     }
@@ -455,19 +455,19 @@ impl<A: Arithmetic> Number<A, u32> {
 impl<A: Arithmetic> Number<A, u64> {
     /// The float with these bits.
     #[inline(always)]
-    pub fn float(self) -> Number<A, f64> {
+    pub(crate) fn float(self) -> Number<A, f64> {
         self.convert(ConvertOp::Bits)
     }
 
     /// Coefficients of a quadratic: see [`UnaryOp::TableRow`].
     #[inline(always)]
-    pub fn table_row(self) -> Self {
+    pub(crate) fn table_row(self) -> Self {
         self.unary(UnaryOp::TableRow)
     }
 
     /// The lower 32 bits.
     #[inline(always)]
-    pub fn truncate(self) -> Number<A, u32> {
+    pub(crate) fn truncate(self) -> Number<A, u32> {
         self.convert(ConvertOp::Truncate)
     }
 }
@@ -475,7 +475,7 @@ impl<A: Arithmetic> Number<A, u64> {
 impl<A: Arithmetic> Number<A, bool> {
     /// `then` where this is true, as usual, `otherwise` where it is not, by a branch.
     #[inline(always)]
-    pub fn when<T: Scalar, const N: usize>(
+    pub(crate) fn when<T: Scalar, const N: usize>(
         self,
         then: impl FnOnce() -> [Number<A, T>; N],
         otherwise: impl FnOnce() -> [Number<A, T>; N],

@@ -91,14 +91,6 @@ functions! {
 }
 
 impl Function {
-    /// The function of this name.
-    pub fn named(name: &str) -> Option<Function> {
-        Function::ALL
-            .iter()
-            .copied()
-            .find(|function| function.name() == name)
-    }
-
     /// Appends the function of `arguments`: [`Function::arguments`] values, all `F32` or all `F64`. The
     /// result has the same type.
     pub fn emit(self, builder: &mut Builder<'_>, arguments: &[Value]) -> Value {

@@ -4,7 +4,7 @@ use super::arithmetic::{Arithmetic, Float, Number};
 
 /// `c[0] + c[1]·x + c[2]·x² + …`, evaluated from the highest degree down. `c` must not be empty.
 #[inline(always)]
-pub fn polynomial<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -> Number<A, T> {
+pub(crate) fn polynomial<A: Arithmetic, T: Float>(x: Number<A, T>, coefficients: &[T]) -> Number<A, T> {
     let (&highest, lower) = coefficients.split_last().expect("a polynomial has a coefficient");
     lower
         .iter()

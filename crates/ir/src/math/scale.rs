@@ -45,7 +45,7 @@ pub(crate) fn split_f64<A: Arithmetic>(x: Number<A, f64>, factor: f64) -> Expone
 impl<A: Arithmetic> Exponent<A, f32> {
     /// `2ᵏ⁺ⁿ`, where that is normal or infinite.
     #[inline(always)]
-    pub fn power(self) -> Number<A, f32> {
+    pub(crate) fn power(self) -> Number<A, f32> {
         self.word.shift_left(23).float()
     }
 }
@@ -53,7 +53,7 @@ impl<A: Arithmetic> Exponent<A, f32> {
 impl<A: Arithmetic> Exponent<A, f64> {
     /// `k` as an integer.
     #[inline(always)]
-    pub fn k(self) -> Number<A, u32> {
+    pub(crate) fn k(self) -> Number<A, u32> {
         self.word
     }
 
@@ -62,7 +62,12 @@ impl<A: Arithmetic> Exponent<A, f64> {
     /// Clamping the result for `x`, and not `x`, takes the comparison off the critical path. The remainder's lower half keeps
     /// its bits, which saves a select: its contribution is below 2⁻¹⁰²².
     #[inline(always)]
-    pub fn limited(self, rest: Number<A, f64>, x: Number<A, f64>, limit: f64) -> (Self, Number<A, f64>) {
+    pub(crate) fn limited(
+        self,
+        rest: Number<A, f64>,
+        x: Number<A, f64>,
+        limit: f64,
+    ) -> (Self, Number<A, f64>) {
         let beyond = x.abs().greater(limit);
         let far = x.high().shift_right_signed(31) ^ 1500;
         let limited = Exponent {
@@ -75,7 +80,7 @@ impl<A: Arithmetic> Exponent<A, f64> {
 
     /// `(1 + r·q)·2ᵏ` for `|k|` up to 2040 and a sum from ¼ to 4.
     #[inline(always)]
-    pub fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {
+    pub(crate) fn scale(self, r: Number<A, f64>, q: Number<A, f64>) -> Number<A, f64> {
         // The first half goes on by an integer addition, which costs no multiplication; the second one rounds.
         let j = self.word.shift_right_signed(1);
         let sum = q.mul_add(r, 1.0);
@@ -85,13 +90,13 @@ impl<A: Arithmetic> Exponent<A, f64> {
 
     /// `x·2ᵏ`, where `x` and that are normal.
     #[inline(always)]
-    pub fn scaled(self, x: Number<A, f64>) -> Number<A, f64> {
+    pub(crate) fn scaled(self, x: Number<A, f64>) -> Number<A, f64> {
         (x.high() + self.word.shift_left(20)).with_low(x.low())
     }
 
     /// `2ᵏ⁺ⁿ`, for results that are normal.
     #[inline(always)]
-    pub fn power(self, n: i32) -> Number<A, f64> {
+    pub(crate) fn power(self, n: i32) -> Number<A, f64> {
         (self.word.shift_left(20) + (((n + 1023) as u32) << 20)).as_high()
     }
 }

@@ -15,7 +15,7 @@ use super::{Footprint, Limit, Occupancy, least};
 
 /// The resources of a core (subslice, Xe-core), and how they are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IntelCore {
+pub(crate) struct IntelCore {
     /// Vector engines.
     pub engines: u32,
     /// Threads (sub-groups) resident in one vector engine at once.
@@ -41,11 +41,13 @@ pub struct IntelCore {
 /// Threads that a work-group should at least have, by the guide.
 const GUIDE_MIN_THREADS: u32 = 4;
 
+#[cfg(test)]
 const KIB: u32 = 1024;
 
 impl IntelCore {
     /// Gen11 (Ice Lake).
-    pub fn gen11() -> IntelCore {
+    #[cfg(test)]
+    pub(crate) fn gen11() -> IntelCore {
         IntelCore {
             engines: 8,
             max_group: 256,
@@ -55,7 +57,8 @@ impl IntelCore {
     }
 
     /// Gen12 (Xe-LP: Tiger Lake, DG1).
-    pub fn gen12() -> IntelCore {
+    #[cfg(test)]
+    pub(crate) fn gen12() -> IntelCore {
         IntelCore {
             engines: 16,
             threads_per_engine: 7,
@@ -72,7 +75,8 @@ impl IntelCore {
     }
 
     /// Xe-HPC (Ponte Vecchio, Data Center GPU Max).
-    pub fn pvc() -> IntelCore {
+    #[cfg(test)]
+    pub(crate) fn pvc() -> IntelCore {
         IntelCore {
             engines: 8,
             threads_per_engine: 8,
@@ -91,7 +95,7 @@ impl IntelCore {
     }
 
     /// Thread contexts: the sub-groups that a core holds with the normal register file.
-    pub fn threads(&self) -> u32 {
+    pub(crate) fn threads(&self) -> u32 {
         self.engines * self.threads_per_engine
     }
 
@@ -105,25 +109,25 @@ impl IntelCore {
     }
 
     /// 32-bit registers of a work-item before values are spilled.
-    pub fn registers_per_work_item(&self, footprint: &Footprint) -> u32 {
+    pub(crate) fn registers_per_work_item(&self, footprint: &Footprint) -> u32 {
         let bytes = self.register_file * if footprint.large_register_file { 2 } else { 1 };
         bytes / 4 / footprint.sub_group.max(1)
     }
 
     /// Bytes that a work-group asking for `shared` bytes is given; none where no size suffices.
-    pub fn rounded_shared(&self, shared: u32) -> Option<u32> {
+    pub(crate) fn rounded_shared(&self, shared: u32) -> Option<u32> {
         self.shared_sizes.iter().copied().find(|&size| size >= shared)
     }
 
     /// Work-items that the guide recommends for a work-group: at least 4 threads, at most as many as the core has contexts (56
     /// on Gen11) in the footprint's mode, since more do not raise its utilisation, and never more than the device launches.
-    pub fn recommended_group(&self, footprint: &Footprint) -> RangeInclusive<u32> {
+    pub(crate) fn recommended_group(&self, footprint: &Footprint) -> RangeInclusive<u32> {
         let most = (self.threads_for(footprint) * footprint.sub_group).min(self.max_group);
         (GUIDE_MIN_THREADS * footprint.sub_group).min(most)..=most
     }
 
     /// How many work-groups a core holds.
-    pub fn occupancy(&self, footprint: &Footprint) -> Occupancy {
+    pub(crate) fn occupancy(&self, footprint: &Footprint) -> Occupancy {
         let groups_limit = if footprint.barrier {
             (Limit::Barriers, self.max_groups_with_barrier)
         } else {

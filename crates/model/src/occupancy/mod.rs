@@ -1,15 +1,15 @@
 //! Occupancy: how many work-groups of a launch fit into a core at once, and which resource says so.
 //!
 //! NVIDIA and Intel allot their cores by different rules, so each has its own calculator
-//! ([`nvidia`], [`intel`]); both take a [`Footprint`] and give an [`Occupancy`]. Nothing here asks
+//! (`nvidia`, `intel`); both take a [`Footprint`] and give an [`Occupancy`]. Nothing here asks
 //! whether more occupancy would help: that is the advisor's business.
 
 use std::fmt;
 
 use serde::Serialize;
 
-pub mod intel;
-pub mod nvidia;
+pub(crate) mod intel;
+pub(crate) mod nvidia;
 
 /// The resources of one work-group of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,7 +9,7 @@ use super::{Footprint, Limit, Occupancy, least};
 
 /// The resources of a core (SM), and how they are shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NvidiaCore {
+pub(crate) struct NvidiaCore {
     /// Work-items of a warp.
     pub sub_group: u32,
     /// Warps resident at once.
@@ -38,11 +38,13 @@ pub struct NvidiaCore {
     pub shared_reserved: u32,
 }
 
+#[cfg(test)]
 const KIB: u32 = 1024;
 
 impl NvidiaCore {
     /// Compute capability 8.0: A100.
-    pub fn sm_80() -> NvidiaCore {
+    #[cfg(test)]
+    pub(crate) fn sm_80() -> NvidiaCore {
         NvidiaCore {
             l1_and_shared: 192 * KIB,
             carve_outs: [0, 8, 16, 32, 64, 100, 132, 164].map(|kib| kib * KIB).to_vec(),
@@ -51,7 +53,8 @@ impl NvidiaCore {
     }
 
     /// Compute capability 9.0: H100, H200, GH200.
-    pub fn sm_90() -> NvidiaCore {
+    #[cfg(test)]
+    pub(crate) fn sm_90() -> NvidiaCore {
         NvidiaCore {
             sub_group: 32,
             max_sub_groups: 64,
@@ -72,22 +75,23 @@ impl NvidiaCore {
     }
 
     /// Bytes of the largest carve-out, which is all the shared memory that a core can have.
-    pub fn max_shared(&self) -> u32 {
+    pub(crate) fn max_shared(&self) -> u32 {
         self.carve_outs.last().copied().unwrap_or(0)
     }
 
     /// Bytes of shared memory that the largest work-group can ask for.
-    pub fn max_shared_per_group(&self) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn max_shared_per_group(&self) -> u32 {
         self.max_shared().saturating_sub(self.shared_reserved)
     }
 
     /// Occupancy with as much shared memory as the carve-outs allow.
-    pub fn occupancy(&self, footprint: &Footprint) -> Occupancy {
+    pub(crate) fn occupancy(&self, footprint: &Footprint) -> Occupancy {
         self.occupancy_with_carve_out(footprint, self.max_shared())
     }
 
     /// Occupancy when `carve_out` bytes of a core are shared memory and the rest is L1.
-    pub fn occupancy_with_carve_out(&self, footprint: &Footprint, carve_out: u32) -> Occupancy {
+    pub(crate) fn occupancy_with_carve_out(&self, footprint: &Footprint, carve_out: u32) -> Occupancy {
         let sub_groups = footprint.group.div_ceil(self.sub_group);
         let registers_per_sub_group = footprint
             .registers
@@ -129,7 +133,7 @@ impl NvidiaCore {
     }
 
     /// The smallest carve-out that holds the resident work-groups, as the driver chooses it.
-    pub fn carve_out(&self, occupancy: &Occupancy) -> u32 {
+    pub(crate) fn carve_out(&self, occupancy: &Occupancy) -> u32 {
         let needed = occupancy
             .groups_per_core
             .saturating_mul(occupancy.shared_per_group);

@@ -33,7 +33,7 @@ pub enum LoadPlace {
 
 impl LoadName {
     /// The longest parameter, loop or file name, in bytes.
-    pub const MAX_BYTES: usize = 1024;
+    pub(crate) const MAX_BYTES: usize = 1024;
 
     /// The load from this parameter, wherever it is.
     ///
@@ -49,7 +49,7 @@ impl LoadName {
     ///
     /// # Errors
     /// As for [`LoadName::of_param`], for the loop's or file's name.
-    pub fn at(mut self, place: LoadPlace) -> Result<LoadName> {
+    pub(crate) fn at(mut self, place: LoadPlace) -> Result<LoadName> {
         match &place {
             LoadPlace::Loop(name) => {
                 check(name, "a loop's name")?;

@@ -8,19 +8,19 @@ use crate::error::{Error, Result};
 use crate::ir::CacheLevel;
 use crate::strategies::StrategyKind;
 
-/// How many iterations ahead of its use a value is asked for: 1 to [`Distance::MAX`].
+/// How many iterations ahead of its use a value is asked for: 1 to `Distance::MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Distance(NonZeroU32);
 
 impl Distance {
     /// The largest distance. No memory is so slow that more would help: 4096 iterations of four cycles are more than
     /// twenty times the latency of device memory.
-    pub const MAX: u32 = 4096;
+    pub(crate) const MAX: u32 = 4096;
 
     /// A distance of this many iterations.
     ///
     /// # Errors
-    /// It is 0 or above [`Distance::MAX`].
+    /// It is 0 or above `Distance::MAX`.
     pub fn new(iterations: u32) -> Result<Distance> {
         match NonZeroU32::new(iterations) {
             Some(distance) if iterations <= Distance::MAX => Ok(Distance(distance)),
@@ -52,7 +52,7 @@ impl fmt::Display for Distance {
 /// How many iterations of a loop become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unroll {
-    /// Groups of this many iterations, 2 to [`Unroll::MAX`]: their loads first, then their uses.
+    /// Groups of this many iterations, 2 to `Unroll::MAX`: their loads first, then their uses.
     By(NonZeroU32),
     /// The whole loop; its trip count must be known.
     Full,
@@ -62,12 +62,12 @@ pub enum Unroll {
 
 impl Unroll {
     /// The largest group of iterations.
-    pub const MAX: u32 = 1024;
+    pub(crate) const MAX: u32 = 1024;
 
     /// Groups of this many iterations.
     ///
     /// # Errors
-    /// It is below 2, which is no unrolling, or above [`Unroll::MAX`].
+    /// It is below 2, which is no unrolling, or above `Unroll::MAX`.
     pub fn by(iterations: u32) -> Result<Unroll> {
         match NonZeroU32::new(iterations) {
             Some(count) if (2..=Unroll::MAX).contains(&iterations) => Ok(Unroll::By(count)),
@@ -212,7 +212,7 @@ impl Strategy {
 
     /// For data that will not be used again, if that can be said.
     #[must_use]
-    pub fn nontemporal(self) -> Strategy {
+    pub(crate) fn nontemporal(self) -> Strategy {
         Strategy {
             nontemporal: self.descriptor().takes.nontemporal,
             ..self
@@ -221,7 +221,7 @@ impl Strategy {
 
     /// Carried out by the work-group together, if it can be.
     #[must_use]
-    pub fn of_work_group(self) -> Strategy {
+    pub(crate) fn of_work_group(self) -> Strategy {
         Strategy {
             scope: match self.descriptor().takes.group {
                 true => JointScope::WorkGroup,
@@ -247,7 +247,7 @@ impl Strategy {
     }
 
     /// How values reach their use.
-    pub fn carried(self) -> Carried {
+    pub(crate) fn carried(self) -> Carried {
         self.descriptor().carried
     }
 

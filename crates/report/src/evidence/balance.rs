@@ -30,7 +30,7 @@ pub struct Balance {
 
 impl Balance {
     /// Of a simulated run.
-    pub fn of(time: &LaunchTime) -> Balance {
+    pub(crate) fn of(time: &LaunchTime) -> Balance {
         let balance = &time.balance;
         let width = f64::from(time.footprint.sub_group.min(time.footprint.group).max(1));
         let all = time.instructions * width;

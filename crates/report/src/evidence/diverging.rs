@@ -19,7 +19,7 @@ pub struct Diverging {
 
 impl Diverging {
     /// For a kernel with this fraction of active work-items per instruction; none if no condition can diverge.
-    pub fn of(kernel: &Kernel, active: f64) -> Option<Diverging> {
+    pub(crate) fn of(kernel: &Kernel, active: f64) -> Option<Diverging> {
         let divergence = Divergence::of(kernel);
         let mut found = DivergentBranches::default();
         found.region(&kernel.body, &divergence, 0);

@@ -6,24 +6,24 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::summarize;
 use crate::analysis::neighbours::Neighbours;
 use crate::ir::{Kernel, Label, LoadId, OpKind};
-use crate::prefetch;
+use crate::prefetch::Loads;
 
-use super::structure::loop_loads;
+use super::structure::described;
 
 /// Sentences about the loads from global memory in a kernel's loops: their sources, the stride between neighbours, the loads on
 /// which their addresses depend, and those that cannot be fetched early. One sentence if there are none.
 pub fn overview(kernel: &Kernel) -> Vec<String> {
     let apart = apart(kernel);
-    let ids = prefetch::candidates(kernel);
-    let loads = loop_loads(kernel);
+    let found = Loads::of(kernel);
+    let (ids, loads) = (found.all(), described(kernel, &found));
     let rest_of = |id: LoadId| {
-        let mut rests = loads.iter().zip(&ids);
+        let mut rests = loads.iter().zip(ids);
         let rest = rests.find(|(_, other)| other.is_rest && other.id == id);
         rest.map(|(load, _)| load.loop_place.as_str())
     };
     let sentences = loads
         .iter()
-        .zip(&ids)
+        .zip(ids)
         .filter(|(_, candidate)| !candidate.is_rest)
         .map(|(load, candidate)| {
             let mut text = format!(

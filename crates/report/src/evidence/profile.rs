@@ -239,7 +239,7 @@ impl Profile {
     }
 
     /// Share of the resident sub-groups' time that one reason takes, 0 to 1.
-    pub fn share(&self, reason: StallReason) -> f64 {
+    pub(crate) fn share(&self, reason: StallReason) -> f64 {
         let own = self.stalls.iter().find(|stall| stall.reason == reason);
         own.map_or(0.0, |stall| stall.share)
     }

@@ -32,13 +32,17 @@ pub struct LoopLoad {
 
 /// The loads of global memory in a kernel's loops.
 pub fn loop_loads(kernel: &Kernel) -> Vec<LoopLoad> {
+    described(kernel, &Loads::of(kernel))
+}
+
+/// A kernel's loads, once they are found.
+pub(super) fn described(kernel: &Kernel, loads: &Loads<'_>) -> Vec<LoopLoad> {
     let mut places: HashMap<Label, String> = HashMap::new();
     kernel.body.walk(&mut |op| {
         if let OpKind::Loop { label, .. } = &op.kind {
             places.insert(*label, kernel.describe_place(op.place));
         }
     });
-    let loads = Loads::of(kernel);
     let all = loads.all();
     let chained = chained(kernel);
     let found = |(candidate, early): (&Candidate, Result<()>)| LoopLoad {

@@ -22,10 +22,10 @@ pub enum Doing {
 
 impl Doing {
     /// All of them, in the order of legends.
-    pub const ALL: [Doing; 3] = [Doing::Computes, Doing::WaitsForMemory, Doing::WaitsOtherwise];
+    pub(crate) const ALL: [Doing; 3] = [Doing::Computes, Doing::WaitsForMemory, Doing::WaitsOtherwise];
 
     /// In words.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Doing::Computes => "computes",
             Doing::WaitsForMemory => "waits for loads",
@@ -99,7 +99,7 @@ impl Timeline {
     }
 
     /// Share of the window in which its sub-groups do this, 0 to 1.
-    pub fn share(&self, doing: Doing) -> f64 {
+    pub(crate) fn share(&self, doing: Doing) -> f64 {
         let all: f64 = self
             .strips
             .iter()
@@ -148,7 +148,7 @@ impl Strip {
     }
 
     /// Share of a stretch of time in which it does this, 0 to 1.
-    pub fn share(&self, doing: Doing, from_ns: f64, to_ns: f64) -> f64 {
+    pub(crate) fn share(&self, doing: Doing, from_ns: f64, to_ns: f64) -> f64 {
         let own = self.moments.iter().filter(|moment| moment.doing == doing);
         let time: f64 = own
             .map(|moment| (moment.to_ns.min(to_ns) - moment.from_ns.max(from_ns)).max(0.0))

@@ -35,7 +35,7 @@ pub struct AtFullSize {
 
 impl Checked {
     /// The description of it, in a sentence, and what was found out about the kernel as it is.
-    pub fn sentences(&self) -> Vec<String> {
+    pub(crate) fn sentences(&self) -> Vec<String> {
         let findings = self.at_full_size.iter().flat_map(|at| &at.findings);
         std::iter::once(self.sentence())
             .chain(findings.cloned())

@@ -5,7 +5,7 @@ use crate::prefetch::plan::{JointScope, Layout, Plan, Strategy, Unroll};
 /// One sentence a part of the plan: the unrolling, the registers, then each load.
 ///
 /// Every part is the piece of the plan as written, and its effect.
-pub fn plan(plan: &Plan) -> Vec<(String, String)> {
+pub(crate) fn plan(plan: &Plan) -> Vec<(String, String)> {
     let mut parts = Vec::new();
     if plan.is_none() {
         return vec![("none".to_owned(), "The kernel stays as it is.".to_owned())];

@@ -7,7 +7,7 @@ mod checked;
 pub mod columns;
 pub mod detail;
 #[doc(hidden)]
-pub mod explain;
+pub(crate) mod explain;
 #[doc(hidden)]
 pub mod gains;
 mod geometry;
@@ -175,6 +175,7 @@ impl Report {
     }
 
     /// How the advised plan was checked, and how the numbers were made.
+    #[doc(hidden)]
     pub fn remarks(&self) -> impl Iterator<Item = String> {
         self.checks().chain(self.notes.iter().cloned())
     }
@@ -199,6 +200,7 @@ impl Report {
     }
 
     /// The trials that ran, fastest first; equal times in the order they were tried.
+    #[doc(hidden)]
     pub fn fastest_first(&self) -> Vec<&Trial> {
         let mut ran: Vec<&Trial> = self
             .trials
@@ -242,6 +244,7 @@ impl Report {
 
     /// The same with the settings tried beside the plans. Where they are better than the plan alone, they are the answer, which was
     /// checked on the launches `perturbed`.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_ways(mut self, ways: Ways, perturbed: Option<Perturbed>) -> Report {
         self.reasons.extend(ways.reason(&self.best.plan));
@@ -277,7 +280,7 @@ impl Report {
     }
 
     /// The trials that were dropped, those that might be fastest first.
-    pub fn dropped(&self) -> Vec<&Trial> {
+    pub(crate) fn dropped(&self) -> Vec<&Trial> {
         let mut dropped: Vec<&Trial> = self
             .trials
             .iter()

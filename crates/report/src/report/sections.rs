@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::{Report, table, taken};
 
 /// Lines of a report at 100 characters a line; a narrower terminal shows the same in more.
-pub const LINES: usize = 40;
+pub(crate) const LINES: usize = 40;
 /// The characters of a line that this is counted for.
 pub(super) const WIDTH: usize = 100;
 /// The rank of what is always said: the plan rests on it.
@@ -17,7 +17,7 @@ const ALWAYS: usize = 0;
 
 /// The sections of a report.
 #[derive(Debug, Default)]
-pub struct Sections {
+pub(crate) struct Sections {
     /// A title, and its points with their ranks.
     sections: Vec<(&'static str, Vec<(usize, String)>)>,
     /// How many plans were tried, and with what result.
@@ -26,7 +26,7 @@ pub struct Sections {
 
 impl Sections {
     /// Those of a report.
-    pub fn of_report(report: &Report) -> Sections {
+    pub(crate) fn of_report(report: &Report) -> Sections {
         let ranked = |from: usize, points: Vec<String>| {
             let points = points.into_iter().enumerate();
             points.map(move |(number, text)| (from + number, text))
@@ -66,12 +66,12 @@ impl Sections {
     }
 
     /// All of them.
-    pub fn all(&self, columns: Columns) -> String {
+    pub(crate) fn all(&self, columns: Columns) -> String {
         self.of(columns, |_| true, "")
     }
 
     /// As many points as fit below `above` lines at the width that is counted for, and those that are always said.
-    pub fn within(&self, columns: Columns, above: usize) -> String {
+    pub(crate) fn within(&self, columns: Columns, above: usize) -> String {
         let ranked = |(section, (_, points)): (usize, &(&str, Vec<(usize, String)>))| {
             let ranks = points.iter().enumerate();
             ranks

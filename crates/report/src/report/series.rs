@@ -7,7 +7,7 @@ use crate::prefetch::plan::{Layout, Plan, Strategy};
 
 /// The trials of one strategy, in order of distance: one line of the figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Series {
+pub(crate) struct Series {
     /// The strategy; none where the loop is only unrolled.
     pub strategy: Option<Strategy>,
     /// Whether each of its plans also unrolls the loop, so that the fetches go in groups.
@@ -20,7 +20,7 @@ pub struct Series {
 
 /// One trial of a series.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub(crate) struct Point {
     /// Iterations ahead of the use; where the loop is only unrolled, iterations in a group.
     pub distance: u32,
     /// The plan.
@@ -31,7 +31,7 @@ pub struct Point {
 
 impl Series {
     /// The fastest point.
-    pub fn best(&self) -> &Point {
+    pub(crate) fn best(&self) -> &Point {
         let faster = |one: &&Point, other: &&Point| one.speedup.total_cmp(&other.speedup);
         self.points
             .iter()
@@ -40,17 +40,17 @@ impl Series {
     }
 
     /// The layout in shared memory, if the strategy has one.
-    pub fn layout(&self) -> Option<Layout> {
+    pub(crate) fn layout(&self) -> Option<Layout> {
         self.strategy.and_then(Strategy::layout)
     }
 
     /// The load that it is of, where a report has plans of several; else empty.
-    pub fn load(&self) -> &str {
+    pub(crate) fn load(&self) -> &str {
         self.label.split_once(": ").map_or("", |(load, _)| load)
     }
 
     /// The series without its layout: two series of the same family differ in layout only.
-    pub fn family(&self) -> String {
+    pub(crate) fn family(&self) -> String {
         let strategy = self
             .strategy
             .map_or("unroll".to_owned(), |strategy| match strategy.layout() {
@@ -67,17 +67,17 @@ impl Series {
 /// A plan belongs to the series of its first load's strategy. Plans of several first loads (a kernel with two
 /// candidates) are kept apart by the load's name in front. The plain kernel and `unroll:full` have no distance, and
 /// are no points; nor are plans that were dropped.
-pub fn of(report: &Report) -> Vec<Series> {
+pub(crate) fn of(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.measured().map(|(_, speedup)| speedup))
 }
 
 /// The same for the dropped plans, with their upper bounds.
-pub fn dropped(report: &Report) -> Vec<Series> {
+pub(crate) fn dropped(report: &Report) -> Vec<Series> {
     by(report, |trial| trial.dropped().map(|(_, at_most)| at_most))
 }
 
 /// The same for all plans that have either, for the names and order of the lines.
-pub fn all(report: &Report) -> Vec<Series> {
+pub(crate) fn all(report: &Report) -> Vec<Series> {
     let either = |trial: &Trial| trial.measured().or(trial.dropped());
     by(report, |trial| either(trial).map(|(_, speedup)| speedup))
 }
@@ -118,7 +118,7 @@ fn by(report: &Report, speedup: impl Fn(&Trial) -> Option<f64>) -> Vec<Series> {
 }
 
 /// For each family the series with the fastest point: the lines of the main figure.
-pub fn best_layouts(series: &[Series]) -> Vec<&Series> {
+pub(crate) fn best_layouts(series: &[Series]) -> Vec<&Series> {
     let mut best: Vec<&Series> = Vec::new();
     for line in series {
         match best.iter_mut().find(|other| other.family() == line.family()) {

@@ -10,14 +10,14 @@ const SHORT: usize = 8;
 
 /// How plans are spelled in a table.
 #[derive(Debug, Default)]
-pub struct Short {
+pub(crate) struct Short {
     /// The loads that have a letter, in the order of the letters.
     loads: Vec<LoadName>,
 }
 
 impl Short {
     /// For these plans in a column of some width: letters where a plan is longer and has a load with a long name.
-    pub fn of<'p>(plans: impl IntoIterator<Item = &'p Plan> + Clone, width: usize) -> Short {
+    pub(crate) fn of<'p>(plans: impl IntoIterator<Item = &'p Plan> + Clone, width: usize) -> Short {
         let is_long = |plan: &&Plan| plan.to_string().chars().count() > width;
         let mut loads: Vec<LoadName> = Vec::new();
         if !plans.clone().into_iter().any(|plan| is_long(&plan)) {
@@ -38,7 +38,7 @@ impl Short {
     }
 
     /// A plan in lines of at most this width, broken between its parts.
-    pub fn plan(&self, plan: &Plan, width: usize) -> String {
+    pub(crate) fn plan(&self, plan: &Plan, width: usize) -> String {
         if plan.is_none() {
             return plan.to_string();
         }
@@ -55,7 +55,7 @@ impl Short {
     }
 
     /// The legend of the letters: `A is param_3@L__BB1_4, B is …`; none if there are none.
-    pub fn legend(&self) -> Option<String> {
+    pub(crate) fn legend(&self) -> Option<String> {
         let loads = self.loads.iter().enumerate();
         let said: Vec<String> = loads
             .map(|(position, load)| format!("{} is `{load}`", Short::letter(position)))

@@ -33,6 +33,7 @@ pub fn text(report: &Report, columns: Columns) -> String {
 }
 
 /// The same with all its points, the speedups by distance, and the plans that were dropped or rejected.
+#[doc(hidden)]
 pub fn in_full(report: &Report, columns: Columns) -> String {
     let mut text = beginning(report, columns) + &Sections::of_report(report).all(columns);
     if let Some(matrix) = speedups(report, columns) {
@@ -123,7 +124,7 @@ pub fn remedies(remedies: &[Remedy], columns: Columns) -> String {
 
 /// A plan in full, to be pasted: spaces after its commas are allowed where it is read.
 #[doc(hidden)]
-pub fn plan_line(plan: &Plan, columns: Columns) -> String {
+pub(crate) fn plan_line(plan: &Plan, columns: Columns) -> String {
     const LEAD: &str = "  plan: ";
     let spelled = broken(
         &plan.to_string(),
@@ -135,7 +136,7 @@ pub fn plan_line(plan: &Plan, columns: Columns) -> String {
 
 /// The figure as numbers: a row per strategy, a column per distance; dropped plans with `<` in front of their upper bound. None
 /// if no plan has a distance.
-pub fn speedups(report: &Report, columns: Columns) -> Option<String> {
+pub(crate) fn speedups(report: &Report, columns: Columns) -> Option<String> {
     let (all, timed, dropped) = (series::all(report), series::of(report), series::dropped(report));
     let distances: BTreeSet<u32> = all
         .iter()

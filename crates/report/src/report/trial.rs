@@ -68,6 +68,7 @@ pub enum Outputs {
 
 impl Outputs {
     /// Of two comparisons together: identical if both are.
+    #[doc(hidden)]
     #[must_use]
     pub fn and(self, other: Outputs) -> Outputs {
         match self {

@@ -58,6 +58,7 @@ pub const THRESHOLD: f64 = 1.03;
 
 impl Verdict {
     /// The verdict that advises a plan.
+    #[doc(hidden)]
     pub fn of(plan: &Plan) -> Verdict {
         match (plan.is_none(), plan.leaves_code(), plan.loads().is_empty()) {
             (true, ..) => Verdict::LeaveIt,

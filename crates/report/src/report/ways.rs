@@ -79,7 +79,7 @@ impl LaunchSettings {
     }
 
     /// How it is asked for, a sentence for each change.
-    pub fn how(&self) -> Vec<String> {
+    pub(crate) fn how(&self) -> Vec<String> {
         let mut how = Vec::new();
         if let Some(size) = self.sub_group {
             how.push(format!(
@@ -141,7 +141,7 @@ impl Ways {
 
     /// The gain of each setting alone and with the plan chosen for the usual one, and the best combination: a sentence or more;
     /// none if no setting was tried.
-    pub fn reason(&self, plan: &Plan) -> Option<String> {
+    pub(crate) fn reason(&self, plan: &Plan) -> Option<String> {
         let list = |plan: &Plan, changes: &dyn Fn(usize) -> bool, word: &str| -> Vec<String> {
             let own = self.trials.iter().filter(|trial| trial.plan == *plan);
             let own = own.filter(|trial| changes(trial.way.changes()));
@@ -178,7 +178,7 @@ impl Ways {
     }
 
     /// The meaning of the best setting, as a sentence with its numbers.
-    pub fn conclusion(&self) -> Option<String> {
+    pub(crate) fn conclusion(&self) -> Option<String> {
         let best = self.best.as_ref()?;
         let with = match best.plan.is_none() {
             true => "without a plan".to_owned(),

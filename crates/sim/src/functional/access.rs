@@ -4,8 +4,8 @@ use super::address;
 use super::atomics::Atomic;
 use super::buffer::little_endian;
 use super::fault::{Access, AccessOf};
-use super::lane_op::{LaneOp, LaneOpKind, SlotList};
-use super::lanes::{Lanes, Mask, Registers, Slot};
+use super::lane_op::{AccessedMemory, LaneOp, LaneOpKind, SlotList};
+use super::lanes::{Lanes, Mask, Registers};
 use super::prefetch::Prefetch;
 use super::shadow::Strength;
 use super::state::LaunchState;
@@ -13,18 +13,6 @@ use super::work_group::{Runners, WorkGroup};
 use super::written::Written;
 use crate::ir::{MemoryScope, Place, Space, Type};
 use crate::{Error, Result};
-
-/// The memory that a load or store accesses, and how.
-#[derive(Clone, Copy, Debug)]
-struct AccessedMemory {
-    /// The type of each element.
-    ty: Type,
-    space: Space,
-    /// The slot of the pointer to the first element.
-    ptr: Slot,
-    block: bool,
-    volatile: bool,
-}
 
 impl WorkGroup<'_> {
     /// Runs one operation that accesses memory, or orders or awaits accesses.
@@ -36,41 +24,8 @@ impl WorkGroup<'_> {
     ) -> Result<()> {
         let Runners { sub_group, mask, .. } = by;
         match op.kind {
-            LaneOpKind::Load {
-                ref to,
-                ty,
-                space,
-                ptr,
-                block,
-                volatile,
-                ..
-            } => {
-                let memory = AccessedMemory {
-                    ty,
-                    space,
-                    ptr,
-                    block,
-                    volatile,
-                };
-                self.load(to, memory, registers, by)
-            }
-            LaneOpKind::Store {
-                ref values,
-                ty,
-                space,
-                ptr,
-                block,
-                volatile,
-            } => {
-                let memory = AccessedMemory {
-                    ty,
-                    space,
-                    ptr,
-                    block,
-                    volatile,
-                };
-                self.store(values, memory, registers, by)
-            }
+            LaneOpKind::Load { ref to, memory, .. } => self.load(to, memory, registers, by),
+            LaneOpKind::Store { ref values, memory } => self.store(values, memory, registers, by),
             LaneOpKind::Copy {
                 to,
                 target,
@@ -438,7 +393,7 @@ pub(super) struct Location {
 
 impl Location {
     #[inline]
-    pub fn new(state: &LaunchState<'_>, space: Space, address: u64) -> Location {
+    pub(crate) fn new(state: &LaunchState<'_>, space: Space, address: u64) -> Location {
         let (space, address) = state.resolve(space, address);
         Location { space, address }
     }

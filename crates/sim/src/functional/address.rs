@@ -68,7 +68,7 @@ pub(super) fn split(space: Space, address: u64) -> (Option<usize>, i64) {
 
 /// Where the arrays of one space lie in the memory that holds them.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub(crate) struct Layout {
     space: Space,
     /// Start and size of each array of the kernel, in bytes; size 0 in another space.
     arrays: Vec<(u64, u64)>,
@@ -77,7 +77,7 @@ pub struct Layout {
 
 impl Layout {
     /// The layout of a verified kernel's shared or private arrays.
-    pub fn new(kernel: &Kernel, space: Space) -> Layout {
+    pub(crate) fn new(kernel: &Kernel, space: Space) -> Layout {
         let place = |(array, data): (Array, &ArrayData)| match data.space == space {
             true => (kernel.array_offset(array), data.bytes()),
             false => (0, 0),
@@ -91,14 +91,14 @@ impl Layout {
     }
 
     /// Bytes of all arrays.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
     /// The offset, in the memory that holds all arrays, of `size` bytes at an address; `None` if they do
     /// not lie inside one array.
     #[inline]
-    pub fn offset(&self, address: u64, size: u32) -> Option<u64> {
+    pub(crate) fn offset(&self, address: u64, size: u32) -> Option<u64> {
         let (array, offset) = split(self.space, address);
         let &(start, bytes) = self.arrays.get(array?)?;
         let offset = u64::try_from(offset).ok()?;

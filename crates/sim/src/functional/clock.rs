@@ -55,7 +55,7 @@ pub(super) fn bits_for(numbers: u64) -> u32 {
 
 impl Clock {
     /// Nothing is known of work-items; their numbers have this number of bits.
-    pub fn new(bits: u32) -> Clock {
+    pub(crate) fn new(bits: u32) -> Clock {
         Clock {
             root: Part::Nobody,
             shift: bits.div_ceil(LEVEL).max(1) * LEVEL - LEVEL,
@@ -71,12 +71,12 @@ impl Clock {
     }
 
     /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         matches!(self.root, Part::Nobody)
     }
 
     /// The time up to which a work-item's accesses are known.
-    pub fn get(&self, item: u32) -> u32 {
+    pub(crate) fn get(&self, item: u32) -> u32 {
         let (mut part, mut shift) = (&self.root, self.shift);
         loop {
             match part {
@@ -93,7 +93,7 @@ impl Clock {
     }
 
     /// Makes a work-item known up to a time, if it is not yet.
-    pub fn raise(&mut self, item: u32, time: u32) {
+    pub(crate) fn raise(&mut self, item: u32, time: u32) {
         self.root.raise(item, 0, time, self.shift);
     }
 
@@ -103,7 +103,7 @@ impl Clock {
     }
 
     /// Adds the other's knowledge.
-    pub fn join(&mut self, other: &Clock) {
+    pub(crate) fn join(&mut self, other: &Clock) {
         // An empty one may not know yet how many work-items there are.
         if self.is_empty() {
             self.clone_from(other);
@@ -113,12 +113,12 @@ impl Clock {
     }
 
     /// Whether some work-item that is known here is known there up to the same time or a later one.
-    pub fn meets(&self, there: &Clock) -> bool {
+    pub(crate) fn meets(&self, there: &Clock) -> bool {
         self.root.meets(&there.root, self.shift)
     }
 
     /// The first work-item that is known up to a later time here than there, other than `except`, with that time.
-    pub fn beyond(&self, there: &Clock, except: u32) -> Option<(u32, u32)> {
+    pub(crate) fn beyond(&self, there: &Clock, except: u32) -> Option<(u32, u32)> {
         self.root.beyond(&there.root, except, 0, self.shift)
     }
 }

@@ -36,7 +36,7 @@ impl WorkGroup<'_> {
     ///
     /// # Errors
     /// One has not waited for its copies.
-    pub fn return_(&self, sub_group: &SubGroup, mask: Mask) -> Result<()> {
+    pub(crate) fn return_(&self, sub_group: &SubGroup, mask: Mask) -> Result<()> {
         if self.copies.is_empty() || self.checks.is_none() {
             return Ok(());
         }

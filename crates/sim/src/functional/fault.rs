@@ -43,7 +43,7 @@ pub(super) enum Access {
 
 impl Access {
     /// As a verb: `reads`.
-    pub fn verb(self) -> &'static str {
+    pub(crate) fn verb(self) -> &'static str {
         match self {
             Access::Read | Access::VolatileRead(_) => "reads",
             Access::Write | Access::VolatileWrite(_) => "writes",
@@ -57,7 +57,7 @@ impl Access {
     }
 
     /// Whether it changes memory.
-    pub fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         matches!(
             self,
             Access::Write | Access::VolatileWrite(_) | Access::CopyTo | Access::Atomic { writes: true, .. }
@@ -65,7 +65,7 @@ impl Access {
     }
 
     /// Whether it reads memory.
-    pub fn reads(self) -> bool {
+    pub(crate) fn reads(self) -> bool {
         matches!(
             self,
             Access::Read | Access::VolatileRead(_) | Access::CopyFrom | Access::Atomic { reads: true, .. }
@@ -73,7 +73,7 @@ impl Access {
     }
 
     /// The limit that it violates.
-    pub fn strength(self) -> Strength {
+    pub(crate) fn strength(self) -> Strength {
         match self {
             Access::Atomic { strength, .. }
             | Access::VolatileRead(strength)
@@ -93,12 +93,12 @@ pub(super) struct Region {
 
 impl Region {
     /// Number of elements.
-    pub fn length(&self) -> u64 {
+    pub(crate) fn length(&self) -> u64 {
         self.bytes / u64::from(self.element.bytes().max(1))
     }
 
     /// An element, or a byte where the offset is none's first.
-    pub fn element(&self, offset: i64) -> Element {
+    pub(crate) fn element(&self, offset: i64) -> Element {
         let size = i64::from(self.element.bytes().max(1));
         match offset.rem_euclid(size) {
             0 => Element::Index(self.name.clone(), offset.div_euclid(size)),

@@ -60,7 +60,7 @@ pub(super) struct Flight {
 
 impl Flight {
     /// The products so far are a group.
-    pub fn commit(&mut self) {
+    pub(crate) fn commit(&mut self) {
         self.groups.push_back(self.started);
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn has_products(kernel: &Kernel) -> bool {
 
 impl Flights {
     /// For a work-group with this many sub-groups, work-items and cells of shared memory.
-    pub fn new(sub_groups: u32, items: u64, cells: u64) -> Flights {
+    pub(crate) fn new(sub_groups: u32, items: u64, cells: u64) -> Flights {
         Flights {
             own: vec![Flight::default(); sub_groups as usize],
             reading: vec![0; cells as usize],
@@ -86,7 +86,7 @@ impl Flights {
     }
 
     /// Starts over, as another work-group.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.own.fill(Flight::default());
         self.reading.fill(0);
         self.fenced.fill(0);
@@ -95,7 +95,7 @@ impl Flights {
 
     /// Whether a product in flight reads a cell.
     #[inline]
-    pub fn reads(&self, cell: u64) -> bool {
+    pub(crate) fn reads(&self, cell: u64) -> bool {
         self.reading.get(cell as usize).is_some_and(|&count| count != 0)
     }
 
@@ -114,7 +114,7 @@ impl Flights {
     }
 
     /// Work-items make their writes known to the other proxy.
-    pub fn fence(&mut self, items: impl Iterator<Item = u32>, (since, time): (u32, u32)) {
+    pub(crate) fn fence(&mut self, items: impl Iterator<Item = u32>, (since, time): (u32, u32)) {
         for item in items {
             if let Some(fenced) = self.fenced.get_mut(item as usize) {
                 *fenced = time;

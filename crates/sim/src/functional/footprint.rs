@@ -12,7 +12,7 @@ const MOST: u64 = 1 << 32;
 
 /// Lines that were touched, of as many as are of interest.
 #[derive(Debug)]
-pub struct Footprint {
+pub(crate) struct Footprint {
     /// Of each buffer a bit for each line.
     buffers: Vec<Vec<AtomicU64>>,
     line_shift: u32,
@@ -24,7 +24,7 @@ pub struct Footprint {
 impl Footprint {
     /// Empty, for buffers of these sizes. Lines have `line` bytes, a power of two; lines beyond `most` bytes are not counted.
     /// None if there is too much to note.
-    pub fn new(sizes: &[u64], line: u64, most: u64) -> Option<Footprint> {
+    pub(crate) fn new(sizes: &[u64], line: u64, most: u64) -> Option<Footprint> {
         let line_shift = line.trailing_zeros();
         let words = |bytes: &u64| vec_of(bytes.div_ceil(line).div_ceil(64) as usize);
         (sizes.iter().sum::<u64>() <= MOST).then(|| Footprint {
@@ -36,7 +36,7 @@ impl Footprint {
     }
 
     /// Bytes of the lines that were touched; at least `most` where there are more.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.lines.load(Ordering::Relaxed) << self.line_shift
     }
 

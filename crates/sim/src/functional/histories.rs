@@ -40,7 +40,7 @@ enum Brief {
 
 impl Histories {
     /// Nothing done yet, to buffers of these sizes in bytes; full records take at most this number of bytes.
-    pub fn new(buffers: impl Iterator<Item = u64>, shift: u32, room: u64) -> Histories {
+    pub(crate) fn new(buffers: impl Iterator<Item = u64>, shift: u32, room: u64) -> Histories {
         let pages = |bytes: u64| bytes.div_ceil(1 << shift).div_ceil(PAGE);
         Histories {
             buffers: buffers
@@ -79,7 +79,7 @@ impl Histories {
     }
 
     /// Who wrote a cell last, if that is still known.
-    pub fn writer(&mut self, cell: u64) -> Option<Touch> {
+    pub(crate) fn writer(&mut self, cell: u64) -> Option<Touch> {
         match self.brief(cell) {
             Some(Brief::One(touch)) => touch.wrote.then_some(*touch),
             Some(Brief::Long) => self.long.get(&cell)?.writer(),
@@ -88,7 +88,7 @@ impl Histories {
     }
 
     /// Remembers an access. `same` says that it is a write which others of the same bits are not ordered with.
-    pub fn record(&mut self, cell: u64, now: &Now<'_>, same: bool) {
+    pub(crate) fn record(&mut self, cell: u64, now: &Now<'_>, same: bool) {
         let is_incomplete = self.is_incomplete;
         let Some(brief) = self.brief(cell) else { return };
         match *brief {

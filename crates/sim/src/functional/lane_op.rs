@@ -46,6 +46,17 @@ impl Source<'_> {
         self.ty(pointer).space().unwrap_or(Space::Global)
     }
 
+    /// What is accessed at a pointer; `values` are those that are stored.
+    fn memory(&mut self, pointer: Value, values: &[Value], cache: CacheUse) -> AccessedMemory {
+        AccessedMemory {
+            ty: self.type_of(values),
+            space: self.space(pointer),
+            ptr: (self.slot)(pointer),
+            block: cache == CacheUse::Block,
+            volatile: cache == CacheUse::Volatile,
+        }
+    }
+
     fn typed(&mut self, values: &[Value]) -> Box<[(Type, Slot)]> {
         let typed = |&value| (self.kernel.ty(value), (self.slot)(value));
         values.iter().map(typed).collect()
@@ -136,6 +147,34 @@ impl Slots for Box<[(Type, Slot)]> {
 impl<T: Lowered<[Value]>> Lowered<Vec<Value>> for T {
     fn lowered(from: &Vec<Value>, source: &mut Source<'_>) -> T {
         T::lowered(from.as_slice(), source)
+    }
+}
+
+/// The memory that a load or store accesses, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AccessedMemory {
+    /// The type of each element.
+    pub ty: Type,
+    /// The space of the pointer.
+    pub space: Space,
+    /// The slot of the pointer to the first element.
+    pub ptr: Slot,
+    /// Whether the sub-group makes it as one block.
+    pub(super) block: bool,
+    /// Whether it is volatile.
+    pub(super) volatile: bool,
+}
+
+impl AccessedMemory {
+    /// Bytes of these values.
+    pub(crate) fn bytes(&self, values: &SlotList) -> u32 {
+        self.ty.bytes() * values.length()
+    }
+}
+
+impl Slots for AccessedMemory {
+    fn map(&mut self, map: &mut dyn FnMut(&mut Slot)) {
+        self.ptr.map(map);
     }
 }
 
@@ -320,24 +359,11 @@ lane_operations! {
             base: Slot, index: Slot, scale: u32, offset: i64,
         };
         OpKind::Load { ptr, id, cache } => Load [to: SlotList] {
-            ty: Type = from.type_of(&[]),
-            space: Space = from.space(*ptr),
-            ptr: Slot,
-            id: LoadId,
-            /// Whether the sub-group makes it as one block.
-            block: bool = *cache == CacheUse::Block,
-            /// Whether it is volatile.
-            volatile: bool = *cache == CacheUse::Volatile,
+            memory: AccessedMemory = from.memory(*ptr, &[], *cache), id: LoadId,
         };
         OpKind::Store { ptr, values, cache } => Store [] {
             values: SlotList,
-            ty: Type = from.type_of(values),
-            space: Space = from.space(*ptr),
-            ptr: Slot,
-            /// Whether the sub-group makes it as one block.
-            block: bool = *cache == CacheUse::Block,
-            /// Whether it is volatile.
-            volatile: bool = *cache == CacheUse::Volatile,
+            memory: AccessedMemory = from.memory(*ptr, values, *cache),
         };
         OpKind::Copy { to: target, from: source, bytes, id } => Copy [to: Slot] {
             target: Slot, source: Slot, bytes: u32, id: LoadId,
@@ -385,7 +411,7 @@ impl SlotList {
     }
 
     /// Number of slots.
-    pub fn length(&self) -> u32 {
+    pub(crate) fn length(&self) -> u32 {
         u32::from(self.length)
     }
 }
@@ -405,16 +431,10 @@ impl LaneOpKind {
     /// The visible memory that it reads or writes; of an asynchronous copy the source.
     pub(super) fn touches(&self) -> Option<Touches> {
         let (space, ptr, bytes, writes) = match self {
-            LaneOpKind::Load {
-                to, ty, space, ptr, ..
-            } => (*space, *ptr, ty.bytes() * to.length(), false),
-            LaneOpKind::Store {
-                values,
-                ty,
-                space,
-                ptr,
-                ..
-            } => (*space, *ptr, ty.bytes() * values.length(), true),
+            LaneOpKind::Load { to, memory, .. } => (memory.space, memory.ptr, memory.bytes(to), false),
+            LaneOpKind::Store { values, memory, .. } => {
+                (memory.space, memory.ptr, memory.bytes(values), true)
+            }
             LaneOpKind::Atomic {
                 op, ty, space, ptr, ..
             } => (

@@ -32,7 +32,7 @@ impl Mask {
     pub const NONE: Mask = Mask(0);
 
     /// The lanes below `count` (at most [`LANES`]).
-    pub fn first(count: u32) -> Mask {
+    pub(crate) fn first(count: u32) -> Mask {
         match count {
             0 => Mask(0),
             count => Mask(u64::MAX >> (64 - count.min(64))),
@@ -40,7 +40,7 @@ impl Mask {
     }
 
     /// One lane.
-    pub fn of(lane: usize) -> Mask {
+    pub(crate) fn of(lane: usize) -> Mask {
         Mask(1 << lane)
     }
 
@@ -61,7 +61,7 @@ impl Mask {
 
     /// In both.
     #[must_use]
-    pub fn and(self, other: Mask) -> Mask {
+    pub(crate) fn and(self, other: Mask) -> Mask {
         Mask(self.0 & other.0)
     }
 
@@ -99,7 +99,7 @@ impl Registers {
     }
 
     /// Bytes of memory that they take.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         size_of_val(self.values.as_slice()) as u64
     }
 
@@ -112,7 +112,7 @@ impl Registers {
 
     /// The lanes of a slot, to be changed.
     #[inline]
-    pub fn get_mut(&mut self, slot: Slot) -> &mut [u64] {
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut [u64] {
         let first = slot.0 as usize * self.of_slot;
         self.values[first..first + self.of_slot].as_flattened_mut()
     }
@@ -128,7 +128,7 @@ impl Registers {
 
     /// Gives the lanes of a slot these values.
     #[inline]
-    pub fn set(&mut self, slot: Slot, lanes: &Lanes) {
+    pub(crate) fn set(&mut self, slot: Slot, lanes: &Lanes) {
         let own = self.get_mut(slot);
         own.copy_from_slice(&lanes[..own.len()]);
     }

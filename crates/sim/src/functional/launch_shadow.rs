@@ -243,7 +243,7 @@ impl Pages {
 
 impl LaunchShadow {
     /// Nothing done yet, to buffers of these sizes in bytes.
-    pub fn new(buffers: impl Iterator<Item = u64>, shift: u32) -> LaunchShadow {
+    pub(crate) fn new(buffers: impl Iterator<Item = u64>, shift: u32) -> LaunchShadow {
         LaunchShadow {
             buffers: buffers
                 .map(|bytes| Pages::new(bytes.div_ceil(1 << shift)))
@@ -254,7 +254,7 @@ impl LaunchShadow {
     }
 
     /// Adds a work-group's accesses.
-    pub fn merge(&self, group: u64, cells: &FastMap<Cell>) {
+    pub(crate) fn merge(&self, group: u64, cells: &FastMap<Cell>) {
         for (&cell, history) in cells {
             let Some(now) = Lone::new(group, history) else {
                 continue;
@@ -294,7 +294,7 @@ impl LaunchShadow {
 
     /// The lowest cell with a race of two work-groups, except for the races `meant` for its buffer: a writer, and another
     /// group's access.
-    pub fn race(&self, meant: impl Fn(usize) -> Races) -> Option<(u64, GroupTouch, GroupTouch)> {
+    pub(crate) fn race(&self, meant: impl Fn(usize) -> Races) -> Option<(u64, GroupTouch, GroupTouch)> {
         let mut lowest: Option<(u64, GroupTouch, GroupTouch)> = None;
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {
@@ -329,7 +329,7 @@ impl LaunchShadow {
     }
 
     /// How many pages have touched cells.
-    pub fn pages(&self) -> u64 {
+    pub(crate) fn pages(&self) -> u64 {
         let books = self.buffers.iter().flat_map(|pages| pages.books.iter());
         let pages = books.filter_map(OnceLock::get).flatten();
         pages.filter(|page| !locked(page).is_empty()).count() as u64
@@ -353,7 +353,7 @@ impl LaunchShadow {
     }
 
     /// Calls `visit` with the buffer and the byte offset of each written cell, in no order.
-    pub fn written(&self, mut visit: impl FnMut(usize, u64)) {
+    pub(crate) fn written(&self, mut visit: impl FnMut(usize, u64)) {
         self.written_by_one(|_, buffer, offset| visit(buffer, offset));
         for part in &self.several {
             for (&cell, shared) in locked(part).iter() {

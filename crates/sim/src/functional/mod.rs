@@ -76,12 +76,11 @@ pub use fault::describe_work_item;
 #[doc(hidden)]
 pub use coverage::{ControlEdgeKind, Covered, LoopSite, Sites};
 
-pub use address::Layout;
 #[doc(hidden)]
 pub use address::from_generic;
 pub use buffer::BufferMemory;
-pub use footprint::Footprint;
-pub use lane_op::{LaneOp, LaneOpKind, SlotList};
+pub(crate) use footprint::Footprint;
+pub use lane_op::{AccessedMemory, LaneOp, LaneOpKind, SlotList};
 pub use lanes::{LANES, Lanes, Mask, Registers, Slot};
 pub(crate) use matrix::Piece;
 pub(crate) use needed::{Flow, Need, Needed, choices};

@@ -57,12 +57,12 @@ pub struct Carried {
 
 impl Carried {
     /// The memory that a move of a matrix touches, and whether it writes there; none of other instructions.
-    pub fn moves(&self) -> Option<(Space, bool)> {
+    pub(crate) fn moves(&self) -> Option<(Space, bool)> {
         self.matrix.as_ref().and_then(Matrix::moves)
     }
 
     /// The accesses of a move of a matrix, as a sub-group makes them one after the other.
-    pub fn pieces(&self, values: &[(Type, Slot)], registers: &Registers) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, values: &[(Type, Slot)], registers: &Registers) -> Vec<Piece> {
         let matrix = self.matrix.as_ref();
         matrix.map_or(Vec::new(), |matrix| matrix.pieces(values, registers))
     }
@@ -86,7 +86,7 @@ impl Carried {
     }
 
     /// Reads an instruction of a kernel that takes these operands.
-    pub fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
+    pub(crate) fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
         let operands = given.len();
         let array = |operand: usize| array_of(kernel, *given.get(operand)?);
         Carried {

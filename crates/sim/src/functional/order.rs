@@ -148,7 +148,7 @@ impl Released {
 
 impl Order {
     /// Of the work-group with this first work-item; work-items have numbers of `bits` bits, `group_bits` in their group.
-    pub fn new(items: u32, bits: u32, group_bits: u32, sub_group: u32, scopes: Scopes) -> Order {
+    pub(super) fn new(items: u32, bits: u32, group_bits: u32, sub_group: u32, scopes: Scopes) -> Order {
         let nothing = Knowledge {
             known: Clock::new(bits),
             fenced: Clock::new(bits),
@@ -164,7 +164,7 @@ impl Order {
     }
 
     /// Starts over as another work-group.
-    pub fn begin(&mut self, first: u32) {
+    pub(super) fn begin(&mut self, first: u32) {
         self.first = first;
         self.base.known = self.base.known.emptied();
         self.base.fenced = self.base.fenced.emptied();
@@ -173,7 +173,7 @@ impl Order {
 
     /// The knowledge of a work-item, by its number in the work-group.
     #[inline]
-    pub fn known(&self, local: u32) -> &Clock {
+    pub(super) fn known(&self, local: u32) -> &Clock {
         let own = self.own[local as usize].as_ref();
         own.map_or(&self.base.known, |own| &own.knowledge.known)
     }
@@ -235,7 +235,7 @@ impl Order {
     }
 
     /// A work-item fences.
-    pub fn fence(&mut self, order: MemoryOrder, scope: MemoryScope, local: u32, time: u32) {
+    pub(super) fn fence(&mut self, order: MemoryOrder, scope: MemoryScope, local: u32, time: u32) {
         let is_total = order == MemoryOrder::SequentiallyConsistent && scope == MemoryScope::Device;
         if order.acquires() {
             let seen = std::mem::take(&mut self.own(local).seen);
@@ -260,7 +260,7 @@ impl Order {
     }
 
     /// A work-item operates strongly on a piece of memory.
-    pub fn operate(&mut self, strong: Strong, at: &mut Location, local: u32, time: u32) {
+    pub(crate) fn operate(&mut self, strong: Strong, at: &mut Location, local: u32, time: u32) {
         let item = self.first + local;
         // Other operations on the memory meanwhile broke the chain that they race with.
         let is_chained = at.writer.is_some_and(|(writer, strength)| {
@@ -332,7 +332,7 @@ impl Order {
     }
 
     /// All work-items of the group have met, and share their knowledge and their own events so far.
-    pub fn barrier(&mut self, time: u32) {
+    pub(super) fn barrier(&mut self, time: u32) {
         let mut base = std::mem::take(&mut self.base);
         for own in self.own.iter().flatten() {
             base.known.join(&own.knowledge.known);
@@ -351,7 +351,7 @@ impl Order {
     }
 
     /// The same of some of them: lanes of sub-groups, each with the number of its first work-item.
-    pub fn meet(&mut self, who: &[(u32, Mask)], time: u32) {
+    pub(crate) fn meet(&mut self, who: &[(u32, Mask)], time: u32) {
         let members = || {
             who.iter()
                 .flat_map(|&(first, lanes)| lanes.lanes().map(move |lane| first + lane as u32))

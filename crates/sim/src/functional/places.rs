@@ -28,12 +28,12 @@ struct Place {
 
 impl Places {
     /// Where a buffer lies for which the program has no place.
-    pub fn elsewhere(buffer: usize) -> u64 {
+    pub(crate) fn elsewhere(buffer: usize) -> u64 {
         ELSEWHERE + buffer as u64 * ROOM
     }
 
     /// An address that was found to be meant for none, as it was.
-    pub fn shown(address: u64) -> u64 {
+    pub(crate) fn shown(address: u64) -> u64 {
         address & !NOWHERE
     }
 
@@ -41,7 +41,7 @@ impl Places {
     ///
     /// # Errors
     /// Two of them overlap, or lie where no device has memory.
-    pub fn new(buffers: impl Iterator<Item = (u64, u64)>) -> Result<Places> {
+    pub(crate) fn new(buffers: impl Iterator<Item = (u64, u64)>) -> Result<Places> {
         let place = |(buffer, (start, bytes)): (usize, (u64, u64))| match start.checked_add(bytes) {
             Some(end) if start > 0 && end < NOWHERE => Ok(Place { start, end, buffer }),
             _ => Err(
@@ -62,7 +62,7 @@ impl Places {
     }
 
     /// An address as one that names its buffer: the one that it lies in, or that it comes shortly after or before.
-    pub fn named(&self, address: u64) -> u64 {
+    pub(crate) fn named(&self, address: u64) -> u64 {
         let after = self.0.partition_point(|place| place.start <= address);
         let near = |place: &&Place| address < place.end.saturating_add(NEAR);
         let before = self.0[..after].last().filter(near);

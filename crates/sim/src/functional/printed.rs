@@ -20,7 +20,7 @@ pub(super) struct Prints {
 
 impl Prints {
     /// Adds a line of a work-item.
-    pub fn add(&mut self, item: u32, line: String, limits: &PrintLimits) {
+    pub(crate) fn add(&mut self, item: u32, line: String, limits: &PrintLimits) {
         // Twice as many, for lines of earlier work-items may come later.
         if self.bytes / 2 > limits.buffer_bytes {
             self.lost += 1;
@@ -48,7 +48,7 @@ struct Kept {
 
 impl Printed {
     /// Nothing yet.
-    pub fn new(limits: &PrintLimits) -> Printed {
+    pub(crate) fn new(limits: &PrintLimits) -> Printed {
         Printed {
             kept: Mutex::default(),
             most_bytes: limits.buffer_bytes,
@@ -56,7 +56,7 @@ impl Printed {
     }
 
     /// Adds a work-group's lines, at its end.
-    pub fn add(&self, group: u64, mut prints: Prints) {
+    pub(crate) fn add(&self, group: u64, mut prints: Prints) {
         if prints.lines.is_empty() {
             return;
         }
@@ -80,7 +80,7 @@ impl Printed {
     }
 
     /// All of it, and how much is missing.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         let mut lost = kept.lost;

@@ -48,17 +48,17 @@ impl Request {
     }
 
     /// The number of the line: its address over its size.
-    pub fn line(self) -> u64 {
+    pub(crate) fn line(self) -> u64 {
         self.what >> 9
     }
 
     /// A bit for each sector.
-    pub fn sectors(self) -> u8 {
+    pub(crate) fn sectors(self) -> u8 {
         (self.what >> 1) as u8
     }
 
     /// Whether it writes.
-    pub fn writes(self) -> bool {
+    pub(crate) fn writes(self) -> bool {
         self.what & 1 == 1
     }
 }

@@ -235,7 +235,7 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Adds the results of a work-group that has ended.
-    pub fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
+    pub(crate) fn add(&self, steps: u64, operations: u64, traffic: Traffic) {
         self.steps.fetch_add(steps, Ordering::Relaxed);
         self.operations.fetch_add(operations, Ordering::Relaxed);
         self.loaded_bytes
@@ -245,11 +245,11 @@ impl Totals {
     }
 
     /// Steps that sub-groups took.
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    pub fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         counters.add(Counters::OPERATIONS, self.operations.load(Ordering::Relaxed));
         counters.add(Counters::LOADED_BYTES, self.loaded_bytes.load(Ordering::Relaxed));

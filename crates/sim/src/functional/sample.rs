@@ -66,7 +66,7 @@ impl CompiledKernel {
     /// # Errors
     /// The first failing group's error; or that there is no such work-group. One that waits for a work-group that does not run
     /// fails, too.
-    pub fn steps_of(
+    pub(crate) fn steps_of(
         &self,
         launch: &Launch,
         sub_group_size: u32,

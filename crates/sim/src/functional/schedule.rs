@@ -47,7 +47,7 @@ struct Turn<'l, O> {
 }
 
 impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
-    pub fn new(
+    pub(super) fn new(
         state: &'l LaunchState<'l>,
         tape: &'l Tape,
         begin: &'l B,
@@ -72,7 +72,7 @@ impl<'l, O: Observer, B: Fn(u64) -> O, E: Fn(u64, O)> Turns<'l, O, B, E> {
     ///
     /// # Errors
     /// That of the first in which a check failed, in the order of time; or they wait for ever.
-    pub fn run(&mut self, numbers: impl Iterator<Item = u64>, count: u64) -> Result<()> {
+    pub(super) fn run(&mut self, numbers: impl Iterator<Item = u64>, count: u64) -> Result<()> {
         let mut to_come = count;
         for number in numbers {
             to_come -= 1;

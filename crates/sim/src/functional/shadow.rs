@@ -18,20 +18,20 @@ pub(super) struct Strength(u8);
 
 impl Strength {
     /// No atomic operation's.
-    pub const PLAIN: Strength = Strength(0);
+    pub(crate) const PLAIN: Strength = Strength(0);
     const STRONG: u8 = 1 << 7;
 
     /// An atomic operation's or a volatile access's, with its size in bytes.
-    pub fn strong(scope: MemoryScope, bytes: u32) -> Strength {
+    pub(crate) fn strong(scope: MemoryScope, bytes: u32) -> Strength {
         Strength(Strength::STRONG | (scope as u8) << 4 | bytes.trailing_zeros() as u8)
     }
 
-    pub fn is_plain(self) -> bool {
+    pub(crate) fn is_plain(self) -> bool {
         self == Strength::PLAIN
     }
 
     /// The size of the access, as a power of two.
-    pub fn size(self) -> u8 {
+    pub(crate) fn size(self) -> u8 {
         self.0 & 0xf
     }
 
@@ -151,7 +151,7 @@ pub(super) mod did {
     use super::Touch;
 
     /// Read it; or only by atomic operations that are not for the device.
-    pub const READ: u8 = 1;
+    pub(crate) const READ: u8 = 1;
     /// Wrote it, the same.
     pub(crate) const WROTE: u8 = 2;
     /// Atomic operations for the device read it.
@@ -163,11 +163,11 @@ pub(super) mod did {
     /// They were of 8 bytes.
     pub(crate) const OF_8: u8 = 32;
     /// Of shared memory: its last write was an asynchronous copy's.
-    pub const COPIED: u8 = 64;
+    pub(crate) const COPIED: u8 = 64;
 
     /// That of one access.
     #[inline]
-    pub fn of(touch: Touch) -> u8 {
+    pub(crate) fn of(touch: Touch) -> u8 {
         if !touch.strength.is_of_device() {
             return if touch.wrote { WROTE } else { READ };
         }
@@ -252,7 +252,7 @@ impl Set {
 
 impl Cell {
     /// One access so far.
-    pub fn of(touch: Touch) -> Cell {
+    pub(crate) fn of(touch: Touch) -> Cell {
         let mut cell = Cell::default();
         match touch.wrote {
             true => cell.writers[0] = Some(touch),
@@ -262,12 +262,12 @@ impl Cell {
     }
 
     /// The last write; none if there was none.
-    pub fn writer(&self) -> Option<Touch> {
+    pub(crate) fn writer(&self) -> Option<Touch> {
         self.writers[0]
     }
 
     /// The first read since a barrier.
-    pub fn reader(&self) -> Option<Touch> {
+    pub(crate) fn reader(&self) -> Option<Touch> {
         self.readers[0]
     }
 
@@ -293,7 +293,7 @@ impl Cell {
     /// false, it takes none, and accesses may be forgotten. `same` says that it is a write with the same bits as unordered
     /// others.
     #[inline]
-    pub fn record(&mut self, now: &Now<'_>, same: bool, may_grow: bool) -> u64 {
+    pub(crate) fn record(&mut self, now: &Now<'_>, same: bool, may_grow: bool) -> u64 {
         let touch = now.touch;
         if !touch.wrote {
             let overflow = put(&mut self.readers, now);

@@ -77,7 +77,7 @@ enum What {
 
 impl ShortFloat {
     /// The conversion that an instruction's name says: `cvt.rn.satfinite.e4m3x2.f32`.
-    pub fn read(name: &str) -> Option<ShortFloat> {
+    pub(crate) fn read(name: &str) -> Option<ShortFloat> {
         let words: Vec<&str> = name.strip_prefix("cvt.")?.split('.').collect();
         let (&[to, from], rest) = (words.last_chunk::<2>()?, &words[..words.len() - 2]);
         let has = |word: &str| rest.contains(&word);
@@ -107,7 +107,7 @@ impl ShortFloat {
     }
 
     /// The result's bits, of the operands' bits in order.
-    pub fn of(self, first: u64, second: u64) -> u64 {
+    pub(crate) fn of(self, first: u64, second: u64) -> u64 {
         let single = |bits: u64| f32::from_bits(bits as u32);
         let half = |bits: u64| f16::from_bits(bits as u16).to_f32();
         match self.what {

@@ -24,7 +24,7 @@ pub(super) struct Assignment {
 
 impl Assignment {
     /// The slot of a value, given by its number.
-    pub fn slot(&self, value: Slot) -> Slot {
+    pub(crate) fn slot(&self, value: Slot) -> Slot {
         self.slots[value.0 as usize]
     }
 }

@@ -100,23 +100,23 @@ impl LaunchState<'_> {
     }
 
     /// Work-groups of the launch.
-    pub fn group_count(&self) -> u64 {
+    pub(crate) fn group_count(&self) -> u64 {
         self.groups
     }
 
     /// The addresses of each buffer.
-    pub fn extents(&self) -> Vec<std::ops::Range<u64>> {
+    pub(crate) fn extents(&self) -> Vec<std::ops::Range<u64>> {
         let extent = |buffer: &BoundBuffer| buffer.start..buffer.start + buffer.memory.bytes();
         self.buffers.iter().map(extent).collect()
     }
 
     /// The stack of a card in whose memory each buffer lies.
-    pub fn stacks(&self) -> Vec<u32> {
+    pub(crate) fn stacks(&self) -> Vec<u32> {
         self.buffers.iter().map(|buffer| buffer.memory.stack()).collect()
     }
 
     /// The memory of each buffer.
-    pub fn memories(&self) -> impl Iterator<Item = &BufferMemory> {
+    pub(crate) fn memories(&self) -> impl Iterator<Item = &BufferMemory> {
         self.buffers.iter().map(|buffer| &*buffer.memory)
     }
 

@@ -136,7 +136,7 @@ impl Waiting {
     }
 
     /// Those of another part of the sub-group wait here, too.
-    pub fn join(&mut self, other: Waiting) {
+    pub(crate) fn join(&mut self, other: Waiting) {
         self.otherwise = self.otherwise.or(other.otherwise);
         self.left = self.left.or(other.left);
         self.next = self.next.or(other.next);
@@ -161,7 +161,7 @@ pub(super) enum Stop {
 
 impl Runner {
     /// A sub-group before the first step; whole ones have `size` work-items.
-    pub fn new(tape: &Tape, sub_group: SubGroup, size: u32, arguments: &[u64]) -> Runner {
+    pub(crate) fn new(tape: &Tape, sub_group: SubGroup, size: u32, arguments: &[u64]) -> Runner {
         let mut registers = Registers::new(tape.slots, size);
         for &(slot, bits) in &tape.constants {
             registers.broadcast(slot, bits);
@@ -186,7 +186,7 @@ impl Runner {
     }
 
     /// Starts over as another sub-group; constants and parameters are still in their slots.
-    pub fn begin(&mut self, sub_group: SubGroup) {
+    pub(crate) fn begin(&mut self, sub_group: SubGroup) {
         self.step = 0;
         self.active = sub_group.mask();
         self.alive = self.active;
@@ -199,7 +199,7 @@ impl Runner {
     }
 
     /// Where it stands.
-    pub fn position(&self) -> Position {
+    pub(crate) fn position(&self) -> Position {
         Position {
             step: self.step,
             active: self.active,
@@ -222,7 +222,7 @@ impl Runner {
     }
 
     /// Bytes of its registers.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.registers.bytes()
     }
 
@@ -254,7 +254,7 @@ impl Runner {
     /// # Errors
     /// A check failed; the limit on operations is passed; a barrier, or an operation with a mask, is reached by some
     /// of the lanes only that must reach it.
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         tape: &Tape,
         group: &mut WorkGroup<'_>,

@@ -103,7 +103,7 @@ pub(super) enum TapeStep {
 
 impl Tape {
     /// Compiles a verified kernel.
-    pub fn new(kernel: &Kernel) -> Tape {
+    pub(crate) fn new(kernel: &Kernel) -> Tape {
         Tape::with(kernel, None)
     }
 
@@ -155,7 +155,7 @@ impl Tape {
 
 impl Tape {
     /// The source of the first operation from a step on.
-    pub fn place(&self, step: usize) -> Place {
+    pub(crate) fn place(&self, step: usize) -> Place {
         let mut places = self.steps[step..].iter().filter_map(TapeStep::place);
         places
             .find(|&place| place != Kernel::NOWHERE)
@@ -447,7 +447,7 @@ impl TapeStep {
     }
 
     /// The vote at a barrier, if there is one.
-    pub fn asks(&self) -> Option<Slot> {
+    pub(crate) fn asks(&self) -> Option<Slot> {
         match self {
             TapeStep::Barrier { asks, .. } => *asks,
             _ => None,

@@ -28,25 +28,13 @@ impl WorkGroup<'_> {
             place: op.place,
         };
         match op.kind {
-            LaneOpKind::Load {
-                ref to,
-                ty,
-                space,
-                ptr,
-                ..
-            } => {
-                let size = ty.bytes() * to.length();
-                self.touch_all(Access::Read, space, registers.get(ptr), size, by)
+            LaneOpKind::Load { ref to, memory, .. } => {
+                let pointers = registers.get(memory.ptr);
+                self.touch_all(Access::Read, memory.space, pointers, memory.bytes(to), by)
             }
-            LaneOpKind::Store {
-                ref values,
-                ty,
-                space,
-                ptr,
-                ..
-            } => {
-                let size = ty.bytes() * values.length();
-                self.touch_all(Access::Write, space, registers.get(ptr), size, by)
+            LaneOpKind::Store { ref values, memory } => {
+                let pointers = registers.get(memory.ptr);
+                self.touch_all(Access::Write, memory.space, pointers, memory.bytes(values), by)
             }
             LaneOpKind::Copy {
                 to,

@@ -94,7 +94,7 @@ impl SubGroup {
     }
 
     /// How many work-items it has.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.size as usize
     }
 
@@ -216,11 +216,6 @@ impl<'l> WorkGroup<'l> {
         }
         self.traffic = Traffic::default();
         self.prints = Prints::default();
-    }
-
-    /// Its linear number in the launch.
-    pub fn number(&self) -> u64 {
-        self.number
     }
 
     /// Sub-group `number` of it.

@@ -44,7 +44,7 @@ pub(super) enum Progress {
 }
 
 impl<'l> Worker<'l> {
-    pub fn new(state: &'l LaunchState<'l>, tape: &'l Tape) -> Result<Worker<'l>> {
+    pub(crate) fn new(state: &'l LaunchState<'l>, tape: &'l Tape) -> Result<Worker<'l>> {
         let group = WorkGroup::new(state)?;
         let count = match tape.has_barriers || state.may_spin {
             true => state.sub_groups(),
@@ -72,17 +72,17 @@ impl<'l> Worker<'l> {
     }
 
     /// Bytes of memory that it takes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.group.bytes() + self.runners.iter().map(Runner::bytes).sum::<u64>()
     }
 
     /// Steps that its sub-groups have taken.
-    pub fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.runners.iter().map(|runner| runner.steps).sum()
     }
 
     /// Runs a work-group that sees no others, from the beginning to its end.
-    pub fn run(&mut self, number: u64, observer: &mut impl Observer, totals: &Totals) -> Result<()> {
+    pub(crate) fn run(&mut self, number: u64, observer: &mut impl Observer, totals: &Totals) -> Result<()> {
         self.begin(number);
         let mut asks = false;
         loop {
@@ -96,7 +96,7 @@ impl<'l> Worker<'l> {
     }
 
     /// Starts over, as work-group `number`.
-    pub fn begin(&mut self, number: u64) {
+    pub(crate) fn begin(&mut self, number: u64) {
         self.group.begin(number);
         if self.runners.len() == self.state.sub_groups() as usize {
             for (runner, number) in self.runners.iter_mut().zip(0..) {
@@ -108,7 +108,7 @@ impl<'l> Worker<'l> {
     }
 
     /// The work-group has ended.
-    pub fn end(&mut self, totals: &Totals) -> Result<()> {
+    pub(crate) fn end(&mut self, totals: &Totals) -> Result<()> {
         self.group.end()?;
         let operations = self.runners.iter().map(|runner| runner.operations).sum();
         totals.add(self.steps(), operations, self.group.traffic);
@@ -117,7 +117,7 @@ impl<'l> Worker<'l> {
 
     /// Runs every runnable sub-group, repeatedly, until all have ended or wait. If `asks`, it says whether all are in the same
     /// state as the last time.
-    pub fn advance(&mut self, observer: &mut impl Observer, asks: bool) -> Result<Progress> {
+    pub(crate) fn advance(&mut self, observer: &mut impl Observer, asks: bool) -> Result<Progress> {
         self.state.check_stop()?;
         if !self.tape.has_barriers && !self.state.may_spin {
             return self.run_one_by_one(observer);

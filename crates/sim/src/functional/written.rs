@@ -19,7 +19,7 @@ pub(super) struct Written {
 
 impl Written {
     /// Consecutive values of `size` bytes.
-    pub fn new(values: impl Iterator<Item = u64>, size: u32) -> Written {
+    pub(crate) fn new(values: impl Iterator<Item = u64>, size: u32) -> Written {
         let mut bytes = [0; MOST];
         for (value, at) in values.zip((0..).step_by(size as usize)) {
             set_bits(&mut bytes, at, size, value);
@@ -28,13 +28,13 @@ impl Written {
     }
 
     /// `length` bytes from one on.
-    pub fn part(&self, from: u64, length: u64) -> &[u8] {
+    pub(crate) fn part(&self, from: u64, length: u64) -> &[u8] {
         let end = (from + length).min(MOST as u64);
         &self.bytes[from.min(end) as usize..end as usize]
     }
 
     /// A number for a cell's bytes: themselves up to eight, of sixteen a mixture.
-    pub fn bits(&self, from: u64, length: u64) -> u64 {
+    pub(crate) fn bits(&self, from: u64, length: u64) -> u64 {
         let mut bits = 0u64;
         for part in self.part(from, length).chunks(8) {
             let mut eight = [0; 8];
@@ -61,7 +61,7 @@ pub(super) struct SameAt {
 
 impl SameBits {
     /// Adds some, to a buffer or array with this number.
-    pub fn add(&mut self, place: Place, number: u64, space: Space, lowest: u64, count: u64) {
+    pub(crate) fn add(&mut self, place: Place, number: u64, space: Space, lowest: u64, count: u64) {
         // Arrays are numbered on their own.
         let number = number << 2 | space as u64 & 3;
         let known = self.0.entry((place, number)).or_insert(SameAt {
@@ -74,14 +74,14 @@ impl SameBits {
     }
 
     /// Adds those of a work-group, which starts over.
-    pub fn append(&mut self, others: &mut SameBits) {
+    pub(crate) fn append(&mut self, others: &mut SameBits) {
         for ((place, number), same) in std::mem::take(&mut others.0) {
             self.add(place, number >> 2, same.space, same.lowest, same.count);
         }
     }
 
     /// Each operation's, in the order of the source.
-    pub fn all(&self) -> impl Iterator<Item = (Place, &SameAt)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Place, &SameAt)> {
         self.0.iter().map(|((place, _), same)| (*place, same))
     }
 }

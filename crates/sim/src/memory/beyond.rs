@@ -22,7 +22,7 @@ pub(super) struct Purpose {
 /// The path from a core to a slice of L2.
 #[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
-pub struct L2Path {
+pub(crate) struct L2Path {
     /// Whether the slice lies in the far half.
     is_far: bool,
     /// Its difference from the mean of its half.

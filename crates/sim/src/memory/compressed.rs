@@ -10,7 +10,7 @@ use super::port::spread;
 
 /// How the lines of a buffer can be kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compressible {
+pub(crate) struct Compressible {
     /// The buffer.
     pub addresses: Range<u64>,
     /// The part of its pairs of lines whose words are all one value.
@@ -72,7 +72,7 @@ impl Compression {
 
 /// How the groups of adjacent lines of some bytes can be kept: the parts that are clear, and alike. Words are alike whose upper halves are
 /// the same (assumed; the hardware's rule is not public).
-pub fn parts(groups: impl Iterator<Item = Vec<u32>>) -> (f64, f64) {
+pub(crate) fn parts(groups: impl Iterator<Item = Vec<u32>>) -> (f64, f64) {
     let (mut all, mut clear, mut alike) = (0u32, 0u32, 0u32);
     for words in groups {
         let Some(&first) = words.first() else { continue };

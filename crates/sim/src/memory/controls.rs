@@ -23,7 +23,7 @@ enum InL1 {
 
 impl MemorySystem {
     /// A load from global memory with a cache control.
-    pub fn load_controlled(
+    pub(crate) fn load_controlled(
         &mut self,
         core: usize,
         now: Cycles,

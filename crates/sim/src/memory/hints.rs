@@ -11,7 +11,7 @@ use crate::model::Reached;
 
 impl MemorySystem {
     /// A cache hint for the lines of an access, with the cache control that the device acts on, if it does. Nothing waits for it.
-    pub fn prefetch(
+    pub(crate) fn prefetch(
         &mut self,
         core: usize,
         now: Cycles,

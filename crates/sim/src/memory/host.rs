@@ -9,7 +9,7 @@ use crate::model::DeviceModel;
 
 /// The parts of a launch's buffers that lie with the host.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct WithHost {
+pub(crate) struct WithHost {
     /// Memory of the host.
     pub pinned: Vec<Range<u64>>,
     /// Pages of shared allocations.

@@ -25,7 +25,7 @@ use crate::model::DeviceModel;
 
 /// The contents of L2 when a launch starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Contents {
+pub(crate) enum Contents {
     /// None of the launch's data.
     Nothing,
     /// All buffers, where they fit together.
@@ -102,7 +102,7 @@ const MOST_SMALL: f64 = 0.75;
 
 /// The bytes of lines of which L2 may have some left when the launch that read them comes again: all that it holds. Some have a
 /// copy in the other half.
-pub fn may_stay_in_l2(model: &DeviceModel) -> u64 {
+pub(crate) fn may_stay_in_l2(model: &DeviceModel) -> u64 {
     halves(model) as u64 * *model.l2.effective_size
 }
 
@@ -115,7 +115,7 @@ pub(super) fn halves(model: &DeviceModel) -> usize {
 }
 
 /// The bytes of lines that stay in L2 beside each other.
-pub fn stays_in_l2(model: &DeviceModel) -> u64 {
+pub(crate) fn stays_in_l2(model: &DeviceModel) -> u64 {
     (*model.l2.effective_size as f64 * MOST_SMALL) as u64
 }
 

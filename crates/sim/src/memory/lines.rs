@@ -2,7 +2,7 @@
 
 /// An access of a sub-group: where each active work-item reads or writes.
 #[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
+pub(crate) struct Access<'a> {
     /// The address of each work-item; those of inactive ones do not count.
     pub addresses: &'a [u64],
     /// Bit i is set if work-item i is active.

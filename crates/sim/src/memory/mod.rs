@@ -58,20 +58,22 @@ use backlogs::LineBacklogs;
 use banks::Banks;
 use beyond::Purpose;
 use cache::{Cache, Replaces};
-pub use code::CodeCache;
+pub(crate) use code::CodeCache;
+pub(crate) use compressed::Compressible;
 use compressed::Compression;
-pub use compressed::{Compressible, parts};
-pub use counters::MemoryCounters;
+pub(crate) use compressed::parts;
+pub(crate) use counters::MemoryCounters;
 use dram::Dram;
 use host::HostLink;
-pub use host::WithHost;
+pub(crate) use host::WithHost;
 use in_flight::InFlight;
-pub use l2::{Contents, may_stay_in_l2, stays_in_l2};
+pub(crate) use l2::Contents;
 use l2::{Key, L2};
-pub use lines::Access;
+pub(crate) use l2::{may_stay_in_l2, stays_in_l2};
+pub(crate) use lines::Access;
 use lines::{LineShape, Lines};
 use near_tlb::NearTlb;
-pub use port::Cycles;
+pub(crate) use port::Cycles;
 use port::Port;
 pub(crate) use port::spread;
 use recent::Recent;
@@ -80,7 +82,7 @@ pub(crate) use reuse::{Requests, Reuse, noted};
 pub use saturation::{Saturation, saturation};
 use slices::Slices;
 use stacks::Link;
-pub use stacks::Placement;
+pub(crate) use stacks::Placement;
 use timing::Timing;
 use tlb::Tlb;
 use writes::Fences;
@@ -101,7 +103,7 @@ const BEYOND_L1: u32 = 16;
 
 /// The simulated cores, the busy ones, and the data that they can touch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Extent {
+pub(crate) struct Extent {
     /// Cores that are simulated.
     pub simulated: u32,
     /// Cores of the device that the launch keeps busy; at least as many.
@@ -139,7 +141,7 @@ impl Extent {
 
 /// The memory hierarchy as the simulated cores see it.
 #[derive(Clone, Debug)]
-pub struct MemorySystem {
+pub(crate) struct MemorySystem {
     timing: Timing,
     shape: LineShape,
     cores: Vec<CoreMemory>,
@@ -179,7 +181,7 @@ pub struct MemorySystem {
 
 /// Memory's answer to a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LoadResponse {
+pub(crate) struct LoadResponse {
     /// When the last value is there.
     pub done: Cycles,
     /// Whether all of them were in L1.
@@ -202,7 +204,7 @@ struct CoreMemory {
 
 impl MemorySystem {
     /// Empty caches, except for L2's initial contents; idle resources.
-    pub fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
+    pub(crate) fn new(model: &DeviceModel, extent: &Extent) -> MemorySystem {
         let simulated = extent.simulated.max(1);
         let ratio = extent.ratio.max(1.0);
         let share = 1.0 / ratio;
@@ -268,29 +270,29 @@ impl MemorySystem {
     }
 
     /// When a core's port for global and shared memory is free again.
-    pub fn port_free(&self, core: usize) -> Cycles {
+    pub(crate) fn port_free(&self, core: usize) -> Cycles {
         self.cores[core].port.free()
     }
 
     /// How long device memory takes for all writes so far, at least.
-    pub fn dram_written(&self) -> Cycles {
+    pub(crate) fn dram_written(&self) -> Cycles {
         self.dram.written()
     }
 
     /// The counters so far.
-    pub fn counters(&self) -> &MemoryCounters {
+    pub(crate) fn counters(&self) -> &MemoryCounters {
         &self.counters
     }
 
     /// A load from global memory.
-    pub fn load(&mut self, core: usize, now: Cycles, access: &Access) -> LoadResponse {
+    pub(crate) fn load(&mut self, core: usize, now: Cycles, access: &Access) -> LoadResponse {
         self.counters.loads += 1;
         self.read(core, now, access, Replaces::LeastRecent)
     }
 
     /// An asynchronous copy from global memory to `to` in shared memory: when the last value is there.
     /// Targets that conflict are written one after the other.
-    pub fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
+    pub(crate) fn copy(&mut self, core: usize, now: Cycles, from: &Access, to: &Access) -> Cycles {
         self.counters.loads += 1;
         let passes = self.count_passes(to);
         let again = from.most_alike().max(1) - 1;
@@ -326,7 +328,7 @@ impl MemorySystem {
     }
 
     /// An atomic load from global memory, which other cores may have written: when the value is there. L1 has no part in it.
-    pub fn load_beyond_l1(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    pub(crate) fn load_beyond_l1(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.counters.loads += 1;
         self.fetch_all(core, now, access)
     }
@@ -367,21 +369,21 @@ impl MemorySystem {
     }
 
     /// A load from shared memory: when the value is there.
-    pub fn shared_load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    pub(crate) fn shared_load(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let passes = self.count_passes(access);
         let start = self.cores[core].port.take(now, passes);
         start + self.timing.shared + (passes - 1.0) * self.timing.conflict
     }
 
     /// A store to shared memory. Nothing waits for it.
-    pub fn shared_store(&mut self, core: usize, now: Cycles, access: &Access) {
+    pub(crate) fn shared_store(&mut self, core: usize, now: Cycles, access: &Access) {
         let passes = self.count_passes(access);
         self.cores[core].port.take(now, passes);
     }
 
     /// An access to private memory: when its value is there. Private arrays are laid out so that
     /// the work-items of a sub-group share lines, and are taken to stay in L1.
-    pub fn private(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    pub(crate) fn private(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         let bytes = access.count() * access.bytes;
         let lines = (f64::from(bytes) / self.shape.line_bytes() as f64).ceil();
         let start = self.cores[core].port.take(now, lines);
@@ -479,7 +481,7 @@ impl MemorySystem {
     }
 
     /// A core runs a work-group that belongs to this stack of the device.
-    pub fn run_on_stack(&mut self, core: usize, stack: u64) {
+    pub(crate) fn run_on_stack(&mut self, core: usize, stack: u64) {
         if let Some(link) = &mut self.link {
             link.run(core, stack);
         }

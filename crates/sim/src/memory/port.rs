@@ -1,7 +1,7 @@
 //! Resources that take a while for each request and serve them one after the other.
 
 /// A point in time, or a span of it, in cycles of the cores' clock. Rates are seldom whole.
-pub type Cycles = f64;
+pub(crate) type Cycles = f64;
 
 /// A resource that serves one request at a time, in the order of arrival.
 #[derive(Clone, Debug)]

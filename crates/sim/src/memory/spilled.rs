@@ -12,12 +12,12 @@ use super::{Access, Cycles, Lines, MemorySystem};
 
 impl MemorySystem {
     /// A load of a spilled value: when it is there.
-    pub fn fill(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
+    pub(crate) fn fill(&mut self, core: usize, now: Cycles, access: &Access) -> Cycles {
         self.read(core, now, access, Replaces::LeastRecent).done
     }
 
     /// A store of a spilled value. Nothing waits for it but the next ones, where L2 has to make room.
-    pub fn spill(&mut self, core: usize, now: Cycles, access: &Access) {
+    pub(crate) fn spill(&mut self, core: usize, now: Cycles, access: &Access) {
         let start = self.write_through(core, now, access);
         let lines = Lines::of(access, self.shape);
         let Some(l1) = &mut self.cores[core].l1 else {

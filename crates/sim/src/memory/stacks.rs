@@ -12,7 +12,7 @@ use crate::model::DeviceModel;
 
 /// Where a launch's buffers are.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Placement {
+pub(crate) struct Placement {
     /// Those in the memory of another stack than the one that runs the launch.
     pub elsewhere: Vec<Range<u64>>,
     /// Those that are divided over the stacks of the device, where it has several.

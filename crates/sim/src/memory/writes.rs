@@ -16,7 +16,7 @@ pub(super) struct Fences {
 }
 
 impl Fences {
-    pub fn new(interval: Cycles) -> Fences {
+    pub(crate) fn new(interval: Cycles) -> Fences {
         Fences {
             interval,
             last: f64::NEG_INFINITY,
@@ -34,12 +34,12 @@ impl Fences {
 
 impl MemorySystem {
     /// Earlier accesses are visible to all cores: when the fence begins.
-    pub fn order(&mut self, now: Cycles) -> Cycles {
+    pub(crate) fn order(&mut self, now: Cycles) -> Cycles {
         self.fences.take(now)
     }
 
     /// A device-wide fence empties a core's L1: others' writes are in L2. Nothing is lost, because stores are written through.
-    pub fn fence(&mut self, core: usize) {
+    pub(crate) fn fence(&mut self, core: usize) {
         if let Some(l1) = &mut self.cores[core].l1 {
             l1.empty();
         }
@@ -47,7 +47,7 @@ impl MemorySystem {
 
     /// A store to global memory. It goes through to L2. Nothing waits for it but the next ones, where L2 has to make room
     /// and device memory does not keep up.
-    pub fn store(&mut self, core: usize, now: Cycles, access: &Access) {
+    pub(crate) fn store(&mut self, core: usize, now: Cycles, access: &Access) {
         self.counters.stores += 1;
         self.write_through(core, now, access);
     }
@@ -90,7 +90,7 @@ impl MemorySystem {
     /// Operations that meet in one line are served one after the other, two words at a time; if a whole sub-group adds to one
     /// word, its compiler has combined them. Each of the consecutive `values` of a work-item is an operation of its own. The
     /// returned data are small.
-    pub fn atomic(&mut self, core: usize, now: Cycles, access: &Access, values: u32) -> Cycles {
+    pub(crate) fn atomic(&mut self, core: usize, now: Cycles, access: &Access, values: u32) -> Cycles {
         self.counters.stores += 1;
         let mut addresses = access.active();
         let first = addresses.next();

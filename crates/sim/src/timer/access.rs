@@ -24,13 +24,13 @@ impl Touched {
     #[inline]
     pub(super) fn by(op: &LaneOpKind, values: &Registers) -> Option<Touched> {
         Some(match op {
-            LaneOpKind::Load { ptr, ty, to, .. } => Touched::At(values.lanes(*ptr), ty.bytes() * to.length()),
-            LaneOpKind::Store {
-                ptr,
-                ty,
-                values: stored,
-                ..
-            } => Touched::At(values.lanes(*ptr), ty.bytes() * stored.length()),
+            LaneOpKind::Load {
+                to: moved, memory, ..
+            }
+            | LaneOpKind::Store {
+                values: moved,
+                memory,
+            } => Touched::At(values.lanes(memory.ptr), memory.bytes(moved)),
             LaneOpKind::Atomic { ptr, ty, .. } => {
                 Touched::At(values.lanes(*ptr), ty.bytes() * op.atomic_values())
             }

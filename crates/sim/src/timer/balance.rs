@@ -29,7 +29,7 @@ impl Spread {
     }
 
     /// The mean; 0 of none.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         match self.count > 0.0 {
             true => self.sum / self.count,
             false => 0.0,

@@ -287,7 +287,7 @@ impl Code {
     }
 
     /// Work-items of a sub-group.
-    pub fn sub_group_size(&self) -> u32 {
+    pub(crate) fn sub_group_size(&self) -> u32 {
         self.sub_group_size
     }
 

@@ -222,7 +222,7 @@ impl Timer {
     }
 
     /// The device.
-    pub fn model(&self) -> &Arc<DeviceModel> {
+    pub(crate) fn model(&self) -> &Arc<DeviceModel> {
         &self.model
     }
 

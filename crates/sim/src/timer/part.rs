@@ -23,7 +23,7 @@ pub(super) struct Part<'r> {
 
 impl Part<'_> {
     /// Simulates work-groups of each stratum, since they differ.
-    pub fn of_strata(&self, survey: &Survey) -> Result<Raced> {
+    pub(crate) fn of_strata(&self, survey: &Survey) -> Result<Raced> {
         let Job {
             model, busy, places, ..
         } = *self.job;
@@ -88,7 +88,7 @@ impl Part<'_> {
     }
 
     /// Simulates some cores, and more of them if they do not speak for the others.
-    pub fn of_cores(&self, first: u32, wanted: u32) -> Result<Raced> {
+    pub(crate) fn of_cores(&self, first: u32, wanted: u32) -> Result<Raced> {
         let busy = self.job.busy;
         let mut simulated = first;
         loop {

@@ -13,7 +13,7 @@ use crate::model::DeviceModel;
 
 /// The requests of loads and copies to the memory hierarchy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// Lines that were looked up in L1.
     pub lines: u64,
     /// Sectors asked of L1.

@@ -122,7 +122,7 @@ impl Sample {
 
 impl PlaceProfile {
     /// Cycles that sub-groups waited there.
-    pub fn waited(&self) -> f64 {
+    pub(crate) fn waited(&self) -> f64 {
         self.stalls.iter().sum()
     }
 }
@@ -235,7 +235,7 @@ impl LaunchTime {
     }
 
     /// The numbers by name, as a profiler calls them, for the whole launch.
-    pub fn counters(&self) -> Counters {
+    pub(crate) fn counters(&self) -> Counters {
         let mut counters = Counters::default();
         let memory = &self.memory;
         let mut scaled =

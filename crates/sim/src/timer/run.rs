@@ -105,7 +105,7 @@ pub(super) struct Simulated {
 
 impl Simulated {
     /// Steps of `groups` such work-groups: instructions, and sectors that they ask for.
-    pub fn steps(&self, groups: u64) -> f64 {
+    pub(crate) fn steps(&self, groups: u64) -> f64 {
         let issued: u64 = self.profile.iter().map(|profile| profile.issued).sum();
         (issued + self.memory.l1_sectors) as f64 * groups as f64 / self.groups.max(1) as f64
     }
@@ -368,7 +368,7 @@ impl Job<'_> {
     ///
     /// # Errors
     /// The kernel faults, or its resident work-groups wait for what none of them does.
-    pub fn simulate(
+    pub(crate) fn simulate(
         &self,
         simulated: u32,
         chosen: Option<&Chosen>,

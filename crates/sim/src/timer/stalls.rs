@@ -75,7 +75,7 @@ impl StallReason {
     }
 
     /// The name of its counter: cycles of sub-groups.
-    pub fn counter(self) -> &'static str {
+    pub(crate) fn counter(self) -> &'static str {
         match self {
             StallReason::LongScoreboard => "stalled: long scoreboard",
             StallReason::ShortScoreboard => "stalled: short scoreboard",

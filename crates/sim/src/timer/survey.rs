@@ -249,7 +249,7 @@ impl Survey {
     }
 
     /// The standard deviation of the work-groups' work, as a part of the mean.
-    pub fn spread(&self) -> f64 {
+    pub(crate) fn spread(&self) -> f64 {
         let mut moments = Moments::default();
         self.counted.iter().for_each(|&(_, work)| moments.add(work));
         moments.relative()

@@ -27,7 +27,7 @@ const ALIGNED: u64 = 256;
 const BETWEEN: u8 = 0xa5;
 
 /// A legal plan, and the module that it gives.
-pub struct Planned {
+pub(crate) struct Planned {
     /// The plan.
     pub plan: Plan,
     /// The module's text.
@@ -36,7 +36,7 @@ pub struct Planned {
 
 /// What came of drawing plans.
 #[derive(Default)]
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// Those that are legal.
     pub legal: Vec<Planned>,
     /// Of the others what refused them, by the rule's first words.
@@ -46,7 +46,7 @@ pub struct Drawn {
 }
 
 /// Whether a loop of the kernel loads anything.
-pub fn has_looped_load(kernel: &Kernel) -> bool {
+pub(crate) fn has_looped_load(kernel: &Kernel) -> bool {
     let mut found = false;
     kernel.body.walk(&mut |op| {
         if let OpKind::Loop { body, .. } = &op.kind {
@@ -57,7 +57,7 @@ pub fn has_looped_load(kernel: &Kernel) -> bool {
 }
 
 /// Draws plans for an entry until this many are legal.
-pub fn planned(imported: &Imported, group: u32, random: &mut Random, wanted: usize) -> Drawn {
+pub(crate) fn planned(imported: &Imported, group: u32, random: &mut Random, wanted: usize) -> Drawn {
     let target = PlanTarget {
         group_size: Some([group, 1, 1]),
         line: 128,
@@ -99,7 +99,7 @@ pub fn planned(imported: &Imported, group: u32, random: &mut Random, wanted: usi
 }
 
 /// Where the arrays of a launch lie in its arena.
-pub struct Laid {
+pub(crate) struct Laid {
     /// For the worker.
     pub arena: Arena,
     /// Where each array starts in the arena.
@@ -107,7 +107,7 @@ pub struct Laid {
 }
 
 /// Lays out a launch, and adds it to the data of a job.
-pub fn laid(prepared: &Prepared, tried: &LaunchOutcome, data: &mut Vec<u8>) -> Laid {
+pub(crate) fn laid(prepared: &Prepared, tried: &LaunchOutcome, data: &mut Vec<u8>) -> Laid {
     let (program, launch) = (&prepared.program, &tried.launch);
     let at = data.len() as u64;
     let mut starts = Vec::new();
@@ -139,7 +139,7 @@ pub fn laid(prepared: &Prepared, tried: &LaunchOutcome, data: &mut Vec<u8>) -> L
 }
 
 /// What the functional engine says of a kernel under a launch: the bytes of each array that is written, none of others.
-pub fn run(prepared: &Prepared, imported: &Imported, tried: &LaunchOutcome) -> Result<Vec<Vec<u8>>> {
+pub(super) fn run(prepared: &Prepared, imported: &Imported, tried: &LaunchOutcome) -> Result<Vec<Vec<u8>>> {
     let compiled = CompiledKernel::new(Arc::new(imported.kernel.clone()));
     run_compiled(prepared, imported, &compiled, tried)
 }
@@ -167,7 +167,7 @@ fn run_compiled(
 
 /// What the engine says of a planned module, read again, beside the entry as it was: why it is another kernel, with the launch.
 /// Nothing where the engine does not run the entry, or the assembler may make several things of it.
-pub fn differs(
+pub(crate) fn differs(
     prepared: &Prepared,
     imported: &Imported,
     facts: &Facts,
@@ -207,7 +207,7 @@ pub fn differs(
 }
 
 /// What the engine leaves of the entry under each launch; nothing if it does not run one.
-pub fn ran(prepared: &Prepared, imported: &Imported) -> Option<Vec<Vec<Vec<u8>>>> {
+pub(crate) fn ran(prepared: &Prepared, imported: &Imported) -> Option<Vec<Vec<Vec<u8>>>> {
     let compiled = CompiledKernel::new(Arc::new(imported.kernel.clone()));
     let run = |tried| run_compiled(prepared, imported, &compiled, tried).ok();
     prepared.tried.iter().map(run).collect()
@@ -232,7 +232,7 @@ fn arguments(imported: &Imported, passed: Vec<Argument>) -> Result<Vec<Argument>
 
 /// What the engine says of the GPU's results.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Opinion {
+pub(crate) enum Opinion {
     /// The same bits under each launch, with this choice for the open sums.
     Same,
     /// Other bits.
@@ -264,7 +264,7 @@ pub enum Opinion {
 }
 
 /// Compares what the GPU left in the arenas, one for each launch, with the functional engine's results.
-pub fn compared(
+pub(crate) fn compared(
     prepared: &Prepared,
     module: &str,
     imported: &Imported,

@@ -11,7 +11,7 @@ use crate::device::cuda::gpu::GpuFacts;
 
 /// Entries to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Job {
+pub(crate) struct Job {
     /// Machine code, or PTX for the driver's compiler.
     pub images: Vec<PathBuf>,
     /// The arenas as launches find them.
@@ -24,7 +24,7 @@ pub struct Job {
 
 /// An entry in several images, under several launches.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// Its place in the caller's list.
     pub number: usize,
     /// The entry's name.
@@ -41,7 +41,7 @@ pub struct Trial {
 
 /// The memory of a launch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Arena {
+pub(crate) struct Arena {
     /// Where it lies in the files.
     pub at: u64,
     /// Its size.
@@ -52,7 +52,7 @@ pub struct Arena {
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Passed {
+pub(crate) enum Passed {
     /// The address of a byte of the arena.
     Address(u64),
     /// A number's bytes.
@@ -61,7 +61,7 @@ pub enum Passed {
 
 /// A line of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// The GPU that it has.
     Opened(GpuFacts),
     /// It has none.
@@ -99,7 +99,7 @@ pub enum Reply {
 
 /// What came of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Ran {
+pub(crate) enum Ran {
     /// The same bits.
     Same,
     /// Others.

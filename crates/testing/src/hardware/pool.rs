@@ -14,7 +14,7 @@ const SILENCE: Duration = Duration::from_secs(90);
 
 /// What came of a trial.
 #[derive(Clone, Debug, Default)]
-pub struct Tried {
+pub(crate) struct Tried {
     /// The first image ran under all launches.
     pub ran: bool,
     /// The outcomes of the other images.
@@ -25,7 +25,7 @@ pub struct Tried {
 
 /// What came of a job.
 #[derive(Clone, Debug, Default)]
-pub struct Done {
+pub(crate) struct Done {
     /// Of each of its trials.
     pub trials: Vec<Tried>,
     /// Images that cannot be loaded, with the driver's words.
@@ -115,7 +115,7 @@ impl Pool {
     ///
     /// # Errors
     /// A worker cannot be started.
-    pub fn run(&self, job: &Job) -> Result<Done, String> {
+    pub(crate) fn run(&self, job: &Job) -> Result<Done, String> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let mut worker = loop {
             match free.pop() {

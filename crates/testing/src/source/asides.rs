@@ -27,7 +27,7 @@ const ROW: u64 = 16;
 const MOST: u32 = 5;
 
 /// What the asides of all programs of a file share.
-pub const PRELUDE: &str = "\
+pub(crate) const PRELUDE: &str = "\
 typedef unsigned long long ull;
 struct View { unsigned* at; unsigned count; };
 struct Pair { unsigned* one; unsigned* other; };
@@ -71,7 +71,7 @@ template <class T> static __device__ __forceinline__ T& named(T* at, unsigned i)
 ";
 
 /// Weaves asides into a program.
-pub fn weave(program: &mut Program, random: &mut Random) {
+pub(crate) fn weave(program: &mut Program, random: &mut Random) {
     let mut weaver = Weaver::new(program, random);
     let mut body = std::mem::take(&mut program.body);
     weaver.inside(&mut body, &[], 0);
@@ -277,7 +277,7 @@ mod tests {
                 let mut launch = outcome.launch.clone();
                 launch.contents.truncate(plain.arrays.len());
                 launch.aliases.truncate(plain.arrays.len());
-                let results = interpret(&plain, &launch).expect("it is valid without them");
+                let results = interpret::interpret(&plain, &launch).expect("it is valid without them");
                 assert_eq!(results[..], outcome.results[..plain.arrays.len()]);
             }
         }

@@ -240,7 +240,7 @@ impl Subject {
     }
 
     /// Tries plans; `shrinks` makes what fails smaller.
-    pub fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    pub(super) fn check(&self, random: &mut Random, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
         let accepted = counts.accepted;
         let found = self.found(random, counts, shrinks);
         let route = counts.routes.entry(self.route).or_default();
@@ -402,7 +402,7 @@ pub struct Prepared {
 }
 
 /// Prepares the program of a seed.
-pub fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
+pub(crate) fn prepared(seed: u64, counts: &mut Counts) -> Option<Prepared> {
     prepare(generate::program(seed), LAUNCHES, FEWEST, counts)
 }
 
@@ -437,7 +437,12 @@ impl Prepared {
     }
 
     /// Tries plans on the kernel that a compiler made of the program; `module` is its PTX.
-    pub fn check_module(mut self, module: &str, counts: &mut Counts, shrinks: bool) -> Vec<Difference> {
+    pub(crate) fn check_module(
+        mut self,
+        module: &str,
+        counts: &mut Counts,
+        shrinks: bool,
+    ) -> Vec<Difference> {
         if self.program.partial {
             counts.weak += 1;
             return Vec::new();

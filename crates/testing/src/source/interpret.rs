@@ -18,7 +18,7 @@ const WARP: u64 = 32;
 
 /// Why a launch is none that may be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Invalid {
+pub(crate) enum Invalid {
     /// An access out of bounds.
     Bounds,
     /// Arithmetic without a result.
@@ -64,7 +64,7 @@ type Outcome<T> = Result<T, Invalid>;
 ///
 /// # Errors
 /// The launch does something that has no meaning.
-pub fn interpret(program: &Program, launch: &Launch) -> Result<Vec<Vec<u64>>, Invalid> {
+pub(crate) fn interpret(program: &Program, launch: &Launch) -> Result<Vec<Vec<u64>>, Invalid> {
     let items: Vec<usize> = (0..program.items() as usize).collect();
     let mut memory = match program.waits {
         false => {

@@ -72,7 +72,7 @@ impl Launch {
 }
 
 /// The elements' bytes, little-endian.
-pub fn bytes_of(element: Scalar, elements: &[u64]) -> Vec<u8> {
+pub(crate) fn bytes_of(element: Scalar, elements: &[u64]) -> Vec<u8> {
     let size = element.ir().bytes() as usize;
     let bytes = elements.iter().map(|bits| bits.to_le_bytes());
     bytes.flat_map(|bytes| bytes.into_iter().take(size)).collect()
@@ -221,7 +221,7 @@ fn any(random: &mut Random, role: Role, ty: Scalar) -> u64 {
 
 /// An unusual float with this many bits of exponent and mantissa: NaN, infinite, zero, subnormal, near an integer type's ends,
 /// with and without a sign.
-pub fn unusual_float(random: &mut Random, exponent: u32, mantissa: u32) -> u64 {
+pub(crate) fn unusual_float(random: &mut Random, exponent: u32, mantissa: u32) -> u64 {
     let ones = |bits: u32| (1u64 << bits) - 1;
     let bias = ones(exponent) >> 1;
     let any = random.bits() & ones(mantissa);

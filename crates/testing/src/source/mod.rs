@@ -29,8 +29,9 @@ mod turns;
 
 pub use cuda::cuda;
 pub use generate::program;
-pub use interpret::{Invalid, interpret};
+
 pub use launches::{Launch, LaunchOutcome, launches};
-pub use ptx::ptx;
-pub use translate::{Known, Style, translate};
+pub(crate) use ptx::ptx;
+pub(crate) use translate::Style;
+pub(crate) use translate::translate;
 pub use tree::Program;

@@ -11,7 +11,7 @@ use super::tree::{
 
 /// The module's text. `eager` computes right sides of `&&` and `||` that have no effect and touch no memory without a
 /// branch, as compilers do.
-pub fn ptx(program: &Program, eager: bool) -> String {
+pub(crate) fn ptx(program: &Program, eager: bool) -> String {
     let mut writer = Writer {
         program,
         eager,

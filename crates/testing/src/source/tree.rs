@@ -30,20 +30,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// The integers.
-    pub const INTEGERS: [Scalar; 8] = [
-        Scalar::I8,
-        Scalar::U8,
-        Scalar::I16,
-        Scalar::U16,
-        Scalar::I32,
-        Scalar::U32,
-        Scalar::I64,
-        Scalar::U64,
-    ];
-
     /// Its type in the IR, which has no signs.
-    pub fn ir(self) -> Type {
+    pub(crate) fn ir(self) -> Type {
         match self {
             Scalar::I8 | Scalar::U8 => Type::I8,
             Scalar::I16 | Scalar::U16 => Type::I16,
@@ -54,7 +42,7 @@ impl Scalar {
     }
 
     /// Whether it has a sign.
-    pub fn is_signed(self) -> bool {
+    pub(crate) fn is_signed(self) -> bool {
         matches!(
             self,
             Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 | Scalar::F32
@@ -62,12 +50,12 @@ impl Scalar {
     }
 
     /// Whether C computes in a wider type and converts back.
-    pub fn is_narrow(self) -> bool {
+    pub(crate) fn is_narrow(self) -> bool {
         self.ir().bits() < 32
     }
 
     /// A number in the type's bits.
-    pub fn bits_of(self, number: i64) -> u64 {
+    pub(crate) fn bits_of(self, number: i64) -> u64 {
         match self {
             Scalar::F32 => u64::from((number as f32).to_bits()),
             _ => number as u64 & self.ir().mask(),
@@ -75,7 +63,7 @@ impl Scalar {
     }
 
     /// The number that an integer's bits stand for.
-    pub fn number(self, bits: u64) -> i128 {
+    pub(crate) fn number(self, bits: u64) -> i128 {
         let width = self.ir().bits();
         match self.is_signed() && bits >> (width - 1) & 1 == 1 {
             true => i128::from(bits) - (1i128 << width),
@@ -382,27 +370,27 @@ pub struct Aside {
 
 impl Program {
     /// Its name.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("k{}", self.seed)
     }
 
     /// Work-items of a launch.
-    pub fn items(&self) -> u64 {
+    pub(crate) fn items(&self) -> u64 {
         u64::from(self.groups) * u64::from(self.group)
     }
 
     /// The type of a number.
-    pub fn type_of(&self, expr: &Expr) -> Scalar {
+    pub(crate) fn type_of(&self, expr: &Expr) -> Scalar {
         self.declared(|declared| declared.type_of(expr))
     }
 
     /// Whether accesses through a pointer are volatile.
-    pub fn is_volatile(&self, pointer: &Pointer) -> bool {
+    pub(crate) fn is_volatile(&self, pointer: &Pointer) -> bool {
         matches!(pointer, Pointer::Array(array) if self.arrays[*array].volatile)
     }
 
     /// What a pointer points to.
-    pub fn element_of(&self, pointer: &Pointer) -> Scalar {
+    pub(crate) fn element_of(&self, pointer: &Pointer) -> Scalar {
         self.declared(|declared| declared.element_of(pointer))
     }
 
@@ -417,7 +405,7 @@ impl Program {
 
 /// What an expression's type follows from.
 #[derive(Clone, Copy)]
-pub struct Declared<'p> {
+pub(crate) struct Declared<'p> {
     /// Variables.
     pub locals: &'p [Local],
     /// Scalar parameters.
@@ -428,7 +416,7 @@ pub struct Declared<'p> {
 
 impl Declared<'_> {
     /// The type of a number.
-    pub fn type_of(self, expr: &Expr) -> Scalar {
+    pub(crate) fn type_of(self, expr: &Expr) -> Scalar {
         match expr {
             Expr::Number(ty, _) | Expr::Binary(_, ty, ..) | Expr::Cast(ty, _) => *ty,
             Expr::Variable(local) | Expr::Step(local, ..) => self.of_local(*local),
@@ -440,7 +428,7 @@ impl Declared<'_> {
     }
 
     /// What a pointer points to.
-    pub fn element_of(self, pointer: &Pointer) -> Scalar {
+    pub(crate) fn element_of(self, pointer: &Pointer) -> Scalar {
         match pointer {
             Pointer::Array(array) => (self.element)(*array),
             Pointer::Variable(local) | Pointer::Step(local, ..) => self.of_local(*local),

@@ -26,7 +26,7 @@ struct State {
 pub(super) struct Over;
 
 impl Turns {
-    pub fn new(memory: Vec<Vec<u64>>, groups: usize) -> Turns {
+    pub(crate) fn new(memory: Vec<Vec<u64>>, groups: usize) -> Turns {
         Turns {
             state: Mutex::new(State {
                 memory,
@@ -44,12 +44,12 @@ impl Turns {
     }
 
     /// While this lives, a panic of the work-group's thread ends the others, too.
-    pub fn released_by_panic(&self, group: usize) -> impl Drop + '_ {
+    pub(crate) fn released_by_panic(&self, group: usize) -> impl Drop + '_ {
         Released { turns: self, group }
     }
 
     /// Waits for the first turn; gives the memory.
-    pub fn begin(&self, group: usize) -> Result<Vec<Vec<u64>>, Over> {
+    pub(crate) fn begin(&self, group: usize) -> Result<Vec<Vec<u64>>, Over> {
         self.wait(self.lock(), group)
     }
 
@@ -65,7 +65,7 @@ impl Turns {
 
     /// Lets the next one go on, until it is this one's turn again. `wrote` says whether anything has changed since its
     /// last turn.
-    pub fn pass(&self, group: usize, memory: &mut Vec<Vec<u64>>, wrote: bool) -> Result<(), Over> {
+    pub(crate) fn pass(&self, group: usize, memory: &mut Vec<Vec<u64>>, wrote: bool) -> Result<(), Over> {
         let mut state = self.lock();
         state.memory = std::mem::take(memory);
         state.idle = if wrote { 0 } else { state.idle + 1 };
@@ -78,7 +78,7 @@ impl Turns {
     }
 
     /// The work-group has ended; `well` if it did nothing without meaning.
-    pub fn end(&self, memory: Vec<Vec<u64>>, group: usize, well: bool) {
+    pub(crate) fn end(&self, memory: Vec<Vec<u64>>, group: usize, well: bool) {
         let mut state = self.lock();
         if !memory.is_empty() {
             state.memory = memory;
@@ -91,7 +91,7 @@ impl Turns {
     }
 
     /// The arrays afterwards.
-    pub fn into_memory(self) -> Vec<Vec<u64>> {
+    pub(crate) fn into_memory(self) -> Vec<Vec<u64>> {
         self.state
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner)

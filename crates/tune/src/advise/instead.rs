@@ -20,7 +20,7 @@ const MANY_CONDITIONS: u32 = 3;
 const COMPUTES: f64 = 0.4;
 
 /// Remedies, by subject.
-pub fn instead(case: &Case<'_>) -> Vec<Remedy> {
+pub(crate) fn instead(case: &Case<'_>) -> Vec<Remedy> {
     let loads = case.profile.into_iter().flat_map(|profile| &profile.loads);
     let mut remedies: Vec<Remedy> = loads.filter_map(|load| scattered(case, load)).collect();
     let general = [

@@ -27,9 +27,7 @@ pub use crate::evidence::{
     Bounds, Cache, Doing, Evidence, LoadTime, LoopLoad, LoopTime, Moment, Profile, Resources, Roof, Roofline,
     RooflinePoint, Stall, Strip, Timeline, UnitTime, loop_loads,
 };
-pub use crate::tune::{Findings, reasons};
 pub use advice::{Advice, Choice, Program, advise};
 pub use hints::{HintsAlone, OtherLevel, SpelledHint};
-pub use instead::instead;
-pub use steps::{Answer, Case, ChecklistStep, Measure, procedure};
+pub use steps::{Answer, ChecklistStep, Measure};
 pub use text::text;

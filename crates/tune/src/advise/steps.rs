@@ -53,7 +53,7 @@ pub struct Measure {
 
 /// Everything that the questions are answered from.
 #[derive(Clone, Copy, Debug)]
-pub struct Case<'a> {
+pub(crate) struct Case<'a> {
     /// The facts about the run as a whole.
     pub evidence: &'a Evidence,
     /// Where its time goes.
@@ -78,7 +78,7 @@ const MOSTLY: f64 = 0.9;
 const REGISTERS: u32 = 8;
 
 /// Every step of the procedure, in the documents' order.
-pub fn procedure(case: &Case<'_>) -> Vec<ChecklistStep> {
+pub(crate) fn procedure(case: &Case<'_>) -> Vec<ChecklistStep> {
     vec![
         bandwidth_to_spare(case),
         waits_for_loads(case),

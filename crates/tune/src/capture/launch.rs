@@ -119,12 +119,12 @@ pub struct Difference {
 
 impl Allocation {
     /// Address behind its last byte.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.address + self.before.len() as u64
     }
 
     /// Where its present contents first differ from those after the launch.
-    pub fn difference(&self, now: &[u8]) -> Option<Difference> {
+    pub(crate) fn difference(&self, now: &[u8]) -> Option<Difference> {
         if now == &self.after[..] {
             return None;
         }
@@ -254,7 +254,7 @@ impl Captured {
     }
 
     /// The same, as a number.
-    pub fn parameter(&self, position: u64, bytes: u64) -> Option<u64> {
+    pub(crate) fn parameter(&self, position: u64, bytes: u64) -> Option<u64> {
         let own = self.passed(position, bytes)?;
         Some(
             own.iter()
@@ -271,7 +271,7 @@ impl Captured {
     }
 
     /// The parameter that a byte of all parameters lies in: its number, and how many bytes inside.
-    pub fn place_of(&self, position: u64) -> Option<(usize, u64)> {
+    pub(crate) fn place_of(&self, position: u64) -> Option<(usize, u64)> {
         let number = self
             .layout
             .iter()

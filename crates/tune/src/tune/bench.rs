@@ -343,7 +343,7 @@ impl<T, K> Default for Last<T, K> {
 
 impl<T: Clone, K: PartialEq> Last<T, K> {
     /// The answer for exactly this kernel, not for an equal one.
-    pub fn known(&self, kernel: &Arc<Kernel>, besides: &K) -> Option<T> {
+    pub(super) fn known(&self, kernel: &Arc<Kernel>, besides: &K) -> Option<T> {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         known(found.as_ref(), kernel, besides)
     }

@@ -68,7 +68,7 @@ enum RunOf {
 }
 
 /// The numbers of iterations at which a plan is checked: none, one, and around each of its distances and its group.
-pub fn iterations(plan: &Plan) -> Vec<u64> {
+pub(crate) fn iterations(plan: &Plan) -> Vec<u64> {
     let distances: Vec<u64> = plan
         .loads()
         .iter()
@@ -162,7 +162,7 @@ impl<'d> Checks<'d> {
     }
 
     /// The numbers of iterations of the small launches.
-    pub fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = u64> + '_ {
         self.runs.keys().flatten().copied()
     }
 
@@ -324,7 +324,7 @@ impl Run {
 }
 
 /// When two results of a kernel are the same that are to have the same bits.
-pub fn exact(kernel: &Kernel) -> Compare {
+pub(crate) fn exact(kernel: &Kernel) -> Compare {
     match kernel.float_mode.any_nan {
         true => Compare::BitsOrNan,
         false => Compare::Bits,

@@ -40,7 +40,7 @@ pub use bench::several::SeveralBench;
 pub use bench::{Bench, Explanation, Judged, Looked, Raced, Spread, Timed};
 #[doc(hidden)]
 pub use check::compare;
-pub use check::compare::{Compare, checksum};
+pub use check::compare::Compare;
 pub use check::perturb;
 pub use check::residency::Held;
 pub use check::sample;
@@ -49,16 +49,15 @@ pub use launch::file::LaunchFile;
 pub use launch::fitted_template::fitted_launch_template;
 pub use launch::template::launch_template;
 pub use launch_settings::{Choices, Pressure, beside_the_plan};
-pub use launched::{Best, tuned_launch, tuned_launch_with};
+pub use launched::tuned_launch_with;
+pub use launched::{Best, tuned_launch};
 pub use modules::drop_in;
 pub use modules::exchanged::exchanged;
 pub use modules::granted;
 pub use modules::granted::Granted;
 pub use modules::spirv::{PlannedSpirv, best_spirv, planned_spirv};
-pub use modules::{
-    PlannedModule, TunedModule, best_module, best_planned, derived_module, planned_module,
-    planned_module_with, tuned_module,
-};
+pub use modules::{PlannedModule, best_module, best_planned, derived_module, planned_module};
+pub use modules::{TunedModule, tuned_module};
 pub use search::choose;
 pub use search::doubt;
 #[doc(hidden)]
@@ -66,7 +65,6 @@ pub use search::interval;
 pub use search::log;
 pub use search::log::{Log, Shard};
 pub use search::proposals::{BATCH, MEASURED, Proposals};
-pub use search::reasons::{Findings, reasons};
 pub use search::space;
 pub use search::{Progress, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use subject::accuracy::with_accuracy;
@@ -77,4 +75,4 @@ pub use subject::file::FileSubject;
 pub use subject::workload;
 pub use subject::workload::{ArgumentSpec, Bound, Placed, PlacedMemory, Workload};
 pub use subject::{Reshaped, Subject};
-pub use tuned::{Answers, Tuned, tuned, tuned_telling, tuned_with};
+pub use tuned::{Answers, Tuned, tuned, tuned_with};

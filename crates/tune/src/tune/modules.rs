@@ -89,7 +89,7 @@ pub fn planned_module(
 ///
 /// # Errors
 /// As for [`planned_module`].
-pub fn planned_module_with(
+pub(crate) fn planned_module_with(
     text: &str,
     file: &str,
     entry: Option<&str>,

@@ -24,16 +24,19 @@ pub trait Subject: Sync {
     fn name(&self) -> &str;
 
     /// Its parameters as they were set, by name.
+    #[doc(hidden)]
     fn parameters(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
     /// The source of made-up arguments, in a sentence.
+    #[doc(hidden)]
     fn made_up(&self) -> Option<String> {
         None
     }
 
     /// Whether it came in a module, which can be written with a plan.
+    #[doc(hidden)]
     fn is_in_module(&self) -> bool {
         false
     }
@@ -55,6 +58,7 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// As for [`Subject::workload`].
+    #[doc(hidden)]
     fn same_work(&self) -> Result<Vec<Reshaped>> {
         Ok(Vec::new())
     }
@@ -63,11 +67,13 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// As for [`Subject::workload`].
+    #[doc(hidden)]
     fn regrouped(&self) -> Result<Vec<Reshaped>> {
         Ok(Vec::new())
     }
 
     /// Statements by which its author could make more plans possible, a sentence each.
+    #[doc(hidden)]
     fn unlocking(&self, is_over: &dyn Fn() -> bool) -> Vec<String> {
         let _ = is_over;
         Vec::new()
@@ -77,6 +83,7 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// The plan cannot be carried out.
+    #[doc(hidden)]
     fn granted(&self, _plan: &Plan) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
@@ -85,6 +92,7 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// As for [`Subject::workload`].
+    #[doc(hidden)]
     fn with_shared_bytes(&self, bytes: u32) -> Result<Option<Arc<Kernel>>> {
         let _ = bytes;
         Ok(None)
@@ -95,12 +103,14 @@ pub trait Subject: Sync {
     ///
     /// # Errors
     /// It cannot be read.
+    #[doc(hidden)]
     fn read_again(&self, text: &str, bytes: Option<u32>) -> Result<Option<Arc<Kernel>>> {
         let _ = (text, bytes);
         Ok(None)
     }
 
     /// Whether the kernel's work can be split over more work-groups without changing its results.
+    #[doc(hidden)]
     fn may_be_split(&self) -> bool {
         false
     }

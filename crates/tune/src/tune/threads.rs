@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
 /// Threads for this many items.
-pub fn for_items(items: usize) -> usize {
+pub(crate) fn for_items(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(items)
 }
 
@@ -27,7 +27,7 @@ pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<
 }
 
 /// Does both at once.
-pub fn both<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+pub(crate) fn both<A, B: Send>(one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
     thread::scope(|scope| {
         let other = scope.spawn(other);
         let one = one();
@@ -65,7 +65,7 @@ enum Turn<S, P> {
 /// that `take` has made of the results before, in order, but for the last few: `abreast(position)` items may be under way at
 /// once, this one included, whatever the number of threads. A thread that would have to wait for that state does what `prepare`
 /// does for later items.
-pub fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
+pub(crate) fn in_turn<T: Sync, S: Clone + Send + Sync, P: Send, R: Send>(
     items: &[T],
     state: S,
     abreast: impl Fn(usize) -> usize + Sync,

@@ -216,6 +216,7 @@ impl Answers {
     ///
     /// # Errors
     /// The kernel cannot be had any more, or the file not be written.
+    #[doc(hidden)]
     pub fn remember(&self, subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Result<()> {
         let workload = subject.workload()?;
         let kernel = plain(bench, &workload)?;
@@ -261,7 +262,7 @@ impl Progress for Quiet {
 ///
 /// # Errors
 /// As for [`tuned`].
-pub fn tuned_telling(
+pub(crate) fn tuned_telling(
     subject: &dyn Subject,
     bench: &dyn Bench,
     answers: &Answers,

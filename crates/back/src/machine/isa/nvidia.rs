@@ -3,7 +3,7 @@
 use super::Rules;
 
 /// Its habits.
-pub const RULES: Rules = Rules {
+pub(crate) const RULES: Rules = Rules {
     // Pauses or not. (On an H200 a `cache:L1:1` comes too late for `article`.)
     hints_last: true,
     loads_sunk: true,

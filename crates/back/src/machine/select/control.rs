@@ -15,7 +15,7 @@ use super::{EnclosingScope, Selector};
 use crate::ir::{Label, Op, OpKind, Place, Region, Value};
 
 /// How a region came out.
-pub struct Written {
+pub(crate) struct Written {
     /// Whether it holds instructions before its jump.
     charged: bool,
     /// Its jump.
@@ -24,7 +24,7 @@ pub struct Written {
 
 impl Selector<'_, '_> {
     /// A region with everything in it.
-    pub fn region(&mut self, region: &Region) -> Written {
+    pub(crate) fn region(&mut self, region: &Region) -> Written {
         let start = self.drafts.len();
         let constants = self.wide_constants.clone();
         let widened = self.widened.clone();

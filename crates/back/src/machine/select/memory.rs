@@ -9,7 +9,7 @@ use crate::ir::{CacheUse, MemoryOrder, Op, OpKind, Opaque, OpaqueOperands, Place
 
 impl Selector<'_, '_> {
     /// An operation that is neither pure nor structure.
-    pub fn memory(&mut self, op: &Op) {
+    pub(super) fn memory(&mut self, op: &Op) {
         let step = InstructionStep::Op(op.clone());
         match &op.kind {
             OpKind::Load { ptr, cache, .. } => {
@@ -376,7 +376,7 @@ impl Selector<'_, '_> {
     }
 
     /// Bytes per lane of values of one type.
-    pub fn bytes(&self, values: &[Value]) -> u8 {
+    pub(super) fn bytes(&self, values: &[Value]) -> u8 {
         let each = values
             .first()
             .map_or(0, |&value| self.facts.kernel.ty(value).bytes());
@@ -391,7 +391,7 @@ impl Selector<'_, '_> {
     }
 
     /// Closes the group of a token's copies, if that is done behind the operation that made it.
-    pub fn commit(&mut self, token: Value, place: Place) {
+    pub(crate) fn commit(&mut self, token: Value, place: Place) {
         if !self.facts.commits.contains(&token) {
             return;
         }

@@ -18,7 +18,7 @@ struct Pending {
 
 impl Selector<'_, '_> {
     /// Each register takes its value, all at the same time.
-    pub fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
+    pub(crate) fn moves(&mut self, moves: Vec<(Virtual, Value)>, place: Place) {
         self.moves_apart(moves, &[], place);
     }
 
@@ -75,7 +75,7 @@ impl Selector<'_, '_> {
     }
 
     /// Copies a register to another of the same width.
-    pub fn copy(&mut self, to: Virtual, from: Virtual, place: Place) {
+    pub(crate) fn copy(&mut self, to: Virtual, from: Virtual, place: Place) {
         let copy = Pending {
             to,
             from: vec![from],
@@ -106,7 +106,7 @@ impl Selector<'_, '_> {
 }
 
 /// The values that a region passes to the target of its last jump, out of a block or `if`.
-pub fn passed(region: &Region) -> &[Value] {
+pub(crate) fn passed(region: &Region) -> &[Value] {
     match region.terminator().map(|op| &op.kind) {
         Some(OpKind::Break(_, values)) => values,
         _ => &[],

@@ -45,7 +45,7 @@ impl Sent {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn file(&mut self, element: Type, length: u64, fill: &Fill) -> Result<PathBuf, Failure> {
+    pub(crate) fn file(&mut self, element: Type, length: u64, fill: &Fill) -> Result<PathBuf, Failure> {
         let is_same =
             |file: &Contents| file.element == element && file.length == length && file.fill.is_same(fill);
         if let Some(known) = self.files.iter_mut().find(|file| is_same(file)) {

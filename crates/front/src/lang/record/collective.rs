@@ -35,7 +35,12 @@ pub fn add<T: Number>(at: At, a: Recorded<T>, b: Recorded<T>) -> Recorded<T> {
 }
 
 /// The value of another work-item of the sub-group.
-pub fn shuffle<T: Scalar>(at: At, op: ShuffleOp, value: Recorded<T>, by: Recorded<usize>) -> Recorded<T> {
+pub(crate) fn shuffle<T: Scalar>(
+    at: At,
+    op: ShuffleOp,
+    value: Recorded<T>,
+    by: Recorded<usize>,
+) -> Recorded<T> {
     let by: Recorded<u32> = resize(at, by);
     Recorded::new(recorder(|recorder| {
         recorder.build(at, |b| b.shuffle(op, value.value, by.value))
@@ -43,7 +48,7 @@ pub fn shuffle<T: Scalar>(at: At, op: ShuffleOp, value: Recorded<T>, by: Recorde
 }
 
 /// A vote of the sub-group on a truth value.
-pub fn vote<T: Scalar>(at: At, op: VoteOp, value: Recorded<bool>) -> Recorded<T> {
+pub(crate) fn vote<T: Scalar>(at: At, op: VoteOp, value: Recorded<bool>) -> Recorded<T> {
     Recorded::new(recorder(|recorder| {
         recorder.build(at, |b| b.vote(op, value.value))
     }))
@@ -102,7 +107,7 @@ fn sub_saturating(at: At, size: Recorded<usize>, distance: u32) -> Recorded<usiz
 }
 
 /// The values up to the own one as one.
-pub fn inclusive_scan<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>) -> Recorded<T> {
+pub(crate) fn inclusive_scan<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>) -> Recorded<T> {
     let lane = work_item::sub_group_local_id::device(at);
     let mut sum = value;
     for distance in distances().rev() {
@@ -114,7 +119,12 @@ pub fn inclusive_scan<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>
 }
 
 /// The values before the own one as one; `first` for the first.
-pub fn exclusive_scan<T: Scalar>(at: At, value: Recorded<T>, first: T, combine: Combine<T>) -> Recorded<T> {
+pub(crate) fn exclusive_scan<T: Scalar>(
+    at: At,
+    value: Recorded<T>,
+    first: T,
+    combine: Combine<T>,
+) -> Recorded<T> {
     let inclusive = inclusive_scan(at, value, combine);
     let before = shuffle(at, ShuffleOp::Up, inclusive, literal(1));
     let lane = work_item::sub_group_local_id::device(at);
@@ -151,7 +161,7 @@ fn across_sub_groups<T: Scalar>(
 }
 
 /// All values of the work-group as one.
-pub fn group_reduce<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>) -> Recorded<T> {
+pub(crate) fn group_reduce<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>) -> Recorded<T> {
     let own = reduce(at, value, combine);
     let is_first = eq(at, work_item::sub_group_local_id::device(at), literal(0));
     let count = work_item::sub_group_count::device(at);
@@ -159,7 +169,7 @@ pub fn group_reduce<T: Scalar>(at: At, value: Recorded<T>, combine: Combine<T>) 
 }
 
 /// The sum of the values of the work-group up to the own one, or before it.
-pub fn group_scan<T: Number>(at: At, value: Recorded<T>, inclusive: bool) -> Recorded<T> {
+pub(crate) fn group_scan<T: Number>(at: At, value: Recorded<T>, inclusive: bool) -> Recorded<T> {
     let up_to = inclusive_scan(at, value, add);
     let (lane, size) = (
         work_item::sub_group_local_id::device(at),

@@ -7,7 +7,12 @@ use crate::ir::Value;
 use crate::lang::pointer::{Global, Ptr};
 
 /// `base` moved by `offset` elements of this many bytes. The offset is part of the instruction, so it must be known.
-pub fn moved<T>(at: At, base: Recorded<Ptr<'_, T, Global>>, offset: Recorded<i32>, bytes: u32) -> Value {
+pub(crate) fn moved<T>(
+    at: At,
+    base: Recorded<Ptr<'_, T, Global>>,
+    offset: Recorded<i32>,
+    bytes: u32,
+) -> Value {
     recorder(|recorder| {
         let Some(offset) = recorder.kernel.as_constant(offset.value) else {
             let error = Error::input("the element offset is computed when the kernel runs")

@@ -59,7 +59,7 @@ pub fn copy<T: Number>(at: At, to: Memory<Recorded<T>>, from: Memory<Recorded<T>
 }
 
 /// `pipeline_commit()`.
-pub fn commit() {
+pub(crate) fn commit() {
     recorder(|recorder| {
         for ago in (1..=MOST).rev() {
             let before = recorder.read(group(ago - 1));
@@ -71,7 +71,7 @@ pub fn commit() {
 }
 
 /// `pipeline_wait_prior(groups)`.
-pub fn wait_prior(at: At, groups: Recorded<u32>) {
+pub(crate) fn wait_prior(at: At, groups: Recorded<u32>) {
     recorder(|recorder| {
         let Some(left) = recorder
             .constant(groups.value)

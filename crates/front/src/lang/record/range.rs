@@ -32,7 +32,7 @@ pub struct Range<T> {
 
 /// How the next iteration of a counting loop starts: the counter plus the step.
 #[derive(Clone, Copy, Debug)]
-pub struct Latch {
+pub(crate) struct Latch {
     /// The counter.
     pub counter: VariableId,
     /// The summand.

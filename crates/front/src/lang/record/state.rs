@@ -18,17 +18,17 @@ thread_local! {
 /// Calls `use_it` with this thread's recorder.
 ///
 /// The functions of this module call it one after the other, never one inside the other.
-pub fn recorder<R>(use_it: impl FnOnce(&mut Recorder) -> R) -> R {
+pub(crate) fn recorder<R>(use_it: impl FnOnce(&mut Recorder) -> R) -> R {
     RECORDER.with_borrow_mut(use_it)
 }
 
 /// Puts another recorder in place and gives back the one before.
-pub fn exchange(recorder: Recorder) -> Recorder {
+pub(super) fn exchange(recorder: Recorder) -> Recorder {
     RECORDER.replace(recorder)
 }
 
 /// Records one kernel.
-pub struct Recorder {
+pub(crate) struct Recorder {
     /// The kernel so far; its body is empty until the end.
     pub kernel: Kernel,
     /// The variables so far.
@@ -61,7 +61,7 @@ pub struct Recorder {
 }
 
 /// A function that is being recorded.
-pub struct Frame {
+pub(crate) struct Frame {
     /// The file and line of its definition; they identify it.
     pub definition: (&'static str, u32),
     /// Where it was called.
@@ -78,7 +78,7 @@ struct Open {
 
 impl Recorder {
     /// One for a kernel of this name, written in this file.
-    pub fn new(name: &'static str, file: &'static str) -> Recorder {
+    pub(crate) fn new(name: &'static str, file: &'static str) -> Recorder {
         Recorder {
             kernel: Kernel::new(name),
             variables: super::pipeline::variables(),
@@ -104,14 +104,14 @@ impl Recorder {
     }
 
     /// Notes an error; the first one is kept.
-    pub fn fail(&mut self, at: At, error: Error) {
+    pub(crate) fn fail(&mut self, at: At, error: Error) {
         let place = self.place(at);
         let error = error.at(self.kernel.describe_place(place));
         self.error.get_or_insert(error);
     }
 
     /// The IR's place for a line and column of the function that is being recorded.
-    pub fn place(&mut self, At(line, column): At) -> Place {
+    pub(crate) fn place(&mut self, At(line, column): At) -> Place {
         let Some(frame) = self.frames.last() else {
             return Kernel::NOWHERE;
         };
@@ -129,7 +129,7 @@ impl Recorder {
     }
 
     /// Appends the operations of `write`.
-    pub fn build<R>(&mut self, at: At, write: impl FnOnce(&mut Builder<'_>) -> R) -> R {
+    pub(crate) fn build<R>(&mut self, at: At, write: impl FnOnce(&mut Builder<'_>) -> R) -> R {
         let place = self.place(at);
         let mut builder = Builder::new(&mut self.kernel, place);
         let result = write(&mut builder);
@@ -138,7 +138,7 @@ impl Recorder {
     }
 
     /// Whether the work-group meets right before, with nothing between that touches memory.
-    pub fn has_just_met(&self) -> bool {
+    pub(crate) fn has_just_met(&self) -> bool {
         let last = self.nodes.iter().rev().find(|node| match node {
             Node::Op(op) => !op.kind.is_pure(),
             Node::Read { .. } | Node::Write { .. } => false,
@@ -148,19 +148,19 @@ impl Recorder {
     }
 
     /// Appends a step.
-    pub fn push(&mut self, node: Node) {
+    pub(crate) fn push(&mut self, node: Node) {
         self.nodes.push(node);
     }
 
     /// A new variable.
-    pub fn variable(&mut self, ty: Type, name: Option<&str>) -> VariableId {
+    pub(crate) fn variable(&mut self, ty: Type, name: Option<&str>) -> VariableId {
         let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
         self.variables.push(VariableData { ty, name });
         self.variables.len() - 1
     }
 
     /// Assigns to a variable.
-    pub fn write(&mut self, variable: VariableId, value: Value) {
+    pub(crate) fn write(&mut self, variable: VariableId, value: Value) {
         if let Some(&root) = self.pointer_roots.get(&value) {
             self.variable_roots.insert(variable, root);
         }
@@ -168,7 +168,7 @@ impl Recorder {
     }
 
     /// Reads a variable.
-    pub fn read(&mut self, variable: VariableId) -> Value {
+    pub(crate) fn read(&mut self, variable: VariableId) -> Value {
         // A read right behind a write needs no step.
         if let Some(Node::Write {
             variable: written,
@@ -187,13 +187,13 @@ impl Recorder {
     }
 
     /// A new number for a block, loop or function.
-    pub fn target(&mut self) -> TargetId {
+    pub(crate) fn target(&mut self) -> TargetId {
         self.targets += 1;
         self.targets
     }
 
     /// Begins a body: the following operations go into it.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let outer = std::mem::take(&mut self.nodes);
         self.open.push(Open {
             outer,
@@ -202,7 +202,7 @@ impl Recorder {
     }
 
     /// Ends the body that began last.
-    pub fn end(&mut self) -> Body {
+    pub(crate) fn end(&mut self) -> Body {
         match self.open.pop() {
             Some(Open { outer, variables }) => {
                 let inner = std::mem::replace(&mut self.nodes, outer);
@@ -213,7 +213,7 @@ impl Recorder {
     }
 
     /// Ends the whole.
-    pub fn finish(mut self) -> (Kernel, Vec<VariableData>, Body) {
+    pub(crate) fn finish(mut self) -> (Kernel, Vec<VariableData>, Body) {
         while !self.open.is_empty() {
             let body = self.end();
             self.nodes.extend(body.nodes);
@@ -224,7 +224,7 @@ impl Recorder {
     }
 
     /// A whole number that is known here: a constant, or one just computed from constants.
-    pub fn constant(&self, value: Value) -> Option<u64> {
+    pub(crate) fn constant(&self, value: Value) -> Option<u64> {
         if let Some(bits) = self.kernel.as_constant(value) {
             return Some(bits);
         }
@@ -241,38 +241,38 @@ impl Recorder {
     }
 
     /// A load of the source, from the slice or array with this number.
-    pub fn load_id(&mut self, at: At, root: usize) -> LoadId {
+    pub(crate) fn load_id(&mut self, at: At, root: usize) -> LoadId {
         let place = self.place(at);
         let name = self.roots.get(root).cloned().unwrap_or_default();
         self.kernel.loads.push(LoadData::new(name, place))
     }
 
     /// A load of the source from an unknown slice or array.
-    pub fn load_named(&mut self, at: At, name: &str) -> LoadId {
+    pub(crate) fn load_named(&mut self, at: At, name: &str) -> LoadId {
         let place = self.place(at);
         self.kernel.loads.push(LoadData::new(name, place))
     }
 
     /// Notes a loop's name and wishes until its end.
-    pub fn note_loop(&mut self, target: TargetId, name: &str, wishes: LoopWishes) {
+    pub(crate) fn note_loop(&mut self, target: TargetId, name: &str, wishes: LoopWishes) {
         let name = (!name.is_empty()).then(|| name.to_owned());
         self.loops.insert(target, (name, wishes));
     }
 
     /// The note of [`Recorder::note_loop`].
-    pub fn loop_notes(&mut self, target: TargetId) -> (Option<String>, LoopWishes) {
+    pub(crate) fn loop_notes(&mut self, target: TargetId) -> (Option<String>, LoopWishes) {
         self.loops.remove(&target).unwrap_or_default()
     }
 
     /// Cuts a number that fits to a narrower type; `restore` is the extension that gives it back.
-    pub fn cut(&mut self, at: At, to: Type, wide: Value, restore: ConvertOp) -> Value {
+    pub(crate) fn cut(&mut self, at: At, to: Type, wide: Value, restore: ConvertOp) -> Value {
         let narrow = self.build(at, |b| b.convert(ConvertOp::Truncate, to, wide));
         self.cut.insert(narrow, (restore, wide));
         narrow
     }
 
     /// Converts, and takes back an earlier extension where it is of no use any more.
-    pub fn convert(&mut self, at: At, op: ConvertOp, to: Type, value: Value) -> Value {
+    pub(crate) fn convert(&mut self, at: At, op: ConvertOp, to: Type, value: Value) -> Value {
         if let Some(&(restore, wide)) = self.cut.get(&value)
             && restore == op
             && self.kernel.ty(wide) == to
@@ -304,18 +304,21 @@ impl Recorder {
     }
 
     /// Appends steps that were recorded aside.
-    pub fn splice(&mut self, nodes: Vec<Node>) {
+    pub(crate) fn splice(&mut self, nodes: Vec<Node>) {
         self.nodes.extend(nodes);
     }
 }
 
 /// Whether an operation may run although its result may not be wanted: it has no effect and is cheap.
-pub fn is_cheap(op: &Op) -> bool {
+pub(super) fn is_cheap(op: &Op) -> bool {
     op.kind.is_pure() && !matches!(op.kind, OpKind::Unary(crate::ir::UnaryOp::Sqrt, _))
 }
 
 /// A 32-bit answer about the work-item as Rust sees it: a `usize`.
-pub fn usize_from_u32(at: At, write: impl FnOnce(&mut Builder<'_>) -> Value) -> super::Recorded<usize> {
+pub(crate) fn usize_from_u32(
+    at: At,
+    write: impl FnOnce(&mut Builder<'_>) -> Value,
+) -> super::Recorded<usize> {
     recorder(|recorder| {
         let narrow = recorder.build(at, write);
         super::Recorded::new(recorder.convert(at, ConvertOp::ExtendU, Type::I64, narrow))

@@ -15,7 +15,7 @@ macro_rules! machine_float {
         mod $module {
             use super::*;
 
-            pub fn made(x: $float) -> u64 {
+            pub(super) fn made(x: $float) -> u64 {
                 u64::from(if x.is_nan() { canonical() } else { x.to_bits() })
             }
 
@@ -25,11 +25,11 @@ macro_rules! machine_float {
                 exponent | (1 << (exponent.trailing_zeros() - 1))
             }
 
-            pub fn of(bits: u64) -> $float {
+            pub(super) fn of(bits: u64) -> $float {
                 $float::from_bits(bits as $bits)
             }
 
-            pub fn unary(op: UnaryOp, a: u64) -> u64 {
+            pub(super) fn unary(op: UnaryOp, a: u64) -> u64 {
                 let a = of(a);
                 made(match op {
                     UnaryOp::Sqrt => a.sqrt(),
@@ -41,7 +41,7 @@ macro_rules! machine_float {
                 })
             }
 
-            pub fn binary(op: BinaryOp, a: u64, b: u64) -> u64 {
+            pub(super) fn binary(op: BinaryOp, a: u64, b: u64) -> u64 {
                 let (a, b) = (of(a), of(b));
                 made(match op {
                     BinaryOp::FAdd => a + b,
@@ -81,7 +81,7 @@ macro_rules! machine_float {
                 })
             }
 
-            pub fn compare(op: CompareOp, a: u64, b: u64) -> bool {
+            pub(super) fn compare(op: CompareOp, a: u64, b: u64) -> bool {
                 let (a, b) = (of(a), of(b));
                 match op {
                     CompareOp::FEq => a == b,

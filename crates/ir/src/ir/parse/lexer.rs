@@ -56,7 +56,7 @@ impl fmt::Display for Name {
 
 impl Token<'_> {
     /// As messages show it.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self {
             Token::Value(name) => quoted(&format!("%{name}")),
             Token::Global(name) => quoted(&format!("@{name}")),
@@ -79,7 +79,7 @@ pub(super) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    pub fn new(text: &'t str) -> Lexer<'t> {
+    pub(crate) fn new(text: &'t str) -> Lexer<'t> {
         Lexer {
             text,
             position: Position {
@@ -119,7 +119,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// The next token and where it starts.
-    pub fn next(&mut self) -> Result<(Position, Token<'t>), LexError> {
+    pub(crate) fn next(&mut self) -> Result<(Position, Token<'t>), LexError> {
         loop {
             self.take_while(|c| c.is_ascii_whitespace());
             if self.peek() != Some(';') {

@@ -35,7 +35,7 @@ pub(super) enum Lookup {
 
 impl SymbolTable {
     /// Gives a name to a value; false if the name is taken.
-    pub fn define(&mut self, name: Name, value: Value) -> bool {
+    pub(crate) fn define(&mut self, name: Name, value: Value) -> bool {
         if self.ended.contains(&name) {
             return false;
         }
@@ -49,7 +49,7 @@ impl SymbolTable {
         true
     }
 
-    pub fn look_up(&self, name: &Name) -> Lookup {
+    pub(crate) fn look_up(&self, name: &Name) -> Lookup {
         match self.values.get(name) {
             Some(&value) => Lookup::Found(value),
             None if self.ended.contains(name) => Lookup::Ended,
@@ -58,7 +58,7 @@ impl SymbolTable {
     }
 
     /// Names that may be used, in alphabetical order, for suggestions; none where they are too many to search.
-    pub fn visible(&self) -> Vec<&str> {
+    pub(crate) fn visible(&self) -> Vec<&str> {
         const SEARCHED: usize = 1000;
         if self.values.len() > SEARCHED {
             return Vec::new();
@@ -85,7 +85,7 @@ impl SymbolTable {
     }
 
     /// Enters a block, `if` or loop; false if its label's name is taken.
-    pub fn enter(&mut self, enclosing: Enclosing) -> bool {
+    pub(crate) fn enter(&mut self, enclosing: Enclosing) -> bool {
         let free = match &enclosing.name {
             Some(name) => self.labels.insert(name.clone()),
             None => true,
@@ -94,7 +94,7 @@ impl SymbolTable {
         free
     }
 
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.enclosing.pop();
     }
 

@@ -74,7 +74,7 @@ pub(super) fn quote(text: &str) -> String {
 
 impl<'k> Names<'k> {
     /// Names everything, in the order of the text.
-    pub fn new(kernel: &'k Kernel) -> Names<'k> {
+    pub(crate) fn new(kernel: &'k Kernel) -> Names<'k> {
         let mut arrays = Spelling::default();
         let mut loads = Spelling::default();
         let mut names = Names {
@@ -131,22 +131,22 @@ impl<'k> Names<'k> {
     }
 
     /// A value's spelling, without sigil. An undefined value is spelled so that it cannot be read back.
-    pub fn value(&self, value: Value) -> String {
+    pub(crate) fn value(&self, value: Value) -> String {
         or_undefined(&self.values[value], value)
     }
 
     /// A label's spelling, without sigil; empty if the text needs none.
-    pub fn label(&self, label: Label) -> &str {
+    pub(crate) fn label(&self, label: Label) -> &str {
         &self.labels[label]
     }
 
     /// An array's spelling, without sigil.
-    pub fn array(&self, array: Array) -> String {
+    pub(crate) fn array(&self, array: Array) -> String {
         or_undefined(&self.arrays[array], array)
     }
 
     /// A load's spelling, without sigil.
-    pub fn load(&self, load: LoadId) -> String {
+    pub(crate) fn load(&self, load: LoadId) -> String {
         or_undefined(&self.loads[load], load)
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Walk<'k> {
 
 impl<'k> Walk<'k> {
     /// Checks the body of a kernel whose tables are right.
-    pub fn check(kernel: &'k Kernel) -> Check {
+    pub(crate) fn check(kernel: &'k Kernel) -> Check {
         let mut walk = Walk {
             kernel,
             values: SecondaryMap::new(),

@@ -48,7 +48,7 @@ pub(super) struct Violation {
 
 impl Rule {
     /// This rule is broken in this way.
-    pub fn broken(self, what: impl Into<String>) -> Violation {
+    pub(crate) fn broken(self, what: impl Into<String>) -> Violation {
         Violation {
             rule: self,
             what: what.into(),
@@ -58,7 +58,7 @@ impl Rule {
     }
 
     /// Checks a condition; `what` describes the broken rule if it does not hold.
-    pub fn check(self, holds: bool, what: impl FnOnce() -> String) -> Check {
+    pub(crate) fn check(self, holds: bool, what: impl FnOnce() -> String) -> Check {
         match holds {
             true => Ok(()),
             false => Err(self.broken(what())),

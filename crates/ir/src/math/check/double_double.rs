@@ -19,7 +19,7 @@ const fn constant(high: f64, low: f64) -> DoubleDouble {
 }
 
 /// ln 2.
-pub const LN_2: DoubleDouble = constant(std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
+pub(crate) const LN_2: DoubleDouble = constant(std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
 
 /// ln 10.
 pub(crate) const LN_10: DoubleDouble = constant(std::f64::consts::LN_10, -2.170_756_223_382_249_4e-16);
@@ -108,13 +108,13 @@ impl Div for DoubleDouble {
 
 impl DoubleDouble {
     /// The square root of a positive number, by one step of Newton.
-    pub fn sqrt(self) -> Self {
+    pub(crate) fn sqrt(self) -> Self {
         let first = DoubleDouble::from(self.high.sqrt());
         first + (self - first * first) / (first * 2.0.into())
     }
 
     /// Times a power of two.
-    pub fn scale(self, exponent: i32) -> Self {
+    pub(crate) fn scale(self, exponent: i32) -> Self {
         let factor = f64::powi(2.0, exponent);
         DoubleDouble {
             high: self.high * factor,
@@ -125,7 +125,7 @@ impl DoubleDouble {
 
 /// A reference value: `value × 2^exponent`, so that it may lie outside the range of a double.
 #[derive(Clone, Copy, Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     pub value: DoubleDouble,
     pub exponent: i32,
 }
@@ -196,7 +196,7 @@ pub(crate) fn sin_cos(r: DoubleDouble) -> (DoubleDouble, DoubleDouble) {
 }
 
 /// The exponential of a number between -2000 and 2000.
-pub fn exp(x: DoubleDouble) -> Reference {
+pub(crate) fn exp(x: DoubleDouble) -> Reference {
     let k = (x.high / LN_2.high).round();
     let r = x - LN_2 * k.into() - (LN_2_REST * k).into();
     // e^r = (e^(r/256))^256; the series of e^t - 1 keeps small results accurate.
@@ -215,7 +215,7 @@ pub fn exp(x: DoubleDouble) -> Reference {
 }
 
 /// `eˣ - 1`, accurate for small `x` too, for `|x|` up to 700.
-pub fn exp_m1(x: DoubleDouble) -> DoubleDouble {
+pub(crate) fn exp_m1(x: DoubleDouble) -> DoubleDouble {
     let one = DoubleDouble::from(1.0);
     if x.high.abs() < 0.3 {
         let mut sum = DoubleDouble::from(0.0);

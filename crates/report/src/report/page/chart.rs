@@ -42,7 +42,7 @@ impl Scale {
     }
 
     /// From 0 to a round number above the highest one, and the step between its numbers.
-    pub fn from_zero(highest: f64) -> (Scale, f64) {
+    pub(crate) fn from_zero(highest: f64) -> (Scale, f64) {
         let step = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0]
             .into_iter()
             .find(|step| highest / step <= 6.0)
@@ -96,17 +96,17 @@ pub(in crate::report) struct Frame {
 }
 
 impl Frame {
-    pub fn x(&self, number: f64) -> f64 {
+    pub(crate) fn x(&self, number: f64) -> f64 {
         let margin = self.horizontal.margin;
         self.left + margin + self.horizontal.share(number) * (self.right - self.left - 2.0 * margin)
     }
 
-    pub fn y(&self, number: f64) -> f64 {
+    pub(crate) fn y(&self, number: f64) -> f64 {
         self.bottom - self.vertical.share(number) * (self.bottom - self.top)
     }
 
     /// A line across the plot.
-    pub fn across(&self, svg: &mut String, class: &str, number: f64) {
+    pub(crate) fn across(&self, svg: &mut String, class: &str, number: f64) {
         let (left, right, y) = (self.left, self.right, self.y(number));
         let _ = write!(
             svg,
@@ -115,7 +115,7 @@ impl Frame {
     }
 
     /// The lines and numbers of the vertical axis.
-    pub fn rows(&self, svg: &mut String, ticks: impl IntoIterator<Item = (f64, String)>) {
+    pub(crate) fn rows(&self, svg: &mut String, ticks: impl IntoIterator<Item = (f64, String)>) {
         for (number, text) in ticks {
             self.across(svg, "grid", number);
             let _ = write!(
@@ -129,7 +129,12 @@ impl Frame {
 
     /// The numbers of the horizontal axis, with lines through the plot where it is a grid. What would touch the number before
     /// is left out; its tick stays.
-    pub fn columns(&self, svg: &mut String, ticks: impl IntoIterator<Item = (f64, String)>, is_grid: bool) {
+    pub(crate) fn columns(
+        &self,
+        svg: &mut String,
+        ticks: impl IntoIterator<Item = (f64, String)>,
+        is_grid: bool,
+    ) {
         let (class, from, to) = match is_grid {
             true => ("grid", self.top, self.bottom),
             false => ("axis-tick", self.bottom, self.bottom + 5.0),
@@ -155,7 +160,7 @@ impl Frame {
     }
 
     /// The axis at the bottom, and the names of both.
-    pub fn names(&self, svg: &mut String, vertical: &str, horizontal: &str) {
+    pub(crate) fn names(&self, svg: &mut String, vertical: &str, horizontal: &str) {
         let (left, right, bottom) = (self.left, self.right, self.bottom);
         let _ = write!(
             svg,
@@ -170,7 +175,7 @@ impl Frame {
     }
 
     /// A line through its points.
-    pub fn line(&self, svg: &mut String, look: Look, is_bold: bool, points: &[Marked]) {
+    pub(crate) fn line(&self, svg: &mut String, look: Look, is_bold: bool, points: &[Marked]) {
         let bold = if is_bold { " best" } else { "" };
         let _ = write!(svg, "<g class=\"{}{bold}\">", look.colour_class());
         if points.len() > 1 {
@@ -204,7 +209,7 @@ impl Frame {
     }
 
     /// Names at the right, in the order of their heights, without overlaps.
-    pub fn end_names(&self, svg: &mut String, mut names: Vec<EndName<'_>>) {
+    pub(crate) fn end_names(&self, svg: &mut String, mut names: Vec<EndName<'_>>) {
         names.sort_by(|one, other| one.height.total_cmp(&other.height));
         let heights = names.iter().map(|name| name.height);
         let heights = spread(heights, NAME_HEIGHT, self.top - 10.0, self.bottom);

@@ -34,6 +34,7 @@ const DIGEST: &str = "sha256-fm1qx1bPN2dBXVjlG3/WguYovA6PVS6ShRo3GEvWalM=";
 
 /// The figure alone, as a drawing for a document: speedup by distance, a line for each strategy and layout. None where
 /// no plan has a distance.
+#[doc(hidden)]
 pub fn drawing(report: &Report, title: &str) -> Option<String> {
     let all = series::of(report);
     let format = FigureFormat {
@@ -84,6 +85,7 @@ pub fn html(report: &Report) -> String {
 }
 
 /// A page of a text for a terminal: its paragraphs, those that begin with a heading as sections.
+#[doc(hidden)]
 pub fn of_text(title: &str, text: &str) -> String {
     let mut page = String::new();
     open(&mut page, title, None);

@@ -30,7 +30,7 @@ pub(super) struct Line<'s> {
 
 impl Layout {
     /// The layout of a sweep.
-    pub fn of(sweep: &Sweep) -> Layout {
+    pub(crate) fn of(sweep: &Sweep) -> Layout {
         let numeric = sweep.axes.iter().rposition(|axis| axis.numbers().is_some());
         let along = numeric.unwrap_or(sweep.axes.len().saturating_sub(1));
         let mut others: Vec<usize> = (0..sweep.axes.len()).filter(|&axis| axis != along).collect();
@@ -42,7 +42,7 @@ impl Layout {
     }
 
     /// The blocks of a sweep, in order.
-    pub fn blocks<'s>(&self, sweep: &'s Sweep) -> Vec<Block<'s>> {
+    pub(crate) fn blocks<'s>(&self, sweep: &'s Sweep) -> Vec<Block<'s>> {
         let mut blocks: Vec<(Vec<usize>, Block<'s>)> = Vec::new();
         for point in &sweep.points {
             let key: Vec<usize> = self.apart.iter().map(|&axis| point.at[axis]).collect();

@@ -19,7 +19,6 @@ use crate::prefetch::Plan;
 
 pub use page::html;
 pub use text::{csv, text};
-pub use words::answers;
 
 /// A kernel timed at every combination of the values of some axes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +55,7 @@ pub(crate) enum Shows<'s> {
 
 impl Shows<'_> {
     /// What it is called.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Shows::Speedups => "speedup",
             Shows::Times => "time",
@@ -76,7 +75,7 @@ pub struct Axis {
 
 impl Axis {
     /// Its values as numbers; none where one of them is not a number.
-    pub fn numbers(&self) -> Option<Vec<f64>> {
+    pub(crate) fn numbers(&self) -> Option<Vec<f64>> {
         let numbers = self.values.iter().map(|value| value.parse().ok());
         numbers.collect::<Option<Vec<f64>>>()
     }
@@ -131,7 +130,7 @@ impl Sweep {
     }
 
     /// The number to show of a point: a speedup, a time in nanoseconds, or a microbenchmark's number. None where it could not run.
-    pub fn number(&self, point: &Point) -> Option<f64> {
+    pub(crate) fn number(&self, point: &Point) -> Option<f64> {
         let PointOutcome::Ok {
             time_ns,
             plain_ns,
@@ -148,7 +147,7 @@ impl Sweep {
     }
 
     /// The best point: the greatest speedup, or the least time. None where nothing ran.
-    pub fn best(&self) -> Option<&Point> {
+    pub(crate) fn best(&self) -> Option<&Point> {
         let ranked = self
             .points
             .iter()
@@ -170,7 +169,7 @@ impl Sweep {
     }
 
     /// The reasons why points could not run, each with how many have it, the commonest first.
-    pub fn refused(&self) -> Vec<(&str, usize)> {
+    pub(crate) fn refused(&self) -> Vec<(&str, usize)> {
         let mut reasons: Vec<(&str, usize)> = Vec::new();
         for point in &self.points {
             let PointOutcome::Refused { reason } = &point.outcome else {
@@ -191,7 +190,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Speedups by latency and distance; the last point is refused.
-    pub fn sample() -> Sweep {
+    pub(crate) fn sample() -> Sweep {
         let speedups = [[1.5, 2.0, 2.01, 2.0], [1.2, 1.6, 2.4, 2.41], [1.1, 1.3, 1.9, 0.0]];
         let plan: Plan = "values=rolling-async:4".parse().expect("a plan");
         let mut points = Vec::new();

@@ -10,7 +10,7 @@ const FLAT: f64 = 0.03;
 const MOST_LINES: usize = 16;
 
 /// The best point, and for each line where it is best and from where on it is flat.
-pub fn answers(sweep: &Sweep) -> Vec<String> {
+pub(crate) fn answers(sweep: &Sweep) -> Vec<String> {
     let layout = Layout::of(sweep);
     let all: Vec<usize> = (0..sweep.axes.len()).collect();
     let mut answers = Vec::new();

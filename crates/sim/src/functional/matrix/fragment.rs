@@ -14,7 +14,7 @@ pub(crate) const FRAGMENT_LANES: usize = 32;
 
 /// The matrices of one multiplication: A is rows × inner, B inner × columns, C and D rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MatrixShape {
+pub(crate) struct MatrixShape {
     /// Rows of a piece: 16, or 8.
     piece: u32,
     /// Pieces below each other.
@@ -29,7 +29,7 @@ pub struct MatrixShape {
 
 /// Which operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     /// The left factor.
     A,
     /// The right factor.
@@ -40,7 +40,7 @@ pub enum Part {
 
 /// One operand in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fragment {
+pub(crate) struct Fragment {
     /// The multiplication that it is for.
     pub shape: MatrixShape,
     /// Which operand it is.
@@ -97,7 +97,7 @@ impl MatrixShape {
     }
 
     /// Rows and columns of an operand.
-    pub fn size(self, part: Part) -> (u32, u32) {
+    pub(crate) fn size(self, part: Part) -> (u32, u32) {
         let (long, wide) = (self.piece * self.down, 8 * self.across);
         let (rows, columns) = match self.exchanged {
             true => (wide, long),
@@ -113,7 +113,7 @@ impl MatrixShape {
 
 impl Fragment {
     /// An operand in as many registers as its elements take.
-    pub fn new(shape: MatrixShape, part: Part, element: Element) -> Fragment {
+    pub(crate) fn new(shape: MatrixShape, part: Part, element: Element) -> Fragment {
         let mut fragment = Fragment {
             shape,
             part,
@@ -149,7 +149,7 @@ impl Fragment {
     }
 
     /// Row and column of an element: number `index` in a register of a lane.
-    pub fn place(self, lane: usize, register: u32, index: u32) -> (u32, u32) {
+    pub(crate) fn place(self, lane: usize, register: u32, index: u32) -> (u32, u32) {
         let (part, pieces, registers) = self.side();
         let register = register % (pieces * registers).max(1);
         let (number, register) = (register / registers, register % registers);
@@ -182,7 +182,7 @@ impl Fragment {
     }
 
     /// Calls with every register of every lane, and the row and column of each element in it.
-    pub fn each(self, mut visit: impl FnMut(usize, u32, u32, (u32, u32))) {
+    pub(crate) fn each(self, mut visit: impl FnMut(usize, u32, u32, (u32, u32))) {
         for lane in 0..FRAGMENT_LANES {
             for register in 0..self.registers {
                 for index in 0..self.element.per_register() {

@@ -14,7 +14,7 @@ use crate::ir::Space;
 
 /// An instruction of tensor cores.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Matrix {
+pub(crate) enum Matrix {
     /// `mma`, `wmma.mma`. Operands: the registers of A, B and C; results: those of D.
     Product {
         /// The factors and the summand.
@@ -52,7 +52,7 @@ pub enum Matrix {
 
 /// An address: an operand, and an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     /// The number of the operand.
     pub operand: usize,
     /// Bytes.
@@ -63,7 +63,7 @@ pub struct Address {
 
 /// How far rows or columns are from each other, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stride {
+pub(crate) enum Stride {
     /// As far as they are long.
     Dense,
     /// So far.
@@ -74,7 +74,7 @@ pub enum Stride {
 
 impl Matrix {
     /// The instruction of a text with these numbers of results and operands; nothing if it is none that can be run.
-    pub fn read(text: &str, results: usize, operands: usize) -> Option<Matrix> {
+    pub(crate) fn read(text: &str, results: usize, operands: usize) -> Option<Matrix> {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         let words: Vec<&str> = name.split('.').collect();
         let read = match words.as_slice() {

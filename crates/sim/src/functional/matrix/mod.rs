@@ -8,9 +8,9 @@ mod instruction;
 mod moved;
 mod number;
 
-pub use instruction::Matrix;
+pub(crate) use instruction::Matrix;
 use instruction::{Address, Stride};
-pub use moved::Piece;
+pub(crate) use moved::Piece;
 
 use super::access::Location;
 use super::address::from_generic;

@@ -17,7 +17,7 @@ const WIDEST: u32 = 16;
 
 /// An access.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Piece {
+pub(crate) struct Piece {
     /// Where each lane's bytes start.
     pub addresses: Lanes,
     /// The lanes that take part.
@@ -28,7 +28,7 @@ pub struct Piece {
 
 impl Matrix {
     /// The space that a move goes to, and whether it writes there; none of computations.
-    pub fn moves(&self) -> Option<(Space, bool)> {
+    pub(crate) fn moves(&self) -> Option<(Space, bool)> {
         match *self {
             Matrix::Rows { writes, at, .. } | Matrix::Whole { writes, at, .. } => Some((at.space, writes)),
             Matrix::Product { .. } | Matrix::Transpose => None,

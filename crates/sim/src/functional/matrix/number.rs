@@ -30,7 +30,7 @@ use terms::{KEPT, KEPT_OF_BYTES, NAN_F16, NAN_F32, Term, shortened, step};
 
 /// The type of an operand's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
+pub(crate) enum Element {
     /// Half precision.
     F16,
     /// The upper half of single precision.
@@ -61,7 +61,7 @@ pub enum Element {
 
 impl Element {
     /// The type with this name in PTX.
-    pub fn named(name: &str) -> Option<Element> {
+    pub(crate) fn named(name: &str) -> Option<Element> {
         Some(match name {
             "f16" => Element::F16,
             "bf16" => Element::Bf16,
@@ -81,7 +81,7 @@ impl Element {
     }
 
     /// Bits of an element in a register.
-    pub fn bits(self) -> u32 {
+    pub(crate) fn bits(self) -> u32 {
         match self {
             Element::B1 => 1,
             Element::S4 | Element::U4 => 4,
@@ -98,7 +98,7 @@ impl Element {
     }
 
     /// Whether it is an integer.
-    pub fn is_integer(self) -> bool {
+    pub(crate) fn is_integer(self) -> bool {
         matches!(
             self,
             Element::S8 | Element::U8 | Element::S4 | Element::U4 | Element::B1
@@ -110,7 +110,7 @@ impl Element {
     }
 
     /// The bit of the sign of a float.
-    pub fn sign(self) -> u64 {
+    pub(crate) fn sign(self) -> u64 {
         1 << (self.bits() - 1)
     }
 
@@ -150,7 +150,7 @@ impl Element {
 
 /// Who multiplies. It decides how 8-bit floats are summed, and which types exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// A sub-group: `mma`, `wmma.mma`.
     SubGroup,
     /// Four sub-groups: `wgmma.mma_async`.
@@ -159,7 +159,7 @@ pub enum Unit {
 
 /// The types of the factors and of the sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kinds {
+pub(crate) struct Kinds {
     /// The elements of A.
     pub a: Element,
     /// The elements of B.
@@ -193,7 +193,7 @@ impl Kinds {
 
     /// D, row by row: A times B plus C. `left` has the rows of A, `right` the columns of B, `inner` elements each; `start` the rows of
     /// C. All are bits.
-    pub fn multiply(self, left: &[u64], right: &[u64], start: &[u64], inner: usize) -> Vec<u64> {
+    pub(crate) fn multiply(self, left: &[u64], right: &[u64], start: &[u64], inner: usize) -> Vec<u64> {
         match self.sum {
             Element::I32 => {
                 let left: Vec<i64> = left.iter().map(|&bits| self.a.integer(bits)).collect();

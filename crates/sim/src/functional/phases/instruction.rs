@@ -86,7 +86,7 @@ fn address(text: &str, space: Space) -> Option<At> {
 
 impl PhaseStep {
     /// The instruction of a text.
-    pub fn read(text: &str) -> Option<PhaseStep> {
+    pub(crate) fn read(text: &str) -> Option<PhaseStep> {
         let (name, rest) = text.split_once(' ')?;
         let words: Vec<&str> = name.split('.').collect();
         let has = |word: &str| words.contains(&word);

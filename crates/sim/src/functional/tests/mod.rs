@@ -24,14 +24,14 @@ pub(super) struct Case {
 
 impl Case {
     /// A kernel in text form, to be launched in `groups` work-groups of `group` work-items.
-    pub fn new(text: &str, groups: u32, group: u32) -> Case {
+    pub(crate) fn new(text: &str, groups: u32, group: u32) -> Case {
         let kernel = parse(text, "test.hsir").unwrap_or_else(|error| panic!("{error}"));
         verify(&kernel).unwrap_or_else(|error| panic!("{error}"));
         Case::of(kernel, groups, group)
     }
 
     /// A verified kernel.
-    pub fn of(kernel: Kernel, groups: u32, group: u32) -> Case {
+    pub(crate) fn of(kernel: Kernel, groups: u32, group: u32) -> Case {
         Case {
             kernel: Arc::new(kernel),
             launch: Launch::new(groups, group, Vec::new()),
@@ -41,7 +41,7 @@ impl Case {
     }
 
     /// The next parameter gets a buffer.
-    pub fn fill(mut self, element: Type, length: u64, fill: Fill) -> Case {
+    pub(crate) fn fill(mut self, element: Type, length: u64, fill: Fill) -> Case {
         let memory = BufferMemory::new(element, length, fill).expect("fits");
         let buffer = Buffer::new(element, length, Arc::new(memory));
         self.launch.arguments.push(Argument::Buffer(buffer));
@@ -49,7 +49,7 @@ impl Case {
     }
 
     /// The next parameter gets a buffer of these elements.
-    pub fn buffer<T: Element>(self, elements: &[T]) -> Case {
+    pub(crate) fn buffer<T: Element>(self, elements: &[T]) -> Case {
         let size = T::TYPE.bytes() as usize;
         let bytes = |element: &T| element.to_bits().to_le_bytes().into_iter().take(size);
         let bytes: Vec<u8> = elements.iter().flat_map(bytes).collect();
@@ -57,31 +57,31 @@ impl Case {
     }
 
     /// The next parameter gets a buffer that is not written.
-    pub fn output<T: Element>(self, length: u64) -> Case {
+    pub(crate) fn output<T: Element>(self, length: u64) -> Case {
         self.fill(T::TYPE, length, Fill::Uninitialized)
     }
 
     /// The next parameter gets a scalar.
-    pub fn scalar<T: Element>(mut self, number: T) -> Case {
+    pub(crate) fn scalar<T: Element>(mut self, number: T) -> Case {
         let argument = Argument::Scalar(T::TYPE, number.to_bits());
         self.launch.arguments.push(argument);
         self
     }
 
-    pub fn run(&self) -> Result<Counters> {
+    pub(crate) fn run(&self) -> Result<Counters> {
         let compiled = CompiledKernel::new(Arc::clone(&self.kernel));
         compiled.run(&self.launch, self.sub_group_size, self.options, &Groups::All)
     }
 
     /// The message of the error that the run must end with.
-    pub fn error(&self) -> String {
+    pub(crate) fn error(&self) -> String {
         let error: Error = self.run().expect_err("the kernel is at fault");
         assert_eq!(error.exit_status(), 1, "{error}");
         error.to_string()
     }
 
     /// The elements of the buffer that a parameter got.
-    pub fn read<T: Element>(&self, argument: usize) -> Vec<T> {
+    pub(crate) fn read<T: Element>(&self, argument: usize) -> Vec<T> {
         let Argument::Buffer(buffer) = &self.launch.arguments[argument] else {
             panic!("argument {argument} is a scalar");
         };

@@ -34,7 +34,7 @@ pub(super) struct Runs<'l> {
 impl<'l> Runs<'l> {
     /// No work-group has run yet. The lines that they touch are noted if L2 has `kept` what an earlier launch left there. A
     /// work-group that takes more than `limit` steps is an error.
-    pub fn new(
+    pub(crate) fn new(
         model: &DeviceModel,
         kernel: &Arc<Kernel>,
         launch: &'l Launch,
@@ -69,22 +69,22 @@ impl<'l> Runs<'l> {
     }
 
     /// Whether its sub-groups wait for each other.
-    pub fn have_barriers(&self) -> bool {
+    pub(crate) fn have_barriers(&self) -> bool {
         self.compiled.has_barriers()
     }
 
     /// The addresses of the launch's buffers.
-    pub fn buffers(&self) -> &[Range<u64>] {
+    pub(crate) fn buffers(&self) -> &[Range<u64>] {
         &self.buffers
     }
 
     /// How many bytes these have.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.buffers.iter().map(|buffer| buffer.end - buffer.start).sum()
     }
 
     /// Counts the steps of these work-groups. None if one goes wrong, or takes too long.
-    pub fn count(&mut self, groups: &[u64]) -> Option<()> {
+    pub(crate) fn count(&mut self, groups: &[u64]) -> Option<()> {
         let new: Vec<u64> = groups
             .iter()
             .copied()
@@ -99,7 +99,7 @@ impl<'l> Runs<'l> {
     }
 
     /// The same, and notes their requests for some lines: the same ones each time, and as many steps of each sub-group.
-    pub fn note(&mut self, groups: &[u64], lines: Noted) -> Option<()> {
+    pub(crate) fn note(&mut self, groups: &[u64], lines: Noted) -> Option<()> {
         let of_whole = lines.most_steps == u64::MAX;
         if !of_whole {
             self.requests.clear();
@@ -122,14 +122,14 @@ impl<'l> Runs<'l> {
     }
 
     /// Steps of a sub-group, on average.
-    pub fn steps_of_sub_group(&self) -> f64 {
+    pub(crate) fn steps_of_sub_group(&self) -> f64 {
         let groups = self.steps.len().max(1) as f64;
         let sub_groups = self.launch.group_items().div_ceil(u64::from(self.sub_group_size));
         self.steps.values().sum::<u64>() as f64 / groups / sub_groups as f64
     }
 
     /// These work-groups that have run, and their steps, in order.
-    pub fn counted(&self, groups: &[u64]) -> Vec<(u64, u64)> {
+    pub(crate) fn counted(&self, groups: &[u64]) -> Vec<(u64, u64)> {
         let groups: BTreeSet<u64> = groups.iter().copied().collect();
         let known = groups
             .into_iter()
@@ -138,19 +138,19 @@ impl<'l> Runs<'l> {
     }
 
     /// Whether the lines that more of them touch do not matter.
-    pub fn have_touched_enough(&self) -> bool {
+    pub(crate) fn have_touched_enough(&self) -> bool {
         self.footprint.as_ref().is_none_or(Footprint::is_full)
     }
 
     /// Bytes of the lines that this many of them touch, at most: those that have not run are taken to touch no common memory.
-    pub fn touched_by(&self, all: u64) -> Option<u64> {
+    pub(crate) fn touched_by(&self, all: u64) -> Option<u64> {
         let bytes = self.footprint.as_ref()?.bytes();
         Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
     }
 
     /// The part of the noted reads of buffers that do not stay in L2 whose data another one of the work-groups has read before.
     /// As many more find some as L2 holds the data of, or as have run if these are more.
-    pub fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
+    pub(crate) fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
         let stays = stays_in_l2(model);
         let large = self.lines_of_large(stays);
         let granule = (*model.dram.granule).clamp(lines.sector, lines.line);
@@ -193,7 +193,7 @@ impl<'l> Runs<'l> {
     }
 
     /// The requests of these work-groups, in the given order; nothing is kept.
-    pub fn take_requests(&mut self, groups: &[u64]) -> Vec<Requested> {
+    pub(crate) fn take_requests(&mut self, groups: &[u64]) -> Vec<Requested> {
         let mut all = std::mem::take(&mut self.requests);
         groups
             .iter()

@@ -67,7 +67,7 @@ impl Counting {
 
 impl Generator {
     /// A loop, with what stands in front of it.
-    pub fn loop_statement(&mut self) -> Vec<Statement> {
+    pub(crate) fn loop_statement(&mut self) -> Vec<Statement> {
         let here = self.here;
         if !(self.is_together() && self.random.chance(60)) {
             self.here = Here::Anyone;
@@ -145,7 +145,7 @@ impl Generator {
     }
 
     /// The body of a loop with this label, around these counters.
-    pub fn body(&mut self, label: u32, counter: Option<(usize, Scalar)>) -> Vec<Statement> {
+    pub(crate) fn body(&mut self, label: u32, counter: Option<(usize, Scalar)>) -> Vec<Statement> {
         let before = self.counters.len();
         self.counters.extend(counter);
         let most = if self.depth > 1 { 2 } else { 4 };

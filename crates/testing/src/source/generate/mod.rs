@@ -24,41 +24,41 @@ pub(super) const ROW: u64 = 16;
 
 /// The arrays, by number.
 pub(super) mod array {
-    pub const NUMBERS: usize = 0;
-    pub const INDICES: usize = 1;
-    pub const FLAGS: usize = 2;
-    pub const BYTES: usize = 3;
-    pub const WIDE: usize = 4;
-    pub const FLOATS: usize = 5;
-    pub const SHORTS: usize = 6;
-    pub const SPUN: usize = 7;
-    pub const ROWS: usize = 8;
-    pub const OTHER_ROWS: usize = 9;
-    pub const OUT: usize = 10;
-    pub const OUT_FLOATS: usize = 11;
-    pub const SIGNALS: usize = 12;
+    pub(crate) const NUMBERS: usize = 0;
+    pub(crate) const INDICES: usize = 1;
+    pub(crate) const FLAGS: usize = 2;
+    pub(crate) const BYTES: usize = 3;
+    pub(crate) const WIDE: usize = 4;
+    pub(crate) const FLOATS: usize = 5;
+    pub(crate) const SHORTS: usize = 6;
+    pub(crate) const SPUN: usize = 7;
+    pub(crate) const ROWS: usize = 8;
+    pub(crate) const OTHER_ROWS: usize = 9;
+    pub(crate) const OUT: usize = 10;
+    pub(crate) const OUT_FLOATS: usize = 11;
+    pub(crate) const SIGNALS: usize = 12;
 }
 
 /// The scalars, by number.
 pub(super) mod scalar {
-    pub const BOUND: usize = 0;
-    pub const OTHER_BOUND: usize = 1;
-    pub const START: usize = 2;
-    pub const STEP: usize = 3;
-    pub const SMALL: usize = 4;
-    pub const ANY: usize = 5;
-    pub const FLAG: usize = 6;
+    pub(crate) const BOUND: usize = 0;
+    pub(crate) const OTHER_BOUND: usize = 1;
+    pub(crate) const START: usize = 2;
+    pub(crate) const STEP: usize = 3;
+    pub(crate) const SMALL: usize = 4;
+    pub(crate) const ANY: usize = 5;
+    pub(crate) const FLAG: usize = 6;
 }
 
 /// The locals that every program has, by number.
 pub(super) mod local {
-    pub const SUM: usize = 0;
-    pub const OTHER_SUM: usize = 1;
-    pub const FLOAT: usize = 2;
-    pub const AT: usize = 3;
-    pub const OTHER_AT: usize = 4;
-    pub const DONE: usize = 5;
-    pub const POINTER: usize = 6;
+    pub(crate) const SUM: usize = 0;
+    pub(crate) const OTHER_SUM: usize = 1;
+    pub(crate) const FLOAT: usize = 2;
+    pub(crate) const AT: usize = 3;
+    pub(crate) const OTHER_AT: usize = 4;
+    pub(crate) const DONE: usize = 5;
+    pub(crate) const POINTER: usize = 6;
 }
 
 /// Who is here.
@@ -275,22 +275,22 @@ pub(super) fn compare(relation: Relation, ty: Scalar, left: Expr, right: Expr) -
 }
 
 impl Generator {
-    pub fn label(&mut self) -> u32 {
+    pub(crate) fn label(&mut self) -> u32 {
         self.labels += 1;
         self.labels
     }
 
     /// All of some are here, so that none may leave the others behind.
-    pub fn is_together(&self) -> bool {
+    pub(crate) fn is_together(&self) -> bool {
         self.here != Here::Anyone
     }
 
-    pub fn new_local(&mut self, local: Local) -> usize {
+    pub(crate) fn new_local(&mut self, local: Local) -> usize {
         self.locals.push(local);
         self.locals.len() - 1
     }
 
-    pub fn type_of(&self, expr: &Expr) -> Scalar {
+    pub(crate) fn type_of(&self, expr: &Expr) -> Scalar {
         let declared = Declared {
             locals: &self.locals,
             scalars: &self.scalars,
@@ -300,7 +300,7 @@ impl Generator {
     }
 
     /// The number in another type.
-    pub fn cast(&self, to: Scalar, expr: Expr) -> Expr {
+    pub(crate) fn cast(&self, to: Scalar, expr: Expr) -> Expr {
         match self.type_of(&expr) == to {
             true => expr,
             false => Expr::Cast(to, Box::new(expr)),
@@ -308,7 +308,7 @@ impl Generator {
     }
 
     /// `n & mask`, as a `U32`.
-    pub fn masked(&self, expr: Expr, mask: u64) -> Expr {
+    pub(crate) fn masked(&self, expr: Expr, mask: u64) -> Expr {
         let expr = self.cast(Scalar::U32, expr);
         binary(
             Arithmetic::And,

@@ -20,7 +20,7 @@ mod statements;
 
 /// A launch file's entries for an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub(crate) struct Known {
     /// Its length is known.
     pub length: bool,
     /// Nothing writes it.
@@ -31,7 +31,7 @@ pub struct Known {
 
 /// In which of several ways a program is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     /// A `continue` repeats the step and the test after it.
     pub steps_inside: bool,
     /// Narrow arithmetic in its own width.
@@ -48,7 +48,7 @@ pub struct Style {
 
 impl Style {
     /// A random one.
-    pub fn random(random: &mut Random) -> Style {
+    pub(crate) fn random(random: &mut Random) -> Style {
         Style {
             steps_inside: random.chance(50),
             narrow: random.chance(50),
@@ -64,7 +64,7 @@ impl Style {
 ///
 /// # Errors
 /// The kernel is not well formed, which is our fault.
-pub fn translate(program: &Program, known: &[Known], style: Style) -> Result<Kernel> {
+pub(crate) fn translate(program: &Program, known: &[Known], style: Style) -> Result<Kernel> {
     let mut kernel = Kernel::new(program.name());
     let mut declare = |name: &str, ty: Type, facts: Option<PointerFacts>| {
         let value = kernel.value(ty);

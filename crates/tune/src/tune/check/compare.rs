@@ -162,7 +162,8 @@ pub(in crate::tune) const PART: u64 = 16 << 20;
 
 /// A checksum of an output's bytes, to compare runs by eye: 64-bit FNV-1a
 /// (Fowler, Noll, Vo; RFC 9923), in hexadecimal digits.
-pub fn checksum(bytes: &[u8]) -> String {
+#[cfg(test)]
+pub(crate) fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", hashed(EMPTY, bytes))
 }
 

@@ -238,7 +238,7 @@ struct Elsewhere {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 #[doc(hidden)]
-pub enum Extent {
+pub(crate) enum Extent {
     One(u32),
     Three([u32; 3]),
 }
@@ -313,7 +313,7 @@ impl Parameter {
     ///
     /// # Errors
     /// There is no such type.
-    pub fn counted(&self) -> Result<Option<Type>> {
+    pub(crate) fn counted(&self) -> Result<Option<Type>> {
         let Some(name) = &self.element else {
             return Ok(None);
         };
@@ -515,6 +515,7 @@ impl LaunchFile {
     }
 
     /// The file's statements about a PTX entry that the entry does not make itself.
+    #[doc(hidden)]
     pub fn facts(&self) -> Facts {
         let mut parameters: BTreeMap<String, ParameterFacts> = BTreeMap::new();
         for (name, parameter) in self.parameters.iter().filter(|_| self.made_up.is_none()) {
@@ -582,6 +583,7 @@ impl LaunchFile {
     }
 
     /// The same launch of an entry whose instructions are carried as text where they are not understood.
+    #[doc(hidden)]
     #[must_use]
     pub fn carrying(mut self, as_opaque: bool) -> LaunchFile {
         self.as_opaque |= as_opaque;
@@ -589,6 +591,7 @@ impl LaunchFile {
     }
 
     /// The same for an entry whose parameters have these names, where the file gives none itself.
+    #[doc(hidden)]
     #[must_use]
     pub fn naming(mut self, names: Vec<String>) -> LaunchFile {
         if self.names.is_empty() {
@@ -598,6 +601,7 @@ impl LaunchFile {
     }
 
     /// Whether the file has statements that apply only to PTX.
+    #[doc(hidden)]
     pub fn is_for_ptx(&self) -> bool {
         !self.names.is_empty()
             || !self.readonly.is_empty()
@@ -615,6 +619,7 @@ impl LaunchFile {
     }
 
     /// The kernel that the file is for, if it says so.
+    #[doc(hidden)]
     pub fn kernel(&self) -> Option<&str> {
         self.kernel.as_deref()
     }

@@ -85,7 +85,7 @@ pub(in crate::tune) fn table<'t>(tables: &'t BTreeMap<String, Table>, name: &str
 
 impl Table {
     /// How many elements its slots have together.
-    pub fn slots(&self) -> u64 {
+    pub(crate) fn slots(&self) -> u64 {
         self.slots * self.stride
     }
 
@@ -114,7 +114,7 @@ impl Table {
     }
 
     /// The contents of its slots.
-    pub fn filled(&self, element: Type) -> Result<Fill> {
+    pub(crate) fn filled(&self, element: Type) -> Result<Fill> {
         self.check(element)?;
         let empty = self.empty as u64 & element.mask();
         let mut slots = Vec::new();
@@ -147,7 +147,7 @@ impl Table {
     }
 
     /// Keys to look up: this share of them it has.
-    pub fn wanted(&self, element: Type, hits: f64, seed: u64) -> Result<Fill> {
+    pub(crate) fn wanted(&self, element: Type, hits: f64, seed: u64) -> Result<Fill> {
         self.check(element)?;
         if !(0.0..=1.0).contains(&hits) {
             return Err(Error::usage(format!("a share of {hits}")).accepted("`hits` from 0 to 1"));

@@ -19,7 +19,7 @@ pub(in crate::tune) struct Permutation {
 
 impl Permutation {
     /// Of the numbers below `bound`; another seed, another one.
-    pub fn new(bound: u64, seed: u64) -> Permutation {
+    pub(crate) fn new(bound: u64, seed: u64) -> Permutation {
         let bits = 64 - bound.saturating_sub(1).leading_zeros();
         Permutation {
             bound,
@@ -29,7 +29,7 @@ impl Permutation {
     }
 
     /// Where a number below the bound goes.
-    pub fn at(&self, number: u64) -> u64 {
+    pub(crate) fn at(&self, number: u64) -> u64 {
         if number >= self.bound {
             return number;
         }

@@ -86,7 +86,7 @@ impl Needs {
 
 /// A module that is loaded beside the program's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// The module.
     pub module: DropIn,
     /// Variables of constant memory that must be given addresses before the first launch.
@@ -132,7 +132,7 @@ pub(in crate::tune) fn placed_under(
 ///
 /// # Errors
 /// As for [`placed`], or the code does something else with a variable than read its address or access it.
-pub fn beside(
+pub(crate) fn beside(
     original: &Original,
     own: &Kernel,
     kernel: &Kernel,
@@ -207,7 +207,7 @@ pub(in crate::tune) fn raised(
 
 /// The note above a rewritten module.
 #[derive(Clone, Debug)]
-pub struct Note<'n> {
+pub(crate) struct Note<'n> {
     /// The plan that was carried out.
     pub plan: &'n Plan,
     /// The outcome, in a sentence, if it was measured.

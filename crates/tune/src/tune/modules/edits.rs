@@ -18,21 +18,21 @@ pub(in crate::tune) struct Edits {
 
 impl Edits {
     /// Inserts behind what is inserted there already.
-    pub fn insert(&mut self, at: usize, text: &str) {
+    pub(crate) fn insert(&mut self, at: usize, text: &str) {
         self.insertions.entry(at).or_default().push_str(text);
     }
 
-    pub fn exchange(&mut self, span: Range<usize>, text: String) {
+    pub(crate) fn exchange(&mut self, span: Range<usize>, text: String) {
         self.exchanges.insert(span.start, (span.end, text));
     }
 
     /// What takes the place of what starts at this byte, if something does.
-    pub fn exchanged(&self, start: usize) -> Option<&str> {
+    pub(crate) fn exchanged(&self, start: usize) -> Option<&str> {
         self.exchanges.get(&start).map(|(_, other)| other.as_str())
     }
 
     /// A part of the text with all changes inside. What is inserted at its start comes before it.
-    pub fn of(&self, whole: &str, part: Range<usize>) -> String {
+    pub(crate) fn of(&self, whole: &str, part: Range<usize>) -> String {
         let inserted = self.insertions.range(part.start + 1..part.end).map(|(&at, _)| at);
         let exchanged = self.exchanges.range(part.clone()).map(|(&at, _)| at);
         let places: BTreeSet<usize> = inserted.chain(exchanged).collect();

@@ -74,7 +74,7 @@ pub(in crate::tune) struct CopyPlace<'p> {
 
 impl<'l> LoopCopies<'l> {
     /// None so far.
-    pub fn of(own: &'l LoopInText, kernel: &Kernel) -> LoopCopies<'l> {
+    pub(crate) fn of(own: &'l LoopInText, kernel: &Kernel) -> LoopCopies<'l> {
         let mut loads: HashMap<Place, u32> = HashMap::new();
         kernel.body.walk(&mut |op| {
             if matches!(op.kind, OpKind::Load { .. }) {
@@ -90,7 +90,7 @@ impl<'l> LoopCopies<'l> {
     }
 
     /// Whether the plan makes none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.copies.is_empty()
     }
 
@@ -98,7 +98,7 @@ impl<'l> LoopCopies<'l> {
     ///
     /// # Errors
     /// A way out has no statement to wait at, or a copy cannot have all that is inserted.
-    pub fn texts(&self, at: &CopyPlace<'_>) -> Result<Vec<String>> {
+    pub(crate) fn texts(&self, at: &CopyPlace<'_>) -> Result<Vec<String>> {
         if at.drains && self.own.falls_out {
             return Err(Error::input(
                 "the loop cannot be edited: it is left without a jump where copies are in flight",

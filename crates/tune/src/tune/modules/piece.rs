@@ -28,7 +28,7 @@ impl Around<'_> {
     ///
     /// # Errors
     /// It names a variable that cannot be named there, or takes more shared memory than an entry can declare.
-    pub fn block(&self, piece: &Kernel, own: &LoopInText, copies: Vec<String>) -> Result<Block> {
+    pub(crate) fn block(&self, piece: &Kernel, own: &LoopInText, copies: Vec<String>) -> Result<Block> {
         let original = self.original;
         let of_entry = |name: &str| original.arrays.iter().find(|array| array.name == name);
         let mut arrays = Vec::new();

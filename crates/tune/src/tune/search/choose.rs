@@ -81,7 +81,7 @@ pub(in crate::tune) fn is_sure(between: Option<(f64, f64)>) -> bool {
 
 /// How much of the space of plans a search has seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Whether there is no plan for the kernel.
     pub is_empty: bool,
     /// Plans that were not tried.
@@ -97,7 +97,7 @@ pub struct Seen {
 impl Seen {
     /// The verdict, if what was run supports it. Where no plan wins, that takes all plans, or all those that tell of the others,
     /// or a limit of the device that leaves nothing to gain.
-    pub fn supported(&self, verdict: Verdict, trials: &[Trial]) -> Verdict {
+    pub(crate) fn supported(&self, verdict: Verdict, trials: &[Trial]) -> Verdict {
         let plans = trials.iter().filter(|trial| !trial.plan.is_none());
         let was_timed = plans
             .into_iter()

@@ -12,7 +12,7 @@ use crate::tune::search::Derived;
 use crate::tune::threads;
 
 /// Plans, and what became of them.
-pub struct Derivation<'a> {
+pub(crate) struct Derivation<'a> {
     plans: &'a [Plan],
     derive: Box<dyn Fn(&Plan) -> Result<Derived> + Sync + 'a>,
     derived: Vec<OnceLock<Result<Derived>>>,
@@ -20,7 +20,10 @@ pub struct Derivation<'a> {
 
 impl<'a> Derivation<'a> {
     /// None of them is derived yet.
-    pub fn new(plans: &'a [Plan], derive: impl Fn(&Plan) -> Result<Derived> + Sync + 'a) -> Derivation<'a> {
+    pub(crate) fn new(
+        plans: &'a [Plan],
+        derive: impl Fn(&Plan) -> Result<Derived> + Sync + 'a,
+    ) -> Derivation<'a> {
         Derivation {
             plans,
             derive: Box::new(derive),
@@ -29,35 +32,35 @@ impl<'a> Derivation<'a> {
     }
 
     /// The plans.
-    pub fn plans(&self) -> &'a [Plan] {
+    pub(crate) fn plans(&self) -> &'a [Plan] {
         self.plans
     }
 
     /// A plan with its outcome.
-    pub fn pair(&self, index: usize) -> Pair<'_> {
+    pub(crate) fn pair(&self, index: usize) -> Pair<'_> {
         let plan = &self.plans[index];
         (plan, self.derived[index].get_or_init(|| (self.derive)(plan)))
     }
 
     /// What became of a plan, if it was derived.
-    pub fn known(&self, index: usize) -> Option<&Result<Derived>> {
+    pub(crate) fn known(&self, index: usize) -> Option<&Result<Derived>> {
         self.derived[index].get()
     }
 
     /// Derives these, on all threads.
-    pub fn derive(&self, plans: &[usize]) {
+    pub(crate) fn derive(&self, plans: &[usize]) {
         threads::map(plans, |&index| {
             self.pair(index);
         });
     }
 
     /// Derives all of them, on all threads.
-    pub fn all(&self) {
+    pub(crate) fn all(&self) {
         self.derive(&(0..self.plans.len()).collect::<Vec<_>>());
     }
 
     /// Derives them in their order until that is no longer wanted, on this thread: the others may compile what is measured next.
-    pub fn ahead(&self, is_over: impl Fn() -> bool) {
+    pub(crate) fn ahead(&self, is_over: impl Fn() -> bool) {
         for index in 0..self.plans.len() {
             if is_over() {
                 break;
@@ -67,7 +70,7 @@ impl<'a> Derivation<'a> {
     }
 
     /// The outcome of each plan. One that was not derived has none to speak of: it was not tried.
-    pub fn ended(self) -> Vec<Result<Derived>> {
+    pub(crate) fn ended(self) -> Vec<Result<Derived>> {
         let not_tried = || Err(Error::device("the search ended before it was derived"));
         let derived = self.derived.into_iter();
         derived

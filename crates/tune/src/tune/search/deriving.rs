@@ -25,7 +25,7 @@ pub struct Derived {
 
 impl Derived {
     /// Operations of its kernel.
-    pub fn operations(&self) -> usize {
+    pub(crate) fn operations(&self) -> usize {
         let mut count = 0;
         self.kernel.body.walk(&mut |_| count += 1);
         count

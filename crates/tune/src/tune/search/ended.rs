@@ -48,7 +48,7 @@ pub(super) struct Ended<'e> {
 impl<'e> Ended<'e> {
     /// # Errors
     /// All of the plans were refused: why the first was.
-    pub fn of(launch: &Understood, space: &'e Space, tried: Tried) -> Result<Ended<'e>> {
+    pub(crate) fn of(launch: &Understood, space: &'e Space, tried: Tried) -> Result<Ended<'e>> {
         let Tried {
             trials,
             derived,
@@ -128,7 +128,7 @@ impl<'e> Ended<'e> {
     }
 
     /// How much of the plans was tried. Where few are measured, one of each kind tells of the others.
-    pub fn seen(&self, one_tells: bool) -> Seen {
+    pub(crate) fn seen(&self, one_tells: bool) -> Seen {
         Seen {
             is_empty: self.plans.is_empty(),
             left: self.pairs().filter(|pair| self.is_left(pair)).count(),
@@ -142,7 +142,7 @@ impl<'e> Ended<'e> {
     }
 
     /// What the device's limits leave to gain, by what is known of the plain kernel's run.
-    pub fn bounds(&self) -> Option<Bounds> {
+    pub(crate) fn bounds(&self) -> Option<Bounds> {
         let baseline = &self.baseline;
         let times = self
             .trials
@@ -155,7 +155,7 @@ impl<'e> Ended<'e> {
     }
 
     /// The kernel of a plan as completed.
-    pub fn of_plan(&self, plan: &Plan) -> Option<&Derived> {
+    pub(crate) fn of_plan(&self, plan: &Plan) -> Option<&Derived> {
         self.derived
             .iter()
             .flatten()

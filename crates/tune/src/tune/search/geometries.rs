@@ -27,7 +27,7 @@ use crate::tune::threads;
 const KINDS: usize = 2;
 
 /// The search here, for one elsewhere.
-pub struct Here<'a> {
+pub(crate) struct Here<'a> {
     pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
     pub workload: &'a Workload,
@@ -101,7 +101,7 @@ pub(crate) fn plain_best(
 ///
 /// # Errors
 /// The plain kernel goes wrong there, or a plan that was accepted does.
-pub fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
+pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> Result<Option<Elsewhere>> {
     let is_out_of_reach = here
         .at_most
         .is_some_and(|at_most| there.speedup * THRESHOLD > at_most);

@@ -18,7 +18,7 @@ use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// The kernel as it is on a device that judges plans itself: its first result.
-pub fn first(
+pub(crate) fn first(
     bench: &dyn Bench,
     bound: &Bound,
     kernel: &Arc<Kernel>,
@@ -41,7 +41,7 @@ pub fn first(
 
 /// Checks a plan that is to be chosen on small launches on the simulator: its loops at the numbers of iterations where derived
 /// loops go wrong, and symbolically. What the simulator says of the kernel as it is refuses nothing, since it ran.
-pub fn small_launches(
+pub(crate) fn small_launches(
     subject: &dyn Subject,
     bench: &dyn Bench,
     kernel: &Arc<Kernel>,
@@ -73,7 +73,7 @@ pub fn small_launches(
 const PERTURBED: Duration = Duration::from_secs(3);
 
 /// Checks a plan that is to be chosen on perturbed launches on the device, in what is left of the search.
-pub fn on_device(
+pub(crate) fn on_device(
     bench: &dyn Bench,
     workload: &Workload,
     perturbed: &Perturbed,
@@ -98,10 +98,10 @@ pub fn on_device(
 }
 
 /// How long the simulator has to explain a time where a search may take as long as it takes.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The answer in a sentence, before anything explains it.
-pub fn answer(best: &Best) -> String {
+pub(crate) fn answer(best: &Best) -> String {
     match best.plan.is_none() {
         true => "no measured plan is faster".to_owned(),
         false => format!(
@@ -114,7 +114,7 @@ pub fn answer(best: &Best) -> String {
 }
 
 /// Explains the plain kernel's time, if the simulator can in this time: warnings about the launch.
-pub fn explained(
+pub(crate) fn explained(
     bench: &dyn Bench,
     bound: &Bound,
     kernel: &Arc<Kernel>,

@@ -34,7 +34,7 @@ const MAX_BYTES: u64 = 256 << 20;
 
 /// One trial of one search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// The subject of the search, its device and settings: see [`key`].
     pub key: String,
     /// The trial.
@@ -118,7 +118,7 @@ impl Log {
     }
 
     /// The trial of a plan, if it was made.
-    pub fn find(&self, key: &str, plan: &Plan) -> Option<Entry> {
+    pub(crate) fn find(&self, key: &str, plan: &Plan) -> Option<Entry> {
         self.inner()
             .known
             .get(&(key.to_owned(), plan.to_string()))
@@ -126,12 +126,13 @@ impl Log {
     }
 
     /// How many trials of this key there are.
-    pub fn count(&self, key: &str) -> usize {
+    #[cfg(test)]
+    pub(crate) fn count(&self, key: &str) -> usize {
         self.inner().known.keys().filter(|(own, _)| own == key).count()
     }
 
     /// Adds a trial. A failure that is our fault is not stored: it is to be tried again.
-    pub fn add(&self, entry: Entry) {
+    pub(crate) fn add(&self, entry: Entry) {
         if matches!(entry.trial.outcome, Outcome::Failed { .. }) {
             return;
         }
@@ -153,7 +154,7 @@ impl Log {
     ///
     /// # Errors
     /// The first reason why not.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.inner().failure.clone().map_or(Ok(()), Err)
     }
 }
@@ -285,7 +286,7 @@ pub struct Merged {
 
 /// The key that decides whether a trial counts: kernel, geometry, parameters, device, version. It is readable, and two of them
 /// differ if anything differs that could change which plan is best.
-pub fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
+pub(crate) fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
     format!(
         "{} {} with {} as {:?} x {:?} on {} {}, headstart {}",
         plain.name,

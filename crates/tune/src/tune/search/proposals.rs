@@ -30,7 +30,7 @@ pub const MEASURED: usize = 20;
 pub const BATCH: usize = 4;
 
 /// How many of them are measured first, where as many processors compile them: one of each family, from which the search learns.
-pub const FIRST: usize = 8;
+pub(crate) const FIRST: usize = 8;
 
 /// How much the first guess is believed against one measured plan of the same kind: it orders plans of which nothing is known.
 const TRUST: f64 = 0.1;
@@ -231,7 +231,7 @@ impl Proposals {
     }
 
     /// A plan is illegal: the next of its family has its place.
-    pub fn refuse(&mut self, index: usize) {
+    pub(crate) fn refuse(&mut self, index: usize) {
         if let Some(plan) = self.plans.get_mut(index) {
             plan.fate = Fate::Refused;
         }

@@ -21,7 +21,7 @@ const OTHERS_AT_ONCE: usize = 32;
 
 /// A race.
 #[derive(Clone, Debug)]
-pub struct Race {
+pub(crate) struct Race {
     pace: Pace,
     /// Of plans that only unroll.
     unrolling: Pace,
@@ -30,7 +30,7 @@ pub struct Race {
 
 /// The order in which plans run.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub(crate) struct Order {
     /// The plans' positions in the search.
     pub plans: Vec<usize>,
     /// How many of them are likely; they come first.
@@ -39,7 +39,7 @@ pub struct Order {
 
 impl Order {
     /// The same order, those first that have first times, the fastest of them first.
-    pub fn after_soon(self, soon: &[(usize, f64)]) -> Order {
+    pub(crate) fn after_soon(self, soon: &[(usize, f64)]) -> Order {
         let mut first = soon.to_vec();
         first.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         let mut plans: Vec<usize> = first.into_iter().map(|(index, _)| index).collect();
@@ -62,7 +62,7 @@ impl Order {
 
 impl Race {
     /// A race of a plain kernel's plans, the `likely` ones first. Progress is measured by the loads that lead to no other.
-    pub fn new(kernel: &Kernel, likely: Vec<Plan>) -> Race {
+    pub(crate) fn new(kernel: &Kernel, likely: Vec<Plan>) -> Race {
         let all = prefetch::candidates(kernel);
         let leads_on = |id| {
             all.iter()
@@ -87,7 +87,7 @@ impl Race {
     }
 
     /// What a plan is held against; the plain kernel is held against nothing yet.
-    pub fn pace(&self, plan: &Plan) -> &Pace {
+    pub(crate) fn pace(&self, plan: &Plan) -> &Pace {
         match plan.loads().is_empty() {
             true => &self.unrolling,
             false => &self.pace,
@@ -98,7 +98,7 @@ impl Race {
     /// their way. But the half of them with the larger kernels comes later, the smallest first: large code takes several times
     /// as long to simulate, and less so if there is a fast plan to compare it with. Of the others one of each kind comes
     /// first: a search that is stopped then knows something of all.
-    pub fn order(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Order {
+    pub(crate) fn order(&self, plans: &[&Plan], operations: impl Fn(usize) -> usize) -> Order {
         let (mut likely, mut rest): (Vec<usize>, Vec<usize>) =
             (0..plans.len()).partition(|&index| self.likely.contains(plans[index]));
         let telling = telling(plans, &self.likely);
@@ -115,14 +115,14 @@ impl Race {
     }
 
     /// The plain kernel has run.
-    pub fn start(&mut self, course: Option<&Course>) {
+    pub(crate) fn start(&mut self, course: Option<&Course>) {
         if let Some(course) = course {
             self.came(&Plan::none(), 1.0, course);
         }
     }
 
     /// A plan has been tried.
-    pub fn ended(&mut self, trial: &Trial, course: &Course) {
+    pub(crate) fn ended(&mut self, trial: &Trial, course: &Course) {
         if let Some((_, speedup)) = trial.measured() {
             self.came(&trial.plan, speedup, course);
         }
@@ -139,7 +139,7 @@ impl Race {
 
 /// The plans, by their positions, that tell what the others may gain: the likely ones, and one of each kind that none of those
 /// is of.
-pub fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
+pub(crate) fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
     let kind = |plan: &Plan| {
         let loads = plan.loads().iter();
         let loads: Vec<_> = loads
@@ -171,14 +171,14 @@ pub fn telling(plans: &[&Plan], likely: &[Plan]) -> Vec<usize> {
 const USUAL: u32 = 8;
 
 /// Iterations whose loads are on their way with a plan.
-pub fn ahead(plan: &Plan) -> u32 {
+pub(crate) fn ahead(plan: &Plan) -> u32 {
     let distances = plan.loads().iter().map(|(_, strategy)| strategy.distance().get());
     let group = plan.unroll().and_then(|unroll| unroll.iterations()).unwrap_or(1);
     distances.max().unwrap_or(0) + group
 }
 
 /// The outcome of an abandoned plan.
-pub fn dropped(behind: Behind) -> Outcome {
+pub(crate) fn dropped(behind: Behind) -> Outcome {
     Outcome::Dropped {
         after: behind.after,
         at_most: behind.at_most,

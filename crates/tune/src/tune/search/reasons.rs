@@ -8,7 +8,7 @@ use crate::report::{Elsewhere, PlainBest, Trial, Verdict};
 
 /// The findings that need reasons.
 #[derive(Clone, Copy, Debug)]
-pub struct Findings<'a> {
+pub(crate) struct Findings<'a> {
     /// The verdict.
     pub verdict: Verdict,
     /// The chosen plan and its speedup.
@@ -27,7 +27,7 @@ pub struct Findings<'a> {
 
 /// The reasons for the verdict: first how full the device is and the effect of more work-groups, then whether it waits for
 /// memory, then the effect of the plans.
-pub fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
+pub(crate) fn reasons(evidence: &Evidence, findings: &Findings<'_>) -> Vec<String> {
     let mut reasons = Vec::new();
     reasons.extend(fill(evidence, findings));
     if findings.verdict == Verdict::Prefetch {

@@ -18,7 +18,7 @@ use crate::tune::subject::workload::Workload;
 use crate::tune::threads;
 
 /// Distances of single-step plans.
-pub const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
+pub(crate) const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];
 /// Iterations in a group, alone and with prefetching.
 pub const GROUPS: [u32; 4] = [2, 4, 8, 16];
 /// Iterations in a group, and how far ahead, of the likely plans.
@@ -31,7 +31,7 @@ pub(crate) const SHARED_HINTS: [u32; 2] = [4, 16];
 /// two groups ahead.
 ///
 /// The loads are the main ones, not the indices that lead to them: a load that a plan does not name is carried as needed.
-/// Several loads get the same strategy together, and each is tried alone with the fewer plans of [`DISTANCES`]' powers of two.
+/// Several loads get the same strategy together, and each is tried alone with the fewer plans of `DISTANCES`' powers of two.
 /// `levels` are the cache levels that the device distinguishes.
 ///
 /// # Errors
@@ -301,7 +301,7 @@ impl Space {
     ///
     /// # Errors
     /// As for [`default_plans`].
-    pub fn of(
+    pub(crate) fn of(
         bench: &dyn Bench,
         workload: &Workload,
         kernel: &Arc<Kernel>,

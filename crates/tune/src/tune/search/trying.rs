@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use self::memory::Memory;
+pub(crate) use self::memory::Memory;
 use super::interval;
 use super::race::Race;
 use crate::error::{Error, Fault, Result};
@@ -28,10 +28,10 @@ use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// A requested plan, and its outcome.
-pub type Pair<'a> = (&'a Plan, &'a Result<Derived>);
+pub(crate) type Pair<'a> = (&'a Plan, &'a Result<Derived>);
 
 /// The common settings of a search's trials.
-pub struct Trying<'a> {
+pub(crate) struct Trying<'a> {
     pub subject: &'a dyn Subject,
     pub bench: &'a dyn Bench,
     pub workload: &'a Workload,
@@ -49,10 +49,10 @@ pub struct Trying<'a> {
 }
 
 /// A trial, and the plan's run if it has run to its end.
-pub type Tried = (Trial, Option<Timed>);
+pub(crate) type Tried = (Trial, Option<Timed>);
 
 /// The trials.
-pub struct Trials {
+pub(crate) struct Trials {
     /// The plain kernel's run.
     pub baseline: Timed,
     /// The same as a trial.

@@ -37,7 +37,7 @@ const CLUSTER: u32 = 4;
 
 /// The arguments of a captured launch.
 #[derive(Debug)]
-pub struct CapturedData {
+pub(crate) struct CapturedData {
     captured: Arc<Captured>,
     /// By the kernel's name of the parameter.
     values: BTreeMap<String, Value>,

@@ -56,6 +56,7 @@ impl FileSubject {
     }
 
     /// The same with the arguments that a template for the kernel has, where the user gave none.
+    #[doc(hidden)]
     #[must_use]
     pub fn with_made_up_arguments(self, device: &Description) -> FileSubject {
         let text = match self.spirv {
@@ -69,12 +70,13 @@ impl FileSubject {
     }
 
     /// The module that the kernel was read from, if it came in SPIR-V.
+    #[doc(hidden)]
     pub fn spirv(&self) -> Option<&Arc<spirv::Original>> {
         self.spirv.as_ref()
     }
 
     /// The module that the kernel was read from, if it came in PTX.
-    pub fn original(&self) -> Option<&Arc<Original>> {
+    pub(crate) fn original(&self) -> Option<&Arc<Original>> {
         self.original.as_ref()
     }
 
@@ -87,6 +89,7 @@ impl FileSubject {
     ///
     /// # Errors
     /// The module cannot be read with the launch file's settings for a geometry.
+    #[doc(hidden)]
     pub fn elsewhere(&self) -> Result<Vec<FileSubject>> {
         let launches = self.launch.elsewhere().into_iter();
         launches.map(|launch| self.launched(launch)).collect()

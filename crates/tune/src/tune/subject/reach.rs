@@ -34,7 +34,7 @@ pub(in crate::tune) struct Reached<'c> {
 
 impl<'c> Reached<'c> {
     /// Of the kernel as it was captured: what is read under facts may rest on them.
-    pub fn of(captured: &'c Captured, plain: &'c Imported) -> Reached<'c> {
+    pub(crate) fn of(captured: &'c Captured, plain: &'c Imported) -> Reached<'c> {
         let kernel = &plain.kernel;
         Reached {
             captured,
@@ -45,7 +45,7 @@ impl<'c> Reached<'c> {
     }
 
     /// Whether it makes a difference that two parameters reach the same byte: one is written through, and the other one used.
-    pub fn matters(&self, one: usize, other: usize) -> bool {
+    pub(crate) fn matters(&self, one: usize, other: usize) -> bool {
         let Some(all) = &self.all else { return true };
         let (one, other) = (&all[one], &all[other]);
         one.writes && (other.reads || other.writes) || other.writes && one.reads
@@ -53,7 +53,7 @@ impl<'c> Reached<'c> {
 
     /// Whether two parameters that lead to these addresses reach no byte both, by the rule of the preloaded library
     /// (`headstart-driver/src/extents.rs`).
-    pub fn are_apart(&self, one: (usize, u64), other: (usize, u64)) -> bool {
+    pub(crate) fn are_apart(&self, one: (usize, u64), other: (usize, u64)) -> bool {
         match (self.extents(one), self.extents(other)) {
             (Some(one), Some(other)) => one.iter().all(|(first, last)| {
                 let mut others = other.iter();
@@ -64,7 +64,7 @@ impl<'c> Reached<'c> {
     }
 
     /// Whether nothing that is reached through a parameter lies in the allocation that it leads into, although something is.
-    pub fn is_elsewhere(&self, (parameter, address): (usize, u64), allocation: &Allocation) -> bool {
+    pub(crate) fn is_elsewhere(&self, (parameter, address): (usize, u64), allocation: &Allocation) -> bool {
         let (start, end) = bounds(allocation);
         match self.reached(parameter) {
             Some(Some((low, high))) => {
@@ -119,7 +119,7 @@ impl<'c> Reached<'c> {
 
     /// The lines by which the preloaded library computes what is reached through these parameters, those left out for which it
     /// cannot: terms for all of them, and which one is whose.
-    pub fn lines(&self, parameters: impl Iterator<Item = usize>) -> Vec<String> {
+    pub(crate) fn lines(&self, parameters: impl Iterator<Item = usize>) -> Vec<String> {
         let mut table: Vec<Term> = Vec::new();
         let mut lines = Vec::new();
         for parameter in parameters {
@@ -161,7 +161,7 @@ impl<'c> Reached<'c> {
     }
 
     /// Whether the preloaded library can compute what is reached through a parameter.
-    pub fn is_known(&self, parameter: usize) -> bool {
+    pub(crate) fn is_known(&self, parameter: usize) -> bool {
         !self.lines(std::iter::once(parameter)).is_empty()
     }
 

@@ -31,12 +31,15 @@ pub struct Workload {
     /// One for each parameter of the kernel, in order.
     pub given: Vec<ArgumentSpec>,
     /// The module that the kernel was read from, if it came in PTX: its kernels are measured in that module.
+    #[doc(hidden)]
     pub original: Option<Arc<Original>>,
     /// Memory at addresses that a program chose, if the launch is meaningful only there; it takes precedence over the buffers
     /// of `given`.
+    #[doc(hidden)]
     pub placed: Option<Arc<Placed>>,
     /// The kernel and the geometry whose work this is, divided into other work-groups, if it is: what is found out about that
     /// launch's memory holds here, too.
+    #[doc(hidden)]
     pub divides: Option<(Arc<Kernel>, Geometry)>,
 }
 
@@ -221,12 +224,13 @@ impl Workload {
     }
 
     /// Where a parameter leads, if that is an address of a program's choosing.
-    pub fn pointer(&self, param: usize) -> Option<u64> {
+    pub(crate) fn pointer(&self, param: usize) -> Option<u64> {
         self.placed.as_ref()?.pointers.get(param).copied().flatten()
     }
 
     /// The names of the outputs, in the order in which they are read: memory at addresses of a program's choosing, and then
     /// in the order of the parameters.
+    #[doc(hidden)]
     pub fn output_names(&self) -> impl Iterator<Item = String> {
         let placed = self.placed.iter().flat_map(|placed| &placed.memory);
         let placed = placed.map(|own| own.name.clone());
@@ -241,7 +245,7 @@ impl Workload {
 
     /// How many work-groups a core will hold, where the launch leaves it with few: the compiler may then use
     /// more registers than it would otherwise dare to.
-    pub fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
+    pub(crate) fn groups_promised(&self, cores: u32, registers_per_core: u32) -> Option<u32> {
         let items: u64 = self.group.iter().map(|&items| u64::from(items)).product();
         let resident = self.groups_of_core(cores);
         let registers = u64::from(registers_per_core) / (resident * items).max(1);
@@ -264,6 +268,7 @@ impl Workload {
     ///
     /// # Errors
     /// It accesses blocks that the device does not have.
+    #[doc(hidden)]
     pub fn lowered(&self, kernel: &Kernel, model: &DeviceModel) -> Result<MachineProgram> {
         let items = self.group.iter().product();
         let description = model.description();
@@ -298,6 +303,7 @@ impl Workload {
     ///
     /// # Errors
     /// It faults, or needs a feature that such a device lacks.
+    #[doc(hidden)]
     pub fn computed(&self, kernel: &Arc<Kernel>, device: Description) -> Result<Vec<Vec<u8>>> {
         let simulator = Simulator::custom(device, Options::FAST, None);
         Ok(self.bind(&simulator)?.run(&simulator, kernel)?.1)
@@ -336,7 +342,7 @@ impl Workload {
 
 impl Bound {
     /// The bound arguments.
-    pub fn workload(&self) -> &Workload {
+    pub(crate) fn workload(&self) -> &Workload {
         &self.workload
     }
 
@@ -488,7 +494,7 @@ fn pointer_to(memory: &[(u64, Buffer)], address: u64, element: Type) -> Argument
 
 impl Output {
     /// Whether it is known to hold the same as another, on a simulated device; else they have to be read.
-    pub fn is_same(&self, other: &Output) -> bool {
+    pub(crate) fn is_same(&self, other: &Output) -> bool {
         let memory = |output: &Output| output.buffer.implementation::<BufferMemory>();
         match (memory(self), memory(other)) {
             (Ok(one), Ok(other)) => one.is_same(&other),
@@ -508,7 +514,7 @@ impl Output {
     ///
     /// # Errors
     /// As for [`Output::read`].
-    pub fn read_part(&self, queue: &dyn Queue, offset: u64, length: u64) -> Result<Vec<u8>> {
+    pub(crate) fn read_part(&self, queue: &dyn Queue, offset: u64, length: u64) -> Result<Vec<u8>> {
         let read = Command::Read {
             buffer: self.buffer.clone(),
             offset,

@@ -10,7 +10,7 @@ use crate::machine::draft::Draft;
 use crate::machine::program::Class;
 
 /// Its habits.
-pub const RULES: Rules = Rules {
+pub(crate) const RULES: Rules = Rules {
     // A message without a destination is scheduled like others: it stays in its place, between its neighbours.
     // (`gather-hint-l3`: the load of the index, the next address, the hint, and only then the instructions that wait for the
     // index.)
@@ -32,7 +32,7 @@ pub const RULES: Rules = Rules {
 
 /// 32-bit registers that IGC takes besides those for the kernel's values: the thread's header, addresses of messages, losses to
 /// pieces of 64 bytes. Fitted to the most live registers in its listings for 146 kernels and plans of the gallery.
-pub const OVERHEAD: u32 = 4;
+pub(crate) const OVERHEAD: u32 = 4;
 
 /// Registers of 64 bytes, of the 128 that a thread has, up to which it schedules for latency (`-presched-rp 100`).
 pub(crate) const COMFORTABLE: (u32, u32) = (100, 128);

@@ -6,7 +6,7 @@
 use crate::ir::{Array, Kernel, Op, OpKind, Space, Value};
 
 /// The only array of shared memory whose address a value may follow from; none if there are several or no such.
-pub fn array_of(kernel: &Kernel, value: Value) -> Option<Array> {
+pub(crate) fn array_of(kernel: &Kernel, value: Value) -> Option<Array> {
     let shared = |array: &Array| {
         kernel
             .arrays

@@ -17,14 +17,14 @@
 //! with 108 descriptors, of both operands and both orders, read off its registers.
 
 /// Bytes of a piece.
-pub const PIECE: u32 = 16;
+pub(crate) const PIECE: u32 = 16;
 
 /// The bits of an address that a descriptor has.
 const WINDOW: u32 = (1 << 18) - 1;
 
 /// A descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor {
+pub(crate) struct Descriptor {
     start: u32,
     leading: u32,
     stride: u32,
@@ -35,7 +35,7 @@ pub struct Descriptor {
 
 /// How the elements of a matrix follow each other in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub(crate) enum Order {
     /// Those of one row of A, or column of B.
     AlongK,
     /// Those of one `k`: elements of 16 bits alone.
@@ -44,7 +44,7 @@ pub enum Order {
 
 /// Elements that lie in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub(crate) struct Piece {
     /// Where, as far as a descriptor says: the lowest 18 bits of the address.
     pub address: u32,
     /// The row of A, or column of B, of the first.
@@ -55,7 +55,7 @@ pub struct Piece {
 
 impl Descriptor {
     /// That of these bits.
-    pub fn new(bits: u64) -> Descriptor {
+    pub(crate) fn new(bits: u64) -> Descriptor {
         let field = |at: u32| (bits >> at) as u32 & 0x3fff;
         Descriptor {
             start: field(0) * PIECE,
@@ -72,7 +72,7 @@ impl Descriptor {
     }
 
     /// The pieces of these rows of A, or columns of B. Each row or column has 32 bytes along `k`, each piece `per_piece` elements.
-    pub fn pieces(
+    pub(crate) fn pieces(
         self,
         lines: std::ops::Range<u32>,
         order: Order,

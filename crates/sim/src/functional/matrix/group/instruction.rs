@@ -14,7 +14,7 @@ use crate::ir::Array;
 
 /// An instruction of a warp group.
 #[derive(Clone, Debug, PartialEq)]
-pub enum WgmmaInstruction {
+pub(crate) enum WgmmaInstruction {
     /// `wgmma.fence`: registers that were written may be used by products.
     Fence,
     /// `wgmma.mma_async`.
@@ -27,7 +27,7 @@ pub enum WgmmaInstruction {
 
 /// A product: a sub-group's 16 rows of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Product {
+pub(crate) struct Product {
     /// The instruction's name.
     pub name: Box<str>,
     /// The types.
@@ -46,7 +46,7 @@ pub struct Product {
 
 /// A factor.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Factor {
+pub(crate) struct Factor {
     /// Where it lies.
     pub source: Source,
     /// How its elements follow each other in shared memory.
@@ -57,7 +57,7 @@ pub struct Factor {
 
 /// Where a factor lies.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub(crate) enum Source {
     /// In registers, from this operand on.
     Registers(Fragment, usize),
     /// In shared memory, where the descriptor that is this operand says; and in which array.
@@ -66,7 +66,7 @@ pub enum Source {
 
 /// Whether the accumulators are added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Adds {
+pub(crate) enum Adds {
     /// Always, or never.
     Known(bool),
     /// If the predicate that is this operand has this value.
@@ -76,7 +76,7 @@ pub enum Adds {
 impl WgmmaInstruction {
     /// The instruction of a text with these numbers of results and operands, and the array that each operand leads into; nothing
     /// if it is none that can be run.
-    pub fn read(
+    pub(crate) fn read(
         text: &str,
         results: usize,
         operands: usize,

@@ -8,8 +8,8 @@ mod arrays;
 mod descriptor;
 mod instruction;
 
-pub use arrays::array_of;
-pub use instruction::{Product, WgmmaInstruction};
+pub(crate) use arrays::array_of;
+pub(crate) use instruction::{Product, WgmmaInstruction};
 
 use super::super::access::Location;
 use super::super::address::array_address;
@@ -26,7 +26,7 @@ use descriptor::{Descriptor, Order, PIECE};
 use instruction::{Adds, Factor, Source};
 
 /// Sub-groups of a warp group.
-pub const SUB_GROUPS: u32 = 4;
+pub(crate) const SUB_GROUPS: u32 = 4;
 /// Rows of a product that are one sub-group's.
 const ROWS: u32 = 16;
 

@@ -162,7 +162,7 @@ pub trait KnownDevice: Send + Sync {
     }
 
     /// How many work-groups of a launch NVIDIA's compiler gets as a hint, as when plans are measured; see
-    /// [`Workload::groups_promised`].
+    /// `Workload::groups_promised`.
     fn groups_promised(&self, workload: &Workload) -> Option<u32> {
         let _ = workload;
         None

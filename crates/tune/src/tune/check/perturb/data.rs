@@ -68,12 +68,12 @@ const PIECES: [u64; 3] = [6, 40, 200];
 const SAMPLES: u64 = 256;
 
 impl Own {
-    pub fn new(element: Type, length: u64, fill: Fill) -> Own {
+    pub(crate) fn new(element: Type, length: u64, fill: Fill) -> Own {
         Own::with(element, length, fill, Arc::from([]), None)
     }
 
     /// The same, for a kernel that compares with these numbers, with words that are pointers.
-    pub fn with(
+    pub(crate) fn with(
         element: Type,
         length: u64,
         fill: Fill,
@@ -139,7 +139,7 @@ impl Own {
     }
 
     /// The contents with each pointer in its new place.
-    pub fn moved(self, pointers: Arc<Pointers>) -> Fill {
+    pub(crate) fn moved(self, pointers: Arc<Pointers>) -> Fill {
         Fill::Pattern(Pattern::Function(Arc::new(move |index| {
             let part = index % self.of_word() * u64::from(self.element.bits());
             match pointers.moved(self.word(index)).filter(|_| index < self.length) {
@@ -155,7 +155,7 @@ impl Own {
     }
 
     /// The contents after a change, as long as is wanted. Pointers stay.
-    pub fn changed(&self, change: &Change) -> Fill {
+    pub(crate) fn changed(&self, change: &Change) -> Fill {
         let drawn = self.drawn(change);
         let Fill::Pattern(pattern) = &drawn else {
             return drawn;
@@ -257,7 +257,7 @@ impl Own {
     }
 
     /// All changes without chance, and one each of those with it.
-    pub fn changes(&self, random: &mut Random) -> Vec<Change> {
+    pub(crate) fn changes(&self, random: &mut Random) -> Vec<Change> {
         let mut changes = vec![Change::Reversed, Change::Permuted(random.bits())];
         if self.element.is_float() {
             changes.extend([
@@ -297,7 +297,7 @@ impl Own {
     }
 
     /// Any change.
-    pub fn random(&self, random: &mut Random) -> Change {
+    pub(crate) fn random(&self, random: &mut Random) -> Change {
         let changes = self.changes(random);
         if self.element.is_integer() && random.chance(40) {
             let (least, most) = self.range.unwrap_or((0, 1));

@@ -55,7 +55,7 @@ pub(super) enum Touched {
 }
 
 impl Deriving {
-    pub fn new(
+    pub(crate) fn new(
         kernel: &Kernel,
         base: &Variant,
         device: &Description,
@@ -105,7 +105,7 @@ impl Deriving {
     }
 
     /// Every launch in which one thing differs from this one; of each kind one after the other.
-    pub fn one_by_one(&self, base: &Variant, random: &mut Random) -> Vec<(Touched, Variant)> {
+    pub(crate) fn one_by_one(&self, base: &Variant, random: &mut Random) -> Vec<(Touched, Variant)> {
         let mut kinds: Vec<Vec<(Touched, Variant)>> = Vec::new();
         for (position, role) in self.roles.iter().enumerate() {
             kinds.push(match role {
@@ -326,7 +326,7 @@ impl Deriving {
     }
 
     /// Remembers whether the plain kernel accepted the changes.
-    pub fn learn(&mut self, touched: &[Touched], taken: bool) {
+    pub(crate) fn learn(&mut self, touched: &[Touched], taken: bool) {
         for &touched in touched {
             let (tried, times) = self.taken.entry(touched).or_default();
             *tried += 1;

@@ -118,7 +118,7 @@ pub(super) fn roles(kernel: &Kernel) -> Vec<Role> {
 
 impl Variant {
     /// A workload's launch, in at most this many work-groups along each dimension.
-    pub fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
+    pub(crate) fn of(workload: &Workload, what: &str, groups: u32) -> Variant {
         // A kernel that follows no pointers in memory needs none of the program's addresses.
         let placed = workload
             .placed
@@ -212,7 +212,7 @@ impl Variant {
     }
 
     /// The role of each part.
-    pub fn roles(&self, kernel: &Kernel) -> Vec<Role> {
+    pub(crate) fn roles(&self, kernel: &Kernel) -> Vec<Role> {
         let mut roles = roles(kernel);
         roles.resize(self.parts.len(), Role::Buffer(Promise::Nothing));
         for (role, part) in roles.iter_mut().zip(&self.parts) {
@@ -224,7 +224,7 @@ impl Variant {
     }
 
     /// The names of the parts.
-    pub fn names(&self, kernel: &Kernel) -> Vec<String> {
+    pub(crate) fn names(&self, kernel: &Kernel) -> Vec<String> {
         let placed = self.parts.iter().filter_map(|part| match part {
             Part::Buffer(contents) => contents.place.as_ref(),
             _ => None,
@@ -234,7 +234,7 @@ impl Variant {
     }
 
     /// The same, made in a further step.
-    pub fn also(&mut self, what: impl std::fmt::Display) {
+    pub(crate) fn also(&mut self, what: impl std::fmt::Display) {
         if !self.what.is_empty() {
             self.what.push_str(", ");
         }
@@ -242,7 +242,7 @@ impl Variant {
     }
 
     /// The buffer of a parameter.
-    pub fn buffer(&self, position: usize) -> Option<&Contents> {
+    pub(crate) fn buffer(&self, position: usize) -> Option<&Contents> {
         match self.parts.get(position) {
             Some(Part::Buffer(contents)) => Some(contents),
             _ => None,
@@ -258,7 +258,7 @@ impl Variant {
     }
 
     /// The type and bits of a scalar.
-    pub fn scalar(&self, position: usize) -> Option<(Type, u64)> {
+    pub(crate) fn scalar(&self, position: usize) -> Option<(Type, u64)> {
         match self.parts.get(position) {
             Some(Part::Scalar(ty, bits)) => Some((*ty, *bits)),
             _ => None,
@@ -266,7 +266,7 @@ impl Variant {
     }
 
     /// Gives a scalar other bits.
-    pub fn set(&mut self, position: usize, value: u64) {
+    pub(crate) fn set(&mut self, position: usize, value: u64) {
         if let Some(Part::Scalar(ty, bits)) = self.parts.get_mut(position) {
             *bits = value & ty.mask();
         }
@@ -281,12 +281,12 @@ impl Variant {
     }
 
     /// How many elements after the first of its memory a parameter points to.
-    pub fn start(&self, position: usize) -> u64 {
+    pub(crate) fn start(&self, position: usize) -> u64 {
         self.buffer(position).map_or(0, |contents| contents.start)
     }
 
     /// The memories in the order in which the engine numbers them, each with its first parameter.
-    pub fn memories(&self) -> Vec<usize> {
+    pub(crate) fn memories(&self) -> Vec<usize> {
         let buffers = (0..self.parts.len()).filter(|&position| self.buffer(position).is_some());
         let mut memories = Vec::new();
         for position in buffers {
@@ -299,7 +299,7 @@ impl Variant {
     }
 
     /// Whether any parameter that reaches a memory may write it.
-    pub fn is_written(&self, memory: usize) -> bool {
+    pub(crate) fn is_written(&self, memory: usize) -> bool {
         (0..self.parts.len()).any(|position| {
             self.memory_of(position) == memory
                 && self
@@ -312,7 +312,7 @@ impl Variant {
     ///
     /// # Errors
     /// A buffer is too large.
-    pub fn bind(
+    pub(crate) fn bind(
         &self,
         steps: u64,
         kept: impl Fn(usize) -> Option<Arc<BufferMemory>>,

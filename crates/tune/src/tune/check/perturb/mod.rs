@@ -41,7 +41,7 @@ mod on_device;
 mod overlap;
 mod plain;
 mod pointers;
-pub mod reproducer;
+pub(crate) mod reproducer;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -429,13 +429,8 @@ impl Perturbed {
         hash(&told.join("\n"))
     }
 
-    /// Whether there is any launch to check on.
-    pub fn is_empty(&self) -> bool {
-        self.launches.kept.is_empty()
-    }
-
     /// The report's sentence about a plan's kernel that agreed.
-    pub fn summary(&self, plan: &Plan, derived: &Kernel, agreed: Agreed) -> report::Perturbed {
+    pub(crate) fn summary(&self, plan: &Plan, derived: &Kernel, agreed: Agreed) -> report::Perturbed {
         report::Perturbed {
             kernel: identity(derived),
             digest: self.digest(),
@@ -485,7 +480,7 @@ fn misprinted(kernel: &Kernel, difference: &Error) -> Error {
 }
 
 /// The scope of a check: the kernel with this text, whatever the launch.
-pub fn identity(kernel: &Kernel) -> String {
+pub(crate) fn identity(kernel: &Kernel) -> String {
     hash(&print(kernel))
 }
 

@@ -79,7 +79,7 @@ pub(super) enum Unfit {
 }
 
 impl Compiled {
-    pub fn new(kernel: &Arc<Kernel>) -> Compiled {
+    pub(super) fn new(kernel: &Arc<Kernel>) -> Compiled {
         let kernel = CompiledKernel::new(Arc::clone(kernel));
         let sites = kernel.sites();
         Compiled { kernel, sites }
@@ -298,7 +298,7 @@ impl Kept {
     }
 
     /// The cost of running it, in operations of sub-groups.
-    pub fn cost(&self) -> u64 {
+    pub(crate) fn cost(&self) -> u64 {
         self.covered.operations + preparing(&self.variant)
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Pointers(Vec<(Range<u64>, u64)>);
 
 impl Pointers {
     /// New places for the memory of a captured launch.
-    pub fn new(placed: &Placed) -> Pointers {
+    pub(crate) fn new(placed: &Placed) -> Pointers {
         let place = |(own, number): (&PlacedMemory, u64)| {
             let end = own.address.saturating_add(own.bytes.len() as u64);
             (own.address..end, number * APART + own.address % ALIGNMENT)
@@ -34,14 +34,14 @@ impl Pointers {
     }
 
     /// A captured address in its new place; none if a word with this value is no pointer.
-    pub fn moved(&self, address: u64) -> Option<u64> {
+    pub(crate) fn moved(&self, address: u64) -> Option<u64> {
         let after = self.0.partition_point(|(range, _)| range.start <= address);
         let (range, place) = &self.0[after.checked_sub(1)?];
         (address < range.end).then(|| place + (address - range.start))
     }
 
     /// Whether a word leads into an allocation's new place.
-    pub fn has(&self, word: u64) -> bool {
+    pub(crate) fn has(&self, word: u64) -> bool {
         let after = self.0.partition_point(|(_, place)| *place <= word);
         let last = self.0[..after].last();
         last.is_some_and(|(range, place)| word - place < range.end - range.start)

@@ -116,8 +116,8 @@ fn found(text: &str, launch: &str, changes: &[(&str, &str)]) -> String {
         .nth(1)
         .and_then(|rest| rest.strip_suffix('`'));
     let folder = Path::new(folder.unwrap_or_else(|| panic!("{message}")));
-    let repeated =
-        super::reproducer::repeat(folder, &perturbed.engine).unwrap_or_else(|error| panic!("{error}"));
+    let repeated = super::reproducer::repeat::repeat(folder, &perturbed.engine)
+        .unwrap_or_else(|error| panic!("{error}"));
     assert!(repeated.is_some(), "it is repeated: {message}");
     // The command line's launches are included.
     let launch = LaunchFile::read(&folder.join("launch.toml")).expect("a launch file");

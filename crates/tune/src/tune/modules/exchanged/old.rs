@@ -57,7 +57,7 @@ impl<'w> Module<'w> {
     ///
     /// # Errors
     /// Its sections are not in the specification's order, or it has too many ids.
-    pub fn of(original: &'w Original) -> Result<Module<'w>> {
+    pub(crate) fn of(original: &'w Original) -> Result<Module<'w>> {
         let words = original.words.as_slice();
         let entry = words::instructions(words, 0)
             .filter_map(Result::ok)

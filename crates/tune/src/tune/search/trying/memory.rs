@@ -10,12 +10,17 @@ use crate::tune::search::log::{self, Entry, Log};
 use crate::tune::subject::workload::Workload;
 
 /// The log, as one search sees it.
-pub struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     log: Option<(&'a Log, String)>,
 }
 
 impl<'a> Memory<'a> {
-    pub fn new(log: Option<&'a Log>, bench: &dyn Bench, workload: &Workload, kernel: &Kernel) -> Memory<'a> {
+    pub(crate) fn new(
+        log: Option<&'a Log>,
+        bench: &dyn Bench,
+        workload: &Workload,
+        kernel: &Kernel,
+    ) -> Memory<'a> {
         Memory {
             log: log.map(|log| (log, log::key(bench, workload, kernel))),
         }

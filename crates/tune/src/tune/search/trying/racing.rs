@@ -166,7 +166,7 @@ impl Racing<'_> {
 impl Trying<'_> {
     /// In parallel, as a race, the likely plans first. Each is held against all before it but the last few, so that the number of
     /// threads changes nothing. Meanwhile `beside` runs, with the plain kernel's time in nanoseconds.
-    pub fn at_once<T: Send>(
+    pub(crate) fn at_once<T: Send>(
         &self,
         pairs: &[Pair<'_>],
         beside: impl FnOnce(f64) -> T + Send,

@@ -24,7 +24,7 @@ const UNRANKED: usize = 16;
 impl Trying<'_> {
     /// In turns with the plain kernel, which is timed alone first, if it was not yet. `measure` is the number of plans; `None`
     /// means all.
-    pub fn in_turns(
+    pub(crate) fn in_turns(
         &self,
         derivation: &Derivation<'_>,
         baseline: Option<Timed>,

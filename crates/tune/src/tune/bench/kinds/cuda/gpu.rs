@@ -56,7 +56,8 @@ pub enum Wanted {
     Unread,
 }
 
-pub use own::{Against, Own, shorter};
+pub(crate) use own::shorter;
+pub use own::{Against, Own};
 
 /// The outcome of one kernel.
 #[derive(Clone, Debug)]
@@ -117,7 +118,7 @@ impl GpuBench {
     }
 
     /// How a kernel is emitted for a launch of this workload.
-    pub fn options(&self, workload: &Workload) -> Options {
+    pub(crate) fn options(&self, workload: &Workload) -> Options {
         Options {
             group: Some(workload.group),
             groups_per_core: workload.groups_promised(self.facts.cores, self.facts.registers_per_core),
@@ -174,7 +175,7 @@ impl GpuBench {
     ///
     /// # Errors
     /// It cannot be emitted or compiled, or the worker is lost for good.
-    pub fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Vec<Held>> {
+    pub(crate) fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Vec<Held>> {
         let mut texts = vec![emit(workload, kernel, &self.options(workload))?];
         if let (Some(original), None) = (&workload.original, in_its_module(workload)) {
             texts.push(in_place(original, workload, kernel)?);
@@ -216,7 +217,7 @@ impl GpuBench {
     ///
     /// # Errors
     /// As for [`GpuBench::measure`], or the kernel cannot be compiled or launched.
-    pub fn time_within(
+    pub(crate) fn time_within(
         &mut self,
         workload: &Workload,
         kernel: &Arc<Kernel>,

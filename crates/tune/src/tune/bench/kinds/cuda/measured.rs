@@ -59,10 +59,10 @@ pub trait Measures: Send {
         timing: TimingOptions,
     ) -> Result<Against>;
 
-    /// As [`GpuBench::time_within`].
+    /// As `GpuBench::time_within`.
     ///
     /// # Errors
-    /// As [`GpuBench::time_within`].
+    /// As `GpuBench::time_within`.
     fn time_within(
         &mut self,
         workload: &Workload,
@@ -71,16 +71,16 @@ pub trait Measures: Send {
         how: (TimingOptions, bool),
     ) -> Result<Option<f64>>;
 
-    /// As [`GpuBench::judge`].
+    /// As `GpuBench::judge`.
     ///
     /// # Errors
-    /// As [`GpuBench::judge`].
+    /// As `GpuBench::judge`.
     fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged>;
 
-    /// As [`GpuBench::held`]; none where nothing tells.
+    /// As `GpuBench::held`; none where nothing tells.
     ///
     /// # Errors
-    /// As [`GpuBench::held`].
+    /// As `GpuBench::held`.
     fn held(&mut self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
         let _ = (workload, kernel);
         Ok(None)
@@ -174,7 +174,7 @@ impl MeasuredBench {
 
     /// The same, with something else in L2 when a launch starts.
     #[must_use]
-    pub fn with_cache(mut self, cache: CacheState) -> MeasuredBench {
+    pub(crate) fn with_cache(mut self, cache: CacheState) -> MeasuredBench {
         self.timing.cache = cache;
         self
     }

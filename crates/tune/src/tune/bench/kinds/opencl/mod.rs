@@ -1,6 +1,6 @@
 //! OpenCL devices, including Intel's GPUs: `opencl:N`.
 
-pub mod bench;
+pub(crate) mod bench;
 
 use serde_json::{Map, Value, json};
 

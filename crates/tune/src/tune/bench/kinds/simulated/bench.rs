@@ -70,14 +70,14 @@ impl SimulatedBench {
 
     /// The same, where a kernel counts as endless once a sub-group has run `limit` operations.
     #[must_use]
-    pub fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
+    pub(crate) fn with_operation_limit(mut self, limit: u64) -> SimulatedBench {
         self.operation_limit = limit;
         self.limited()
     }
 
     /// The same, where `stop` ends checks and timed runs early.
     #[must_use]
-    pub fn with_stop(mut self, stop: Option<&'static Stop>) -> SimulatedBench {
+    pub(crate) fn with_stop(mut self, stop: Option<&'static Stop>) -> SimulatedBench {
         self.stop = stop;
         self.limited()
     }

@@ -1,6 +1,6 @@
 //! Simulated devices: `sim:NAME`, or a model file.
 
-pub mod bench;
+pub(crate) mod bench;
 
 use serde_json::{Map, Value, json};
 

@@ -1,6 +1,6 @@
 //! Buffers that share their memory, or begin inside another.
 
-use super::super::reproducer::{Difference, repeat};
+use super::super::reproducer::{Difference, repeat::repeat};
 use super::{different, kernel, perturbed, plan, workload};
 
 #[test]

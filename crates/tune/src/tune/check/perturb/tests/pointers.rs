@@ -75,7 +75,7 @@ fn words_that_are_pointers_are_never_drawn() {
         .nth(1)
         .and_then(|rest| rest.strip_suffix('`'));
     let folder = Path::new(folder.unwrap_or_else(|| panic!("{message}")));
-    let repeated = super::super::reproducer::repeat(folder, &perturbed.engine);
+    let repeated = super::super::reproducer::repeat::repeat(folder, &perturbed.engine);
     let repeated = repeated.unwrap_or_else(|error| panic!("{error}"));
     assert!(repeated.is_some(), "{message}");
     std::fs::remove_dir_all(folder).expect("it is there");

@@ -76,7 +76,7 @@ const FEWEST_ROUNDS: u32 = 3;
 
 /// How a kernel of this time is timed: a launch of a good part of a second varies little, and a dozen plans of it are to
 /// be measured in the foreground. Each has been launched before, which warms up enough.
-pub fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
+pub(crate) fn shorter(timing: TimingOptions, elapsed_ns: f64) -> TimingOptions {
     let fits = (TIMED_NS / elapsed_ns.max(1.0)) as u32;
     if fits >= timing.rounds {
         return timing;
@@ -240,7 +240,7 @@ impl GpuBench {
     ///
     /// # Errors
     /// The worker is lost for good.
-    pub fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+    pub(crate) fn judge(&mut self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
         self.held = None;
         self.known = Known::default();
         if self.worker.bind_guarded(&arguments(launch)).is_err() {

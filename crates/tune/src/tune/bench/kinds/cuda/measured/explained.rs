@@ -34,7 +34,7 @@ enum Said {
 }
 
 impl Simulation {
-    pub fn new(model: DeviceModel, cache: CacheState, workload: &Workload) -> Simulation {
+    pub(crate) fn new(model: DeviceModel, cache: CacheState, workload: &Workload) -> Simulation {
         // A byte for each search: the threads that look at it may outlive everything else.
         let stop: &'static Stop = Box::leak(Box::new(Stop::new()));
         Simulation {
@@ -45,7 +45,7 @@ impl Simulation {
     }
 
     /// What it says of a kernel within a time, which may be only a part; none if it says nothing by then.
-    pub fn explain(self, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
+    pub(crate) fn explain(self, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
         let kernel = Arc::clone(kernel);
         let (stop, until) = (self.stop, Instant::now() + patience);
         let said = self.begin(move |bench, workload, tell| {
@@ -70,7 +70,7 @@ impl Simulation {
     }
 
     /// Looks into kernels; nothing where that takes too long.
-    pub fn look(self, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+    pub(crate) fn look(self, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
         let kernels = kernels.to_vec();
         let stop = self.stop;
         let looked = self.begin(move |bench, workload, tell| {

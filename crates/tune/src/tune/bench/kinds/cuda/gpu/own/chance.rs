@@ -87,7 +87,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Of elements of this type; bytes whose type is unknown are compared by fours.
-    pub fn of(element: Type, bytes: u64) -> Words {
+    pub(crate) fn of(element: Type, bytes: u64) -> Words {
         let element = match element {
             Type::I8 if bytes.is_multiple_of(4) => Type::I32,
             element => element,
@@ -100,7 +100,7 @@ impl Words {
     }
 
     /// The words of an output. Of floats those are neighbours whose values are.
-    pub fn read(self, bytes: &[u8]) -> Vec<u64> {
+    pub(crate) fn read(self, bytes: &[u8]) -> Vec<u64> {
         let bits = self.element.bytes() * 8;
         let sign = 1u64 << bits.saturating_sub(1).min(63);
         let mask = sign | (sign - 1);
@@ -120,7 +120,7 @@ impl Words {
 
 impl Class {
     /// What launches have in common, each with the words that it left; none where they have too little in common.
-    pub fn of(launches: &[Vec<u64>]) -> Option<Class> {
+    pub(crate) fn of(launches: &[Vec<u64>]) -> Option<Class> {
         let sorted = |words: &Vec<u64>| {
             let mut words = words.clone();
             words.sort_unstable();
@@ -161,7 +161,7 @@ impl Class {
     }
 
     /// Whether launches of a plan left what the kernel as it is could have left.
-    pub fn has(&self, launches: &[Vec<u64>]) -> bool {
+    pub(crate) fn has(&self, launches: &[Vec<u64>]) -> bool {
         match self {
             Class::AnyOrder(in_order) => launches.iter().all(|words| {
                 let mut words = words.clone();
@@ -178,7 +178,7 @@ impl Class {
     }
 
     /// The sentence about it.
-    pub fn sentence(&self, name: &str) -> String {
+    pub(crate) fn sentence(&self, name: &str) -> String {
         match self {
             Class::AnyOrder(words) => format!(
                 "The kernel as it is leaves the {} words of `{name}` in another order from launch to launch: a plan has to leave \

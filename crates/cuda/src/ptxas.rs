@@ -3,12 +3,14 @@
 //! Who loads kernels that another `ptxas` has assembled wants times of the code that this one makes; and a driver may be too
 //! old for the PTX of a newer compiler. `HEADSTART_PTXAS` names the program, `HEADSTART_PTXAS_OPTIONS` has words for it, and
 //! `HEADSTART_PTXAS_LIMIT` says how many seconds it may take, or the driver's compiler where none is named: thousands of
-//! instructions in one loop can keep either busy for minutes, and a search waits for the slowest of its kernels.
+//! instructions in one loop can keep either busy for minutes, and a search waits for the slowest of its kernels. Without that
+//! variable a search with a budget says it ([`be_patient`]).
 
 use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,13 +22,29 @@ use super::gpu::Gpu;
 /// Seconds that a kernel may take where nothing is said.
 const LIMIT: f64 = 120.0;
 
+/// The variable that says otherwise, in seconds.
+pub(crate) const LIMIT_VARIABLE: &str = "HEADSTART_PTXAS_LIMIT";
+
+/// What [`be_patient`] said, in nanoseconds; 0 if nothing.
+static PATIENCE_NS: AtomicU64 = AtomicU64::new(0);
+
+/// A kernel may be compiled for so long from now on, where the environment does not say it.
+pub fn be_patient(patience: Duration) {
+    let ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+    PATIENCE_NS.store(ns.max(1), Ordering::Relaxed);
+}
+
 /// How long one kernel may be compiled.
 pub(crate) fn limit() -> Duration {
-    let limit = env::var("HEADSTART_PTXAS_LIMIT").ok();
+    let limit = env::var(LIMIT_VARIABLE).ok();
     let limit = limit
         .and_then(|text| text.parse().ok())
         .filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
-    Duration::from_secs_f64(limit.unwrap_or(LIMIT).min(1e6))
+    match (limit, PATIENCE_NS.load(Ordering::Relaxed)) {
+        (Some(seconds), _) => Duration::from_secs_f64(seconds.min(1e6)),
+        (None, 0) => Duration::from_secs_f64(LIMIT),
+        (None, ns) => Duration::from_nanos(ns),
+    }
 }
 
 /// Machine code of a text for this GPU; nothing where no assembler is named.

@@ -67,6 +67,7 @@ fn check_share(share: Option<f64>) -> Result<()> {
 fn advice(options: &Advise, clock: &Clock) -> Result<Advice> {
     let overrides = &options.model;
     let budget = super::tune::budget(options.budget)?;
+    super::tune::compile_within(budget.unwrap_or(ENOUGH));
     let profile = match (&options.ncu, &options.vtune) {
         (Some(name), _) => Some((Profiler::NsightCompute, name)),
         (None, Some(name)) => Some((Profiler::VTune, name)),

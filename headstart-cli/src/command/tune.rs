@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use headstart::capture::{Captured, CapturedProgram, Contraction};
+use headstart::device::cuda::ptxas;
 use headstart::device::sim::Simulator;
 use headstart::ir::Fused;
 use headstart::prefetch::Plan;
@@ -261,6 +262,15 @@ pub fn replayed(captured: &Captured) -> Result<String> {
             first.captured
         ),
     })
+}
+
+/// The least time that a search waits for one kernel to be compiled.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A search with this budget waits for each of its kernels to be compiled for a fifth of it: plans are measured in batches,
+/// which the slowest would hold up.
+pub fn compile_within(budget: Duration) {
+    ptxas::be_patient((budget / 5).max(LEAST_PATIENCE));
 }
 
 /// How long a search may go on beginning plans.

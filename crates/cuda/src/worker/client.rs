@@ -517,6 +517,7 @@ impl Process {
         let mut child = Command::new(program)
             .args(arguments)
             .env(MARK_VARIABLE, &mark)
+            .env(ptxas::LIMIT_VARIABLE, ptxas::limit().as_secs_f64().to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -77,6 +77,9 @@ impl<'o> Asked<'o> {
     /// The device.
     pub(super) fn bench(&self) -> Result<Box<dyn Bench>> {
         let on = self.on;
+        if let Some(budget) = self.budget {
+            super::compile_within(budget);
+        }
         device::bench(
             on.device.as_deref(),
             &on.model,

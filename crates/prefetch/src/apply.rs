@@ -18,6 +18,7 @@ use super::parts::planned_rests;
 use super::pipeline::rewrite;
 use super::plan::{LoadName, Plan, Strategy, StrategyKind, Unroll};
 use super::planned::{PlanTarget, Planned};
+use super::probe::early_at;
 use super::rotate::{rotate, weight};
 use super::shape::StepShape;
 use super::text::{Hosted, LoopText};
@@ -29,7 +30,7 @@ use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoopSummary, summarize};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{Derivation, Kernel, Label, LoadId, UnrollWish, verify};
+use crate::ir::{Derivation, Kernel, Label, LoadId, Op, OpKind, UnrollWish, verify};
 
 /// A kernel with a plan carried out.
 #[derive(Clone, Debug)]
@@ -438,9 +439,10 @@ fn apply_to_loop(
     let place = kernel.describe_place(op.place);
     let shape = StepShape::of(kernel, &summary, unroll, &strategies).map_err(|error| error.at(place))?;
 
+    let left_out = left_out(kernel, &definitions, op, &summary, &shape, &strategies);
     let mut fetches: Vec<Box<dyn Fetch>> = recurrence::copies(&summary, &strategies);
-    for site in &summary.loads {
-        if let Some(strategy) = strategies.get(&site.id) {
+    for (number, site) in summary.loads.iter().enumerate() {
+        if let Some(strategy) = strategies.get(&site.id).filter(|_| !left_out.contains(&number)) {
             fetches.push(pass(&Planned {
                 kernel,
                 definitions: &definitions,
@@ -488,6 +490,47 @@ fn apply_to_loop(
         .iter()
         .filter_map(|site| Some((site.id, *strategies.get(&site.id)?)));
     Ok(order.collect())
+}
+
+/// The loads, by number, that stay where they are, since another load of their name can be early and they cannot: a line that reads
+/// `x[i - 1]` and `x[i + 1]` has one name for both, and where the loop writes `x[i]`, one of them can.
+fn left_out(
+    kernel: &Kernel,
+    definitions: &Definitions,
+    op: &Op,
+    summary: &LoopSummary,
+    shape: &StepShape,
+    strategies: &HashMap<LoadId, Strategy>,
+) -> HashSet<usize> {
+    let OpKind::Loop { initial, .. } = &op.kind else {
+        return HashSet::new();
+    };
+    let mut by_name: HashMap<LoadId, Vec<usize>> = HashMap::new();
+    for (number, site) in summary.loads.iter().enumerate() {
+        if strategies
+            .get(&site.id)
+            .is_some_and(|strategy| !strategy.is_hint())
+        {
+            by_name.entry(site.id).or_default().push(number);
+        }
+    }
+    by_name.retain(|_, numbers| numbers.len() > 1);
+    if by_name.is_empty() {
+        return HashSet::new();
+    }
+    let mut aside = kernel.clone();
+    let mut found = HashSet::new();
+    for (id, numbers) in by_name {
+        let furthest = strategies[&id].distance().get() + shape.group - 1;
+        let (able, unable): (Vec<usize>, Vec<usize>) = numbers.into_iter().partition(|&number| {
+            let site = (&summary.loads[number], furthest);
+            early_at(&mut aside, definitions, summary, (op.place, initial), site).is_ok()
+        });
+        if !able.is_empty() {
+            found.extend(unable);
+        }
+    }
+    found
 }
 
 /// A load's strategy at work on it.

@@ -16,8 +16,8 @@ use super::planned::PlanTarget;
 use super::shape::StepShape;
 use super::versions;
 use crate::analysis::definitions::Definitions;
-use crate::analysis::loops::{LoopSummary, summarize};
-use crate::error::{Error, Result};
+use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
+use crate::error::{Error, Fault, Result};
 use crate::ir::{Builder, Kernel, Label, LoadId, OpKind, Place, Value};
 
 impl Loads<'_> {
@@ -117,17 +117,43 @@ impl Probe {
         let only = HashMap::from([(id, strategy)]);
         let place = self.kernel.describe_place(self.place);
         StepShape::of(&self.kernel, &self.summary, None, &only).map_err(|error| error.at(place))?;
-        let Some(site) = self.summary.loads.iter().find(|site| site.id == id) else {
-            return Err(Error::bug("a load of the loop that its summary lacks"));
-        };
-        let params = &self.summary.params;
-        for (base, ahead) in [(&self.initial, 0), (params, 1)] {
-            let mut early = Early::new(&self.summary, &self.definitions, base, 0);
-            let mut b = Builder::new(&mut self.kernel, self.place);
-            early
-                .load(&mut b, &mut Limits::default(), site, ahead)
-                .map_err(|error| name_the_load(&self.kernel, &self.summary, &only, error))?;
+        let mut refusal = Err(Error::bug("a load of the loop that its summary lacks"));
+        // One name may be several loads: those that can be early are fetched.
+        for site in self.summary.loads.iter().filter(|site| site.id == id) {
+            let at = (self.place, &self.initial[..]);
+            let asked = early_at(&mut self.kernel, &self.definitions, &self.summary, at, (site, 1));
+            match asked.map_err(|error| name_the_load(&self.kernel, &self.summary, &only, error)) {
+                Ok(()) => return Ok(()),
+                Err(error)
+                    if refusal
+                        .as_ref()
+                        .is_err_and(|first: &Error| first.fault() == Fault::Bug) =>
+                {
+                    refusal = Err(error);
+                }
+                Err(_) => {}
+            }
         }
-        Ok(())
+        refusal
     }
+}
+
+/// Whether a load can be fetched so many iterations early from a loop that begins with the values `initial`, as far as its address
+/// and guard decide that. What is asked makes values in the kernel, and no operations.
+///
+/// # Errors
+/// It cannot: why.
+pub(super) fn early_at(
+    kernel: &mut Kernel,
+    definitions: &Definitions,
+    summary: &LoopSummary,
+    (place, initial): (Place, &[Value]),
+    (site, furthest): (&LoadSite, u32),
+) -> Result<()> {
+    for (base, ahead) in [(initial, 0), (&summary.params, furthest)] {
+        let mut early = Early::new(summary, definitions, base, 0);
+        let mut b = Builder::new(kernel, place);
+        early.load(&mut b, &mut Limits::default(), site, ahead)?;
+    }
+    Ok(())
 }

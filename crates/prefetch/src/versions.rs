@@ -104,7 +104,7 @@ fn strides(
     let mut apart: Vec<(LoadId, u32)> = Vec::new();
     for site in summary.loads.iter().filter(is_planned) {
         // What is not legal that far may be so nearer by.
-        let halved = std::iter::successors(Some(furthest), |&ahead| (ahead > 0).then_some(ahead / 2));
+        let halved = std::iter::successors(Some(furthest), |&ahead| (ahead > 1).then_some(ahead / 2));
         let strides = |ahead| {
             Some((
                 ahead,

@@ -1,9 +1,9 @@
 //! Which loads can be fetched even one iteration early.
 //!
-//! To carry out a plan rewrites a loop, which in a kernel with hundreds of loads takes a tenth of a second for each. So the
-//! loads of a loop are asked about one by one without rewriting it: the address and the guard of the next iteration are computed
-//! in front of the loop and in it, on a copy of the kernel that is thrown away, as the loop is and beside a version of it. What is
-//! not refused there is planned together, and in halves where that is refused.
+//! Carrying out a plan rewrites its loop: in a kernel with hundreds of loads that takes a tenth of a second for each of them. So
+//! each load is first judged without rewriting: a copy of the kernel, which is thrown away, gets the address and the guard of the next
+//! iteration, in front of the loop and in it; a load that is refused there is judged once more in a loop with versions. The loads
+//! that pass are then planned together; a refused group is split in halves.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use super::shape::StepShape;
 use super::versions;
 use crate::analysis::definitions::Definitions;
 use crate::analysis::loops::{LoadSite, LoopSummary, summarize};
-use crate::error::{Error, Fault, Result};
+use crate::error::{Error, Result};
 use crate::ir::{Builder, Kernel, Label, LoadId, OpKind, Place, Value};
 
 impl Loads<'_> {
@@ -60,11 +60,16 @@ impl Loads<'_> {
                 .is_ok_and(|probe| probe.ask(id, strategy).is_ok());
             found[number] = if passes { Ok(()) } else { Err(refusal) };
         }
-        let left = own.iter().copied().filter(|&number| found[number].is_ok());
-        let mut left = vec![left.collect::<Vec<usize>>()];
+        let passed = own.iter().copied().filter(|&number| found[number].is_ok());
+        let passed: Vec<usize> = passed.collect();
+        let mut left = if passed.is_empty() {
+            Vec::new()
+        } else {
+            vec![passed]
+        };
         while let Some(mut some) = left.pop() {
             match (self.are_early(&some, strategy), &some[..]) {
-                (Ok(()), _) | (_, []) => {}
+                (Ok(()), _) => {}
                 (Err(refusal), &[only]) => found[only] = Err(refusal),
                 (Err(_), _) => {
                     left.push(some.split_off(some.len() / 2));
@@ -117,29 +122,22 @@ impl Probe {
         let only = HashMap::from([(id, strategy)]);
         let place = self.kernel.describe_place(self.place);
         StepShape::of(&self.kernel, &self.summary, None, &only).map_err(|error| error.at(place))?;
-        let mut refusal = Err(Error::bug("a load of the loop that its summary lacks"));
+        let mut refusal = None;
         // One name may be several loads: those that can be early are fetched.
         for site in self.summary.loads.iter().filter(|site| site.id == id) {
             let at = (self.place, &self.initial[..]);
-            let asked = early_at(&mut self.kernel, &self.definitions, &self.summary, at, (site, 1));
-            match asked.map_err(|error| name_the_load(&self.kernel, &self.summary, &only, error)) {
+            match early_at(&mut self.kernel, &self.definitions, &self.summary, at, (site, 1)) {
                 Ok(()) => return Ok(()),
-                Err(error)
-                    if refusal
-                        .as_ref()
-                        .is_err_and(|first: &Error| first.fault() == Fault::Bug) =>
-                {
-                    refusal = Err(error);
-                }
-                Err(_) => {}
+                Err(error) => refusal = refusal.or(Some(error)),
             }
         }
-        refusal
+        let refusal = refusal.unwrap_or_else(|| Error::bug("a load of the loop that its summary lacks"));
+        Err(name_the_load(&self.kernel, &self.summary, &only, refusal))
     }
 }
 
-/// Whether a load can be fetched so many iterations early from a loop that begins with the values `initial`, as far as its address
-/// and guard decide that. What is asked makes values in the kernel, and no operations.
+/// Whether a load can be fetched `furthest` iterations early, as far as its address and its guard decide. The loop begins with the
+/// values `initial`. The answer leaves new values in the kernel, but no operations.
 ///
 /// # Errors
 /// It cannot: why.

@@ -3,8 +3,12 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::device;
 use headstart::device::opencl::device::OpenClDevice;
+use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
+use headstart::ir::{self, Type};
 
 /// The first device, or why there is none.
 fn opencl() -> Option<OpenClDevice> {
@@ -38,6 +42,7 @@ fn random_kernels_compute_the_same_as_on_the_simulator() {
             "a part of a sub-group",
             "which work-items run together",
             "rounds other than to nearest",
+            "does not vectorize",
         ]
         .iter()
         .any(|reason| why.contains(reason))
@@ -45,4 +50,51 @@ fn random_kernels_compute_the_same_as_on_the_simulator() {
     let mut unoptimized = OpenClDevice::open(0).expect("opened once");
     unoptimized.leave_unoptimized();
     device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 30, refuses);
+}
+
+/// A pointer made of a distance starts in one parameter and leads into another: the facts about both are true of what each
+/// accesses, and a compiler that follows where pointers come from must not be told more.
+#[test]
+fn a_distance_leads_into_another_buffer() -> Result<(), headstart::Error> {
+    let Some(opencl) = opencl() else { return Ok(()) };
+    let text = "hsir 1
+kernel @k(
+  %m: ptr.global i32[32:i64] align 4 readonly unaliased,
+  %w: ptr.global i32[32:i64] align 4 unaliased,
+) group 32,1,1 {
+  file #1 \"k.c\"
+  load @w #1:1:1
+  %local = id.local.x
+  %item = extend.u %local to i64
+  %own = address %w + %item * 4
+  store %own, 1:i32
+  %from = bits %m to i64
+  %to = bits %w to i64
+  %distance = sub %to, %from
+  %start = address %m + %distance * 1
+  %same = address %start + %item * 4
+  store %same, 2:i32
+  %seen = load i32 %own, @w
+  %more = mul %seen, 10:i32
+  store %own, %more
+  return
+}
+";
+    let kernel = ir::parse(text, "k.hsir")?;
+    let buffer = || opencl.allocate(Type::I32, 32, Fill::Pattern(Pattern::Constant(0)));
+    let (m, w) = (buffer()?, buffer()?);
+    let arguments = vec![Argument::Buffer(m), Argument::Buffer(w.clone())];
+    let queue = opencl.queue()?;
+    let program = opencl.compile(&Arc::new(kernel))?;
+    queue
+        .submit(Command::Launch(program, Launch::new(1, 32, arguments)), &[])
+        .wait()?;
+    let read = Command::Read {
+        buffer: w,
+        offset: 0,
+        length: 128,
+    };
+    let found = queue.submit(read, &[]).wait()?;
+    assert_eq!(found.bytes, 20_i32.to_le_bytes().repeat(32));
+    Ok(())
 }

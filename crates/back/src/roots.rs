@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use crate::analysis::definitions::Definitions;
 use crate::analysis::roots::holds_address;
-use crate::ir::{Kernel, Label, OpKind, Value};
+use crate::ir::{ConvertOp, Kernel, Label, OpKind, Value};
 
 /// What breaks and continues pass values to, by label.
 #[derive(Default)]
@@ -36,12 +36,22 @@ impl Targets<'_> {
 
 /// The parameter behind each pointer value that has one.
 #[derive(Debug, Default)]
-pub(super) struct Roots(HashMap<Value, Value>);
+pub(super) struct Roots {
+    roots: HashMap<Value, Value>,
+    strays: bool,
+}
 
 impl Roots {
     /// The parameter's value that this pointer was derived from.
     pub(super) fn of(&self, pointer: Value) -> Option<Value> {
-        self.0.get(&pointer).copied()
+        self.roots.get(&pointer).copied()
+    }
+
+    /// Whether some pointer is made of numbers: of another pointer's bits, of a distance between two, or of what memory
+    /// holds. It may lead into memory of which a parameter's facts say that no other pointer accesses it, and a compiler
+    /// that follows where pointers come from would take those facts for more than they say.
+    pub(super) fn strays(&self) -> bool {
+        self.strays
     }
 
     /// Finds the roots of a verified kernel's pointers.
@@ -56,9 +66,11 @@ impl Roots {
             }
         };
         let definitions = Definitions::of(kernel);
+        let mut strays = false;
         kernel.body.walk(&mut |op| match &op.kind {
             // An offset that is made of addresses may lead to any of them.
             OpKind::Address { index, .. } if holds_address(kernel, &definitions, *index) => {
+                strays = true;
                 flow(&op.results, &[*index]);
             }
             OpKind::Address { base, .. } => flow(&op.results, &[*base]),
@@ -69,6 +81,9 @@ impl Roots {
             OpKind::Break(label, values) => flow(results[label], values),
             OpKind::Continue(label, values) => flow(params[label], values),
             OpKind::Loop { params, initial, .. } => flow(params, initial),
+            OpKind::Load { .. } | OpKind::Atomic { .. } | OpKind::Convert(ConvertOp::Bits, _) => {
+                strays |= op.results.iter().any(|&made| kernel.ty(made).is_pointer());
+            }
             _ => {}
         });
 
@@ -102,11 +117,10 @@ impl Roots {
                 break;
             }
         }
-        Roots(
-            roots
-                .into_iter()
-                .filter_map(|(value, root)| Some((value, root?)))
-                .collect(),
-        )
+        let roots = roots
+            .into_iter()
+            .filter_map(|(value, root)| Some((value, root?)))
+            .collect();
+        Roots { roots, strays }
     }
 }

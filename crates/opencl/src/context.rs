@@ -103,10 +103,7 @@ impl Context {
         if let Err(code) =
             program::build_program(program.0, &[self.device.0], &options, None, std::ptr::null_mut())
         {
-            let log =
-                program::get_program_build_data(program.0, self.device.0, program::CL_PROGRAM_BUILD_LOG);
-            let log = log.unwrap_or_default();
-            let log = String::from_utf8_lossy(&log);
+            let log = self.log_of(&program);
             let said: Vec<&str> = log
                 .trim_matches(['\0', '\n', ' '])
                 .lines()
@@ -123,10 +120,17 @@ impl Context {
         let kernel = kernel::create_kernel(program.0, &name)
             .map_err(|code| failure(&format!("finding `{entry}`"), code))?;
         Ok(Kernel {
+            is_vectorized: self.log_of(&program).contains("-way vectorized"),
             _context: Arc::clone(self),
             program,
             kernel: Mutex::new(KernelId(kernel)),
         })
+    }
+
+    /// What the runtime's compiler said about a program.
+    fn log_of(&self, program: &Program) -> String {
+        let log = program::get_program_build_data(program.0, self.device.0, program::CL_PROGRAM_BUILD_LOG);
+        String::from_utf8_lossy(&log.unwrap_or_default()).into_owned()
     }
 }
 
@@ -295,6 +299,8 @@ pub(super) struct Kernel {
     _context: Arc<Context>,
     kernel: Mutex<KernelId>,
     program: Program,
+    /// Intel's compiler for CPUs says that it made vectors of the work-items of each sub-group.
+    pub is_vectorized: bool,
 }
 
 /// An argument of a launch.

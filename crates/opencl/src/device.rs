@@ -46,6 +46,8 @@ pub(crate) struct OpenClProgram {
     context: Arc<Context>,
     options: Options,
     build_options: String,
+    /// Whether only vectorized kernels have sub-groups.
+    vectorizes: bool,
     /// The source of a kernel's machine code, and the parts known of it.
     images: (String, Images),
     built: Mutex<HashMap<u32, Arc<Built>>>,
@@ -151,6 +153,7 @@ impl OpenClProgram {
         let build_options = build_options.trim();
         if let Some(own) = &self.own {
             let kernel = self.context.build(&own.module, build_options, &own.entry)?;
+            self.check_vectors(&kernel)?;
             let (words, _) = own.module.as_chunks::<4>();
             let spirv = Spirv {
                 words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
@@ -183,11 +186,27 @@ impl OpenClProgram {
             });
         let kernel = match loaded {
             Some(kernel) => kernel,
-            None => context.build(&bytes, build_options, &spirv.entry)?,
+            None => {
+                let kernel = context.build(&bytes, build_options, &spirv.entry)?;
+                self.check_vectors(&kernel)?;
+                kernel
+            }
         };
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
         Ok(made)
+    }
+
+    /// A kernel that depends on its sub-groups has them.
+    fn check_vectors(&self, built: &context::Kernel) -> Result<()> {
+        if !self.vectorizes || built.is_vectorized || !spirv::uses_sub_groups(&self.kernel) {
+            return Ok(());
+        }
+        Err(Error::device(format!(
+            "the runtime's compiler does not vectorize `{}`, and then each of its sub-groups has one work-item",
+            self.kernel.name
+        ))
+        .accepted("a GPU, or a simulated device such as sim:pvc-1550"))
     }
 }
 
@@ -266,6 +285,7 @@ impl Device for OpenClDevice {
                 ..Options::new(self.facts.target())
             },
             build_options: self.build_options.clone(),
+            vectorizes: self.facts.vectorizes(),
             images: (device, images.clone()),
             built: Mutex::default(),
             own: None,
@@ -300,6 +320,7 @@ impl OpenClDevice {
             context: Arc::clone(&self.context),
             options: Options::new(self.facts.target()),
             build_options: self.build_options.clone(),
+            vectorizes: self.facts.vectorizes(),
             images: (String::new(), Images::new()),
             built: Mutex::default(),
             own: Some(own),

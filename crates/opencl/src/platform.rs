@@ -272,6 +272,12 @@ impl OpenClFacts {
         }
     }
 
+    /// Whether only kernels that its compiler vectorizes have sub-groups: Intel's runtime for CPUs (2026.2.0), which runs the
+    /// work-items of others one by one, each of them lane 0, and whose block loads crash there.
+    pub(crate) fn vectorizes(&self) -> bool {
+        self.vendor == INTEL && self.kind == DeviceType::Cpu
+    }
+
     /// The sub-group size of a kernel that requires none: 32, as on the GPUs of other makers, where it can be had.
     pub(crate) fn default_sub_group_size(&self) -> u32 {
         let has = |size: &u32| self.sub_group_sizes.contains(size);

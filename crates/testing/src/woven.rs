@@ -5,6 +5,8 @@
 //! that the program computes what it did. No result of an atomic operation is used, and all of them in a kernel commute, so
 //! the results are the same in any order of work-items.
 
+use std::collections::HashSet;
+
 use crate::ir::{
     Array, ArrayData, AtomicOp, BinaryOp, Builder, CacheHint, CacheLevel, CacheUse, CompareOp, ConvertOp,
     FloatRule, Id, Kernel, LoadData, LoadId, MemoryOrder, MemoryScope, OpKind, Param, PlaceData,
@@ -29,8 +31,10 @@ pub(crate) struct Input {
 struct Weaver<'r> {
     random: &'r mut Random,
     inputs: Vec<Input>,
-    /// The values that are defined where an operation is woven in.
+    /// The values that are defined where an operation is woven in, and depend on nothing but the launch.
     visible: Vec<Value>,
+    /// Numbers made of addresses, which are others on each device.
+    places: HashSet<Value>,
     rules: Vec<FloatRule>,
     group: u32,
     tally: AtomicOp,
@@ -118,6 +122,7 @@ pub(crate) fn weave(
         random,
         inputs,
         visible: vec![item, local],
+        places: HashSet::new(),
         group,
         results,
         tallies,
@@ -179,11 +184,24 @@ impl Weaver<'_> {
                 *inner = self.region(kernel, std::mem::take(inner), false);
             }
             self.visible.truncate(around);
-            self.visible.extend(&op.results);
+            if self.is_of_places(kernel, &op.kind) {
+                self.places.extend(&op.results);
+            } else {
+                self.visible.extend(&op.results);
+            }
             ops.push(op);
         }
         self.visible.truncate(depth);
         Region { ops }
+    }
+
+    /// Whether an operation's results depend on where the arrays lie. A program keeps no such number in a variable.
+    fn is_of_places(&self, kernel: &Kernel, op: &OpKind) -> bool {
+        let mut found = matches!(op, OpKind::Convert(ConvertOp::Bits, from) if kernel.ty(*from).is_pointer());
+        if !matches!(op, OpKind::Load { .. } | OpKind::Atomic { .. }) {
+            op.for_each_operand(|operand| found |= self.places.contains(&operand));
+        }
+        found
     }
 
     /// A few operations, and the values that they make. `meets` says that all of the work-group is here.

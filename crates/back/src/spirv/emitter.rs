@@ -128,10 +128,11 @@ impl<'k> Emitter<'k> {
                 let more = vec![Operand::FunctionParameterAttribute(attribute)];
                 module.decorate(id, spirv::Decoration::FuncParamAttr, more);
             };
-            if facts.unaliased || facts.read_only {
+            let alone = !self.roots.strays();
+            if alone && (facts.unaliased || facts.read_only) {
                 attribute(&mut self.module, spirv::FunctionParameterAttribute::NoAlias);
             }
-            if facts.read_only {
+            if alone && facts.read_only {
                 attribute(&mut self.module, spirv::FunctionParameterAttribute::NoWrite);
             }
             let align = vec![Operand::LiteralBit32(facts.align.max(1).next_power_of_two())];

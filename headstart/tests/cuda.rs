@@ -43,7 +43,9 @@ fn patterns_are_what_they_are_on_the_host() {
 #[test]
 fn random_kernels_compute_the_same_as_on_the_simulator() {
     let Some(gpu) = gpu() else { return };
-    device::random_kernels_compute_the_same_as_on_the_simulator(&gpu, None, 100, |_| false);
+    device::random_kernels_compute_the_same_as_on_the_simulator(100, |seed| {
+        device::fate_of_random_kernel(&gpu, None, seed, |_| false)
+    });
 }
 
 /// What the worker of the next test runs: it is this program again, with this test alone.

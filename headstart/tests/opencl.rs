@@ -3,11 +3,12 @@
 
 mod common;
 
+use std::process::Command;
 use std::sync::Arc;
 
-use common::device;
+use common::device::{self, Fate};
 use headstart::device::opencl::device::OpenClDevice;
-use headstart::device::{Argument, Command, Device, Fill, Launch, Pattern};
+use headstart::device::{self as devices, Argument, Device, Fill, Launch, Pattern};
 use headstart::ir::{self, Type};
 
 /// The first device, or why there is none.
@@ -33,9 +34,47 @@ fn patterns_are_what_they_are_on_the_host() {
     device::patterns_are_what_they_are_on_the_host(&opencl);
 }
 
+/// The variable that holds the seed of the kernel that a process of this program runs, instead of the tests.
+const ALONE: &str = "HEADSTART_TEST_KERNEL";
+
+/// Each kernel has a process of its own: Intel's compiler for CPUs crashes at one of a thousand.
 #[test]
 fn random_kernels_compute_the_same_as_on_the_simulator() {
-    let Some(opencl) = opencl() else { return };
+    let refused = 10;
+    let lost = 11;
+    if let Some(seed) = std::env::var(ALONE).ok().and_then(|seed| seed.parse().ok()) {
+        let fate = fate_of_random_kernel(seed);
+        std::process::exit(match fate {
+            Fate::Right => 0,
+            Fate::Refused => refused,
+            Fate::Lost => lost,
+        });
+    }
+    if opencl().is_none() {
+        return;
+    }
+    device::random_kernels_compute_the_same_as_on_the_simulator(30, |seed| {
+        let program = std::env::current_exe().expect("this program");
+        let test = "random_kernels_compute_the_same_as_on_the_simulator";
+        let ran = Command::new(program)
+            .args([test, "--exact", "--nocapture"])
+            .env(ALONE, seed.to_string())
+            .output()
+            .expect("it can be started again");
+        match ran.status.code() {
+            Some(0) => Fate::Right,
+            Some(code) if code == refused => Fate::Refused,
+            Some(code) if code == lost => Fate::Lost,
+            None => {
+                println!("seed {seed}: {}", ran.status);
+                Fate::Lost
+            }
+            Some(_) => panic!("{}", String::from_utf8_lossy(&ran.stderr)),
+        }
+    });
+}
+
+fn fate_of_random_kernel(seed: u64) -> Fate {
     let refuses = |why: &str| {
         [
             "may return while others wait",
@@ -47,9 +86,10 @@ fn random_kernels_compute_the_same_as_on_the_simulator() {
         .iter()
         .any(|reason| why.contains(reason))
     };
+    let device = OpenClDevice::open(0).expect("the parent has opened it");
     let mut unoptimized = OpenClDevice::open(0).expect("opened once");
     unoptimized.leave_unoptimized();
-    device::random_kernels_compute_the_same_as_on_the_simulator(&opencl, Some(&unoptimized), 30, refuses);
+    device::fate_of_random_kernel(&device, Some(&unoptimized), seed, refuses)
 }
 
 /// A pointer made of a distance starts in one parameter and leads into another: the facts about both are true of what each
@@ -87,9 +127,12 @@ kernel @k(
     let queue = opencl.queue()?;
     let program = opencl.compile(&Arc::new(kernel))?;
     queue
-        .submit(Command::Launch(program, Launch::new(1, 32, arguments)), &[])
+        .submit(
+            devices::Command::Launch(program, Launch::new(1, 32, arguments)),
+            &[],
+        )
         .wait()?;
-    let read = Command::Read {
+    let read = devices::Command::Read {
         buffer: w,
         offset: 0,
         length: 128,

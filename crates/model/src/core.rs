@@ -58,6 +58,8 @@ numbers! {
         /// The time from an event in front of a launch until its first work-group runs, and from the end of its last one until
         /// the event behind it; 0 where it is not known, and not modelled.
         launch: Quantity<Cycles>;
+        /// Work-groups that the whole device starts per cycle, in turns over its cores; without it, any number at once.
+        group_starts: Option<Quantity<PerCycle>>;
         /// The longest that a launch may take where `launch` is not known.
         slowest_launch: Quantity<Cycles> = {
         nvidia: 0 because "launch was measured",

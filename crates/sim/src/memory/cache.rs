@@ -354,6 +354,11 @@ impl Cache {
         }
     }
 
+    /// The sectors of a line that were written since it came.
+    pub(super) fn dirty(&self, slot: Slot) -> u8 {
+        self.lines[slot.0].dirty
+    }
+
     /// Sectors were written and must be written back when their line goes; of `partial` ones a part was. Gives what the line that
     /// was here before has to write back for it, where it was full of such lines.
     pub(super) fn mark_dirty(&mut self, slot: Slot, sectors: u8, partial: u8) -> Option<Victim> {

@@ -85,7 +85,7 @@ use stacks::Link;
 pub(crate) use stacks::Placement;
 use timing::Timing;
 use tlb::Tlb;
-use writes::Fences;
+use writes::{Fences, Written};
 
 use crate::model::DeviceModel;
 
@@ -170,6 +170,8 @@ pub(crate) struct MemorySystem {
     backlogs: LineBacklogs,
     /// Lines brought by cores outside the simulation, by buffer.
     regions: Vec<Regions>,
+    /// Buffers that several cores write, where the others' stores are not simulated.
+    written: Vec<Written>,
     /// Begins fences, of all cores.
     fences: Fences,
     /// Whether what the present load brings stays in L2. Only a cache control says no.
@@ -259,6 +261,13 @@ impl MemorySystem {
                 .filter(|reuse| ratio > 1.0 || reuse.is_kept())
                 .flat_map(|reuse| reuse.buffers())
                 .map(|buffer| Regions::new(Arc::clone(buffer), ratio))
+                .collect(),
+            written: extent
+                .reuse
+                .iter()
+                .filter(|_| ratio > 1.0)
+                .flat_map(|reuse| reuse.written())
+                .map(|(lines, part)| Written::new(lines, part))
                 .collect(),
             fences: Fences::new(f64::from(*l2.fence_interval)),
             // As long as the write is on its way, and as long again.

@@ -11,11 +11,14 @@
 //! Requests of a core for lines that it has brought itself, and that no other one asks for, are left out: the sample sees those
 //! itself. Where most of its requests for its own lines are for such as others ask for, too, they count: of lines that all ask
 //! for, a sample brings many that another core brings in the whole.
+//!
+//! The stores of all cores meet in L2, too: what several of them write to a sector goes to device memory once, when its line has to
+//! make room. Where that matters, the sample's stores are charged as often as those of the whole.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cache::{Cache, Replaces};
+use super::cache::{Cache, Replaces, Slot};
 use super::l2::halves;
 use super::lines::LineShape;
 use super::port::spread;
@@ -32,6 +35,9 @@ const LEAST: usize = 16;
 /// Stages of a region, at most: its first requests find less than the last ones, and where all cores read one part of a buffer
 /// after the other, each part's lines are brought while few ask for them, and found while many do.
 const STAGES: usize = 32;
+
+/// Where fewer of the sectors that are written were written by another core before, a sample counts what is written back.
+const MET: f64 = 0.05;
 
 /// The hit rates of a launch's buffers.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +59,8 @@ pub(super) struct OfBuffer {
     all: Course,
     /// The part of the hits in the far half of which the near one has a copy.
     pub copied: f64,
+    /// Sectors written back for each one that is written; none where hardly any is written by two cores.
+    pub written_back: Option<f64>,
 }
 
 /// The hits among requests, as a launch goes on.
@@ -165,6 +173,10 @@ struct Counting {
     /// Hits in the far half, and those of them with a copy in the near one.
     far: u64,
     copied: u64,
+    /// Sectors that were written, those of them that another core had written since their line came, and those written back.
+    written: u64,
+    met: u64,
+    written_back: u64,
 }
 
 impl Counting {
@@ -179,6 +191,9 @@ impl Counting {
             all: Vec::new(),
             far: 0,
             copied: 0,
+            written: 0,
+            met: 0,
+            written_back: 0,
         }
     }
 
@@ -198,6 +213,8 @@ impl Counting {
                 .collect(),
             all: Course::of(&self.all, one_in),
             copied: self.copied as f64 / self.far.max(1) as f64,
+            written_back: (self.met as f64 > self.written as f64 * MET)
+                .then_some(self.written_back as f64 / self.written as f64),
         }
     }
 }
@@ -217,6 +234,7 @@ impl OfBuffer {
             regions: vec![all.clone()],
             all,
             copied: 0.0,
+            written_back: None,
         }
     }
 
@@ -285,6 +303,13 @@ impl Reuse {
         let is_found = |buffer: &&Arc<OfBuffer>| buffer.all.hit_rates.iter().any(|&part| part > 0.0);
         self.buffers.iter().filter(is_found)
     }
+
+    /// The buffers that several cores write, by the numbers of their lines: how many sectors are written back for each one that
+    /// is written.
+    pub(super) fn written(&self) -> impl Iterator<Item = (Range<u64>, f64)> {
+        let written = |buffer: &Arc<OfBuffer>| Some((buffer.lines.clone(), buffer.written_back?));
+        self.buffers.iter().filter_map(written)
+    }
 }
 
 /// A work-group that a core holds: the requests of its sub-groups, and the next one of each.
@@ -305,6 +330,11 @@ impl<'r> Resident<'r> {
     }
 }
 
+/// The buffer that has a line.
+fn buffer_of(buffers: &mut [Counting], line: u64) -> Option<&mut Counting> {
+    buffers.iter_mut().find(|buffer| buffer.lines.contains(&line))
+}
+
 /// The answer for a line that is there.
 fn found_in(is_own: bool, is_shared: bool) -> LookupResult {
     match (is_own, is_shared) {
@@ -320,6 +350,8 @@ struct Walk {
     halves: Vec<Cache>,
     /// Of each half, whether a core has asked for a line that another one brought.
     shared: Vec<Vec<bool>>,
+    /// Of each half, the core that wrote to a line last.
+    writers: Vec<Vec<u32>>,
     shape: LineShape,
     granule: u64,
     buffers: Vec<Counting>,
@@ -334,6 +366,7 @@ impl Walk {
         let halves = vec![Cache::new(part(*l2.effective_size), *l2.ways, *l2.line, shape); halves(model)];
         Walk {
             shared: halves.iter().map(|half| vec![false; half.lines()]).collect(),
+            writers: halves.iter().map(|half| vec![0; half.lines()]).collect(),
             l1: l1.map_or_else(Vec::new, |l1| {
                 vec![Cache::new(part(requests.l1_bytes), *l1.ways, *l2.line, shape); requests.cores]
             }),
@@ -410,11 +443,11 @@ impl Walk {
         let of_two = self.halves.len() - 1;
         let (home, near) = (hash as usize & 1 & of_two, core & 1 & of_two);
         let key = self.halves[home].key(line, hash);
-        let buffer = self
-            .buffers
-            .iter_mut()
-            .find(|buffer| buffer.lines.contains(&line));
-        let Some(buffer) = buffer.filter(|_| !request.writes()) else {
+        if request.writes() {
+            self.write(home, line, sectors, core);
+            return;
+        }
+        let Some(buffer) = buffer_of(&mut self.buffers, line) else {
             self.bring(home, line, hash, sectors);
             return;
         };
@@ -450,19 +483,37 @@ impl Walk {
         }
     }
 
-    /// Sectors of a line are in a half from now on.
-    fn bring(&mut self, half: usize, line: u64, hash: u64, sectors: u8) {
+    /// Sectors of a line are in a half from now on: where.
+    fn bring(&mut self, half: usize, line: u64, hash: u64, sectors: u8) -> Slot {
         let cache = &mut self.halves[half];
         let key = cache.key(line, hash);
         let slot = match cache.find(key) {
             Some(slot) => slot,
             None => {
-                let (slot, _) = cache.insert(key, Replaces::LeastRecent);
+                let (slot, victim) = cache.insert(key, Replaces::LeastRecent);
                 self.shared[half][slot.number()] = false;
+                if let Some(victim) = victim
+                    && let Some(buffer) = buffer_of(&mut self.buffers, victim.number)
+                {
+                    buffer.written_back += u64::from(victim.dirty.count_ones());
+                }
                 slot
             }
         };
         cache.fill(slot, sectors, 0.0);
+        slot
+    }
+
+    /// A core writes sectors of a line.
+    fn write(&mut self, home: usize, line: u64, sectors: u8, core: usize) {
+        let slot = self.bring(home, line, spread(line), sectors);
+        let before = self.halves[home].dirty(slot);
+        self.halves[home].mark_dirty(slot, sectors, 0);
+        let writer = std::mem::replace(&mut self.writers[home][slot.number()], core as u32);
+        if let Some(buffer) = buffer_of(&mut self.buffers, line) {
+            buffer.written += u64::from(sectors.count_ones());
+            buffer.met += u64::from((sectors & before).count_ones()) * u64::from(writer != core as u32);
+        }
     }
 
     /// A core has asked for a line that is there.

@@ -1,5 +1,8 @@
 //! Writes to memory: stores, atomic operations, and the fences that order them.
 
+use std::ops::Range;
+
+use super::cache::Victim;
 use super::{Access, Cycles, Lines, MemorySystem, Purpose};
 
 /// How far device memory may be behind with writes before stores wait, in times its latency.
@@ -29,6 +32,39 @@ impl Fences {
             self.last = now.max(self.last + self.interval);
         }
         self.last
+    }
+}
+
+/// A buffer that several cores write.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// The numbers of its lines.
+    lines: Range<u64>,
+    /// Sectors written back for each one that is written.
+    part: f64,
+    /// Stores that are to be written back.
+    due: f64,
+}
+
+impl Written {
+    pub(super) fn new(lines: Range<u64>, part: f64) -> Written {
+        Written {
+            lines,
+            part,
+            due: 0.5,
+        }
+    }
+
+    /// A store to sectors of a line, to a part of each of the `partial` ones: what goes to device memory for it.
+    fn write(&mut self, number: u64, sectors: u8, partial: u8) -> Option<Victim> {
+        self.due += self.part;
+        let is_due = self.due >= 1.0;
+        self.due -= f64::from(u8::from(is_due));
+        is_due.then_some(Victim {
+            number,
+            dirty: sectors,
+            partial,
+        })
     }
 }
 
@@ -67,11 +103,24 @@ impl MemorySystem {
             let start = self.serve(start, line, self.requests_of(sectors) * self.timing.write);
             self.counters.l2_written_sectors += u64::from(sectors.count_ones());
             let key = self.l2.key(line);
-            let (place, room) = self.place_in_l2(start, &key);
-            let (present, ready) = self.l2.present(place, sectors);
-            let partial = if whole { 0 } else { sectors & !present };
-            let owed = self.l2.write(place, sectors, partial, ready.max(start));
-            let room = room.max(self.write_back(start, owed));
+            let room = match self
+                .written
+                .iter_mut()
+                .find(|buffer| buffer.lines.contains(&line))
+            {
+                // The line lies in the other cores' part of L2.
+                Some(buffer) => {
+                    let owed = buffer.write(line, sectors, if whole { 0 } else { sectors });
+                    self.write_back(start, owed)
+                }
+                None => {
+                    let (place, room) = self.place_in_l2(start, &key);
+                    let (present, ready) = self.l2.present(place, sectors);
+                    let partial = if whole { 0 } else { sectors & !present };
+                    let owed = self.l2.write(place, sectors, partial, ready.max(start));
+                    room.max(self.write_back(start, owed))
+                }
+            };
             if let Some(recent) = &mut self.recent {
                 recent.write(&key, start);
             }

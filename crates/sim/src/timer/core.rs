@@ -77,6 +77,9 @@ pub(super) struct Core<'l> {
     memory_turns: VecDeque<usize>,
     fetch: Fetch,
     barrier_latency: u64,
+    /// Cycles between the starts of two work-groups here, and when the next can start.
+    start_interval: f64,
+    next_start: f64,
     /// Whether a load that misses L1 completes after the copies that the sub-group started before it.
     copies_come_first: bool,
     /// The number of stacks that share the launch.
@@ -161,12 +164,13 @@ impl Ready {
 const NEVER: u64 = u64::MAX;
 
 impl<'l> Core<'l> {
-    /// A core with its first work-groups.
+    /// One of `busy` cores, with its first work-groups.
     pub(super) fn new(
         number: usize,
         code: &'l Code,
         state: &'l LaunchState<'l>,
         model: &DeviceModel,
+        busy: u32,
         places: u32,
         limit: u64,
         shared: &mut Shared<impl Groups>,
@@ -193,6 +197,13 @@ impl<'l> Core<'l> {
             memory_turns: VecDeque::new(),
             fetch: Fetch::new(model, code.program.code_bytes),
             barrier_latency: u64::from(*model.instructions.barrier.latency),
+            // The others start theirs in between.
+            start_interval: model
+                .core
+                .group_starts
+                .as_ref()
+                .map_or(0.0, |starts| f64::from(busy) / **starts),
+            next_start: 0.0,
             stacks: u64::from(*model.core.stacks),
             copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
             resident_cycles: 0,

@@ -576,7 +576,7 @@ impl Job<'_> {
         let limit = state.operation_limit().saturating_mul(PER_OPERATION);
         (0..shared.groups.next.len())
             .map(|number| {
-                let core = Core::new(number, code, state, model, self.places, limit, shared)?;
+                let core = Core::new(number, code, state, model, self.busy, self.places, limit, shared)?;
                 Ok(core.watched(self.watch.filter(|_| number == 0)))
             })
             .collect()

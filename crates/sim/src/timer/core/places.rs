@@ -22,7 +22,7 @@ impl Core<'_> {
         Ok(())
     }
 
-    /// Starts a work-group in a place.
+    /// Starts a work-group in a place, now or when the device next starts one on this core.
     pub(super) fn start(
         &mut self,
         slot: usize,
@@ -30,6 +30,8 @@ impl Core<'_> {
         now: u64,
         profile: &[InstructionProfile],
     ) -> Result<()> {
+        let now = now.max(self.next_start as u64);
+        self.next_start = now as f64 + self.start_interval;
         let group = &mut self.groups[slot];
         group.work_group.begin(number);
         (group.started, group.issued) = (now, 0);

@@ -148,19 +148,27 @@ impl<'l> Runs<'l> {
         Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
     }
 
-    /// The part of the noted reads of buffers that do not stay in L2 whose data another one of the work-groups has read before.
-    /// As many more find some as L2 holds the data of, or as have run if these are more.
+    /// The part of the noted reads, or writes if that is more, of buffers that do not stay in L2 whose data another one of the
+    /// work-groups has read, or written, before. As many more find some as L2 holds the data of, or as have run if these are more.
     pub(crate) fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
+        self.met_by_others(false, lines, model)
+            .max(self.met_by_others(true, lines, model))
+    }
+
+    fn met_by_others(&self, writes: bool, lines: &Noted, model: &DeviceModel) -> f64 {
         let stays = stays_in_l2(model);
         let large = self.lines_of_large(stays);
         let granule = (*model.dram.granule).clamp(lines.sector, lines.line);
         let (pieces, sectors) = (lines.line / granule, granule / lines.sector);
-        // Who has read each piece of memory first.
+        // Who has used each piece of memory first.
         let mut first: FastMap<u64> = FastMap::default();
         let (mut asked, mut found) = (0u64, 0u64);
         for (&group, requests) in &self.requests {
-            let reads = requests.iter().flatten().filter(|request| !request.writes());
-            for request in reads.filter(|request| large.iter().any(|lines| lines.contains(&request.line()))) {
+            let such = requests
+                .iter()
+                .flatten()
+                .filter(|request| request.writes() == writes);
+            for request in such.filter(|request| large.iter().any(|lines| lines.contains(&request.line()))) {
                 for piece in 0..pieces {
                     if u64::from(request.sectors()) >> (piece * sectors) & ((1 << sectors) - 1) != 0 {
                         asked += 1;

@@ -56,3 +56,58 @@ fn a_small_fill_writes_nothing_back() {
         time.dram_bytes()
     );
 }
+
+/// Each work-item reads words in order, and stores each to a place of 4 MiB that its number is mixed into.
+const SPREAD: &str = "hsir 1
+    kernel @spread(%from: ptr.global f32[%length] align 4 readonly unaliased, %length: i64,
+                   %to: ptr.global f32[1048576:i64] align 4 unaliased, %count: i32) {
+      load @from
+      %group = id.group.x
+      %size = id.group_size.x
+      %groups = id.group_count.x
+      %all = mul %groups, %size
+      %before = mul %group, %size
+      %local = id.local.x
+      %item = add %before, %local
+      loop 'each (%k = 0:i32) {
+        %more = lt.u %k, %count
+        if %more { yield } else { break }
+        %row = mul %k, %all
+        %index32 = add %row, %item
+        %index = extend.u %index32 to i64
+        %at = address %from + %index * 4
+        %value = load f32 %at, @from
+        %mixed = mul %index32, 40503:i32
+        %folded = shr.u %mixed, 7:i32
+        %other = xor %mixed, %folded
+        %place32 = and %other, 1048575:i32
+        %place = extend.u %place32 to i64
+        %target = address %to + %place * 4
+        store %target, %value
+        %next = add %k, 1:i32
+        continue %next
+      }
+      return
+    }";
+
+/// The stores of a sample meet those of the other cores: a sector that eight cores write goes to memory once.
+#[test]
+fn a_sample_writes_back_its_part_of_what_all_cores_store() {
+    let time = |cores: Cores| {
+        let bench = Bench::new("h200", &["core.count=16", "l2.effective-size=5"]).with_cores(cores);
+        let items = 16 * 4 * 256 * 64;
+        let from = bench.buffer(Type::F32, items, Pattern::Constant(0));
+        let to = bench.buffer(Type::F32, 1 << 20, Pattern::Constant(0));
+        let count = Argument::Scalar(Type::I32, 64);
+        bench.time_again(SPREAD, 16 * 4, 256, vec![from, index(items), to, count])
+    };
+    let (all, sample) = (time(Cores::All), time(Cores::Exactly(2)));
+    let (cycles, bytes) = (sample.cycles / all.cycles, sample.dram_bytes() / all.dram_bytes());
+    assert!((0.9..1.1).contains(&cycles), "{} and {}", sample.cycles, all.cycles);
+    assert!(
+        (0.85..1.15).contains(&bytes),
+        "{} and {} bytes",
+        sample.dram_bytes(),
+        all.dram_bytes()
+    );
+}

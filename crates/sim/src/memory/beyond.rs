@@ -310,17 +310,22 @@ impl MemorySystem {
     pub(super) fn write_back(&mut self, now: Cycles, victim: Option<Victim>) -> Cycles {
         let mut room = now;
         if let Some(victim) = victim.filter(|victim| victim.dirty != 0) {
-            if victim.partial != 0 {
-                let wanted = self.shape.widen(victim.partial, self.timing.granule);
-                let bytes = u64::from(wanted.count_ones()) * self.shape.sector_bytes();
-                self.counters.dram_read_bytes += bytes;
-                self.dram.access(now, victim.number, bytes);
-            }
+            self.complete(now, victim.number, victim.partial);
             let bytes = u64::from(victim.dirty.count_ones()) * self.shape.sector_bytes();
             self.counters.dram_written_bytes += bytes;
             room = self.dram.write(now, victim.number, bytes);
         }
         room
+    }
+
+    /// Reads sectors of a line, a part of each of which was written.
+    pub(super) fn complete(&mut self, now: Cycles, line: u64, partial: u8) {
+        if partial != 0 {
+            let wanted = self.shape.widen(partial, self.timing.granule);
+            let bytes = u64::from(wanted.count_ones()) * self.shape.sector_bytes();
+            self.counters.dram_read_bytes += bytes;
+            self.dram.access(now, line, bytes);
+        }
     }
 
     /// L2 serves requests for a line that come at `now`; gives the start of the service.

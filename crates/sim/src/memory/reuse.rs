@@ -59,8 +59,17 @@ pub(super) struct OfBuffer {
     all: Course,
     /// The part of the hits in the far half of which the near one has a copy.
     pub copied: f64,
-    /// Sectors written back for each one that is written; none where hardly any is written by two cores.
-    pub written_back: Option<f64>,
+    /// None where hardly any sector is written by two cores.
+    written: Option<WrittenParts>,
+}
+
+/// What happens to sectors for each one that is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct WrittenParts {
+    /// It is not in L2, and read if only a part of it is written.
+    pub absent: f64,
+    /// It is written back.
+    pub written_back: f64,
 }
 
 /// The hits among requests, as a launch goes on.
@@ -173,9 +182,11 @@ struct Counting {
     /// Hits in the far half, and those of them with a copy in the near one.
     far: u64,
     copied: u64,
-    /// Sectors that were written, those of them that another core had written since their line came, and those written back.
+    /// Sectors that were written, those of them that another core had written since their line came, those that were not there,
+    /// and those written back.
     written: u64,
     met: u64,
+    absent: u64,
     written_back: u64,
 }
 
@@ -193,6 +204,7 @@ impl Counting {
             copied: 0,
             written: 0,
             met: 0,
+            absent: 0,
             written_back: 0,
         }
     }
@@ -213,8 +225,10 @@ impl Counting {
                 .collect(),
             all: Course::of(&self.all, one_in),
             copied: self.copied as f64 / self.far.max(1) as f64,
-            written_back: (self.met as f64 > self.written as f64 * MET)
-                .then_some(self.written_back as f64 / self.written as f64),
+            written: (self.met as f64 > self.written as f64 * MET).then(|| WrittenParts {
+                absent: self.absent as f64 / self.written as f64,
+                written_back: self.written_back as f64 / self.written as f64,
+            }),
         }
     }
 }
@@ -234,7 +248,7 @@ impl OfBuffer {
             regions: vec![all.clone()],
             all,
             copied: 0.0,
-            written_back: None,
+            written: None,
         }
     }
 
@@ -304,10 +318,9 @@ impl Reuse {
         self.buffers.iter().filter(is_found)
     }
 
-    /// The buffers that several cores write, by the numbers of their lines: how many sectors are written back for each one that
-    /// is written.
-    pub(super) fn written(&self) -> impl Iterator<Item = (Range<u64>, f64)> {
-        let written = |buffer: &Arc<OfBuffer>| Some((buffer.lines.clone(), buffer.written_back?));
+    /// The buffers that several cores write, by the numbers of their lines.
+    pub(super) fn written(&self) -> impl Iterator<Item = (Range<u64>, WrittenParts)> {
+        let written = |buffer: &Arc<OfBuffer>| Some((buffer.lines.clone(), buffer.written?));
         self.buffers.iter().filter_map(written)
     }
 }
@@ -506,12 +519,16 @@ impl Walk {
 
     /// A core writes sectors of a line.
     fn write(&mut self, home: usize, line: u64, sectors: u8, core: usize) {
-        let slot = self.bring(home, line, spread(line), sectors);
+        // Nothing is asked of it but a place, so that what was there is still known.
+        let slot = self.bring(home, line, spread(line), 0);
+        let present = self.halves[home].present(slot, sectors).0;
+        self.halves[home].fill(slot, sectors, 0.0);
         let before = self.halves[home].dirty(slot);
         self.halves[home].mark_dirty(slot, sectors, 0);
         let writer = std::mem::replace(&mut self.writers[home][slot.number()], core as u32);
         if let Some(buffer) = buffer_of(&mut self.buffers, line) {
             buffer.written += u64::from(sectors.count_ones());
+            buffer.absent += u64::from((sectors & !present).count_ones());
             buffer.met += u64::from((sectors & before).count_ones()) * u64::from(writer != core as u32);
         }
     }

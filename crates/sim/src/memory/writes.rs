@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::cache::Victim;
+use super::reuse::WrittenParts;
 use super::{Access, Cycles, Lines, MemorySystem, Purpose};
 
 /// How far device memory may be behind with writes before stores wait, in times its latency.
@@ -40,31 +41,32 @@ impl Fences {
 pub(super) struct Written {
     /// The numbers of its lines.
     lines: Range<u64>,
-    /// Sectors written back for each one that is written.
-    part: f64,
-    /// Stores that are to be written back.
-    due: f64,
+    parts: WrittenParts,
+    /// Stores whose sectors are to be read, and those to be written back.
+    due: WrittenParts,
 }
 
 impl Written {
-    pub(super) fn new(lines: Range<u64>, part: f64) -> Written {
-        Written {
-            lines,
-            part,
-            due: 0.5,
-        }
+    pub(super) fn new(lines: Range<u64>, parts: WrittenParts) -> Written {
+        let due = WrittenParts {
+            absent: 0.5,
+            written_back: 0.5,
+        };
+        Written { lines, parts, due }
     }
 
-    /// A store to sectors of a line, to a part of each of the `partial` ones: what goes to device memory for it.
-    fn write(&mut self, number: u64, sectors: u8, partial: u8) -> Option<Victim> {
-        self.due += self.part;
-        let is_due = self.due >= 1.0;
-        self.due -= f64::from(u8::from(is_due));
-        is_due.then_some(Victim {
-            number,
-            dirty: sectors,
-            partial,
-        })
+    /// A store: whether its sectors are not there, and whether they are written back for it.
+    fn write(&mut self) -> (bool, bool) {
+        let is_due = |due: &mut f64, part: f64| {
+            *due += part;
+            let is_due = *due >= 1.0;
+            *due -= f64::from(u8::from(is_due));
+            is_due
+        };
+        (
+            is_due(&mut self.due.absent, self.parts.absent),
+            is_due(&mut self.due.written_back, self.parts.written_back),
+        )
     }
 }
 
@@ -110,8 +112,16 @@ impl MemorySystem {
             {
                 // The line lies in the other cores' part of L2.
                 Some(buffer) => {
-                    let owed = buffer.write(line, sectors, if whole { 0 } else { sectors });
-                    self.write_back(start, owed)
+                    let (is_absent, goes_back) = buffer.write();
+                    if is_absent && !whole {
+                        self.complete(start, line, sectors);
+                    }
+                    let victim = Victim {
+                        number: line,
+                        dirty: sectors,
+                        partial: 0,
+                    };
+                    self.write_back(start, goes_back.then_some(victim))
                 }
                 None => {
                     let (place, room) = self.place_in_l2(start, &key);

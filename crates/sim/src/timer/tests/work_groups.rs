@@ -106,6 +106,9 @@ fn work_groups_start_one_after_the_other() {
         let bench = Bench::new("h200", &[]);
         let time = |groups: u32| bench.time(text, groups, group, Vec::new()).nanoseconds;
         let longer = time(65_536) - time(1);
-        assert!((0.95..1.05).contains(&(longer / 39_800.0)), "{group}: {longer} ns");
+        assert!(
+            (0.95..1.05).contains(&(longer / 39_800.0)),
+            "{group}: {longer} ns"
+        );
     }
 }

@@ -32,6 +32,19 @@ use crate::model::DeviceModel;
 /// instructions, but not many: memory reserves resources in the order of issue.
 const MEMORY_QUEUE: f64 = 128.0;
 
+/// Machine instructions that an operation of the engine may take: a sub-group that ends within the engine's limit on operations
+/// ends within this many times as many instructions.
+const PER_OPERATION: u64 = 8;
+
+/// When a core can start its next work-group: the device starts one after the other, in turns over its cores.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Starts {
+    /// In cycles from the launch's begin.
+    pub next: f64,
+    /// From one to the next.
+    pub interval: f64,
+}
+
 /// Where a core's work-groups come from.
 pub(super) trait Groups {
     /// The next one for a core, if there are any left.
@@ -77,9 +90,7 @@ pub(super) struct Core<'l> {
     memory_turns: VecDeque<usize>,
     fetch: Fetch,
     barrier_latency: u64,
-    /// Cycles between the starts of two work-groups here, and when the next can start.
-    start_interval: f64,
-    next_start: f64,
+    starts: Starts,
     /// Whether a load that misses L1 completes after the copies that the sub-group started before it.
     copies_come_first: bool,
     /// The number of stacks that share the launch.
@@ -164,15 +175,14 @@ impl Ready {
 const NEVER: u64 = u64::MAX;
 
 impl<'l> Core<'l> {
-    /// One of `busy` cores, with its first work-groups.
+    /// A core with its first work-groups.
     pub(super) fn new(
         number: usize,
         code: &'l Code,
         state: &'l LaunchState<'l>,
         model: &DeviceModel,
-        busy: u32,
         places: u32,
-        limit: u64,
+        starts: Starts,
         shared: &mut Shared<impl Groups>,
     ) -> Result<Core<'l>> {
         let per_group = state.sub_groups() as usize;
@@ -197,13 +207,7 @@ impl<'l> Core<'l> {
             memory_turns: VecDeque::new(),
             fetch: Fetch::new(model, code.program.code_bytes),
             barrier_latency: u64::from(*model.instructions.barrier.latency),
-            // The others start theirs in between.
-            start_interval: model
-                .core
-                .group_starts
-                .as_ref()
-                .map_or(0.0, |starts| f64::from(busy) / **starts),
-            next_start: 0.0,
+            starts,
             stacks: u64::from(*model.core.stacks),
             copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
             resident_cycles: 0,
@@ -215,7 +219,7 @@ impl<'l> Core<'l> {
             lives: Vec::new(),
             watch: None,
             watched: Vec::new(),
-            limit,
+            limit: state.operation_limit().saturating_mul(PER_OPERATION),
             passed: 0,
             noted: Vec::new(),
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::balance::Balance;
 use super::code::Code;
-use super::core::{Core, Groups, Shared};
+use super::core::{Core, Groups, Shared, Starts};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::part::Part;
 use super::slowest::{self, Moments};
@@ -78,10 +78,6 @@ const ROUNDS: u64 = 6;
 
 /// Groups of lines of a buffer that are looked at to find out how it can be compressed.
 const LOOKED_AT: u64 = 256;
-
-/// Machine instructions that an operation of the engine may take: a sub-group that ends within the engine's limit on operations
-/// ends within this many times as many instructions.
-const PER_OPERATION: u64 = 8;
 
 /// The results of the simulated cores.
 pub(super) struct Simulated {
@@ -572,11 +568,24 @@ impl Job<'_> {
 
     /// Cores with their first work-groups.
     fn cores(&self, shared: &mut Shared<Queue>) -> Result<Vec<Core<'_>>> {
-        let (state, model, code) = (self.state, self.model, self.code);
-        let limit = state.operation_limit().saturating_mul(PER_OPERATION);
-        (0..shared.groups.next.len())
+        let simulated = shared.groups.next.len();
+        let starts = self.model.core.group_starts.as_ref();
+        let interval = starts.map_or(0.0, |starts| f64::from(self.busy) / **starts);
+        (0..simulated)
             .map(|number| {
-                let core = Core::new(number, code, state, model, self.busy, self.places, limit, shared)?;
+                let starts = Starts {
+                    next: interval * number as f64 / simulated as f64,
+                    interval,
+                };
+                let core = Core::new(
+                    number,
+                    self.code,
+                    self.state,
+                    self.model,
+                    self.places,
+                    starts,
+                    shared,
+                )?;
                 Ok(core.watched(self.watch.filter(|_| number == 0)))
             })
             .collect()

@@ -48,9 +48,10 @@ pub fn text(found: &Offload, columns: Columns) -> String {
     let undecided = found.loops.iter().find(|own| own.worth == Worth::NotDecided);
     if let Some(own) = undecided {
         let sentence = format!(
-            "What a launch costs is not modelled on this device, and {} of the loops depend on it: the launches of `{}` take up to {}. \
+            "Undecided: {} of {} loops, since the cost of a launch is not modelled on this device: the launches of `{}` take up to {}. \
              `--model core.launch=CYCLES` decides.",
             count(Worth::NotDecided),
+            found.loops.len(),
             own.name,
             duration(own.launches_at_most_ns)
         );

@@ -241,7 +241,7 @@ pub fn fate_of_random_kernel(
     };
     let judged = |name: &str| {
         println!("seed {seed}, {plan}: `{name}` differs");
-        match unoptimized.map(|device| wrong(device)) {
+        match unoptimized.map(&wrong) {
             Some(Ok(None)) => true,
             Some(Err(error)) => refuses(error.what()),
             _ => false,

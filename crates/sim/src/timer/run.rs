@@ -568,15 +568,12 @@ impl Job<'_> {
 
     /// Cores with their first work-groups.
     fn cores(&self, shared: &mut Shared<Queue>) -> Result<Vec<Core<'_>>> {
-        let simulated = shared.groups.next.len();
+        // The other cores start theirs in between.
         let starts = self.model.core.group_starts.as_ref();
         let interval = starts.map_or(0.0, |starts| f64::from(self.busy) / **starts);
-        (0..simulated)
+        let starts = Starts { next: 0.0, interval };
+        (0..shared.groups.next.len())
             .map(|number| {
-                let starts = Starts {
-                    next: interval * number as f64 / simulated as f64,
-                    interval,
-                };
                 let core = Core::new(
                     number,
                     self.code,

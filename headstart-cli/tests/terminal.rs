@@ -172,15 +172,7 @@ fn fits(arguments: &[&str], status: Status, renewed: Option<&str>) {
         words.map(str::to_owned).collect()
     };
     let mut known: Option<BTreeSet<String>> = None;
-    // A whole search takes 20 s.
-    let searches =
-        ["tune", "advise"].contains(&arguments[0]) && status == 0 && !arguments.contains(&"--plans");
-    let widths: &[&str] = if searches {
-        &["140", "80"]
-    } else {
-        &["140", "100", "80"]
-    };
-    for &columns in widths {
+    for columns in ["140", "100", "80"] {
         let width: usize = columns.parse().expect("a number");
         if let Some(folder) = renewed {
             let _ = std::fs::remove_dir_all(folder);

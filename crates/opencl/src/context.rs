@@ -120,8 +120,7 @@ impl Context {
         let kernel = kernel::create_kernel(program.0, &name)
             .map_err(|code| failure(&format!("finding `{entry}`"), code))?;
         Ok(Kernel {
-            is_vectorized: self.log_of(&program).contains("-way vectorized"),
-            _context: Arc::clone(self),
+            context: Arc::clone(self),
             program,
             kernel: Mutex::new(KernelId(kernel)),
         })
@@ -296,11 +295,9 @@ unsafe impl Send for KernelId {}
 
 /// A kernel that was built.
 pub(super) struct Kernel {
-    _context: Arc<Context>,
+    context: Arc<Context>,
     kernel: Mutex<KernelId>,
     program: Program,
-    /// Intel's compiler for CPUs says that it made vectors of the work-items of each sub-group.
-    pub is_vectorized: bool,
 }
 
 /// An argument of a launch.
@@ -315,6 +312,11 @@ pub(super) enum KernelArgument<'a> {
 }
 
 impl Kernel {
+    /// Whether Intel's compiler for CPUs says that it made vectors of the work-items of each sub-group.
+    pub(super) fn is_vectorized(&self) -> bool {
+        self.context.log_of(&self.program).contains("-way vectorized")
+    }
+
     /// Runs the kernel and waits for its end, at most this long.
     pub(super) fn run(
         &self,

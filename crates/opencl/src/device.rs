@@ -152,8 +152,7 @@ impl OpenClProgram {
         let build_options = format!("{accuracy} {}", self.build_options);
         let build_options = build_options.trim();
         if let Some(own) = &self.own {
-            let kernel = self.context.build(&own.module, build_options, &own.entry)?;
-            self.check_vectors(&kernel)?;
+            let kernel = self.build(&own.module, build_options, &own.entry)?;
             let (words, _) = own.module.as_chunks::<4>();
             let spirv = Spirv {
                 words: words.iter().map(|word| u32::from_le_bytes(*word)).collect(),
@@ -186,21 +185,18 @@ impl OpenClProgram {
             });
         let kernel = match loaded {
             Some(kernel) => kernel,
-            None => {
-                let kernel = context.build(&bytes, build_options, &spirv.entry)?;
-                self.check_vectors(&kernel)?;
-                kernel
-            }
+            None => self.build(&bytes, build_options, &spirv.entry)?,
         };
         let made = Arc::new(Built { spirv, kernel });
         built.insert(size.unwrap_or(0), Arc::clone(&made));
         Ok(made)
     }
 
-    /// A kernel that depends on its sub-groups has them.
-    fn check_vectors(&self, built: &context::Kernel) -> Result<()> {
-        if !self.vectorizes || built.is_vectorized || !spirv::uses_sub_groups(&self.kernel) {
-            return Ok(());
+    /// Builds a module's entry; a kernel that depends on its sub-groups has them.
+    fn build(&self, module: &[u8], options: &str, entry: &str) -> Result<context::Kernel> {
+        let built = self.context.build(module, options, entry)?;
+        if !self.vectorizes || !spirv::uses_sub_groups(&self.kernel) || built.is_vectorized() {
+            return Ok(built);
         }
         Err(Error::device(format!(
             "the runtime's compiler does not vectorize `{}`, and then each of its sub-groups has one work-item",

@@ -119,8 +119,7 @@ fn on_opencl(feature: &Feature, validator: Option<&SpirvVal>) -> (String, Option
     }
 }
 
-/// The features are tried in so many parts, one each time: all take five minutes. `HEADSTART_PARTS=1` tries all, and so does
-/// `HEADSTART_BLESS`.
+/// A run tries one of this many parts of the features; the seed chooses it. `HEADSTART_PARTS=1` and `HEADSTART_BLESS` try all.
 const PARTS: u64 = 4;
 
 #[test]

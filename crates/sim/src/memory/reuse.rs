@@ -36,7 +36,7 @@ const LEAST: usize = 16;
 /// after the other, each part's lines are brought while few ask for them, and found while many do.
 const STAGES: usize = 32;
 
-/// Where fewer of the sectors that are written were written by another core before, a sample counts what is written back.
+/// A sample counts its own write-backs in a buffer of which a smaller part of the written sectors had been written by another core.
 const MET: f64 = 0.05;
 
 /// The hit rates of a launch's buffers.

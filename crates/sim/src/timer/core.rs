@@ -36,15 +36,6 @@ const MEMORY_QUEUE: f64 = 128.0;
 /// ends within this many times as many instructions.
 const PER_OPERATION: u64 = 8;
 
-/// When a core can start its next work-group: the device starts one after the other, in turns over its cores.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Starts {
-    /// In cycles from the launch's begin.
-    pub next: f64,
-    /// From one to the next.
-    pub interval: f64,
-}
-
 /// Where a core's work-groups come from.
 pub(super) trait Groups {
     /// The next one for a core, if there are any left.
@@ -90,7 +81,9 @@ pub(super) struct Core<'l> {
     memory_turns: VecDeque<usize>,
     fetch: Fetch,
     barrier_latency: u64,
-    starts: Starts,
+    /// Cycles from the start of a work-group here to that of the next, at least, and when the next can start.
+    start_interval: f64,
+    next_start: f64,
     /// Whether a load that misses L1 completes after the copies that the sub-group started before it.
     copies_come_first: bool,
     /// The number of stacks that share the launch.
@@ -182,7 +175,7 @@ impl<'l> Core<'l> {
         state: &'l LaunchState<'l>,
         model: &DeviceModel,
         places: u32,
-        starts: Starts,
+        start_interval: f64,
         shared: &mut Shared<impl Groups>,
     ) -> Result<Core<'l>> {
         let per_group = state.sub_groups() as usize;
@@ -207,7 +200,8 @@ impl<'l> Core<'l> {
             memory_turns: VecDeque::new(),
             fetch: Fetch::new(model, code.program.code_bytes),
             barrier_latency: u64::from(*model.instructions.barrier.latency),
-            starts,
+            start_interval,
+            next_start: 0.0,
             stacks: u64::from(*model.core.stacks),
             copies_come_first: model.l1.as_ref().is_some_and(|l1| l1.copies_come_first.value),
             resident_cycles: 0,

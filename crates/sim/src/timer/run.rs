@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::balance::Balance;
 use super::code::Code;
-use super::core::{Core, Groups, Shared, Starts};
+use super::core::{Core, Groups, Shared};
 use super::pace::{Behind, Course, Follower, Pace};
 use super::part::Part;
 use super::slowest::{self, Moments};
@@ -571,7 +571,6 @@ impl Job<'_> {
         // The other cores start theirs in between.
         let starts = self.model.core.group_starts.as_ref();
         let interval = starts.map_or(0.0, |starts| f64::from(self.busy) / **starts);
-        let starts = Starts { next: 0.0, interval };
         (0..shared.groups.next.len())
             .map(|number| {
                 let core = Core::new(
@@ -580,7 +579,7 @@ impl Job<'_> {
                     self.state,
                     self.model,
                     self.places,
-                    starts,
+                    interval,
                     shared,
                 )?;
                 Ok(core.watched(self.watch.filter(|_| number == 0)))

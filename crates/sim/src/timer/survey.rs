@@ -162,7 +162,10 @@ impl Survey {
         let noted = survey.noted(resident);
         let remains = kept && noted == of && survey.touches_at_most(may_stay_in_l2(model));
         if let Some(lines) = lines
-            && (remains || !is_alike || runs.found_by_others(&lines, model) > SHARED)
+            && (remains
+                || !is_alike
+                || runs.met_by_others(false, &lines, model) > SHARED
+                || runs.met_by_others(true, &lines, model) > SHARED)
         {
             let first: Vec<u64> = (0..noted).collect();
             let lines = match are_same && !remains && !runs.have_barriers() {

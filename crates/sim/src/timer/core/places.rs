@@ -30,8 +30,8 @@ impl Core<'_> {
         now: u64,
         profile: &[InstructionProfile],
     ) -> Result<()> {
-        let now = now.max(self.starts.next as u64);
-        self.starts.next = self.starts.next.max(now as f64) + self.starts.interval;
+        let now = now.max(self.next_start as u64);
+        self.next_start = self.next_start.max(now as f64) + self.start_interval;
         let group = &mut self.groups[slot];
         group.work_group.begin(number);
         (group.started, group.issued) = (now, 0);

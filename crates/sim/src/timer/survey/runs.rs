@@ -148,14 +148,9 @@ impl<'l> Runs<'l> {
         Some((bytes as f64 * all as f64 / self.steps.len().max(1) as f64) as u64)
     }
 
-    /// The part of the noted reads, or writes if that is more, of buffers that do not stay in L2 whose data another one of the
-    /// work-groups has read, or written, before. As many more find some as L2 holds the data of, or as have run if these are more.
-    pub(crate) fn found_by_others(&self, lines: &Noted, model: &DeviceModel) -> f64 {
-        self.met_by_others(false, lines, model)
-            .max(self.met_by_others(true, lines, model))
-    }
-
-    fn met_by_others(&self, writes: bool, lines: &Noted, model: &DeviceModel) -> f64 {
+    /// The part of the noted reads, or writes, of buffers that do not stay in L2 whose data another one of the work-groups has
+    /// read, or written, before. As many more find some as L2 holds the data of, or as have run if these are more.
+    pub(crate) fn met_by_others(&self, writes: bool, lines: &Noted, model: &DeviceModel) -> f64 {
         let stays = stays_in_l2(model);
         let large = self.lines_of_large(stays);
         let granule = (*model.dram.granule).clamp(lines.sector, lines.line);

@@ -116,14 +116,16 @@ impl TermObserver {
             if terms.iter().all(|term| term[lane].is_known()) {
                 continue;
             }
+            let bits = |operand: usize| registers.get(operands[operand])[lane];
+            let known = |operand: usize| terms[operand][lane].is_known().then(|| bits(operand));
+            if what.is_decided((0..operands.len()).map(known)) {
+                continue;
+            }
             if terms.iter().any(|term| term[lane] == Term::UNORDERED) {
                 result[lane] = Term::UNORDERED;
                 continue;
             }
-            let bits = |operand: usize| registers.get(operands[operand])[lane];
-            if let Some(same) =
-                what.passes_on(|operand| terms[operand][lane].is_known().then(|| bits(operand)))
-            {
+            if let Some(same) = what.passes_on(known) {
                 result[lane] = terms[same][lane];
                 continue;
             }

@@ -12,6 +12,8 @@ pub(super) struct Operation {
     pub commutes: bool,
     /// A known operand that makes the operation give the other one as it is: which, and its bits.
     pub neutral: Option<(usize, u64)>,
+    /// A known operand with these bits makes the operation give them, whatever the other one is.
+    pub absorbing: Option<u64>,
     /// It gives its operand as it is.
     pub is_identity: bool,
     /// It is an integer operation that is linear, on this type.
@@ -27,6 +29,7 @@ impl Operation {
             name: name.to_owned(),
             commutes: false,
             neutral: None,
+            absorbing: None,
             is_identity: false,
             linear: None,
             width: None,
@@ -40,6 +43,12 @@ impl Operation {
             self.name.push_str(&rule.to_string());
         }
         self
+    }
+
+    /// Whether a known operand decides the result alone.
+    pub(crate) fn is_decided(&self, mut known: impl Iterator<Item = Option<u64>>) -> bool {
+        self.absorbing
+            .is_some_and(|absorbing| known.any(|bits| bits == Some(absorbing)))
     }
 
     /// The operand whose term is the result's. `known` gives the bits of an operand if they say everything.
@@ -71,6 +80,8 @@ pub(super) fn binary(op: BinaryOp, ty: Type) -> Operation {
             BinaryOp::And => Some((1, ty.mask())),
             _ => None,
         },
+        // That of a product is its linear form's.
+        absorbing: (op == BinaryOp::And).then_some(0),
         linear: Linear::of(op).map(|linear| (linear, ty)),
         ..Operation::new(2, code as u64, ty, op.name())
     }

@@ -114,6 +114,10 @@ fn buffer<T: Element>(length: u64, fill: Fill) -> Argument {
 
 /// Checks on data that are all the same, so that only terms can tell elements apart.
 fn checked(derived: &Arc<Kernel>, trips: u64) -> Result<Report> {
+    checked_against(&plain(), derived, trips)
+}
+
+fn checked_against(plain: &Arc<Kernel>, derived: &Arc<Kernel>, trips: u64) -> Result<Report> {
     let (groups, group) = (3u32, 40u32);
     let items = u64::from(groups * group);
     let ones = Fill::Pattern(Pattern::Constant(u64::from(1.0f32.to_bits())));
@@ -126,7 +130,7 @@ fn checked(derived: &Arc<Kernel>, trips: u64) -> Result<Report> {
             Argument::Scalar(Type::I64, trips),
         ],
     );
-    check(&plain(), derived, &launch, 32, &Groups::All)
+    check(plain, derived, &launch, 32, &Groups::All)
 }
 
 fn message(derived: &Arc<Kernel>, trips: u64) -> String {
@@ -237,6 +241,25 @@ fn another_operation_or_order_is_found() {
         text.contains("it uses `data[3]`") && text.contains("uses `data[0]`"),
         "{text}"
     );
+}
+
+/// A pass folds what it knows, and what is masked goes, with the load that it depends on.
+#[test]
+fn what_a_zero_masks_is_known() {
+    let masked = |mask: u32| {
+        kernel(
+            "",
+            &format!(
+                "%x = load f32 %row, @data #1:3:9
+                 %bits = bits %x to i32
+                 %masked = and {mask}:i32, %bits
+                 %sum = bits %masked to f32"
+            ),
+        )
+    };
+    let folded = kernel("", "%zero = mul 0:i32, 8:i32\n%sum = bits %zero to f32");
+    assert!(checked_against(&masked(0), &folded, 1).is_ok());
+    assert!(checked_against(&masked(1), &folded, 1).is_err());
 }
 
 #[test]

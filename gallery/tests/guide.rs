@@ -496,7 +496,11 @@ fn the_large_register_file_halves_the_threads_of_a_core() {
     let workload = chosen.expect("there").workload().expect("a workload");
     let usual =
         SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model")).with_cache(CacheState::Flushed);
-    let large = usual.with_large_registers().expect("it has one");
+    let large = usual
+        .adjustable()
+        .expect("it has register files of two sizes")
+        .with_large_registers()
+        .expect("it has one");
     let time = |bench: &dyn Bench| {
         let kernel = plain(bench, &workload).expect("a kernel");
         bench

@@ -9,7 +9,7 @@ use headstart::prefetch::{Plan, candidates};
 use headstart::report::number::percent;
 use headstart::tune::search::{derive, main_loads, plain};
 use headstart::tune::space::{default_plans, without_shared_copies};
-use headstart::tune::{Bench, Raced, SimulatedBench, Subject, Workload, threads};
+use headstart::tune::{Bench, Raced, SimulatedBench, Simulates, Subject, Workload, threads};
 use headstart_gallery::kernels;
 
 /// A kernel of the gallery on the simulator, as a search runs it.

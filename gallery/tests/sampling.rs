@@ -9,7 +9,7 @@ use headstart::device::sim::functional::Options;
 use headstart::device::sim::timer::{Cores, LaunchTime, Pace, Timer};
 use headstart::prefetch;
 use headstart::report::number::{figures, percent};
-use headstart::tune::{self, Bench, Raced, SimulatedBench, Spread, Subject};
+use headstart::tune::{self, Bench, Raced, SimulatedBench, Simulates, Spread, Subject};
 use headstart_gallery::kernels;
 
 /// A kernel of the gallery with its settings: the time of the whole launch, and those of samples by these seeds.

@@ -84,7 +84,7 @@ fn measure_one(bench: &SimulatedBench, model: &DeviceModel, device: &str, shown:
     let workload = chosen.and_then(|chosen| chosen.workload()).expect("a workload");
     let target = PlanTarget {
         group_size: Some(workload.group),
-        ..bench.target()
+        ..bench.platform().target()
     };
     let plain = prefetch::carry_out_wishes(&workload.kernel, &target).expect("wishes");
     let planned = prefetch::apply(&plain, &plan.parse().expect("a plan"), &target);

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use headstart::device::{Device, model};
-use headstart::ir::{CacheLevel, Kernel};
-use headstart::prefetch::{self, Plan};
-use headstart::report::{Report, Trial};
+use headstart::device::model;
+use headstart::device::sim::timer::Pace;
+use headstart::ir::Kernel;
+use headstart::model::DeviceModel;
+use headstart::prefetch::Plan;
+use headstart::report::{Outputs, Report, Trial};
 use headstart::tune::{
-    Bench, Bound, FileSubject, LaunchFile, Log, Progress, SearchSettings, Shard, SimulatedBench, Timed, log,
-    search,
+    Bench, Bound, FileSubject, LaunchFile, Log, Looked, Platform, Progress, Raced, SearchSettings, Shard,
+    SimulatedBench, Simulates, Timed, log, search,
 };
 
 struct Silent;
@@ -26,29 +28,56 @@ struct Counting {
 }
 
 impl Bench for Counting {
-    fn device(&self) -> &dyn Device {
-        self.bench.device()
-    }
-
-    fn identity(&self) -> String {
-        self.bench.identity()
-    }
-
-    fn target(&self) -> prefetch::PlanTarget {
-        self.bench.target()
-    }
-
-    fn levels(&self) -> Vec<CacheLevel> {
-        self.bench.levels()
-    }
-
-    fn times_at_once(&self) -> bool {
-        true
+    fn platform(&self) -> &dyn Platform {
+        self.bench.platform()
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> headstart::Result<Timed> {
         self.timed.fetch_add(1, Ordering::Relaxed);
         self.bench.time(bound, kernel)
+    }
+
+    fn time_within(
+        &self,
+        bound: &Bound,
+        kernel: &Arc<Kernel>,
+        _limit_ns: f64,
+    ) -> headstart::Result<Option<f64>> {
+        Ok(Some(self.time(bound, kernel)?.time_ns))
+    }
+
+    fn time_in_turns(
+        &self,
+        bound: &Bound,
+        kernels: &[Arc<Kernel>],
+    ) -> headstart::Result<Vec<headstart::Result<(Timed, Outputs)>>> {
+        self.bench.time_in_turns(bound, kernels)
+    }
+
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> headstart::Result<Vec<Looked>> {
+        self.bench.look(bound, kernels, watched)
+    }
+
+    fn simulator(&self) -> Option<&dyn Simulates> {
+        Some(self)
+    }
+}
+
+impl Simulates for Counting {
+    fn model(&self) -> &DeviceModel {
+        self.bench.model()
+    }
+
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, _cores: u32) -> headstart::Result<Timed> {
+        self.time(bound, kernel)
+    }
+
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, _pace: &Pace) -> headstart::Result<Raced> {
+        Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
+    }
+
+    fn soon(&self, _bound: &Bound, _kernel: &Arc<Kernel>) -> headstart::Result<Option<Timed>> {
+        Ok(None)
     }
 }
 

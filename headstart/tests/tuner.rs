@@ -8,15 +8,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use headstart::device::{Device, model};
-use headstart::ir::{CacheLevel, Kernel};
-use headstart::prefetch::{self, Plan};
-use headstart::report::{Outputs, Report, Trial};
+use headstart::device::model;
+use headstart::front::ptx::Assembler;
+use headstart::ir::Kernel;
+use headstart::prefetch::Plan;
+use headstart::report::{AtFullSize, Outputs, Report, Trial};
 use headstart::tune::check::compare;
 use headstart::tune::tuned::From;
 use headstart::tune::{
-    Answers, Bench, Bound, FileSubject, Judged, LaunchFile, Log, MEASURED, MeasuredBench, Progress,
-    SearchSettings, SeveralBench, SimulatedBench, Timed, Tuned, Workload, log, search, tuned_with,
+    Answers, Bench, Bound, Explanation, FileSubject, Judge, Judged, LaunchFile, Log, Looked, MEASURED,
+    MeasuredBench, Platform, Progress, SearchSettings, SeveralBench, SimulatedBench, Timed, Tuned, Workload,
+    log, search, tuned_with,
 };
 use headstart::{Error, Fault, Result};
 use headstart_testing::worker;
@@ -60,42 +62,16 @@ impl Drifting {
 }
 
 impl Bench for Drifting {
-    fn device(&self) -> &dyn Device {
-        self.truth.device()
-    }
-
-    fn identity(&self) -> String {
-        self.truth.identity()
-    }
-
-    fn target(&self) -> prefetch::PlanTarget {
-        self.truth.target()
-    }
-
-    fn levels(&self) -> Vec<CacheLevel> {
-        self.truth.levels()
-    }
-
-    fn times_at_once(&self) -> bool {
-        false
-    }
-
-    fn checks_on_device(&self) -> bool {
-        true
-    }
-
-    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
-        let bound = launch.bind(self.device())?;
-        let run = |kernel| bound.run(self.device(), kernel).map(|(_, left)| left);
-        let Ok(own) = run(&launch.kernel) else {
-            return Ok(Judged::NotComparable);
-        };
-        let left = run(plan).and_then(|left| compare(launch, &own, &left));
-        Ok(left.map_or_else(Judged::Different, |_| Judged::Same))
+    fn platform(&self) -> &dyn Platform {
+        self.truth.platform()
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
         self.truth.time(bound, kernel)
+    }
+
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, _limit_ns: f64) -> Result<Option<f64>> {
+        Ok(Some(self.time(bound, kernel)?.time_ns))
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
@@ -112,6 +88,42 @@ impl Bench for Drifting {
             Ok((timed, Outputs::Identical))
         };
         Ok(kernels.iter().map(time).collect())
+    }
+
+    fn look(&self, _bound: &Bound, _kernels: &[Arc<Kernel>], _watched: usize) -> Result<Vec<Looked>> {
+        Ok(Vec::new())
+    }
+
+    fn judge(&self) -> Option<&dyn Judge> {
+        Some(self)
+    }
+}
+
+impl Judge for Drifting {
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        let bound = launch.bind(self.device())?;
+        let run = |kernel| bound.run(self.device(), kernel).map(|(_, left)| left);
+        let Ok(own) = run(&launch.kernel) else {
+            return Ok(Judged::NotComparable);
+        };
+        let left = run(plan).and_then(|left| compare(launch, &own, &left));
+        Ok(left.map_or_else(Judged::Different, |_| Judged::Same))
+    }
+
+    fn outputs_of(&self, _workload: &Workload, _kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
+        Ok(None)
+    }
+
+    fn assembler(&self) -> Option<Assembler> {
+        None
+    }
+
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        None
+    }
+
+    fn explain(&self, _bound: &Bound, _kernel: &Arc<Kernel>, _patience: Duration) -> Option<Explanation> {
+        None
     }
 }
 

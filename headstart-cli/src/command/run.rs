@@ -65,7 +65,7 @@ pub fn run(options: &Run) -> Result<()> {
     let bench = bench.as_ref();
     clock.over("kernel read, device opened");
     let workload = subject.workload()?;
-    if bench.simulates().is_some() {
+    if bench.simulator().is_some() {
         check_read_back(&workload)?;
     }
     let plain = tune::plain(bench, &workload)?;
@@ -95,7 +95,7 @@ pub fn run(options: &Run) -> Result<()> {
         .map(|output| Ok((output.name.clone(), output.checksum(queue.as_ref())?)))
         .collect::<Result<Vec<_>>>()?;
     clock.over("computed under checks");
-    let prefetches = bench.prefetches(&derived.kernel);
+    let prefetches = bench.platform().prefetches(&derived.kernel);
     let timed = bench.time(&bound, &derived.kernel)?;
     clock.over("timed");
     if let Some(found) = &timed.outputs {

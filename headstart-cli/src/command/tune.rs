@@ -88,7 +88,7 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
     clock.over("kernel and launch read");
     let bench = asked.bench()?;
     clock.over("device opened");
-    if let (Some(text), Some(_), true) = (&options.measure, asked.measure, bench.times_at_once()) {
+    if let (Some(text), Some(_), true) = (&options.measure, asked.measure, bench.simulator().is_some()) {
         return Err(Error::usage(format!(
             "`--measure {text}` is for GPUs: on the simulated {}, every plan is simulated",
             bench.device().description().name
@@ -225,7 +225,7 @@ fn contracted(contraction: &Contraction) -> String {
 /// Runs a captured launch again, and decides its open sums by what it left: what was found, in sentences. Without an answer the
 /// kernel is tuned all the same, and a plan is refused where it would be written back.
 fn run_again(captured: &mut Captured, bench: &dyn Bench, budget: Option<Duration>) -> Result<String> {
-    let is_judge = bench.checks_on_device();
+    let is_judge = bench.judge().is_some();
     // A GPU runs the launch again in any case, as the first thing of the search.
     let mut said = match is_judge {
         true => String::new(),

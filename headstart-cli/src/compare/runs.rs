@@ -59,12 +59,12 @@ pub fn plans(kernel: &KernelOptions, names: [&str; 2], on: &On<'_>) -> Result<Co
     }
     tune::check::compare(&workload, &derived[0].1, &derived[1].1)?;
     let kernels: Vec<Arc<Kernel>> = derived.iter().map(|(own, _)| Arc::clone(&own.kernel)).collect();
-    let timed = match bench.times_at_once() {
-        true => kernels
+    let timed = match bench.simulator() {
+        Some(_) => kernels
             .iter()
             .map(|kernel| bench.time(&bound, kernel))
             .collect::<Result<_>>()?,
-        false => in_turns(bench, &bound, &plain, &kernels)?,
+        None => in_turns(bench, &bound, &plain, &kernels)?,
     };
     let mut timed = timed.into_iter();
     let mut ran = derived.into_iter().map(|(own, outputs)| -> Result<(Ran, Plan)> {
@@ -142,9 +142,9 @@ fn ran(subject: &dyn Subject, on: &On<'_>) -> Result<Ran> {
     perturb::check_wishes(subject, &kernel, engine, on.check)?;
     let bound = workload.bind(on.bench.device())?;
     let (_, outputs) = bound.run(on.bench.device(), &kernel)?;
-    let timed = match on.bench.times_at_once() {
-        true => on.bench.time(&bound, &kernel)?,
-        false => {
+    let timed = match on.bench.simulator() {
+        Some(_) => on.bench.time(&bound, &kernel)?,
+        None => {
             let timed = in_turns(on.bench, &bound, &kernel, &[])?;
             let first = timed.into_iter().next();
             first.ok_or_else(|| Error::bug("a kernel was not timed"))?

@@ -82,9 +82,9 @@ impl Run {
     /// The same from a sample of as many cores as the other points have: a curve over a number of the model shows that number,
     /// and not what another sample shows.
     fn sampled(self, bench: &dyn Bench, bound: &Bound, cores: u32) -> Result<Run> {
-        match self.sampled {
-            Some(own) if own != cores => Ok(Run {
-                time_ns: bench.time_sampled(bound, &self.kernel, cores)?.time_ns,
+        match (self.sampled, bench.simulator()) {
+            (Some(own), Some(simulator)) if own != cores => Ok(Run {
+                time_ns: simulator.time_sampled(bound, &self.kernel, cores)?.time_ns,
                 sampled: Some(cores),
                 ..self
             }),
@@ -107,7 +107,7 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
     let first = settings
         .first()
         .ok_or_else(|| Error::bug("a sweep without points"))?;
-    let at_once = first.bench.times_at_once();
+    let at_once = first.bench.simulator().is_some();
     clock.over("kernels read, devices opened");
     let progress = Points::new(combinations.len());
 
@@ -331,12 +331,17 @@ fn setting(
 
 /// A microbenchmark's number on a model, without its own instructions' part.
 fn number_of(setting: &Setting) -> Result<Option<f64>> {
-    let (Some(micro), Some(model)) = (micro::find(setting.subject.name()), setting.bench.simulates()) else {
+    let micro = micro::find(setting.subject.name());
+    let (Some(micro), Some(simulator)) = (micro, setting.bench.simulator()) else {
         return Ok(None);
     };
     // What was not said may follow from the rest, as the steps that warm the caches do.
     let (micro, settings) = micro::with(micro.kernel.name, &setting.given)?;
-    Ok(Some(Meter::of_model(model.clone()).net(micro, &settings)?.0))
+    Ok(Some(
+        Meter::of_model(simulator.model().clone())
+            .net(micro, &settings)?
+            .0,
+    ))
 }
 
 /// Maps in parallel where the device times several kernels at once.
@@ -359,7 +364,7 @@ fn base_plan(
         return Ok(request.plan.clone());
     }
     let loads = main_loads(setting)?;
-    let plans = space::default_plans(&loads, &setting.bench.levels())?;
+    let plans = space::default_plans(&loads, &setting.bench.platform().levels())?;
     let mut alone: Vec<Plan> = Vec::new();
     for plan in plans {
         let is_alone = plan.unroll().is_none() && plan.loads().len() == loads.len();
@@ -372,7 +377,7 @@ fn base_plan(
         // Every strategy is tried, so any of them gives the loads.
         return Ok(alone.into_iter().next());
     }
-    let times = map(setting.bench.times_at_once(), &alone, |plan| {
+    let times = map(setting.bench.simulator().is_some(), &alone, |plan| {
         let derived = tune::derive(setting.bench.as_ref(), &setting.workload, &setting.plain, plan).ok()?;
         Some(setting.bench.time(bound, &derived.kernel).ok()?.time_ns)
     });
@@ -393,7 +398,7 @@ fn base_plan(
 
 /// The loads that plans are about.
 fn main_loads(setting: &Setting) -> Result<Vec<LoadName>> {
-    let plans = space::likely_plans_of(&setting.plain, &setting.bench.levels())?;
+    let plans = space::likely_plans_of(&setting.plain, &setting.bench.platform().levels())?;
     let loads = plans.iter().find(|plan| !plan.loads().is_empty());
     let loads = loads.map(|plan| plan.loads().iter().map(|(load, _)| load.clone()).collect());
     loads.ok_or_else(|| Error::input("this kernel has no load in a loop that could be fetched early"))

@@ -148,9 +148,9 @@ fn advise_with(
     };
     let mut advice = Advice::of_report(&case, &found.report, subject.may_be_split());
     if bench
-        .simulates()
-        .is_some_and(|model| model.vendor == Vendor::Intel)
-        && !bench.levels().is_empty()
+        .simulator()
+        .is_some_and(|simulator| simulator.model().vendor == Vendor::Intel)
+        && !bench.platform().levels().is_empty()
     {
         advice.hints_alone = hints::best_alone(subject, bench, &kernel, &found.report)?;
     }

@@ -68,7 +68,7 @@ pub(super) fn best_alone(
     kernel: &Kernel,
     report: &Report,
 ) -> Result<Option<HintsAlone>> {
-    let tried = tried(subject, bench, &plans(kernel, &bench.levels())?, false)?;
+    let tried = tried(subject, bench, &plans(kernel, &bench.platform().levels())?, false)?;
     let reports = [Some(report), tried.as_ref()].into_iter().flatten();
     let trials = reports.flat_map(|report| &report.trials);
     let trials: Vec<&Trial> = trials.filter(|trial| is_alone(&trial.plan)).collect();
@@ -79,7 +79,7 @@ pub(super) fn best_alone(
     let Some((Trial { plan, .. }, (time_ns, speedup))) = fastest else {
         return Ok(None);
     };
-    let other = to_another_level(plan, &bench.levels())?;
+    let other = to_another_level(plan, &bench.platform().levels())?;
     // A plan that is surely behind is dropped otherwise, and has no time.
     let compared = self::tried(subject, bench, other.as_slice(), true)?;
     let trials = compared.iter().flat_map(|report| &report.trials);

@@ -1,7 +1,14 @@
 //! Benches: where plans are checked and timed, and the result of a timed run.
 //!
-//! A bench of each kind of device is in a file of its own: `simulated`, `measured` (CUDA), `opencl`; `several` are
-//! benches of one kind side by side.
+//! | trait | of |
+//! |---|---|
+//! | [`Bench`] | every device: it times kernels |
+//! | [`Platform`] | every device: what is known of it without a run |
+//! | [`Simulates`] | a simulator: samples, races, first looks |
+//! | [`Judge`] | a device that checks plans itself |
+//! | [`Adjustable`] | a device with settings beside the plan |
+//!
+//! A bench of each kind of device is in a folder of [`kinds`]; [`several`] are benches of one kind side by side.
 
 pub mod kinds;
 pub(super) mod several;
@@ -25,45 +32,14 @@ use crate::tune::check::residency::Held;
 use crate::tune::launch_settings::{Choices, Pressure};
 use crate::tune::subject::workload::{Bound, Workload};
 
-/// A device on which plans are checked and timed.
+/// A device on which plans are timed. What it can do besides has a trait of its own.
 pub trait Bench: Sync {
+    /// What it is.
+    fn platform(&self) -> &dyn Platform;
+
     /// The device for the data of checks, and for running them: the simulator's functional engine.
-    fn device(&self) -> &dyn Device;
-
-    /// Everything that its times depend on, for the log: its name, its driver or its model.
-    fn identity(&self) -> String {
-        format!("{:?}", self.device().description())
-    }
-
-    /// The device's properties that the passes need.
-    fn target(&self) -> prefetch::PlanTarget;
-
-    /// The cache levels that the device tells apart, by the names that plans give them.
-    fn levels(&self) -> Vec<CacheLevel>;
-
-    /// The functional engine's checks.
-    fn engine_options(&self) -> Options {
-        Options::CHECKING
-    }
-
-    /// The effect of each prefetch of a kernel.
-    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
-        let _ = kernel;
-        Vec::new()
-    }
-
-    /// Whether several kernels may be timed at once, each alone: a simulator's clock is its own. Where it drifts, they
-    /// are timed [in turns](Bench::time_in_turns).
-    fn times_at_once(&self) -> bool;
-
-    /// How many plans are timed in turns with the plain kernel when each result is logged as soon as it is known.
-    fn kept_at_a_time(&self) -> usize {
-        1
-    }
-
-    /// The model, where times are those of one.
-    fn simulates(&self) -> Option<&DeviceModel> {
-        None
+    fn device(&self) -> &dyn Device {
+        self.platform().device()
     }
 
     /// Times one run of a kernel with a workload's parameters.
@@ -72,33 +48,24 @@ pub trait Bench: Sync {
     /// The device cannot run the kernel, or running it went wrong.
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed>;
 
-    /// As [`Bench::time`], from a sample of this many cores, where a sample stands for all of them and its size is its own choice:
-    /// numbers that are compared have the same sample.
+    /// The nanoseconds of one run; none where it surely takes more than `limit_ns`. The explanation of the time is left out if
+    /// it costs more than the time.
     ///
     /// # Errors
     /// As those of [`Bench::time`].
-    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
-        let _ = cores;
-        self.time(bound, kernel)
-    }
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>>;
 
-    /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up, where the
-    /// device can tell.
+    /// Times kernels against each other, the plain one first, and compares the outputs of each with the reference: the unmodified
+    /// kernel's outputs on the device if it is a [`Judge`], and else the simulator's results for all of the launch. The outcome
+    /// of each, in order.
     ///
     /// # Errors
-    /// As those of [`Bench::time`].
-    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
-        let _ = pace;
-        Ok(Raced::Ended(Box::new(self.time(bound, kernel)?), None))
-    }
+    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>>;
 
-    /// A first time of a kernel, from less than what [`Bench::race`] takes, where that is much less. None if the device has none.
-    ///
-    /// # Errors
-    /// As those of [`Bench::time`].
-    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
-        let _ = (bound, kernel);
-        Ok(None)
+    /// How many plans are timed in turns with the plain kernel when each result is logged as soon as it is known: one a device.
+    fn kept_at_a_time(&self) -> usize {
+        1
     }
 
     /// Times kernels and looks into them, the first `watched` of them moment by moment. Empty where the device cannot be looked
@@ -106,111 +73,123 @@ pub trait Bench: Sync {
     ///
     /// # Errors
     /// As those of [`Bench::time`].
-    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
-        let _ = (bound, kernels, watched);
-        Ok(Vec::new())
-    }
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>>;
 
-    /// The nanoseconds of one run; none where it surely takes more than `limit_ns`. The explanation of the time is left out if
-    /// it costs more than the time.
-    ///
-    /// # Errors
-    /// As those of [`Bench::time`].
-    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
-        Ok(match self.race(bound, kernel, &Pace::within(limit_ns))? {
-            Raced::Ended(timed, _) => Some(timed.time_ns),
-            Raced::Behind(_) => None,
-        })
-    }
-
-    /// The 32-bit registers of a core, where its work-items share them.
-    fn registers_per_core(&self) -> Option<u32> {
+    /// Its simulator, where times are those of a model. Then several kernels may be timed at once, each alone. A device's clock
+    /// drifts: there they are timed [in turns](Bench::time_in_turns).
+    fn simulator(&self) -> Option<&dyn Simulates> {
         None
     }
+
+    /// What checks plans, where the device does: it runs the user's own kernel, and compares the plans' outputs with that one's.
+    /// A search on such a device waits for no simulation.
+    fn judge(&self) -> Option<&dyn Judge> {
+        None
+    }
+
+    /// What can be chosen on it beside the plan.
+    fn adjustable(&self) -> Option<&dyn Adjustable> {
+        None
+    }
+}
+
+/// What is known of a device without a run.
+pub trait Platform: Sync {
+    /// The device for the data of checks, and for running them: the simulator's functional engine.
+    fn device(&self) -> &dyn Device;
+
+    /// Everything that its times depend on, for the log: its name, its driver or its model.
+    fn identity(&self) -> String;
+
+    /// The device's properties that the passes need.
+    fn target(&self) -> prefetch::PlanTarget;
+
+    /// The cache levels that the device tells apart, by the names that plans give them.
+    fn levels(&self) -> Vec<CacheLevel>;
+
+    /// The functional engine's checks.
+    fn engine_options(&self) -> Options;
+
+    /// The effect of each prefetch of a kernel.
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached>;
+
+    /// The 32-bit registers of a core, where its work-items share them.
+    fn registers_per_core(&self) -> Option<u32>;
 
     /// What a kernel takes of a core in a launch, by each account that there is, the same for all kernels. None where nothing
     /// tells.
     ///
     /// # Errors
     /// The kernel cannot be compiled, or does not fit a core.
-    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
-        let _ = (workload, kernel);
-        Ok(None)
-    }
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>>;
+}
 
-    /// The settings that can be chosen on it beside the plan: see [`ways`](mod@crate::tune::launch_settings); none if there are none.
-    fn choices(&self) -> Option<Choices> {
-        None
-    }
+/// A bench whose times are those of a model.
+pub trait Simulates: Sync {
+    /// The model.
+    fn model(&self) -> &DeviceModel;
+
+    /// As [`Bench::time`], from a sample of this many cores, where a sample stands for all of them and its size is its own choice:
+    /// numbers that are compared have the same sample.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed>;
+
+    /// As [`Bench::time`], of a kernel that is compared with others; one that is surely behind may be given up.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced>;
+
+    /// A first time of a kernel, from less than what [`Simulates::race`] takes, where that is much less; none elsewhere.
+    ///
+    /// # Errors
+    /// As those of [`Bench::time`].
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>>;
+}
+
+/// A device that checks plans itself, in runs of the user's own kernel and theirs.
+pub trait Judge: Sync {
+    /// Whether a plan leaves what the kernel as it is leaves in another launch of it.
+    ///
+    /// # Errors
+    /// The device is lost.
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged>;
+
+    /// A kernel's outputs for a workload; none if its launch has none that are compared.
+    ///
+    /// # Errors
+    /// The device cannot run the kernel, or running it went wrong.
+    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>>;
+
+    /// The driver's assembler of PTX, which makes the machine code that is run.
+    fn assembler(&self) -> Option<Assembler>;
+
+    /// The reference for outputs at full size, once there were some.
+    fn at_full_size(&self) -> Option<AtFullSize>;
+
+    /// The simulator's account of a kernel's time: bytes moved, and where the time goes. None where no model of the device is
+    /// known, or the simulator needs more time than `patience`.
+    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation>;
+}
+
+/// A device with settings that are chosen beside the plan: see [`launch_settings`](mod@crate::tune::launch_settings).
+pub trait Adjustable: Sync {
+    /// The settings.
+    fn choices(&self) -> Choices;
 
     /// The same device where each sub-group has the large register file.
     ///
     /// # Errors
     /// It has none, or does not let a kernel be built for it.
-    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
-        Err(Error::device("the device has one size of register files"))
-    }
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>>;
 
     /// The registers of a work-item that a kernel's code takes; none if unknown.
     ///
     /// # Errors
     /// The kernel is too large.
-    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
-        let _ = (bound, kernel);
-        Ok(None)
-    }
-
-    /// A kernel's outputs for a workload, if the bench runs kernels on a device of its own.
-    ///
-    /// # Errors
-    /// The device cannot run the kernel, or running it went wrong.
-    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
-        let _ = (workload, kernel);
-        Ok(None)
-    }
-
-    /// What makes the machine code that it runs and [judges](Bench::checks_on_device), if that is a driver's assembler of PTX.
-    fn assembler(&self) -> Option<Assembler> {
-        None
-    }
-
-    /// Whether it judges plans itself: it runs the user's own kernel, and compares the plans' outputs with that one's. A search
-    /// on such a device waits for no simulation.
-    fn checks_on_device(&self) -> bool {
-        false
-    }
-
-    /// Whether a plan leaves what the kernel as it is leaves in another launch of it, on a device that judges plans itself.
-    ///
-    /// # Errors
-    /// The device is lost, or does not judge plans.
-    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
-        let _ = (launch, plan);
-        Err(Error::bug("a device was asked that judges no plans"))
-    }
-
-    /// The simulator's account of a kernel's time: bytes moved, and where the time goes. None where no model of the device is
-    /// known, or the simulator needs more time than `patience`.
-    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
-        let _ = (bound, kernel, patience);
-        None
-    }
-
-    /// The reference for outputs at full size, once there were some.
-    fn at_full_size(&self) -> Option<AtFullSize> {
-        None
-    }
-
-    /// Times kernels against each other, the plain one first, and compares the outputs of each with the reference: the unmodified
-    /// kernel's outputs on the device if it [judges plans itself](Bench::checks_on_device), and else the simulator's results for
-    /// all of the launch. The outcome of each, in order.
-    ///
-    /// # Errors
-    /// None of them can be run: the data do not fit the device, or the plain kernel goes wrong.
-    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
-        let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
-        Ok(kernels.iter().map(time).collect())
-    }
+    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>>;
 }
 
 /// A timed run.

@@ -68,7 +68,7 @@ pub fn detail(subject: &dyn Subject, bench: &dyn Bench, report: &Report) -> Resu
         .filter_map(|(name, timeline)| Some((name, timeline?)))
         .collect();
     let shown = best.as_ref().unwrap_or(&kernel);
-    let hints = bench.prefetches(Arc::as_ref(shown));
+    let hints = bench.platform().prefetches(Arc::as_ref(shown));
     detail.hints = hints
         .into_iter()
         .map(|hint| Hint {

@@ -92,14 +92,15 @@ fn ways(
     report: &Report,
     settings: Settings,
 ) -> Result<Option<(Ways, Option<Perturbed>)>> {
-    let Some(choices) = bench.choices() else {
+    let Some(adjustable) = bench.adjustable() else {
         return Ok(None);
     };
+    let choices = adjustable.choices();
     let workload = subject.workload()?;
     let kernel = plain(bench, &workload)?;
     let mut timing = Timing {
         bench,
-        large: bench.with_large_registers(),
+        large: adjustable.with_large_registers(),
         shapes: BTreeMap::new(),
         workload,
         baseline_ns: report.baseline_ns,
@@ -357,7 +358,11 @@ impl Timing<'_> {
         let Ok(derived) = shielded(|| derive(bench, &workload, &kernel, plan)) else {
             return Ok(None);
         };
-        bench.pressure(&workload.bind(bench.device())?, &derived.kernel)
+        let bound = workload.bind(bench.device())?;
+        match bench.adjustable() {
+            Some(adjustable) => adjustable.pressure(&bound, &derived.kernel),
+            None => Ok(None),
+        }
     }
 
     /// Times plans under a setting, as many as there is room for. Those that cannot be run there are left out.
@@ -378,11 +383,11 @@ impl Timing<'_> {
             })
             .collect();
         let bound = workload.bind(bench.device())?;
-        let times: Vec<Result<f64>> = match bench.times_at_once() {
-            true => threads::map(&derived, |(_, kernel)| {
+        let times: Vec<Result<f64>> = match bench.simulator() {
+            Some(_) => threads::map(&derived, |(_, kernel)| {
                 shielded(|| Ok(bench.time(&bound, kernel)?.time_ns))
             }),
-            false => {
+            None => {
                 // The plain kernel comes first: the others are compared with its results.
                 let turns: Vec<Arc<Kernel>> = std::iter::once(kernel)
                     .chain(derived.iter().map(|(_, kernel)| Arc::clone(kernel)))

@@ -37,7 +37,9 @@ pub use bench::kinds::opencl::bench::{Launches, OpenClBench, OpenClMeasured};
 pub use bench::kinds::opencl::own_entry;
 pub use bench::kinds::simulated::bench::SimulatedBench;
 pub use bench::several::SeveralBench;
-pub use bench::{Bench, Explanation, Judged, Looked, Raced, Spread, Timed};
+pub use bench::{
+    Adjustable, Bench, Explanation, Judge, Judged, Looked, Platform, Raced, Simulates, Spread, Timed,
+};
 #[doc(hidden)]
 pub use check::compare;
 pub use check::compare::Compare;

@@ -250,7 +250,7 @@ impl Search<'_> {
             ..
         } = launch;
         let listed = || Space::of(self.bench, workload, kernel, alone, self.settings);
-        if !self.bench.checks_on_device() {
+        if self.bench.judge().is_none() {
             return Ok((listed()?, None));
         }
         let (space, first) =
@@ -270,9 +270,9 @@ impl Search<'_> {
         let loads = Loads::of(kernel);
         let derive = |plan: &Plan| shielded(|| derive_one(bench, workload, &loads, plan));
         let derivation = Derivation::new(&space.plans, derive);
-        let early = match bench.checks_on_device() {
-            true => None,
-            false => {
+        let early = match bench.judge() {
+            Some(_) => None,
+            None => {
                 // Illegal plans are rejected at once, and legal ones checked at sizes that follow from the plan.
                 derivation.all();
                 let legal = (0..space.plans.len()).filter_map(|index| derivation.pair(index).1.as_ref().ok());
@@ -292,16 +292,17 @@ impl Search<'_> {
             race: (!settings.every_plan).then(|| Race::new(kernel, space.likely.clone())),
         };
         let mut remarks = Vec::new();
-        let (trials, beside, perturbed) = match first {
-            _ if bench.times_at_once() => {
+        let (trials, beside, perturbed) = match (bench.simulator(), first) {
+            (Some(simulator), _) => {
                 let pairs: Vec<Pair<'_>> = (0..space.plans.len())
                     .map(|index| derivation.pair(index))
                     .collect();
-                let (trials, beside) = trying.at_once(&pairs, |ns| self.plain_elsewhere(launch, ns))?;
+                let (trials, beside) =
+                    trying.at_once(simulator, &pairs, |ns| self.plain_elsewhere(launch, ns))?;
                 (trials, Some(beside), early)
             }
-            None => (trying.in_turns(&derivation, None, settings.measure)?, None, early),
-            Some(first) => {
+            (None, None) => (trying.in_turns(&derivation, None, settings.measure)?, None, early),
+            (None, Some(first)) => {
                 let (trials, late) = self.beside_the_device(launch, &derivation, &trying, first);
                 let late = late.unwrap_or_else(|error| {
                     remarks.push(format!(
@@ -312,7 +313,7 @@ impl Search<'_> {
                 (trials?, None, late)
             }
         };
-        let perturbed = perturbed.map(|perturbed| match (bench.checks_on_device(), progress.left()) {
+        let perturbed = perturbed.map(|perturbed| match (bench.judge().is_some(), progress.left()) {
             (true, Some(left)) => perturbed.until(Instant::now() + left + OVER),
             _ => perturbed,
         });

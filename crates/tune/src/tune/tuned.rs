@@ -306,9 +306,9 @@ pub(crate) fn tuned_telling(
         return Ok(tuned(answer, found, from, not_kept));
     }
     // A simulated device has no model to ask first which plans are worth their time.
-    let likely = match bench.times_at_once() {
-        true => Some(likely_for(&workload, &kernel, bench)?),
-        false => None,
+    let likely = match bench.simulator() {
+        Some(_) => Some(likely_for(&workload, &kernel, bench)?),
+        None => None,
     };
     let asked = SearchSettings {
         plans: likely.as_deref(),
@@ -332,7 +332,7 @@ fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> String {
         workload.groups,
         workload.group,
         hash(&classes.join(" ")),
-        hash(&bench.identity()),
+        hash(&bench.platform().identity()),
         env!("CARGO_PKG_VERSION")
     )
 }

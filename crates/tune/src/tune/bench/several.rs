@@ -5,18 +5,12 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
-use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::front::ptx::Assembler;
-use crate::ir::{CacheLevel, Kernel};
-use crate::model::hint::HintReached;
-use crate::prefetch;
-use crate::report::{AtFullSize, Outputs};
-use crate::tune::bench::{Bench, Explanation, Judged, Looked, Timed};
-use crate::tune::check::residency::Held;
-use crate::tune::subject::workload::{Bound, Workload};
+use crate::ir::Kernel;
+use crate::report::Outputs;
+use crate::tune::bench::{Adjustable, Bench, Judge, Looked, Platform, Simulates, Timed};
+use crate::tune::subject::workload::Bound;
 
 /// Devices of a kind.
 pub struct SeveralBench {
@@ -35,7 +29,10 @@ impl SeveralBench {
             .next()
             .ok_or_else(|| Error::device("there is no device to measure on"))?;
         let others: Vec<Box<dyn Bench>> = benches.collect();
-        if others.iter().any(|other| other.identity() != first.identity()) {
+        if others
+            .iter()
+            .any(|other| other.platform().identity() != first.platform().identity())
+        {
             return Err(
                 Error::device("the devices are of different kinds, or their drivers are")
                     .accepted("devices of one kind; choose one by its number"),
@@ -46,28 +43,20 @@ impl SeveralBench {
 }
 
 impl Bench for SeveralBench {
-    fn device(&self) -> &dyn Device {
-        self.first.device()
+    fn platform(&self) -> &dyn Platform {
+        self.first.platform()
     }
 
-    fn identity(&self) -> String {
-        self.first.identity()
+    fn simulator(&self) -> Option<&dyn Simulates> {
+        self.first.simulator()
     }
 
-    fn target(&self) -> prefetch::PlanTarget {
-        self.first.target()
+    fn judge(&self) -> Option<&dyn Judge> {
+        self.first.judge()
     }
 
-    fn levels(&self) -> Vec<CacheLevel> {
-        self.first.levels()
-    }
-
-    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
-        self.first.prefetches(kernel)
-    }
-
-    fn times_at_once(&self) -> bool {
-        self.first.times_at_once()
+    fn adjustable(&self) -> Option<&dyn Adjustable> {
+        self.first.adjustable()
     }
 
     fn kept_at_a_time(&self) -> usize {
@@ -84,30 +73,6 @@ impl Bench for SeveralBench {
 
     fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
         self.first.time_within(bound, kernel, limit_ns)
-    }
-
-    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
-        self.first.held(workload, kernel)
-    }
-
-    fn assembler(&self) -> Option<Assembler> {
-        self.first.assembler()
-    }
-
-    fn checks_on_device(&self) -> bool {
-        self.first.checks_on_device()
-    }
-
-    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
-        self.first.judge(launch, plan)
-    }
-
-    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
-        self.first.explain(bound, kernel, patience)
-    }
-
-    fn at_full_size(&self) -> Option<AtFullSize> {
-        self.first.at_full_size()
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {

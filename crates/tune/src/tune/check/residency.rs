@@ -76,7 +76,7 @@ pub(in crate::tune) fn kept(
     };
     let alone = concerns_others(&waits);
     let held = |kernel: &Kernel| {
-        let held = bench.held(workload, kernel)?;
+        let held = bench.platform().held(workload, kernel)?;
         held.ok_or_else(|| unknown(&waits_at).at(place))
     };
     let own = held(plain)?;
@@ -90,6 +90,7 @@ pub(in crate::tune) fn kept(
         return Ok(derived);
     }
     if let Some(registers) = bench
+        .platform()
         .registers_per_core()
         .and_then(|all| fewer(&own, all, workload.group.iter().product(), alone))
         && derived.plan.registers().is_none()

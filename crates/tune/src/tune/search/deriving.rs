@@ -79,7 +79,7 @@ fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Loads<'_>, plan:
 pub(in crate::tune) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::PlanTarget {
     prefetch::PlanTarget {
         group_size: Some(workload.group),
-        ..bench.target()
+        ..bench.platform().target()
     }
 }
 
@@ -99,7 +99,7 @@ pub(in crate::tune) fn likely_for(
     bench: &dyn Bench,
 ) -> Result<Vec<Plan>> {
     let loads = main_loads_beside(plain, &alone(bench, workload, plain));
-    let mut plans = likely_plans_for(plain, &loads, &bench.levels())?;
+    let mut plans = likely_plans_for(plain, &loads, &bench.platform().levels())?;
     plans.extend(likely_of_remainders(bench, plain, &loads)?);
     let plans = without_shared_copies(plain, plans);
     Ok(with_registers(plans, registers_left(bench, workload)))
@@ -107,9 +107,9 @@ pub(in crate::tune) fn likely_for(
 
 /// The remainders that run without their main loops. A device that judges plans itself need not know.
 pub(super) fn alone(bench: &dyn Bench, workload: &Workload, plain: &Arc<Kernel>) -> Alone {
-    match bench.checks_on_device() {
-        true => Alone::new(),
-        false => remainder::alone(workload, plain, bench.device().description()),
+    match bench.judge() {
+        Some(_) => Alone::new(),
+        None => remainder::alone(workload, plain, bench.device().description()),
     }
 }
 
@@ -121,8 +121,8 @@ pub(in crate::tune) fn likely_of_remainders(
     main: &[LoadName],
 ) -> Result<Vec<Plan>> {
     let loads = main_loads_beside(plain, &remainder::every(plain));
-    match bench.checks_on_device() && loads != main {
-        true => likely_plans_for(plain, &loads, &bench.levels()),
+    match bench.judge().is_some() && loads != main {
+        true => likely_plans_for(plain, &loads, &bench.platform().levels()),
         false => Ok(Vec::new()),
     }
 }
@@ -131,7 +131,7 @@ pub(in crate::tune) fn likely_of_remainders(
 pub(in crate::tune) fn registers_left(bench: &dyn Bench, workload: &Workload) -> Option<u32> {
     let original = workload.original.as_ref()?;
     let cores = bench.device().description().cores;
-    let left = workload.registers_left(cores, bench.registers_per_core()?);
+    let left = workload.registers_left(cores, bench.platform().registers_per_core()?);
     left.filter(|_| said_of_registers(original).is_none())
 }
 

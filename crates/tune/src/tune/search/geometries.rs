@@ -76,7 +76,7 @@ pub(crate) fn plain_best(
             time_ns,
             speedup: baseline_ns / time_ns,
             between: bench
-                .simulates()
+                .simulator()
                 .map(|_| Kind::Launch.around(baseline_ns / time_ns, None)),
         }))
     };
@@ -85,9 +85,9 @@ pub(crate) fn plain_best(
     for shape in &mut shapes {
         shape.workload.divides = Some((Arc::clone(&here.kernel), here.geometry()));
     }
-    let timed: Vec<Result<Option<PlainBest>>> = match bench.times_at_once() {
-        true => threads::map(&shapes, time),
-        false => shapes.iter().map(time).collect(),
+    let timed: Vec<Result<Option<PlainBest>>> = match bench.simulator() {
+        Some(_) => threads::map(&shapes, time),
+        None => shapes.iter().map(time).collect(),
     };
     let fastest = timed
         .into_iter()
@@ -145,7 +145,8 @@ pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> R
         )?),
     };
     let perturbed = own.as_ref().or(here.perturbed);
-    let likely = likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.levels()).unwrap_or_default();
+    let likely =
+        likely_plans_for(&kernel, &main_loads(&kernel), &here.bench.platform().levels()).unwrap_or_default();
     let trying = Trying {
         subject: &shape.workload,
         bench: here.bench,
@@ -158,9 +159,9 @@ pub(crate) fn planned(here: &Here<'_>, there: &PlainBest, shape: &Reshaped) -> R
         likely: &likely,
         race: here.race.then(|| Race::new(&kernel, likely.clone())),
     };
-    let tried = match here.bench.times_at_once() {
-        true => trying.at_once(&pairs, |_| ())?.0,
-        false => trying.in_turns(&derivation, None, None)?,
+    let tried = match here.bench.simulator() {
+        Some(simulator) => trying.at_once(simulator, &pairs, |_| ())?.0,
+        None => trying.in_turns(&derivation, None, None)?,
     };
     let went_wrong = |(trial, _): &(Trial, _)| match &trial.outcome {
         Outcome::Failed { reason, .. } => Some(Error::bug(format!(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::report::{Best, Checked, OnDevice, number};
-use crate::tune::bench::{Bench, Timed};
+use crate::tune::bench::{Bench, Judge, Timed};
 use crate::tune::check::perturb::Perturbed;
 use crate::tune::check::{AtFullSize, Checks};
 use crate::tune::search::{Derived, Progress};
@@ -29,7 +29,8 @@ pub(crate) fn first(
         .pop()
         .ok_or_else(|| Error::bug("the plain kernel was not timed"))??;
     let time = number::duration(timed.time_ns);
-    let findings = bench.at_full_size().map(|at| at.findings).unwrap_or_default();
+    let at_full_size = bench.judge().and_then(Judge::at_full_size);
+    let findings = at_full_size.map(|at| at.findings).unwrap_or_default();
     let bits = match findings.is_empty() {
         true => ", the same results in each launch",
         false => "",
@@ -74,7 +75,7 @@ const PERTURBED: Duration = Duration::from_secs(3);
 
 /// Checks a plan that is to be chosen on perturbed launches on the device, in what is left of the search.
 pub(crate) fn on_device(
-    bench: &dyn Bench,
+    device: &dyn Judge,
     workload: &Workload,
     perturbed: &Perturbed,
     of_best: &Derived,
@@ -84,7 +85,7 @@ pub(crate) fn on_device(
     let until = Instant::now() + progress.left().map_or(PERTURBED, |left| left.min(PERTURBED));
     let is_over = || Instant::now() >= until || progress.is_stopped();
     let plan = (&of_best.plan, &of_best.kernel);
-    match perturbed.check_on_device(bench, workload, plan, &is_over) {
+    match perturbed.check_on_device(device, workload, plan, &is_over) {
         // That the device is lost says nothing of the plan.
         Err(error) if error.fault() == Fault::Device => {
             remarks.push(format!(
@@ -115,7 +116,7 @@ pub(crate) fn answer(best: &Best) -> String {
 
 /// Explains the plain kernel's time, if the simulator can in this time: warnings about the launch.
 pub(crate) fn explained(
-    bench: &dyn Bench,
+    device: &dyn Judge,
     bound: &Bound,
     kernel: &Arc<Kernel>,
     baseline: &mut Timed,
@@ -129,7 +130,7 @@ pub(crate) fn explained(
         );
         return Vec::new();
     }
-    let explanation = bench.explain(bound, kernel, patience).unwrap_or_default();
+    let explanation = device.explain(bound, kernel, patience).unwrap_or_default();
     match &explanation.simulated {
         Some(simulated) => {
             baseline.explained_by(simulated);

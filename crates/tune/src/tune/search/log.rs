@@ -295,7 +295,7 @@ pub(crate) fn key(bench: &dyn Bench, workload: &Workload, plain: &Kernel) -> Str
         workload.groups,
         workload.group,
         bench.device().description().name,
-        hash(&bench.identity()),
+        hash(&bench.platform().identity()),
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::evidence::{self, Roofline, accesses};
 use crate::ir::{Kernel, OpKind};
 use crate::report::{Best, Counter, Partial, Report, THRESHOLD};
-use crate::tune::bench::Timed;
+use crate::tune::bench::{Judge, Timed};
 use crate::tune::check::idle;
 use crate::tune::search::doubt::doubt;
 use crate::tune::search::judged::{PATIENCE, answer, explained};
@@ -42,7 +42,7 @@ impl Search<'_> {
         let bounds = ended.bounds();
         // Where no plans were asked for, nothing is known of any.
         let has_none = space.plans.is_empty() && settings.plans.is_none();
-        let mut seen = ended.seen(bench.checks_on_device() || ended.are_proposed);
+        let mut seen = ended.seen(bench.judge().is_some() || ended.are_proposed);
         seen.is_empty = has_none;
         let verdict = seen.supported(chosen, &ended.trials);
         let findings = Findings {
@@ -63,9 +63,9 @@ impl Search<'_> {
             .position(|trial| trial.plan == best.plan);
         let best_run = position.and_then(|at| ended.runs[at].as_ref());
         // Where nothing was measured.
-        let doubt = match bench.times_at_once() {
-            true => doubt(verdict, &ended.trials, bounds.as_ref()),
-            false => None,
+        let doubt = match bench.simulator() {
+            Some(_) => doubt(verdict, &ended.trials, bounds.as_ref()),
+            None => None,
         };
         let counters = counters(&ended.baseline, best_run);
         let Ended {
@@ -106,7 +106,7 @@ impl Search<'_> {
             roofline,
             detail: None,
             perturbed: agreed,
-            checked: checked.filter(|_| bench.at_full_size().is_some()),
+            checked: checked.filter(|_| bench.judge().and_then(Judge::at_full_size).is_some()),
             notes: std::iter::once(baseline.note.clone())
                 .chain(note)
                 .chain(partial.as_ref().map(Partial::to_string))
@@ -129,8 +129,8 @@ impl Search<'_> {
             bound,
             ..
         } = launch;
-        let warnings = match self.bench.checks_on_device() {
-            true => {
+        let warnings = match self.bench.judge() {
+            Some(device) => {
                 let patience = match self.settings.unexplained {
                     true => Duration::ZERO,
                     false => self.progress.left().map_or(PATIENCE, |left| left.min(PATIENCE)),
@@ -139,9 +139,9 @@ impl Search<'_> {
                 let Ended {
                     baseline, remarks, ..
                 } = ended;
-                explained(self.bench, bound, kernel, baseline, patience, remarks)
+                explained(device, bound, kernel, baseline, patience, remarks)
             }
-            false => idle::warnings(bound, self.bench.device(), kernel, Options::CHECKING),
+            None => idle::warnings(bound, self.bench.device(), kernel, Options::CHECKING),
         };
         let first = self.subject.made_up().into_iter().chain(wished(&workload.kernel));
         first.chain(warnings).collect()

@@ -59,7 +59,7 @@ impl Search<'_> {
             // A device may be a little faster than its model allows.
             at_most: ended
                 .bounds()
-                .filter(|_| self.bench.times_at_once())
+                .filter(|_| self.bench.simulator().is_some())
                 .map(|bounds| bounds.best_speedup),
         };
         // Few plans there take about as long as to explain the time here. A part of a search knows too little of which plans are
@@ -118,16 +118,16 @@ impl Search<'_> {
             progress,
             ..
         } = *self;
-        let is_judge = bench.checks_on_device();
-        if let Some(checked) = ended.checked.as_mut().filter(|_| is_judge) {
+        let judge = bench.judge();
+        if let Some(checked) = ended.checked.as_mut().filter(|_| judge.is_some()) {
             small_launches(subject, bench, &launch.kernel, of_best, checked, remarks)?;
         }
         let Some(perturbed) = &ended.perturbed else {
             return Ok(None);
         };
         let mut agreed = perturbed.check_written(subject, &of_best.plan, &of_best.kernel)?;
-        if is_judge {
-            agreed.on_device = on_device(bench, &launch.workload, perturbed, of_best, progress, remarks)?;
+        if let Some(device) = judge {
+            agreed.on_device = on_device(device, &launch.workload, perturbed, of_best, progress, remarks)?;
         }
         Ok(Some(agreed))
     }

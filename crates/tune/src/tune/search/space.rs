@@ -309,7 +309,7 @@ impl Space {
         settings: &SearchSettings<'_>,
     ) -> Result<Space> {
         let loads = main_loads_beside(kernel, alone);
-        let levels = bench.levels();
+        let levels = bench.platform().levels();
         // Where there are more loads than a plan can name, plans that were asked for are tried all the same.
         let mut likely = likely_plans_for(kernel, &loads, &levels).unwrap_or_default();
         likely.extend(likely_of_remainders(bench, kernel, &loads).unwrap_or_default());

@@ -20,7 +20,7 @@ use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 use crate::report::{Checked, Outcome, Outputs, Trial, Violation};
-use crate::tune::bench::{Bench, Timed};
+use crate::tune::bench::{Bench, Judge, Timed};
 use crate::tune::check::Checks;
 use crate::tune::check::perturb::{Perturbed, Thoroughness};
 use crate::tune::search::{Derived, Progress};
@@ -94,7 +94,7 @@ impl Trying<'_> {
         Checked {
             sizes: checks.into_iter().flat_map(Checks::sizes).collect(),
             symbolic_sizes: checks.into_iter().flat_map(Checks::symbolic_sizes).collect(),
-            at_full_size: self.bench.at_full_size(),
+            at_full_size: self.bench.judge().and_then(Judge::at_full_size),
         }
     }
 
@@ -120,7 +120,9 @@ impl Trying<'_> {
     }
 
     fn known(&self, pair: &Pair<'_>, baseline: &Timed) -> Option<Tried> {
-        let known = self.memory.known(pair.1, baseline, self.bench.times_at_once())?;
+        let known = self
+            .memory
+            .known(pair.1, baseline, self.bench.simulator().is_some())?;
         if known.0.dropped().is_some() && self.race.is_none() {
             return None;
         }

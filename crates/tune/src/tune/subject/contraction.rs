@@ -43,7 +43,9 @@ pub fn contraction(
 ) -> Result<Contraction> {
     let imported = captured_import(captured)?;
     let open = &imported.original.open_sums;
-    let on_device = bench.and_then(|bench| Some((bench, bench.assembler()?)));
+    let on_device = bench
+        .and_then(|bench| bench.judge())
+        .and_then(|device| Some((device, device.assembler()?)));
     let nothing_open = match on_device {
         Some(_) => imported.original.undecided.is_none(),
         None => open.is_empty(),
@@ -54,8 +56,8 @@ pub fn contraction(
     if !captured.has_run {
         return Ok(Contraction::TooLong);
     }
-    if let Some((bench, assembler)) = on_device {
-        let replayed = replay_on(captured, bench)?;
+    if let Some((device, assembler)) = on_device {
+        let replayed = replay_on(captured, device)?;
         let is_same = replayed.is_some_and(|replayed| replayed.differences.is_empty());
         return Ok(match is_same {
             true => Contraction::Compared(assembler),
@@ -69,7 +71,7 @@ pub fn contraction(
             return Ok(None);
         }
         // A device that judges plans itself is the only one to run a launch.
-        if captured.work_items() > MOST_ITEMS || bench.is_some_and(Bench::checks_on_device) {
+        if captured.work_items() > MOST_ITEMS || bench.is_some_and(|bench| bench.judge().is_some()) {
             return Ok(None);
         }
         let chosen = Captured {

@@ -155,7 +155,7 @@ impl Engine {
     /// The engine that checks for a bench.
     pub fn of(bench: &dyn Bench, workload: &Workload) -> Engine {
         Engine {
-            options: bench.engine_options(),
+            options: bench.platform().engine_options(),
             description: bench.device().description().clone(),
             target: target_for(bench, workload),
         }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ir::Kernel;
 use crate::prefetch::Plan;
 use crate::report::OnDevice;
-use crate::tune::bench::{Bench, Judged};
+use crate::tune::bench::{Judge, Judged};
 use crate::tune::subject::workload::{ArgumentSpec, Workload};
 
 /// The most launches that a device is asked about.
@@ -68,7 +68,7 @@ impl Perturbed {
     /// The plan leaves something else on one of them, or the device is lost.
     pub(in crate::tune) fn check_on_device(
         &self,
-        bench: &dyn Bench,
+        device: &dyn Judge,
         like: &Workload,
         (plan, derived): (&Plan, &Arc<Kernel>),
         is_over: &dyn Fn() -> bool,
@@ -87,7 +87,7 @@ impl Perturbed {
             let Some(launch) = variant.workload(like) else {
                 continue;
             };
-            match bench.judge(&launch, derived)? {
+            match device.judge(&launch, derived)? {
                 Judged::Same => found.agreed += 1,
                 Judged::NotComparable => (found.dropped, faults) = (found.dropped + 1, faults + 1),
                 // The kernel as it is races there, or reads what it never wrote: other code around may change what it leaves.

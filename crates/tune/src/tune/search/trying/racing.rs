@@ -7,7 +7,7 @@ use crate::device::sim::timer::Course;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Outputs, Trial, number};
-use crate::tune::bench::{Raced, Timed};
+use crate::tune::bench::{Raced, Simulates, Timed};
 use crate::tune::check::{Checks, compare};
 use crate::tune::search::Derived;
 use crate::tune::search::proposals::Proposals;
@@ -57,6 +57,7 @@ struct Ended {
 /// Plans in a race.
 struct Racing<'r> {
     trying: &'r Trying<'r>,
+    simulator: &'r dyn Simulates,
     pairs: &'r [Pair<'r>],
     checks: &'r Checks<'r>,
     /// The plain kernel's run.
@@ -107,7 +108,6 @@ impl Racing<'_> {
         checked: Option<Result<(Derived, Outputs)>>,
     ) -> Result<(Raced, Outputs)> {
         let Trying {
-            bench,
             bound,
             workload,
             perturbed,
@@ -115,7 +115,9 @@ impl Racing<'_> {
         } = *self.trying;
         let (derived, mut outputs) =
             checked.unwrap_or_else(|| check_small(self.checks, perturbed, pair.1))?;
-        let raced = bench.race(bound, &derived.kernel, race.pace(&derived.plan));
+        let raced = self
+            .simulator
+            .race(bound, &derived.kernel, race.pace(&derived.plan));
         // A dropped plan has no outputs at full size to speak of.
         if !matches!(raced, Ok(Raced::Behind(_))) {
             outputs = outputs.and(self.checks.check_at_full_size(&derived.kernel)?);
@@ -168,6 +170,7 @@ impl Trying<'_> {
     /// threads changes nothing. Meanwhile `beside` runs, with the plain kernel's time in nanoseconds.
     pub(crate) fn at_once<T: Send>(
         &self,
+        simulator: &dyn Simulates,
         pairs: &[Pair<'_>],
         beside: impl FnOnce(f64) -> T + Send,
     ) -> Result<(Trials, T)> {
@@ -175,11 +178,11 @@ impl Trying<'_> {
         let mut race = self.race.clone().unwrap_or_else(Race::without_dropping);
         // A kernel that never ends fails here, and not in the timer.
         let checks = self.checks(pairs)?;
-        let soon = self.soon(pairs, &checks)?;
+        let soon = self.soon(simulator, pairs, &checks)?;
         let began = Instant::now();
         // With first times there is an answer already.
         self.progress.trying(soon.is_some());
-        let plain = self.bench.race(self.bound, self.kernel, race.pace(&Plan::none()));
+        let plain = simulator.race(self.bound, self.kernel, race.pace(&Plan::none()));
         self.progress.trying(false);
         let (baseline, course) = match (plain, &soon) {
             (Ok(Raced::Ended(baseline, course)), _) => (baseline, course),
@@ -192,6 +195,7 @@ impl Trying<'_> {
         let none = self.plain_trial(&baseline);
         let racing = Racing {
             trying: self,
+            simulator,
             pairs,
             checks: &checks,
             baseline: &baseline,
@@ -238,10 +242,15 @@ impl Trying<'_> {
 
     /// First times, where the search has a limit and what a plan's time takes is long: one plan of each family, the likely ones
     /// first, and then those like the fastest.
-    fn soon(&self, pairs: &[Pair<'_>], checks: &Checks<'_>) -> Result<Option<Soon>> {
+    fn soon(
+        &self,
+        simulator: &dyn Simulates,
+        pairs: &[Pair<'_>],
+        checks: &Checks<'_>,
+    ) -> Result<Option<Soon>> {
         let is_wanted = self.progress.left().is_some() && self.race.is_some();
         let plain = match is_wanted {
-            true => self.bench.soon(self.bound, self.kernel)?,
+            true => simulator.soon(self.bound, self.kernel)?,
             false => None,
         };
         let Some(plain) = plain else {
@@ -264,7 +273,7 @@ impl Trying<'_> {
             let timed = threads::map(&batch, |&index| {
                 let time = || {
                     let (derived, _) = check_small(checks, self.perturbed, pairs[index].1)?;
-                    self.bench.soon(self.bound, &derived.kernel)
+                    simulator.soon(self.bound, &derived.kernel)
                 };
                 shielded(time).ok().flatten()
             });

@@ -34,9 +34,9 @@ impl Trying<'_> {
         let few = measure.filter(|&few| few < plans.len());
         let budget = few.unwrap_or(plans.len());
         self.progress.begin(budget + 1);
-        let checks = match self.bench.checks_on_device() {
-            true => None,
-            false => Some(
+        let checks = match self.bench.judge() {
+            Some(_) => None,
+            None => Some(
                 self.checks(
                     &(0..plans.len())
                         .map(|index| derivation.pair(index))

@@ -7,7 +7,7 @@ use super::{WORKSPACE, read};
 use crate::capture::{Captured, Difference};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::tune::bench::Bench;
+use crate::tune::bench::Judge;
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{PlacedMemory, Workload};
 
@@ -35,14 +35,14 @@ pub fn replay(captured: Captured, device: &dyn Device) -> Result<Replay> {
     compared(&captured, &workload, &outputs)
 }
 
-/// The same on a device that runs kernels, with the machine code that its assembler makes of the module as it is; none if the
-/// bench does not return a kernel's outputs.
+/// The same on a device that runs kernels, with the machine code that its assembler makes of the module as it is; none if it does
+/// not return a kernel's outputs.
 ///
 /// # Errors
 /// As for [`replay`]; the memory cannot be where it was.
-pub(in crate::tune) fn replay_on(captured: &Captured, bench: &dyn Bench) -> Result<Option<Replay>> {
+pub(in crate::tune) fn replay_on(captured: &Captured, device: &dyn Judge) -> Result<Option<Replay>> {
     let workload = read(Arc::new(captured.clone()), true)?.workload()?;
-    let outputs = bench.outputs_of(&workload, &workload.kernel)?;
+    let outputs = device.outputs_of(&workload, &workload.kernel)?;
     outputs
         .map(|outputs| compared(captured, &workload, &outputs))
         .transpose()

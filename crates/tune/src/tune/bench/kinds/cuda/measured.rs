@@ -27,7 +27,7 @@ use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
-use crate::tune::bench::{Bench, Explanation, Judged, Looked, Spread, Timed};
+use crate::tune::bench::{Bench, Explanation, Judge, Judged, Looked, Platform, Spread, Timed};
 use crate::tune::check::residency::Held;
 use crate::tune::subject::workload::{Bound, Workload};
 
@@ -341,25 +341,7 @@ fn model_of(facts: &GpuFacts) -> Result<Option<DeviceModel>> {
     Ok(None)
 }
 
-impl Bench for MeasuredBench {
-    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
-        let once = TimingOptions {
-            warm_up: 0,
-            rounds: 1,
-            ..self.timing
-        };
-        let measured = self.measured(workload, kernel, &Wanted::Found, once)?;
-        Ok(measured.found)
-    }
-
-    fn assembler(&self) -> Option<Assembler> {
-        let (major, minor) = self.facts.capability;
-        Some(Assembler {
-            driver: u64::try_from(self.facts.driver).ok()?,
-            capability: u64::from(major * 10 + minor),
-        })
-    }
-
+impl Platform for MeasuredBench {
     fn device(&self) -> &dyn Device {
         &self.device
     }
@@ -377,17 +359,13 @@ impl Bench for MeasuredBench {
         prefetch::PlanTarget::default()
     }
 
-    fn registers_per_core(&self) -> Option<u32> {
-        Some(self.facts.registers_per_core)
-    }
-
-    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
-        self.gpu().held(workload, kernel)
-    }
-
     fn levels(&self) -> Vec<CacheLevel> {
         // An asynchronous copy reaches L1; all other requests reach L2.
         vec![CacheLevel::L1, CacheLevel::L2]
+    }
+
+    fn engine_options(&self) -> Options {
+        Options::CHECKING
     }
 
     fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
@@ -397,8 +375,18 @@ impl Bench for MeasuredBench {
         emitted.map(|ptx| ptx.hints).unwrap_or_default()
     }
 
-    fn times_at_once(&self) -> bool {
-        false
+    fn registers_per_core(&self) -> Option<u32> {
+        Some(self.facts.registers_per_core)
+    }
+
+    fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        self.gpu().held(workload, kernel)
+    }
+}
+
+impl Bench for MeasuredBench {
+    fn platform(&self) -> &dyn Platform {
+        self
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
@@ -407,35 +395,9 @@ impl Bench for MeasuredBench {
         Ok(self.timed(workload, measured))
     }
 
-    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
-        self.gpu().judge(launch, plan)
-    }
-
-    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
-        self.simulation(bound.workload())?.explain(kernel, patience)
-    }
-
-    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
-        match self.simulation(bound.workload()) {
-            Some(simulation) => simulation.look(kernels, watched),
-            None => Ok(Vec::new()),
-        }
-    }
-
     fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
         let how = *self.last_timing.lock().unwrap_or_else(PoisonError::into_inner);
         self.gpu().time_within(bound.workload(), kernel, limit_ns, how)
-    }
-
-    fn checks_on_device(&self) -> bool {
-        true
-    }
-
-    fn at_full_size(&self) -> Option<AtFullSize> {
-        self.at_full_size
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
@@ -460,6 +422,52 @@ impl Bench for MeasuredBench {
                 .map(pair)
                 .collect()),
         }
+    }
+
+    fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
+        match self.simulation(bound.workload()) {
+            Some(simulation) => simulation.look(kernels, watched),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn judge(&self) -> Option<&dyn Judge> {
+        Some(self)
+    }
+}
+
+impl Judge for MeasuredBench {
+    fn judge(&self, launch: &Workload, plan: &Arc<Kernel>) -> Result<Judged> {
+        self.gpu().judge(launch, plan)
+    }
+
+    fn outputs_of(&self, workload: &Workload, kernel: &Arc<Kernel>) -> Result<Option<Vec<Vec<u8>>>> {
+        let once = TimingOptions {
+            warm_up: 0,
+            rounds: 1,
+            ..self.timing
+        };
+        let measured = self.measured(workload, kernel, &Wanted::Found, once)?;
+        Ok(measured.found)
+    }
+
+    fn assembler(&self) -> Option<Assembler> {
+        let (major, minor) = self.facts.capability;
+        Some(Assembler {
+            driver: u64::try_from(self.facts.driver).ok()?,
+            capability: u64::from(major * 10 + minor),
+        })
+    }
+
+    fn at_full_size(&self) -> Option<AtFullSize> {
+        self.at_full_size
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn explain(&self, bound: &Bound, kernel: &Arc<Kernel>, patience: Duration) -> Option<Explanation> {
+        self.simulation(bound.workload())?.explain(kernel, patience)
     }
 }
 

@@ -13,11 +13,13 @@ use crate::device::{CacheState, Command, Device, Fill, Paired, Program, Queue, T
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::ir::{CacheLevel, Kernel, Type};
+use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::Outputs;
-use crate::tune::bench::{Bench, Last, Spread, Timed};
+use crate::tune::bench::{Adjustable, Bench, Last, Looked, Platform, Spread, Timed};
 use crate::tune::check;
-use crate::tune::launch_settings::Choices;
+use crate::tune::check::residency::Held;
+use crate::tune::launch_settings::{Choices, Pressure};
 use crate::tune::subject::workload::{Bound, Prepared, Workload};
 
 /// Launches of each kernel that are counted, after one that is not.
@@ -272,7 +274,7 @@ impl Candidate {
     }
 }
 
-impl Bench for OpenClBench {
+impl Platform for OpenClBench {
     fn device(&self) -> &dyn Device {
         &self.simulator
     }
@@ -304,25 +306,26 @@ impl Bench for OpenClBench {
         }
     }
 
-    fn times_at_once(&self) -> bool {
-        false
+    fn engine_options(&self) -> Options {
+        Options::CHECKING
     }
 
-    fn choices(&self) -> Option<Choices> {
-        let description = self.opencl.description();
-        Some(Choices {
-            sub_group_sizes: description.sub_group_sizes.clone(),
-            sub_group_size: description.default_sub_group_size,
-            threads: None,
-            cores: description.cores,
-        })
+    fn prefetches(&self, _kernel: &Kernel) -> Vec<HintReached> {
+        Vec::new()
     }
 
-    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
-        let mut large = OpenClBench::open(self.facts().ordinal)?;
-        large.opencl.enlarge_registers()?;
-        large.has_large_registers = true;
-        Ok(Box::new(large))
+    fn registers_per_core(&self) -> Option<u32> {
+        None
+    }
+
+    fn held(&self, _workload: &Workload, _kernel: &Kernel) -> Result<Option<Vec<Held>>> {
+        Ok(None)
+    }
+}
+
+impl Bench for OpenClBench {
+    fn platform(&self) -> &dyn Platform {
+        self
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
@@ -334,6 +337,10 @@ impl Bench for OpenClBench {
             candidate.times.push(candidate.launch(queue.as_ref())?);
         }
         self.timed(workload, candidate)
+    }
+
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, _limit_ns: f64) -> Result<Option<f64>> {
+        Ok(Some(self.time(bound, kernel)?.time_ns))
     }
 
     fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
@@ -376,5 +383,36 @@ impl Bench for OpenClBench {
             Ok((Timed { spread, ..timed }, outputs))
         };
         Ok(candidates.into_iter().map(timed).collect())
+    }
+
+    fn look(&self, _bound: &Bound, _kernels: &[Arc<Kernel>], _watched: usize) -> Result<Vec<Looked>> {
+        Ok(Vec::new())
+    }
+
+    fn adjustable(&self) -> Option<&dyn Adjustable> {
+        Some(self)
+    }
+}
+
+impl Adjustable for OpenClBench {
+    fn choices(&self) -> Choices {
+        let description = self.opencl.description();
+        Choices {
+            sub_group_sizes: description.sub_group_sizes.clone(),
+            sub_group_size: description.default_sub_group_size,
+            threads: None,
+            cores: description.cores,
+        }
+    }
+
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        let mut large = OpenClBench::open(self.facts().ordinal)?;
+        large.opencl.enlarge_registers()?;
+        large.has_large_registers = true;
+        Ok(Box::new(large))
+    }
+
+    fn pressure(&self, _bound: &Bound, _kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
+        Ok(None)
     }
 }

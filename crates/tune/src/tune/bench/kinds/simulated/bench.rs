@@ -14,9 +14,9 @@ use crate::ir::{CacheLevel, Kernel};
 use crate::model::hint::HintReached;
 use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
-use crate::report::{Geometry, Taken, TakenBy, number};
+use crate::report::{Geometry, Outputs, Taken, TakenBy, number};
 use crate::tune::bench::kinds::KnownDevice;
-use crate::tune::bench::{Bench, Last, Looked, Raced, Spread, Timed};
+use crate::tune::bench::{Adjustable, Bench, Last, Looked, Platform, Raced, Simulates, Spread, Timed};
 use crate::tune::check::residency::Held;
 use crate::tune::launch_settings::{Choices, Pressure};
 #[cfg(feature = "cuda")]
@@ -311,7 +311,7 @@ impl SimulatedBench {
     }
 }
 
-impl Bench for SimulatedBench {
+impl Platform for SimulatedBench {
     fn device(&self) -> &dyn Device {
         &self.device
     }
@@ -339,12 +339,29 @@ impl Bench for SimulatedBench {
         }
     }
 
+    fn levels(&self) -> Vec<CacheLevel> {
+        // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
+        let mut seen = vec![Reached::Nothing];
+        let mut levels = Vec::new();
+        for (level, form) in self.model.prefetch.levels() {
+            if !seen.contains(&form.reaches) {
+                seen.push(form.reaches);
+                levels.push(level);
+            }
+        }
+        levels
+    }
+
     fn engine_options(&self) -> Options {
         Options {
             operation_limit: self.operation_limit,
             stop: self.stop,
             ..Options::checking(&self.model)
         }
+    }
+
+    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
+        self.model.prefetches(kernel)
     }
 
     fn registers_per_core(&self) -> Option<u32> {
@@ -364,67 +381,11 @@ impl Bench for SimulatedBench {
                 .map(|by_assembler| vec![by_assembler, by_model]),
         })
     }
+}
 
-    fn levels(&self) -> Vec<CacheLevel> {
-        // Of the levels that reach the same cache the first is asked for; those that reach none are left out.
-        let mut seen = vec![Reached::Nothing];
-        let mut levels = Vec::new();
-        for (level, form) in self.model.prefetch.levels() {
-            if !seen.contains(&form.reaches) {
-                seen.push(form.reaches);
-                levels.push(level);
-            }
-        }
-        levels
-    }
-
-    fn prefetches(&self, kernel: &Kernel) -> Vec<HintReached> {
-        self.model.prefetches(kernel)
-    }
-
-    fn times_at_once(&self) -> bool {
-        true
-    }
-
-    fn choices(&self) -> Option<Choices> {
-        let Registers::Fixed(_) = &self.model.registers else {
-            return None;
-        };
-        let core = &self.model.core;
-        Some(Choices {
-            sub_group_sizes: core.sub_group_sizes.to_vec(),
-            sub_group_size: *core.sub_group_size,
-            threads: Some(*core.sub_groups),
-            cores: *core.count,
-        })
-    }
-
-    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
-        match &self.model.registers {
-            Registers::Fixed(registers) if registers.has_large_mode => {
-                let mut large = SimulatedBench::new((*self.model).clone())
-                    .with_cache(self.cache)
-                    .with_operation_limit(self.operation_limit)
-                    .with_stop(self.stop);
-                large.timer = large.timer.with_large_registers();
-                large.has_large_registers = true;
-                Ok(Box::new(large))
-            }
-            _ => Err(Error::device("the device has one size of register files")),
-        }
-    }
-
-    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
-        let (_, code) = self.prepared(bound, kernel)?;
-        let estimate = code.program().register_estimate;
-        Ok(Some(Pressure {
-            registers: estimate.registers,
-            spilled_bytes: estimate.spilled_bytes,
-        }))
-    }
-
-    fn simulates(&self) -> Option<&DeviceModel> {
-        Some(&self.model)
+impl Bench for SimulatedBench {
+    fn platform(&self) -> &dyn Platform {
+        self
     }
 
     fn time(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Timed> {
@@ -436,10 +397,16 @@ impl Bench for SimulatedBench {
         ))
     }
 
-    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
-        let (launch, code) = self.prepared(bound, kernel)?;
-        let timer = self.timer(bound, Cores::Exactly(cores))?;
-        Ok(self.timed(bound, &code, &timer.run(&code, &launch)?))
+    fn time_within(&self, bound: &Bound, kernel: &Arc<Kernel>, limit_ns: f64) -> Result<Option<f64>> {
+        Ok(match self.race(bound, kernel, &Pace::within(limit_ns))? {
+            Raced::Ended(timed, _) => Some(timed.time_ns),
+            Raced::Behind(_) => None,
+        })
+    }
+
+    fn time_in_turns(&self, bound: &Bound, kernels: &[Arc<Kernel>]) -> Result<Vec<Result<(Timed, Outputs)>>> {
+        let time = |kernel: &Arc<Kernel>| Ok((self.time(bound, kernel)?, Outputs::Identical));
+        Ok(kernels.iter().map(time).collect())
     }
 
     fn look(&self, bound: &Bound, kernels: &[Arc<Kernel>], watched: usize) -> Result<Vec<Looked>> {
@@ -479,13 +446,27 @@ impl Bench for SimulatedBench {
         Ok(looked)
     }
 
-    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+    fn simulator(&self) -> Option<&dyn Simulates> {
+        Some(self)
+    }
+
+    fn adjustable(&self) -> Option<&dyn Adjustable> {
+        match self.model.registers {
+            Registers::Fixed(_) => Some(self),
+            Registers::Pooled(_) => None,
+        }
+    }
+}
+
+impl Simulates for SimulatedBench {
+    fn model(&self) -> &DeviceModel {
+        &self.model
+    }
+
+    fn time_sampled(&self, bound: &Bound, kernel: &Arc<Kernel>, cores: u32) -> Result<Timed> {
         let (launch, code) = self.prepared(bound, kernel)?;
-        let timer = self.timer(bound, Cores::Few)?;
-        Ok(match timer.has_few(&code, &launch)? {
-            true => Some(self.timed(bound, &code, &timer.run(&code, &launch)?)),
-            false => None,
-        })
+        let timer = self.timer(bound, Cores::Exactly(cores))?;
+        Ok(self.timed(bound, &code, &timer.run(&code, &launch)?))
     }
 
     fn race(&self, bound: &Bound, kernel: &Arc<Kernel>, pace: &Pace) -> Result<Raced> {
@@ -498,6 +479,51 @@ impl Bench for SimulatedBench {
                 timer::Raced::Behind(behind) => Raced::Behind(behind),
             },
         )
+    }
+
+    fn soon(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Timed>> {
+        let (launch, code) = self.prepared(bound, kernel)?;
+        let timer = self.timer(bound, Cores::Few)?;
+        Ok(match timer.has_few(&code, &launch)? {
+            true => Some(self.timed(bound, &code, &timer.run(&code, &launch)?)),
+            false => None,
+        })
+    }
+}
+
+impl Adjustable for SimulatedBench {
+    fn choices(&self) -> Choices {
+        let core = &self.model.core;
+        Choices {
+            sub_group_sizes: core.sub_group_sizes.to_vec(),
+            sub_group_size: *core.sub_group_size,
+            threads: Some(*core.sub_groups),
+            cores: *core.count,
+        }
+    }
+
+    fn with_large_registers(&self) -> Result<Box<dyn Bench>> {
+        match &self.model.registers {
+            Registers::Fixed(registers) if registers.has_large_mode => {
+                let mut large = SimulatedBench::new((*self.model).clone())
+                    .with_cache(self.cache)
+                    .with_operation_limit(self.operation_limit)
+                    .with_stop(self.stop);
+                large.timer = large.timer.with_large_registers();
+                large.has_large_registers = true;
+                Ok(Box::new(large))
+            }
+            _ => Err(Error::device("the device has one size of register files")),
+        }
+    }
+
+    fn pressure(&self, bound: &Bound, kernel: &Arc<Kernel>) -> Result<Option<Pressure>> {
+        let (_, code) = self.prepared(bound, kernel)?;
+        let estimate = code.program().register_estimate;
+        Ok(Some(Pressure {
+            registers: estimate.registers,
+            spilled_bytes: estimate.spilled_bytes,
+        }))
     }
 }
 

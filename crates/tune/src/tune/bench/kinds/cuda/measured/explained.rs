@@ -50,7 +50,7 @@ impl Simulation {
         let (stop, until) = (self.stop, Instant::now() + patience);
         let said = self.begin(move |bench, workload, tell| {
             let bound = workload.bind(bench.device())?;
-            let warnings = idle::warnings(&bound, bench.device(), &kernel, bench.engine_options());
+            let warnings = idle::warnings(&bound, bench.device(), &kernel, bench.platform().engine_options());
             // The other end may be gone.
             let _ = tell.send(Said::Warnings(warnings));
             let _ = tell.send(Said::Timed(Box::new(bench.time(&bound, &kernel)?)));

@@ -34,9 +34,9 @@ pub mod report;
 pub mod samples;
 
 // The crates below, by the names that all of Headstart has for them.
-use headstart_ir::{analysis, ir, violation};
 #[cfg(feature = "page")]
-use headstart_ir::{error, names};
+use headstart_ir::names;
+use headstart_ir::{analysis, error, ir, violation};
 use headstart_model as model;
 use headstart_prefetch as prefetch;
 

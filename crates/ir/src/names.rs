@@ -47,7 +47,7 @@ pub fn shown(symbol: &str) -> Cow<'_, str> {
 }
 
 /// The symbol that a name means: itself; or else the only one whose demangled name it is; or else the only one whose
-/// name it is without template arguments, or without namespaces, too.
+/// name it is without namespaces, without template arguments, or without both. Spaces do not count.
 ///
 /// # Errors
 /// It means several: which.
@@ -59,9 +59,17 @@ pub fn find<'n>(symbols: &[&'n str], wanted: &str) -> Result<Option<&'n str>> {
         .iter()
         .map(|&symbol| (symbol, shown(symbol).into_owned()))
         .collect();
-    let levels: [fn(&str) -> &str; 3] = [|name| name, plain, |name| last(plain(name))];
+    let levels: [fn(&str) -> &str; 4] = [|name| name, unqualified, plain, |name| last(plain(name))];
+    let wanted_parts = || wanted.chars().filter(|character| *character != ' ');
     for level in levels {
-        let found: Vec<&(&str, String)> = names.iter().filter(|(_, name)| level(name) == wanted).collect();
+        // Sources write `gather<float,4>`, demanglers `gather<float, 4>`.
+        let is_wanted = |name: &str| {
+            level(name)
+                .chars()
+                .filter(|character| *character != ' ')
+                .eq(wanted_parts())
+        };
+        let found: Vec<&(&str, String)> = names.iter().filter(|(_, name)| is_wanted(name)).collect();
         match found[..] {
             [] => {}
             [(symbol, _)] => return Ok(Some(symbol)),
@@ -104,6 +112,12 @@ fn plain(name: &str) -> &str {
         }
     }
     name
+}
+
+/// A name without namespaces, with its template arguments.
+fn unqualified(name: &str) -> &str {
+    let path = plain(name).len();
+    &name[path - last(&name[..path]).len()..]
 }
 
 /// The last part of a path.
@@ -150,5 +164,14 @@ mod tests {
         assert_eq!(found("scatter"), None);
         let error = find(&SYMBOLS, "tgather").expect_err("two").to_string();
         assert!(error.contains("`tgather<float>`, `tgather<double>`"), "{error}");
+    }
+
+    #[test]
+    fn template_arguments_are_found_as_sources_spell_them() {
+        let symbols = ["_ZN3lib6gatherIdLi8EEEvPKT_", "_ZN3lib6gatherIfLi4EEEvPKT_"];
+        for wanted in ["lib::gather<float, 4>", "lib::gather<float,4>", "gather<float,4>"] {
+            assert_eq!(find(&symbols, wanted).expect("one"), Some(symbols[1]), "{wanted}");
+        }
+        assert!(find(&symbols, "gather").is_err(), "two");
     }
 }

@@ -36,6 +36,7 @@ pub mod functional;
 mod home;
 pub(crate) mod memory;
 mod queue;
+mod reservation;
 mod simulator;
 mod stop;
 mod timeline;

@@ -2,13 +2,14 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use super::clock::{Clock, Timing};
 use super::copies::on_copies;
 use super::functional::{BufferMemory, CompiledKernel, Groups, Messages, Options};
 use super::home::{Home, Pages};
 use super::queue::SimulatorQueue;
+use super::reservation::Reservation;
 use super::timeline::Timeline;
 use super::timer::Timer;
 use crate::device::{
@@ -359,33 +360,6 @@ fn take_pages(launch: &Launch) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Bytes taken of a device's memory, given back when dropped.
-#[derive(Debug)]
-pub(super) struct Reservation {
-    allocated: Arc<AtomicU64>,
-    bytes: u64,
-}
-
-impl Reservation {
-    /// Takes bytes, unless that makes more than `room`.
-    fn new(allocated: &Arc<AtomicU64>, bytes: u64, room: u64) -> Option<Reservation> {
-        let fits = |taken: u64| taken.checked_add(bytes).filter(|&sum| sum <= room);
-        allocated
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits)
-            .ok()?;
-        Some(Reservation {
-            allocated: Arc::clone(allocated),
-            bytes,
-        })
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.allocated.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 #[cfg(test)]

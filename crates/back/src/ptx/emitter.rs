@@ -7,11 +7,11 @@ use std::fmt::Write;
 use cranelift_entity::{EntitySet, SecondaryMap};
 
 use super::Options;
+use super::enclosure::Within;
 use super::integer::is_dot;
 use super::print::Lines;
 use super::registers::{Class, Registers};
 use super::tokens::Groups;
-use super::within::Within;
 use crate::Result;
 use crate::banked::BankedConstants;
 use crate::ir::{

@@ -15,6 +15,7 @@ mod collective;
 mod control;
 mod convert;
 mod emitter;
+mod enclosure;
 mod float;
 mod integer;
 mod joined;
@@ -40,7 +41,8 @@ use crate::{Error, Result};
 use emitter::Emitter;
 use registers::{Class, identifier};
 
-pub use within::{Around, Block, Handed, Within, emit_within, given};
+pub use enclosure::{Around, Handed, Within, given};
+pub use within::{Block, emit_within};
 
 /// Shared memory that a kernel may declare statically, in bytes; more is dynamic, and asked for at the
 /// launch (CUDA C Programming Guide, "Shared Memory").

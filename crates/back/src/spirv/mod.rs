@@ -31,6 +31,7 @@ mod half;
 mod identity;
 mod integer;
 mod memory;
+mod messages;
 mod module;
 mod prefetch;
 mod print;
@@ -47,7 +48,8 @@ use crate::{Error, Result};
 use emitter::Emitter;
 
 pub use block::block_instructions;
-pub use prefetch::{Element, Message, instructions, messages, reached};
+pub use messages::{Element, Message, instructions, messages};
+pub use prefetch::reached;
 pub use side_by_side::BlockAccess;
 
 /// The consumer of a module.

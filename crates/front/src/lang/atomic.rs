@@ -42,10 +42,14 @@ use std::fmt;
 pub use std::sync::atomic::Ordering;
 
 use super::data::Data;
-use super::record::placed::Layout;
+use super::record::layout::Layout;
 use super::record::{At, AtomicElement, atomics};
 use super::scalar::{Integer, Number};
 use crate::ir::{MemoryOrder, MemoryScope};
+
+/// The recorded form of the elements of a slice or array of `T`s.
+#[doc(hidden)]
+pub type ElementOf<T> = <T as Stored>::Element;
 
 /// A type that atomic operations have: integers and floats of 32 and 64 bits.
 #[diagnostic::on_unimplemented(

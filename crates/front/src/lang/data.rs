@@ -42,10 +42,14 @@
 //! allows. The fields of a struct have the order of their declaration, each at a multiple of its own alignment, as in C.
 //! Vectors and structs nest. As a kernel's parameter, a struct becomes a parameter for each of its scalars.
 
-use super::record::placed::{Layout, Leaf, Placed};
-use super::record::{Of, Recorded};
+use super::record::Recorded;
+use super::record::layout::{Layout, Leaf, Placed};
 use super::scalar::Scalar;
 use crate::ir::{Item, Type};
+
+/// The recorded form of a type: `Recorded<f32>` of `f32`.
+#[doc(hidden)]
+pub type Of<T> = <T as Data>::Recorded;
 
 /// A type whose values a kernel can compute with: the scalars, vectors `[T; N]`, and structs that derive it.
 #[diagnostic::on_unimplemented(

@@ -28,7 +28,8 @@
 use super::hint::Properties;
 use super::pointer::{Global, Ptr};
 use super::record::hints::{self, Elements};
-use super::record::pointers::{self, Register};
+use super::record::pointers;
+use super::record::values::Register;
 use super::record::{At, Recorded, lsc};
 use super::scalar::Scalar;
 use crate::ir::LscControl;

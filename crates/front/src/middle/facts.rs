@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Fused, Races};
+use crate::ir::{Fused, Races, Type};
 
 /// Facts about the launches of an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct ParameterFacts {
     pub length: Option<u64>,
     /// Bytes of each of these, where they are not the elements that the kernel reads: two halves in a word, say.
     pub unit: Option<u32>,
+    /// The type of its elements, where it does not follow from the accesses: in an edited module it is what it was before.
+    pub element: Option<Type>,
     /// Nothing writes, while the kernel runs, what it reads through this parameter.
     pub read_only: bool,
     /// What is accessed through this parameter is accessed through no other one.

@@ -3,7 +3,7 @@
 use super::bytes::packed;
 use super::float::half_of;
 use super::memory::pointer_and_rest;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, is_pointer, last_type, only, operands, refused};
 use crate::error::{Error, Result};

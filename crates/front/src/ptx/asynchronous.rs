@@ -11,15 +11,13 @@
 //! A PTX wait allows a number of the latest groups to be in flight. On every path, the last group that must be complete is the
 //! one closed that many groups ago: registers pass it on, and become IR values like all others.
 
-use super::structure::Translator;
-use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
+use super::translator::Translator;
+use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement, TOKEN};
 use super::values::{only, refused};
 use crate::error::{Error, Result};
 use crate::ir::{Builder, CacheUse, CompareOp, LoadData, OpKind, Space, Type};
 use crate::middle::Values;
 
-/// The type of registers that hold tokens, and the instruction that copies one: no word of PTX.
-pub(super) const TOKEN: &str = "token";
 /// Most groups that a wait may leave in flight: each has a register, which every commit moves on.
 const MOST_IN_FLIGHT: u64 = 256;
 

@@ -1,6 +1,6 @@
 //! Bits: logic, shifts, fields, counts, permutations.
 
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};

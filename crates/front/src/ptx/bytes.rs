@@ -1,7 +1,7 @@
 //! Words taken as bytes or halves of integers: permutations, dot products, the same operation on each part.
 
 use super::bits::joined;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::Instruction;
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::Result;

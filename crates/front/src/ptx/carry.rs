@@ -8,25 +8,16 @@
 //!
 //! After a difference it holds the borrow.
 
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
 use super::values::{last_type, only, refused};
 use crate::error::Result;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Type, Value};
 use crate::middle::Values;
 
-/// Whether an instruction reads or writes the flag.
-pub(super) fn is_carrying(instruction: &Instruction<'_>) -> bool {
-    match instruction.opcode {
-        "addc" | "subc" | "madc" => true,
-        "add" | "sub" | "mad" => instruction.has("cc"),
-        _ => false,
-    }
-}
-
 /// Names the flag where it is read and written.
 pub(super) fn name_flag(body: &mut Body<'_>) {
-    let carrying = |statement: &Statement<'_>| matches!(statement, Statement::Instruction(instruction) if is_carrying(instruction));
+    let carrying = |statement: &Statement<'_>| matches!(statement, Statement::Instruction(instruction) if instruction.is_carrying());
     if !body.statements.iter().any(carrying) {
         return;
     }
@@ -39,7 +30,7 @@ pub(super) fn name_flag(body: &mut Body<'_>) {
         let Statement::Instruction(instruction) = statement else {
             continue;
         };
-        if !is_carrying(instruction) || instruction.operands.is_empty() {
+        if !instruction.is_carrying() || instruction.operands.is_empty() {
             continue;
         }
         if instruction.has("cc") {

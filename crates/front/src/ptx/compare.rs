@@ -1,7 +1,7 @@
 //! Comparisons and selections: `setp`, `set`, `selp`, `slct`, `testp`.
 
 use super::float::{half_of, rule_of, ruled, taken_apart};
-use super::structure::{Translator, register_kind};
+use super::translator::{Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, last_type, numeric, only, operands, refused};
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 
 use super::float::{clamped, half_of, put_together, rule_of, ruled};
 use super::kinds::keeps_addresses;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{Numeric, is_pointer, last_type, numeric, only, operands, refused};
 use crate::error::Result;

@@ -11,16 +11,12 @@
 
 use std::collections::HashSet;
 
-use super::asynchronous::TOKEN;
 use super::flow::Flow;
 use super::live::Live;
-use super::tree::{Body, Instruction, Operand, Register, Statement};
+use super::tree::{Body, ENTER, Instruction, Operand, Register, Statement, TOKEN};
 use crate::error::{Error, Result};
 use crate::middle::flow::{self, BlockId, End};
 use crate::suggest::quoted;
-
-/// The instruction that stands for the front edge of a planned loop: no word of PTX.
-pub(super) const ENTER: &str = "<enter>";
 
 /// A planned loop.
 #[derive(Clone, Debug)]

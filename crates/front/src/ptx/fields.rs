@@ -18,7 +18,7 @@ use gimli::{
 
 use super::Facts;
 use super::kinds::type_of;
-use super::parameters::parameter_name;
+use super::slots::parameter_name;
 use super::slots::{From, Slot, Slots};
 use super::tree::Function;
 use crate::error::{Error, Result};
@@ -154,6 +154,7 @@ pub(super) fn facts_of_slots(
             let own = facts.parameters.entry(slot.name.clone()).or_default();
             own.unit = own.unit.filter(|_| own.length.is_some()).or(said.unit);
             own.length = own.length.or(said.length);
+            own.element = own.element.or(said.element);
             own.align = own.align.or(said.align);
             own.read_only |= said.read_only;
             own.unaliased |= said.unaliased;
@@ -164,9 +165,10 @@ pub(super) fn facts_of_slots(
     }
     if let Some(name) = facts.parameters.keys().find(|name| !is_slot(name)) {
         let own = slots.all.iter().map(|slot| slot.name.as_str());
-        let names = own
-            .zip(fields)
-            .map(|(own, field)| field.as_deref().unwrap_or(own));
+        let names = own.zip(fields).enumerate().map(|(number, (own, field))| {
+            let given = facts.names.get(number).map(String::as_str);
+            given.or(field.as_deref()).unwrap_or(own)
+        });
         return Err(Error::usage(format!(
             "{} has no parameter {}",
             quoted(&names::shown(entry)),

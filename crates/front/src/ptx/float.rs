@@ -3,7 +3,7 @@
 //! An approximation (`rcp.approx`, `ex2.approx`, `div.full` …) is an operation of its own, which the back end writes as the
 //! very instruction that was read: an exact operation in its place would have other bits.
 
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::Instruction;
 use super::values::{only, refused};
 use crate::error::{Error, Result};

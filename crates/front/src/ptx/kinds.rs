@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::opaque::is_carried;
 use super::slots::Slots;
-use super::tree::{Body, Instruction, Operand, Register, Statement, Variable};
+use super::tree::{Body, Instruction, Operand, Register, Statement, TOKEN, Variable};
 use crate::ir::{Space, Type};
 
 /// The kinds of a body.
@@ -43,7 +43,7 @@ pub(super) fn type_of(name: &str) -> Option<Type> {
         "bf16" => Type::Bf16,
         "f32" => Type::F32,
         "f64" => Type::F64,
-        super::asynchronous::TOKEN => Type::Token,
+        TOKEN => Type::Token,
         _ => return None,
     })
 }

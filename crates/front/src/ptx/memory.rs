@@ -1,7 +1,7 @@
 //! Loads, stores, hints, barriers, moves.
 
 use super::kinds::space_of;
-use super::structure::{Translator, register_kind};
+use super::translator::{Translator, register_kind};
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};

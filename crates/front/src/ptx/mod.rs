@@ -55,6 +55,7 @@ mod slots;
 mod structure;
 mod taken;
 mod together;
+mod translator;
 mod tree;
 mod values;
 mod workspace;
@@ -381,7 +382,7 @@ fn translate_cut(
         rounded,
         entered,
         places,
-    } = structure::kernel(structure::Source {
+    } = structure::kernel(translator::Source {
         text,
         file,
         files: &module.files,

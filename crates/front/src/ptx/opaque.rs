@@ -9,7 +9,7 @@
 //! ([`Facts::as_opaque`](super::Facts)), with nothing known about them.
 
 use super::quads::is_whole;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand, Register};
 use super::values::refused;
 use crate::error::{Error, Result};

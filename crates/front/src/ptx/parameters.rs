@@ -6,7 +6,7 @@ use super::kinds::space_of;
 use super::kinds::type_of;
 use super::memory::{moved, parts};
 use super::slots::From;
-use super::structure::{Translator, register_kind};
+use super::translator::{Translator, register_kind};
 use super::tree::{Instruction, Operand, Register, Statement, Variable};
 use super::values::last_type;
 use crate::error::{Error, Result};
@@ -34,13 +34,6 @@ fn copied(translator: &Translator<'_, '_>, copy: &Instruction<'_>) -> Option<Typ
     let commonest = found.into_iter().max_by_key(|&(ty, count)| (count, ty));
     let bits = if bytes == 8 { Type::I64 } else { Type::I32 };
     Some(commonest.map_or(bits, |(ty, _)| ty))
-}
-
-/// What a parameter is called in the kernel: the PTX name without the entry's.
-pub(super) fn parameter_name<'t>(entry: &str, name: &'t str) -> &'t str {
-    let rest = name.strip_prefix(entry).and_then(|rest| rest.strip_prefix('_'));
-    rest.filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
-        .unwrap_or(name)
 }
 
 /// Gives the kernel its parameters and arrays.
@@ -148,9 +141,10 @@ fn pointer_facts(
         }
     }
     let commonest = elements.into_iter().max_by_key(|&(ty, count)| (count, ty));
-    let element = commonest.map(|(ty, _)| ty).or(slot.element).unwrap_or(Type::I8);
     let given = source.facts.parameters.get(&slot.name);
     let mut given = given.copied().unwrap_or_default();
+    let accessed = commonest.map(|(ty, _)| ty);
+    let element = given.element.or(accessed).or(slot.element).unwrap_or(Type::I8);
     given.length = given.elements(element.bytes());
     if let Some(variable) = variable {
         // How long it is the module says, if it is defined here; that a kernel cannot write it, its space.

@@ -12,7 +12,6 @@
 
 use std::collections::HashMap;
 
-use super::together::is_atomic_access;
 use super::tree::{Body, Instruction, Operand, Register, RegisterData, Statement};
 
 /// Whether an instruction is one operation on 16 bytes.
@@ -20,7 +19,7 @@ pub(super) fn is_whole(instruction: &Instruction<'_>) -> bool {
     instruction.last() == "b128"
         && match instruction.opcode {
             "atom" => instruction.has("exch") || instruction.has("cas"),
-            "ld" | "st" => is_atomic_access(instruction),
+            "ld" | "st" => instruction.is_atomic_access(),
             _ => false,
         }
 }

@@ -13,7 +13,6 @@
 use std::collections::HashMap;
 
 use super::kinds::type_of;
-use super::parameters::parameter_name;
 use super::taken::taken;
 use super::tree::{Body, Function, Instruction, Operand, Statement, Variable};
 use super::workspace::{self, WORKSPACE};
@@ -249,4 +248,11 @@ fn read_of(instruction: &Instruction<'_>, param: &str) -> Option<(i64, u64)> {
     };
     let reads = instruction.opcode == "ld" && **base == Operand::Symbol(param);
     reads.then_some((*offset, count))
+}
+
+/// What a parameter is called in the kernel: the PTX name without the entry's.
+pub(super) fn parameter_name<'t>(entry: &str, name: &'t str) -> &'t str {
+    let rest = name.strip_prefix(entry).and_then(|rest| rest.strip_prefix('_'));
+    rest.filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
+        .unwrap_or(name)
 }

@@ -2,75 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::carry::is_carrying;
-use super::contract::{self, OpenHalves, Undecided};
-use super::flow::Flow;
-use super::kinds::Kinds;
+use super::contract::{self, Undecided};
 use super::opaque::is_carried;
-use super::slots::Slots;
-use super::together::is_atomic_access;
-use super::tree::{Body, Function, Instruction, Location, Operand, Register, Statement, Variable};
-use super::{cuts, kinds, library, parameters as given};
+use super::translator::{Source, Translator};
+use super::tree::{ENTER, Instruction, Location, Operand, Register, Statement, TOKEN};
+use super::{library, parameters as given};
 use crate::cleanup;
 use crate::error::{Error, Result};
-use crate::ir::{Array, Builder, CutEdge, FloatMode, Fused, Kernel, OpKind, Place, PlaceData, Type, Value};
-use crate::middle::address::Shapes;
-use crate::middle::facts::Facts;
+use crate::ir::{Builder, CutEdge, FloatMode, Fused, Kernel, OpKind, Place, PlaceData, Type, Value};
 use crate::middle::flow::Block;
 use crate::middle::regions::{self, Front};
 use crate::middle::{self, Values, copies};
 use crate::suggest::quoted;
-
-/// What an entry is made of.
-pub(super) struct Source<'a, 't> {
-    /// The module's text.
-    pub text: &'a str,
-    /// The name of the text in places, if it names no source of its own.
-    pub file: &'a str,
-    /// The source files, by number.
-    pub files: &'a [(u64, &'t str)],
-    /// The entry.
-    pub function: &'a Function<'t>,
-    /// Its body.
-    pub body: &'a Body<'t>,
-    /// The variables that it mentions.
-    pub variables: &'a HashMap<&'t str, &'a Variable<'t>>,
-    /// The scalars that it is given.
-    pub slots: &'a Slots<'t>,
-    /// Its flow graph.
-    pub flow: &'a Flow<'a, 't>,
-    /// The entry's own text, where loops are planned.
-    pub own: &'a Body<'t>,
-    /// How many loops of the graph have edges.
-    pub cuts: usize,
-    /// What its registers hold.
-    pub kinds: &'a Kinds,
-    /// Functions that the module declares and others have.
-    pub declared: &'a [Function<'t>],
-    /// What the caller knows.
-    pub facts: &'a Facts,
-}
-
-/// Turns an entry into a kernel.
-pub(super) struct Translator<'a, 't> {
-    /// The entry.
-    pub source: &'a Source<'a, 't>,
-    /// The variables that are arrays of the kernel.
-    pub arrays: HashMap<&'t str, Array>,
-    /// The value of each slot.
-    pub param_values: Vec<Value>,
-    /// What is known of the values that addresses are made of.
-    pub shapes: Shapes,
-    places: HashMap<(Option<Location<'t>>, u32), Place>,
-    /// Where loops are planned, the places of the text's statements.
-    statements: HashMap<u32, Place>,
-    /// Products and sums that an assembler may fuse.
-    pub open: HashSet<Value>,
-    /// Those of halves.
-    pub open_halves: OpenHalves,
-    /// For each loop that is cut out, the registers that go in, in the order of the edge's values.
-    pub entered: Vec<Vec<Register>>,
-}
 
 /// An entry as a kernel.
 pub(super) struct Structured {
@@ -104,17 +47,7 @@ pub(super) fn kernel(source: Source<'_, '_>) -> Result<Structured> {
         // Its instructions say it themselves.
         ..FloatMode::default()
     };
-    let mut translator = Translator {
-        places: HashMap::new(),
-        statements: HashMap::new(),
-        arrays: HashMap::new(),
-        param_values: Vec::new(),
-        shapes: Shapes::default(),
-        open: HashSet::new(),
-        open_halves: OpenHalves::default(),
-        entered: vec![Vec::new(); source.cuts],
-        source: &source,
-    };
+    let mut translator = Translator::new(&source);
     given::declare(&mut translator, &mut kernel)?;
     let mut builder = Builder::new(&mut kernel, Kernel::NOWHERE);
     regions::write(
@@ -323,35 +256,27 @@ impl<'t> Translator<'_, 't> {
                 self.asynchronous(b, values, instruction)
             }
             _ if is_carried(instruction) => self.carry(b, values, instruction),
-            "ld" if is_atomic_access(instruction) => self.atomic_load(b, values, instruction),
+            "ld" if instruction.is_atomic_access() => self.atomic_load(b, values, instruction),
             "ld" | "ldu" => self.load(b, values, instruction),
-            "st" if is_atomic_access(instruction) => self.atomic_store(b, values, instruction),
+            "st" if instruction.is_atomic_access() => self.atomic_store(b, values, instruction),
             "st" => self.store(b, values, instruction),
             "atom" | "red" | "membar" | "shfl" | "vote" | "match" | "activemask" | "elect" | "redux"
             | "griddepcontrol" => self.together(b, values, instruction),
-            "cp" | "wait" | super::asynchronous::TOKEN => self.asynchronous(b, values, instruction),
+            "cp" | "wait" | TOKEN => self.asynchronous(b, values, instruction),
             "prefetch" => self.prefetch(b, values, instruction),
             "mov" => self.mov(b, values, instruction),
             "cvta" => self.cvta(b, values, instruction),
             "cvt" => self.convert(b, values, instruction),
             "setp" | "set" | "selp" | "slct" | "testp" => self.comparison(b, values, instruction),
-            _ if is_carrying(instruction) => self.carried(b, values, instruction),
+            _ if instruction.is_carrying() => self.carried(b, values, instruction),
             "bmsk" | "szext" | "bfe" | "bfi" | "bfind" | "clz" | "popc" | "brev" | "prmt" | "lop3"
             | "shf" | "and" | "or" | "xor" | "not" | "cnot" | "shl" | "shr" => {
                 self.bit_operation(b, values, instruction)
             }
-            cuts::ENTER => self.edge(b, values, instruction),
+            ENTER => self.edge(b, values, instruction),
             // The block ends with it.
             "trap" => Ok(()),
             _ => self.arithmetic(b, values, instruction),
         }
-    }
-}
-
-/// The IR's type of an operand's register, where it is one.
-pub(super) fn register_kind(kinds: &kinds::Kinds, operand: &Operand<'_>) -> Option<Type> {
-    match operand {
-        Operand::Register(register) => kinds.registers[*register as usize],
-        _ => None,
     }
 }

@@ -5,7 +5,7 @@
 
 use super::float::half_of;
 use super::memory::parts;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand};
 use super::values::{last_type, only, operands, refused};
 use crate::error::{Error, Result};
@@ -62,13 +62,6 @@ fn scope(instruction: &Instruction<'_>) -> MemoryScope {
         (_, true) => MemoryScope::System,
         _ => MemoryScope::Device,
     }
-}
-
-/// Whether a load or store is an atomic one: it names a scope with its order.
-pub(super) fn is_atomic_access(instruction: &Instruction<'_>) -> bool {
-    ["relaxed", "acquire", "release"]
-        .into_iter()
-        .any(|word| instruction.has(word))
 }
 
 impl<'t> Translator<'_, 't> {

@@ -5,6 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+/// The type of registers that hold tokens, and the instruction that copies one: no word of PTX.
+pub(super) const TOKEN: &str = "token";
+/// The instruction that stands for the front edge of a planned loop: no word of PTX.
+pub(super) const ENTER: &str = "<enter>";
+
 /// A module.
 #[derive(Debug, Default)]
 pub(super) struct Module<'t> {
@@ -413,6 +418,22 @@ pub(super) enum Operand<'t> {
 }
 
 impl Instruction<'_> {
+    /// Whether a load or store is an atomic one: it names a scope with its order.
+    pub(crate) fn is_atomic_access(&self) -> bool {
+        ["relaxed", "acquire", "release"]
+            .into_iter()
+            .any(|word| self.has(word))
+    }
+
+    /// Whether it reads or writes the carry flag.
+    pub(crate) fn is_carrying(&self) -> bool {
+        match self.opcode {
+            "addc" | "subc" | "madc" => true,
+            "add" | "sub" | "mad" => self.has("cc"),
+            _ => false,
+        }
+    }
+
     /// The opcode with its modifiers, as it is written.
     pub(crate) fn spelling(&self) -> String {
         let mut text = self.opcode.to_owned();
@@ -515,7 +536,7 @@ impl<'t> Instruction<'t> {
             "tcgen05" => usize::from(self.modifiers.first() == Some(&"ld")),
             "bar" | "barrier" if !self.has("red") => 0,
             "call" => usize::from(matches!(self.operands.first(), Some(Operand::List(_)))),
-            super::cuts::ENTER | "bar" | "barrier" => 1,
+            ENTER | "bar" | "barrier" => 1,
             _ if self.has_result_first() => 1,
             _ => self.operands.len(),
         };

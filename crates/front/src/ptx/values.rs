@@ -5,7 +5,7 @@
 
 use super::kinds::{space_of, type_of};
 use super::opaque::special_type;
-use super::structure::Translator;
+use super::translator::Translator;
 use super::tree::{Instruction, Operand, Register};
 use crate::error::{Error, Result};
 use crate::ir::{BinaryOp, Builder, ConvertOp, Id, Space, Type, Value};

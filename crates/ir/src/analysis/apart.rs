@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
 
 use super::definitions::{Definition, Definitions};
-use super::loops::{LoadSite, LoopSummary, Step};
 use super::ranges::{MAX_GROUP_SIZE, range};
+use super::summary::{LoadSite, LoopSummary, Step};
 use crate::ir::{BinaryOp, ConvertOp, Id, Kernel, OpKind, Type, Value, eval};
 
 /// Values looked at for one address before nothing is known.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::effects::{self, Effect};
 use super::jumps::yielded;
-use super::loops::{Inside, LoadSite};
+use super::summary::{Inside, LoadSite};
 use crate::ir::{CacheUse, Kernel, Label, Op, OpKind, Place, Region, Value};
 
 /// Something at operation number `at` of the body, or inside that operation.

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use super::definitions::Definitions;
 use super::ends;
 use super::jumps::{jumps_out, leaves, may_continue};
-use super::loops::{CountedExit, Inside, Relation, Step, UnlessWraps};
 use super::multiples::low_zeros;
 use super::ranges::range;
 use super::steps::step_of;
+use super::summary::{CountedExit, Inside, Relation, Step, UnlessWraps};
 use crate::ir::{
     BinaryOp, CompareOp, ConvertOp, Kernel, Label, NoWrapOp, Op, OpKind, Region, Type, UnaryOp, Value, Wrap,
     eval,

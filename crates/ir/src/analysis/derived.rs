@@ -11,7 +11,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::definitions::Definitions;
-use super::loops::{Inside, Step};
+use super::summary::{Inside, Step};
 use crate::ir::{BinaryOp, OpKind, Value};
 
 /// Most values that such a parameter is made of: they are computed again for each early use, or once more in each iteration.

@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::definitions::{Definition, Definitions};
 use super::jumps::jumps_out;
-use super::loops::Inside;
 use super::roots::root;
+use super::summary::Inside;
 use crate::ir::{BinaryOp, Kernel, OpKind, Region, Space, Value};
 
 /// What ends a loop, as the reason why its iterations are not counted.

@@ -27,6 +27,7 @@ pub mod ranges;
 pub mod reach;
 pub mod roots;
 mod steps;
+mod summary;
 mod trailing;
 #[doc(hidden)]
 pub mod uniform;

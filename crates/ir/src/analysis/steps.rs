@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::loops::{Inside, Step};
+use super::summary::{Inside, Step};
 use crate::ir::{BinaryOp, Kernel, NoWrapOp, OpKind, Value, eval};
 
 /// Most additions from a parameter to its next value: more copies than compilers make.

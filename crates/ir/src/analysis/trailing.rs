@@ -7,7 +7,7 @@
 //! by the same step.
 
 use super::definitions::Definitions;
-use super::loops::Step;
+use super::summary::Step;
 use crate::ir::{BinaryOp, Kernel, NoWrapOp, OpKind, Value, eval};
 
 /// A loop whose parameters' own steps are known.

@@ -7,13 +7,9 @@
 //! together, may not be speculated, and changes its results after it has run.
 
 use super::effects::{Access, Awaits, Effects, Meets, Memory};
-use super::field::Spelled;
 use super::kernel::Value;
-use super::parse::Parser;
-use super::print::Printer;
 use super::table::words;
 use super::types::Type;
-use crate::error::Result;
 
 words! {
     /// Which memory an opaque operation may touch, in reading or writing.
@@ -142,7 +138,7 @@ impl Opaque {
     }
 
     /// The properties in which it is better than the worst, as the text form has them.
-    fn better(&self) -> [(&'static str, bool); 4] {
+    pub(super) fn better(&self) -> [(&'static str, bool); 4] {
         [
             ("unordered", !self.orders),
             ("alone", !self.convergent),
@@ -178,34 +174,6 @@ impl Opaque {
 
 impl super::field::Field for Opaque {}
 
-/// `"mov.u64 =0, %clock64" nothing unordered alone settled (i64)`.
-impl Spelled for Opaque {
-    fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
-        out.quoted(&self.text);
-        out.word(self.touches.name());
-        for (word, _) in self.better().into_iter().filter(|(_, is)| *is) {
-            out.word(word);
-        }
-        let types: Vec<&str> = self.makes.iter().map(|ty| ty.name()).collect();
-        out.word(&format!("({})", types.join(", ")));
-    }
-
-    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<Opaque> {
-        let mut opaque = Opaque::unknown(parser.quoted("an instruction in quotes")?, Vec::new());
-        opaque.touches = parser.tabled(
-            "`nothing`, `reads`, `shared` or `anything`",
-            Touches::ALL,
-            Touches::name,
-        )?;
-        opaque.orders = !parser.accept_word("unordered")?;
-        opaque.convergent = !parser.accept_word("alone")?;
-        opaque.speculatable = parser.accept_word("speculatable")?;
-        opaque.asynchronous = !parser.accept_word("settled")?;
-        opaque.makes = parser.types()?;
-        Ok(opaque)
-    }
-}
-
 /// `(%a, %b)`, or `()`: the operands of an opaque operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpaqueOperands(pub Vec<Value>);
@@ -217,16 +185,5 @@ impl super::field::Field for OpaqueOperands {
 
     fn map(&mut self, map: &mut dyn FnMut(Value) -> Value) {
         self.0.iter_mut().for_each(|value| *value = map(*value));
-    }
-}
-
-impl Spelled for OpaqueOperands {
-    fn write(&self, out: &mut Printer<'_>, _first: &mut bool) {
-        let values: Vec<String> = self.0.iter().map(|&value| out.value_text(value)).collect();
-        out.word(&format!("({})", values.join(", ")));
-    }
-
-    fn read(parser: &mut Parser<'_>, _first: &mut bool) -> Result<OpaqueOperands> {
-        parser.operands_in_brackets().map(OpaqueOperands)
     }
 }

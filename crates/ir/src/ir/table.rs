@@ -1,4 +1,5 @@
-//! Declaration of operations: one row each, which printer, parser and verifier read.
+//! Declaration of operations: one row each, which printer, parser and verifier read. The rows of [`OpKind`](super::OpKind) are in
+//! [`rows`](super::rows).
 //!
 //! [`operations!`] declares [`OpKind`](super::OpKind), [`family!`] the pure operations of one type, [`words!`] an enumeration whose variants have a spelling.
 //!
@@ -41,7 +42,7 @@
 //! A row has the operation's fields, its [`OpClass`], its [effects](super::effects), and its text form: the word that it starts
 //! with, then its fields and further words in the order in which they are written. Pure operations and structures have no
 //! effects; a row of the class `Effect` without them does not compile. Operands are separated by commas;
-//! [`Spelled`](super::field::Spelled) says how each field is written and read.
+//! [`Spelled`](super::text::Spelled) says how each field is written and read.
 //!
 //! ```text
 //! operations! {
@@ -64,22 +65,15 @@
 //! pub enum OpKind { Fma(Value, Value, Value), Copy { to: Value, … }, Load { … } }
 //!
 //! impl OpKind {
-//!     /// The words that operations start with.
-//!     const WORDS: &[&[&str]] = &[&["fma"], &["copy"], &["load"]];
 //!     fn class(&self) -> OpClass { match self { OpKind::Fma(..) => OpClass::Pure, … } }
 //!     fn effects(&self) -> Effects { match self { OpKind::Fma(..) => Effects::NONE, … } }
-//!     fn word(&self) -> &'static str { match self { OpKind::Fma(..) => "fma", … } }
 //!     /// Calls `visit` on each field that holds operands, in the order of the fields.
 //!     fn visit_fields(&self, visit: &mut dyn FnMut(Value)) { … }
 //!     fn map_fields(&mut self, map: &mut dyn FnMut(Value) -> Value) { … }
-//!     /// Writes `fma %a, %b, %c` or `copy 16 to %slot from %ptr, @values`; false for what is written by hand.
-//!     fn write(&self, out: &mut Printer<'_>) -> bool { … }
-//!     /// Reads what follows `word`; nothing if that starts no operation of the table, or one that is read by hand.
-//!     fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<OpKind>> { … }
 //! }
 //! ```
 //!
-//! `by_hand` is for the few whose text form has options; `print/operation.rs` and `parse/operation.rs` have those.
+//! [`text`](super::text) makes their text form of the same rows.
 
 use super::rule::{FloatRule, Rounding};
 use super::types::Type;
@@ -221,20 +215,10 @@ macro_rules! words {
             }
         }
 
-        impl $crate::ir::field::Field for $name {}
-
         $(
-            impl $crate::ir::field::Spelled for $name {
-                fn write(&self, out: &mut $crate::ir::print::Printer<'_>, _first: &mut bool) {
-                    out.word(self.name());
-                }
-
-                fn read(
-                    parser: &mut $crate::ir::parse::Parser<'_>,
-                    _first: &mut bool,
-                ) -> $crate::error::Result<$name> {
-                    parser.tabled($what, $name::ALL, $name::name)
-                }
+            impl $name {
+                /// One of them, in messages.
+                pub(super) const WHAT: &'static str = $what;
             }
         )?
     };
@@ -299,9 +283,6 @@ macro_rules! operations {
 
         #[allow(unused_variables, reason = "the fields of what is written by hand")]
         impl $name {
-            /// The words that operations start with, besides those of the families.
-            pub(super) const WORDS: &'static [&'static [&'static str]] = &[$(text_form!(words $($piece)+)),+];
-
             /// Its properties for passes.
             pub fn class(&self) -> OpClass {
                 match self { $($name::$variant { .. } => OpClass::$class),+ }
@@ -315,12 +296,6 @@ macro_rules! operations {
                         $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => effects_of!($class $($effects)?)
                     ),+
                 }
-            }
-
-            /// The word that it starts with in the text form; empty for those of the families.
-            pub fn word(&self) -> &'static str {
-                let words: &[&str] = match self { $($name::$variant { .. } => text_form!(words $($piece)+)),+ };
-                words.first().copied().unwrap_or_default()
             }
 
             /// Calls `visit` on each operand in its fields.
@@ -346,29 +321,6 @@ macro_rules! operations {
                     )+
                 }
             }
-
-            /// Writes its text form, with the rule behind its word; false if that is written by hand.
-            pub(super) fn write(&self, rule: FloatRule, out: &mut Printer<'_>) -> bool {
-                match self {
-                    $(
-                        $name::$variant $(( $($at),+ ))? $({ $($field),+ })? => {
-                            text_form!(write rule out $($piece)+)
-                        }
-                    )+
-                }
-            }
-
-            /// Reads the text behind `word`; none if that starts no operation of the table, or one that is read by hand.
-            pub(super) fn read(word: &str, parser: &mut Parser<'_>) -> Result<Option<$name>> {
-                $(
-                    text_form!(
-                        read word parser
-                        [$name::$variant $(( $($at),+ ))? $({ $($field),+ })?]
-                        $($piece)+
-                    );
-                )+
-                Ok(None)
-            }
         }
     };
 }
@@ -392,37 +344,4 @@ macro_rules! effects_of {
     };
 }
 
-/// The parts of a row of [`operations!`] between the brackets: its words, how it is written, how it is read.
-macro_rules! text_form {
-    (words by_hand $($word:literal)*) => { &[$($word),*] };
-    (words $word:literal $($piece:tt)*) => { &[$word] };
-
-    (write $rule:ident $out:ident by_hand $($word:literal)*) => { false };
-    (write $rule:ident $out:ident $word:literal $($piece:tt)*) => {{
-        $out.put(format!("{}{}", $word, $rule));
-        let first = &mut true;
-        $(text_form!(write_piece $out first $piece);)*
-        true
-    }};
-    (write_piece $out:ident $first:ident $word:literal) => {
-        $out.word($word);
-        *$first = true;
-    };
-    (write_piece $out:ident $first:ident $field:ident) => { Spelled::write($field, $out, $first) };
-
-    (read $found:ident $parser:ident [$($make:tt)+] by_hand $($word:literal)*) => {};
-    (read $found:ident $parser:ident [$($make:tt)+] $word:literal $($piece:tt)*) => {
-        if $found == $word {
-            let first = &mut true;
-            $(text_form!(read_piece $parser first $piece);)*
-            return Ok(Some($($make)+));
-        }
-    };
-    (read_piece $parser:ident $first:ident $word:literal) => {
-        $parser.expect_word($word)?;
-        *$first = true;
-    };
-    (read_piece $parser:ident $first:ident $field:ident) => { let $field = Spelled::read($parser, $first)?; };
-}
-
-pub(super) use {effects_of, family, operations, text_form, words};
+pub(super) use {effects_of, family, operations, words};

@@ -1,12 +1,10 @@
 //! Loads and stores: where an address leads, whether it may, and the bytes there.
 
 use super::address;
-use super::atomics::Atomic;
-use super::buffer::little_endian;
+use super::buffer::{little_endian, set_bits};
 use super::fault::{Access, AccessOf};
 use super::lane_op::{AccessedMemory, LaneOp, LaneOpKind, SlotList};
 use super::lanes::{Lanes, Mask, Registers};
-use super::prefetch::Prefetch;
 use super::shadow::Strength;
 use super::state::LaunchState;
 use super::work_group::{Runners, WorkGroup};
@@ -41,28 +39,7 @@ impl WorkGroup<'_> {
                 }
                 Ok(())
             }
-            LaneOpKind::Atomic {
-                op: atomic,
-                ref to,
-                ty,
-                space,
-                ptr,
-                ref values,
-                order,
-                scope,
-            } => {
-                let atomic = Atomic {
-                    op: atomic,
-                    to,
-                    ty,
-                    space,
-                    ptr,
-                    values,
-                    order,
-                    scope,
-                };
-                self.atomic(&atomic, registers, sub_group, mask, op.place)
-            }
+            LaneOpKind::Atomic { .. } => self.atomic(op, registers, sub_group, mask),
             LaneOpKind::Fence { order, scope } => {
                 self.fence(order, scope, sub_group, mask);
                 self.pass_fence(scope, sub_group, op.place);
@@ -75,25 +52,7 @@ impl WorkGroup<'_> {
                 }
                 Ok(())
             }
-            LaneOpKind::Prefetch {
-                ptr,
-                bytes,
-                count,
-                space,
-                level,
-                scope,
-                ..
-            } => {
-                let prefetch = Prefetch {
-                    ptr,
-                    bytes,
-                    count,
-                    space,
-                    level,
-                    scope,
-                };
-                self.prefetch(&prefetch, registers, sub_group, mask, op.place)
-            }
+            LaneOpKind::Prefetch { .. } => self.prefetch(op, registers, sub_group, mask),
             _ => Err(Error::bug("an operation that no part of the engine takes")),
         }
     }
@@ -443,10 +402,4 @@ fn mask_of(size: u32) -> u64 {
 #[inline]
 fn bits_of(memory: &[u8], offset: u64, size: u32) -> u64 {
     little_endian(&memory[offset as usize..][..size as usize])
-}
-
-#[inline]
-pub(super) fn set_bits(memory: &mut [u8], offset: u64, size: u32, bits: u64) {
-    let size = size as usize;
-    memory[offset as usize..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
 }

@@ -24,6 +24,11 @@ pub(crate) fn buffer_address(buffer: usize) -> u64 {
     (buffer as u64 + 1) << GLOBAL_BITS
 }
 
+/// A buffer in a set of buffers; those beyond the first 63 are one.
+pub(super) fn bit_of(buffer: usize) -> u64 {
+    1 << buffer.min(63)
+}
+
 /// Where an array starts in its space.
 pub(crate) fn array_address(array: Array) -> u64 {
     (u64::from(array.as_u32()) + 1) << LOCAL_BITS

@@ -8,45 +8,40 @@ use std::sync::PoisonError;
 use super::access::Location;
 use super::checks::Global;
 use super::fault::Access;
-use super::lane_op::SlotList;
-use super::lanes::{Mask, Registers, Slot};
+use super::lane_op::{LaneOp, LaneOpKind};
+use super::lanes::{Mask, Registers};
 use super::order::{Scopes, Strong};
 use super::phases::{asks, is_phased};
 use super::shadow::Strength;
 use super::work_group::{SubGroup, WorkGroup};
-use crate::Result;
 use crate::ir::effects::{self, Memory};
-use crate::ir::{
-    AtomicOp, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Place, Races, Space, Type, Value, eval,
-};
-
-/// An atomic operation's fields.
-#[derive(Clone, Copy)]
-pub(super) struct Atomic<'o> {
-    pub op: AtomicOp,
-    pub to: &'o SlotList,
-    pub ty: Type,
-    pub space: Space,
-    pub ptr: Slot,
-    pub values: &'o SlotList,
-    pub order: MemoryOrder,
-    pub scope: MemoryScope,
-}
+use crate::ir::{AtomicOp, Kernel, MemoryOrder, MemoryScope, OpKind, Param, Races, Space, Value, eval};
+use crate::{Error, Result};
 
 impl WorkGroup<'_> {
     /// Runs an atomic operation on each lane of `mask`, the lowest first.
     pub(super) fn atomic(
         &mut self,
-        atomic: &Atomic<'_>,
+        atomic: &LaneOp,
         registers: &mut Registers,
         sub_group: &SubGroup,
         mask: Mask,
-        place: Place,
     ) -> Result<()> {
-        let Atomic {
-            op, ty, order, scope, ..
-        } = *atomic;
-        let addresses = registers.lanes(atomic.ptr);
+        let place = atomic.place;
+        let LaneOpKind::Atomic {
+            op,
+            ref to,
+            ty,
+            space,
+            ptr,
+            ref values,
+            order,
+            scope,
+        } = atomic.kind
+        else {
+            return Err(Error::bug("an operation that is none of the atomic ones"));
+        };
+        let addresses = registers.lanes(ptr);
         let size = ty.bytes();
         let state = self.state;
         let strength = Strength::strong(scope, size);
@@ -58,7 +53,7 @@ impl WorkGroup<'_> {
         // One of several values is as many operations.
         let several = op.can_be_several();
         let parts = match several {
-            true => atomic.to.length().max(atomic.values.length()),
+            true => to.length().max(values.length()),
             false => 1,
         };
         for (lane, part) in mask
@@ -66,22 +61,19 @@ impl WorkGroup<'_> {
             .flat_map(|lane| (0..parts).map(move |part| (lane, part as usize)))
         {
             let item = sub_group.work_item(lane);
-            let at = Location::new(state, atomic.space, addresses[lane]);
+            let at = Location::new(state, space, addresses[lane]);
             if part == 0 && parts > 1 {
                 self.access(access, at, size * parts, item, place)?;
             }
             let at = Location::new(
                 state,
-                atomic.space,
+                space,
                 addresses[lane].wrapping_add(u64::from(size) * part as u64),
             );
             let offset = self.access(access, at, size, item, place)?;
             let mut operands = [0; 2];
             let first = if several { part } else { 0 };
-            for (operand, &slot) in operands
-                .iter_mut()
-                .zip(atomic.values.as_slice().iter().skip(first))
-            {
+            for (operand, &slot) in operands.iter_mut().zip(values.as_slice().iter().skip(first)) {
                 *operand = registers.get(slot)[lane];
             }
             // Work-groups on other threads may be at the same element.
@@ -103,7 +95,7 @@ impl WorkGroup<'_> {
                 writes,
             };
             self.operate(strong, at, item);
-            if let Some(&to) = atomic.to.as_slice().get(part) {
+            if let Some(&to) = to.as_slice().get(part) {
                 registers.get_mut(to)[lane] = old;
             }
         }

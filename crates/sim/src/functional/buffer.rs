@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::device::{Fill, Pattern};
 use crate::home::Home;
 use crate::ir::Type;
-use crate::simulator::Reservation;
+use crate::reservation::Reservation;
 use crate::{Error, Result};
 
 /// Bytes of a page: few, since a launch that writes a large buffer at random makes one for nearly each write.
@@ -420,6 +420,13 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
         [a, b, c, d, e, f, g, h] => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
         _ => 0,
     }
+}
+
+/// Writes the low bytes of a number.
+#[inline]
+pub(super) fn set_bits(memory: &mut [u8], offset: u64, size: u32, bits: u64) {
+    let size = size as usize;
+    memory[offset as usize..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
 }
 
 /// A range of bytes in aligned pieces: where each starts, its size, and its place in the range.

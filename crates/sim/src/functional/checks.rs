@@ -1,13 +1,12 @@
 //! The checks of single accesses, against the records of the work-group.
 
 use super::access::cells;
-use super::address;
+use super::address::{self, bit_of};
 use super::fault::{self, Access, AccessOf, Item};
 use super::flights::Flights;
 use super::histories::Histories;
 use super::order::{Locations, Order};
-use super::prefetch::Prefetches;
-use super::sample::bit_of;
+use super::prefetched::Prefetches;
 use super::shadow::{Cell, FastMap, Now, Touch, did};
 use super::state::meant_by;
 use super::work_group::WorkGroup;

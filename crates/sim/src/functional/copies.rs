@@ -1,35 +1,16 @@
 //! Asynchronous copies: their data arrive when they are waited for, and the target holds poison before, so that a missing wait
 //! shows even without checks.
 
-use std::collections::VecDeque;
-
-use super::access::{Location, cells, set_bits};
-use super::buffer::POISON;
+use super::access::{Location, cells};
+use super::buffer::{POISON, set_bits};
 use super::fault::{self, Access, Item};
+use super::in_flight::CopyInFlight;
 use super::lanes::Mask;
 use super::shadow::{Cell, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::Result;
 use crate::ir::{Place, Space};
 use crate::violation::Violation;
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Copies {
-    pub(super) started: u64,
-    pub(super) in_flight: VecDeque<CopyInFlight>,
-}
-
-/// An asynchronous copy that was not waited for yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CopyInFlight {
-    pub(super) number: u64,
-    /// Offset in shared memory.
-    pub(super) target: u64,
-    pub(super) target_address: u64,
-    pub(super) source: u64,
-    pub(super) bytes: u32,
-    pub(super) place: Place,
-}
 
 impl WorkGroup<'_> {
     /// Some work-items end.

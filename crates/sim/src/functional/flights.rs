@@ -18,7 +18,7 @@ use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Slot};
 use super::matrix::Run;
-use super::matrix::group::{Product, SUB_GROUPS, WgmmaInstruction};
+use super::matrix::group::instruction::{Product, SUB_GROUPS, WgmmaInstruction};
 use super::shadow::{FastMap, Touch, did};
 use super::work_group::{SubGroup, WorkGroup};
 use crate::ir::{ConvertOp, Kernel, OpKind, Place, Space};

@@ -2,8 +2,8 @@
 
 use std::mem;
 
+use super::carried::Carried;
 use super::lanes::Slot;
-use super::opaque::Carried;
 use crate::ir::{
     Array, AtomicOp, BinaryOp, CacheLevel, CacheUse, CompareOp, ConvertOp, FloatRule, GroupVoteOp, Id,
     Kernel, LoadId, Meeting, MemoryOrder, MemoryScope, NoWrapOp, Op, OpKind, Place, PrefetchScope, ReduceOp,

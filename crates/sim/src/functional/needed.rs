@@ -13,9 +13,9 @@ use std::collections::HashMap;
 
 use cranelift_entity::SecondaryMap;
 
-use super::matrix::Matrix;
+use super::matrix::instruction::Matrix;
 use super::phases::is_phased;
-use super::quads::Quad;
+use super::quad::Quad;
 use crate::ir::effects::Access;
 use crate::ir::{Kernel, Label, Op, OpKind, Opaque, OpaqueOperands, Region, Space, Value};
 

@@ -8,148 +8,15 @@
 
 use super::access::Location;
 use super::address::from_generic;
+use super::carried::{Carried, Does, Known};
 use super::fault::{self, Access};
-use super::lanes::{Registers, Slot};
-use super::matrix::group::{WgmmaInstruction, array_of};
-use super::matrix::{Matrix, Piece, Run};
-use super::phases::PhaseStep;
-use super::quads::Quad;
-use super::short_float::ShortFloat;
+use super::lanes::Registers;
+use super::matrix::Run;
 use super::work_group::{Runners, WorkGroup};
 use crate::ir::conversion::Conversion;
-use crate::ir::{Kernel, Opaque, Place, Space, Touches, Type, Value};
+use crate::ir::{Place, Type};
 use crate::violation::Violation;
 use crate::{Error, Result};
-
-/// The parts of an instruction that the engine needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Known {
-    /// Changes nothing that a program computes with; results are 0.
-    Nothing,
-    /// What the work-item wrote to shared memory becomes known to products of warp groups.
-    ProxyFence,
-    /// A number that grows.
-    Clock,
-    /// Whether a generic address leads into this space.
-    Leads(Space),
-    /// The driver's `vprintf`.
-    Print,
-    /// The driver's `__assertfail`.
-    Assert,
-    /// A conversion of short floats.
-    Converts(ShortFloat),
-}
-
-/// A carried instruction, with the engine's knowledge of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Carried {
-    what: Opaque,
-    known: Option<Known>,
-    /// The tensor-core instruction that it is.
-    matrix: Option<Matrix>,
-    /// The operation on 16 bytes that it is.
-    quad: Option<Quad>,
-    /// The instruction of a warp group that it is.
-    group: Option<WgmmaInstruction>,
-    /// The instruction of a barrier with phases that it is.
-    phase: Option<PhaseStep>,
-}
-
-impl Carried {
-    /// The memory that a move of a matrix touches, and whether it writes there; none of other instructions.
-    pub(crate) fn moves(&self) -> Option<(Space, bool)> {
-        self.matrix.as_ref().and_then(Matrix::moves)
-    }
-
-    /// The accesses of a move of a matrix, as a sub-group makes them one after the other.
-    pub(crate) fn pieces(&self, values: &[(Type, Slot)], registers: &Registers) -> Vec<Piece> {
-        let matrix = self.matrix.as_ref();
-        matrix.map_or(Vec::new(), |matrix| matrix.pieces(values, registers))
-    }
-
-    /// The operation on 16 bytes that it is.
-    pub(crate) fn quad(&self) -> Option<&Quad> {
-        self.quad.as_ref()
-    }
-
-    /// The instruction of a warp group that it is.
-    pub(super) fn group_step(&self) -> Option<&WgmmaInstruction> {
-        self.group.as_ref()
-    }
-
-    /// How many groups of products it leaves in flight, if it waits for the others.
-    pub(crate) fn waits_for_products(&self) -> Option<u32> {
-        match self.group {
-            Some(WgmmaInstruction::Wait(left)) => u32::try_from(left).ok(),
-            _ => None,
-        }
-    }
-
-    /// Reads an instruction of a kernel that takes these operands.
-    pub(crate) fn new(kernel: &Kernel, what: &Opaque, given: &[Value]) -> Carried {
-        let operands = given.len();
-        let array = |operand: usize| array_of(kernel, *given.get(operand)?);
-        Carried {
-            what: what.clone(),
-            known: known(what),
-            matrix: Matrix::read(&what.text, what.makes.len(), operands),
-            quad: Quad::read(&what.text, what.makes.len(), operands),
-            group: WgmmaInstruction::read(&what.text, what.makes.len(), operands, array),
-            phase: PhaseStep::read(&what.text),
-        }
-    }
-}
-
-/// Instructions that change nothing that is seen here, by their beginnings.
-const NOTHING: &[&str] = &[
-    "nanosleep",
-    "setmaxnreg",
-    "fence.proxy",
-    "fence.mbarrier_init",
-    "createpolicy",
-    "prefetchu",
-    "discard",
-    "applypriority",
-    "pmevent",
-    "cp.async.bulk.prefetch",
-];
-
-/// The smallest access of an instruction to shared memory, in bytes; none if it makes none, and `None` if that is unknown.
-pub(super) fn smallest_access(what: &Opaque) -> Option<Option<u32>> {
-    let name = what.name();
-    match name.strip_prefix("wgmma.") {
-        Some(step) => Some(step.starts_with("mma_async").then_some(16)),
-        None if what.touches == Touches::Nothing => Some(None),
-        None => match PhaseStep::read(&what.text) {
-            Some(step) => Some(step.smallest_access()),
-            None => matches!(known(what), Some(Known::Nothing | Known::ProxyFence)).then_some(None),
-        },
-    }
-}
-
-fn known(what: &Opaque) -> Option<Known> {
-    let name = what.name();
-    if name.starts_with("fence.proxy.async") && !name.contains(".global") {
-        return Some(Known::ProxyFence);
-    }
-    if NOTHING.iter().any(|start| name.starts_with(start)) {
-        return Some(Known::Nothing);
-    }
-    Some(match name {
-        "vprintf" => Known::Print,
-        "__assertfail" => Known::Assert,
-        "isspacep.global" => Known::Leads(Space::Global),
-        "isspacep.shared" | "isspacep.shared::cta" => Known::Leads(Space::Shared),
-        "isspacep.local" => Known::Leads(Space::Private),
-        _ if ["%clock", "%globaltimer", "%smid"]
-            .iter()
-            .any(|register| what.text.contains(register)) =>
-        {
-            Known::Clock
-        }
-        _ => Known::Converts(ShortFloat::read(name)?),
-    })
-}
 
 /// Most bytes of a text that a kernel gives to the driver.
 const MOST_TEXT: u64 = 4096;
@@ -176,25 +43,20 @@ impl WorkGroup<'_> {
                 },
         } = *run;
         let what = &carried.what;
-        if let Some(matrix) = &carried.matrix {
-            return self.matrix(matrix, run, registers);
-        }
-        if let Some(step) = &carried.group {
-            return self.group_step(step, run, registers);
-        }
-        if let Some(quad) = &carried.quad {
-            return self.quad(quad, run, registers);
-        }
-        if let Some(step) = &carried.phase {
-            return self.phase_step(step, run, registers);
-        }
-        let Some(known) = carried.known else {
-            return Err(Error::device(format!(
-                "`{}` is carried as text, and not run by the simulator",
-                what.name()
-            ))
-            .at(self.state.kernel.describe_place(place))
-            .accepted("a GPU, on which the kernel can be run, compared and measured"));
+        let known = match &carried.does {
+            Does::Matrix(matrix) => return self.matrix(matrix, run, registers),
+            Does::Group(step) => return self.group_step(step, run, registers),
+            Does::Quad(quad) => return self.quad(quad, run, registers),
+            Does::Phase(step) => return self.phase_step(step, run, registers),
+            Does::Known(known) => *known,
+            Does::Unknown => {
+                return Err(Error::device(format!(
+                    "`{}` is carried as text, and not run by the simulator",
+                    what.name()
+                ))
+                .at(self.state.kernel.describe_place(place))
+                .accepted("a GPU, on which the kernel can be run, compared and measured"));
+            }
         };
         if known == Known::ProxyFence {
             self.fence_proxy(sub_group, mask);
@@ -311,28 +173,5 @@ impl WorkGroup<'_> {
         }
         line.push_str(rest);
         Ok(line)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instructions_are_known_by_name() {
-        let carried = |text: &str| known(&Opaque::unknown(text.to_owned(), Vec::new()));
-        assert_eq!(carried("nanosleep.u32 @0"), Some(Known::Nothing));
-        assert_eq!(carried("mov.u64 =0, %clock64"), Some(Known::Clock));
-        assert_eq!(
-            carried("isspacep.shared =0, @0"),
-            Some(Known::Leads(Space::Shared))
-        );
-        assert_eq!(
-            carried("{ .param .b32 r; call (r), vprintf, (a, b); ld.param.b32 =0, [r]; }"),
-            Some(Known::Print)
-        );
-        assert_eq!(carried("fence.proxy.async.shared::cta"), Some(Known::ProxyFence));
-        assert_eq!(carried("fence.proxy.alias"), Some(Known::Nothing));
-        assert_eq!(carried("mma.sync.aligned.m16n8k8 {=0}, {@0}, {@1}, {@2}"), None);
     }
 }

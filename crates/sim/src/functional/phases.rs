@@ -16,14 +16,11 @@
 //! copy: a read without a wait is a race.
 
 mod bulk;
-mod instruction;
+pub(super) mod instruction;
 mod state;
 
-pub(super) use bulk::BulkCopy;
-pub(super) use instruction::PhaseStep;
-
-use instruction::{At, Operand, PhaseOperation};
-use state::State;
+use instruction::{At, BARRIER_BYTES, Operand, PhaseOperation, PhaseStep};
+use state::{MOST, State};
 
 use super::access::Location;
 use super::fault::{self, Access};
@@ -36,12 +33,8 @@ use crate::ir::{MemoryOrder, Opaque, Place, Space, Type};
 use crate::violation::Violation;
 use crate::{Error, Result};
 
-/// Bytes of a barrier.
-pub(super) const BARRIER_BYTES: u32 = 8;
 /// Addresses and sizes of bulk copies are multiples of this many bytes.
 pub(super) const PIECE: u32 = 16;
-/// The most arrivals of a phase, and the most bytes that it may expect (PTX ISA, "mbarrier object").
-const MOST: u64 = (1 << 20) - 1;
 
 /// Whether an instruction is one of these.
 pub(crate) fn is_phased(what: &Opaque) -> bool {

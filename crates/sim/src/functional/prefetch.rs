@@ -6,17 +6,16 @@
 //! A fence of the device may empty the L1 of the core. A load of a line that was prefetched to L1 before such a fence, and
 //! not read since, has lost its prefetch: that is no error, but a note of the launch.
 
-use std::collections::VecDeque;
-
 use super::address::from_generic;
 use super::fault::{self, Access};
+use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{Mask, Registers, Slot};
 use super::options::PrefetchBounds;
-use super::shadow::FastMap;
+use super::prefetched::{Call, Calls, CutOff};
 use super::work_group::{SubGroup, WorkGroup};
-use crate::Result;
 use crate::ir::{CacheLevel, MemoryScope, Place, PrefetchScope, Space};
 use crate::violation::Violation;
+use crate::{Error, Result};
 
 /// Bytes of the lines in which lost prefetches are reported, as a power of two: the smallest that devices have.
 const LINE_BITS: u32 = 6;
@@ -29,51 +28,13 @@ const MOST_LINES: u64 = 1 << 10;
 const MOST_FOLLOWED: usize = 1 << 20;
 
 /// A prefetch: the fields of the operation.
-pub(super) struct Prefetch {
-    pub ptr: Slot,
-    pub bytes: u32,
-    pub count: Option<Slot>,
-    pub space: Space,
-    pub level: CacheLevel,
-    pub scope: PrefetchScope,
-}
-
-/// A work-group's prefetches.
-#[derive(Debug, Default)]
-pub(super) struct Prefetches {
-    /// Prefetches of the whole work-group, by place.
-    joint: FastMap<Calls>,
-    /// Lines prefetched to L1 and not read since: by which sub-group, after how many of its fences, where.
-    lines: FastMap<(u32, u32, Place)>,
-    /// How many fences each sub-group has passed, and where the last one was.
-    fences: Vec<(u32, Place)>,
-}
-
-/// The requests of the sub-groups at one place.
-#[derive(Debug, Default)]
-struct Calls {
-    /// From call number `first` on.
-    calls: VecDeque<Call>,
-    first: u64,
-    /// How many calls each sub-group has made.
-    made: Vec<u64>,
-    /// There were too many to keep.
-    is_incomplete: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Call {
-    address: u64,
-    count: u64,
-    item: u32,
-}
-
-/// A prefetch that a fence undid before its load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct CutOff {
-    pub prefetch: Place,
-    pub fence: Place,
-    pub load: Place,
+struct Prefetch {
+    ptr: Slot,
+    bytes: u32,
+    count: Option<Slot>,
+    space: Space,
+    level: CacheLevel,
+    scope: PrefetchScope,
 }
 
 impl WorkGroup<'_> {
@@ -83,15 +44,35 @@ impl WorkGroup<'_> {
     /// A rule is broken: which, and the values that break it.
     pub(super) fn prefetch(
         &mut self,
-        prefetch: &Prefetch,
+        op: &LaneOp,
         registers: &Registers,
         sub_group: &SubGroup,
         mask: Mask,
-        place: Place,
     ) -> Result<()> {
         if mask.is_empty() {
             return Ok(());
         }
+        let place = op.place;
+        let LaneOpKind::Prefetch {
+            ptr,
+            bytes,
+            count,
+            space,
+            level,
+            scope,
+            ..
+        } = op.kind
+        else {
+            return Err(Error::bug("an operation that is no prefetch"));
+        };
+        let prefetch = &Prefetch {
+            ptr,
+            bytes,
+            count,
+            space,
+            level,
+            scope,
+        };
         let addresses = registers.get(prefetch.ptr);
         let counts = prefetch.count.map(|count| registers.get(count));
         let count = |lane: usize| counts.map_or(1, |counts| counts[lane]);
@@ -341,14 +322,5 @@ impl WorkGroup<'_> {
                 });
             }
         }
-    }
-}
-
-impl Prefetches {
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) {
-        self.joint.clear();
-        self.lines.clear();
-        self.fences.clear();
     }
 }

@@ -1,8 +1,8 @@
 //! The reports of failed checks.
 
 use super::address;
-use super::copies::CopyInFlight;
 use super::fault::{self, Access, AccessOf, Item, Region};
+use super::in_flight::CopyInFlight;
 use super::lanes::Mask;
 use super::shadow::Touch;
 use super::work_group::{SubGroup, WorkGroup};

@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
+use super::address::bit_of;
 use super::atomics;
 use super::footprint::{Footprint, Touching};
 use super::options::Options;
@@ -181,9 +182,4 @@ pub(super) fn are_there(launch: &Launch, groups: &[u64]) -> Result<()> {
         Some(number) => Err(Error::usage(format!("there is no work-group {number}"))
             .accepted(format!("the launch has {}", launch.group_count()))),
     }
-}
-
-/// A buffer in a set of buffers; those beyond the first 63 are one.
-pub(super) fn bit_of(buffer: usize) -> u64 {
-    1 << buffer.min(63)
 }

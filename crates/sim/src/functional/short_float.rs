@@ -13,7 +13,7 @@
 //! sm_90; of 196,608 singles on an H100, NaNs among them, each conversion to 8 bits gives these bits, and `tf32` those with
 //! NaNs.)
 
-use super::matrix::half_of_e4m3;
+use super::matrix::number::half_of_e4m3;
 use half::f16;
 
 /// Infinity as a `tf32`, and one in its last place.

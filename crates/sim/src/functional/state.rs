@@ -24,7 +24,7 @@ use super::launch_shadow::LaunchShadow;
 use super::options::{Mode, Options};
 use super::order::Scopes;
 use super::places::Places;
-use super::prefetch::CutOff;
+use super::prefetched::CutOff;
 use super::printed::Printed;
 use super::shadow::FastMap;
 use super::written::SameBits;
@@ -64,7 +64,7 @@ pub struct LaunchState<'l> {
     /// The number of bits of a work-item's number in its work-group.
     pub(super) group_bits: u32,
     /// For each work-group the writable buffers that it read without having written the element itself, as bits by
-    /// [`bit_of`](super::sample::bit_of).
+    /// [`bit_of`](super::address::bit_of).
     pub(super) looked: Mutex<FastMap<u64>>,
     /// Stores that race with others of the same bits.
     same_bits: Mutex<SameBits>,

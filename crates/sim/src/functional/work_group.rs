@@ -3,16 +3,15 @@
 use super::address::{array_address, from_generic, to_generic};
 use super::buffer::POISON;
 use super::checks::{Checks, Global};
-use super::copies::Copies;
 use super::fault;
 use super::flights::Flights;
 use super::histories::Histories;
+use super::in_flight::{BulkCopy, Copies};
 use super::lane_op::{LaneOp, LaneOpKind};
 use super::lanes::{LANES, Lanes, Mask, Registers};
 use super::matrix::Run;
 use super::order::{Locations, Order};
-use super::phases::BulkCopy;
-use super::prefetch::Prefetches;
+use super::prefetched::Prefetches;
 use super::printed::Prints;
 use super::pure;
 use super::shadow::{Cell, FastMap};

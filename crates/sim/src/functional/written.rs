@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::access::set_bits;
+use super::buffer::set_bits;
 use crate::ir::{Place, Space};
 
 /// Bytes of the largest store.

@@ -3,9 +3,8 @@
 use std::marker::PhantomData;
 
 use super::arithmetic::{bit_and, bit_or};
-use super::range::Latch;
 use super::state::{is_cheap, recorder};
-use super::tree::{Body, Node, TargetId};
+use super::tree::{Body, Latch, Node, TargetId};
 use super::{At, Recorded, Values, Variable, Wishes, literal};
 use crate::ir::{NoWrapOp, Op, OpKind};
 

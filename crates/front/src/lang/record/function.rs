@@ -1,6 +1,6 @@
 //! Kernels and device functions: where recording begins and ends.
 
-use super::placed::{Layout, Placed};
+use super::layout::{Layout, Placed};
 use super::state::{Frame, Recorder, exchange, recorder};
 use super::{At, Memory, ScopeHandle, Values, end_block, redundant, ssa};
 use crate::cleanup;

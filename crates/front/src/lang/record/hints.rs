@@ -1,6 +1,7 @@
 //! Prefetches: their targets and requesting groups.
 
-use super::placed::{Layout, Place};
+use super::layout::Layout;
+use super::placed::Place;
 use super::pointers::Counted;
 use super::state::recorder;
 use super::views::{self, View};

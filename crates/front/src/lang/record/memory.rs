@@ -2,7 +2,8 @@
 
 use std::marker::PhantomData;
 
-use super::placed::{Layout, Placed, array_alignment, place, read, write};
+use super::layout::{Layout, Placed};
+use super::placed::{array_alignment, place, read, write};
 use super::range::{begin_for, counter, range};
 use super::state::recorder;
 use super::{At, Recorded, Wishes, end_loop, literal};

@@ -10,13 +10,16 @@
 //! variables here as it does in the original body.
 
 mod arithmetic;
+mod asked;
 pub mod atomics;
 pub mod block;
 pub mod collective;
 mod control;
 mod convert;
 mod function;
+mod groups;
 pub mod hints;
+pub(super) mod layout;
 pub mod lsc;
 mod memory;
 pub mod methods;
@@ -34,12 +37,15 @@ mod state;
 #[doc(hidden)]
 pub mod tree;
 mod types_fit;
-mod values;
+pub(super) mod values;
 pub mod views;
 
+pub use crate::lang::atomic::ElementOf;
+pub use crate::lang::data::Of;
 pub use arithmetic::{
     add, bit_and, bit_or, bit_xor, div, eq, ge, gt, le, lt, mul, ne, neg, not, rem, shl, shr, sub,
 };
+pub use asked::{At, Wishes};
 pub use control::{
     Branch, Lazy, ScopeHandle, begin_and, begin_block, begin_else, begin_if, begin_loop, begin_or, end_block,
     end_if, end_lazy, end_loop, end_work_item, go_on_if, leave, next_iteration, yield_block, yield_if,
@@ -60,57 +66,5 @@ pub use values::{
     Recorded, Values, Variable, absent, constant, declared, get, literal, named, of_type, set, variable,
 };
 
-/// The recorded form of a type: `Recorded<f32>` of `f32`.
-pub type Of<T> = <T as super::data::Data>::Recorded;
-
-/// The recorded form of the elements of a slice or array of `T`s.
-pub type ElementOf<T> = <T as super::atomic::Stored>::Element;
-
 pub(super) use arithmetic::{approximate, approximate_div, dot4, select as select_value};
 pub(super) use state::{recorder, usize_from_u32};
-
-use crate::ir::{LoopWishes, UnrollWish};
-
-/// A line and column (both from 1) of the file that the running function was written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct At(pub u32, pub u32);
-
-/// The author's requests for a loop.
-#[derive(Clone, Debug, Default)]
-pub struct Wishes(LoopWishes);
-
-impl Wishes {
-    /// Nothing.
-    pub fn none() -> Wishes {
-        Wishes::default()
-    }
-
-    /// `#[unroll]`.
-    #[must_use]
-    pub fn unroll_full(mut self) -> Wishes {
-        self.0.unroll = Some(UnrollWish::Full);
-        self
-    }
-
-    /// `#[unroll(count)]`; 0 keeps the loop. More than 2³² iterations are as good as that.
-    #[must_use]
-    pub fn unroll_by(mut self, count: u64) -> Wishes {
-        self.0.unroll = Some(match count {
-            0 => UnrollWish::Keep,
-            _ => UnrollWish::By(u32::try_from(count).unwrap_or(u32::MAX)),
-        });
-        self
-    }
-
-    /// The corresponding request of the IR's loop.
-    fn into_loop_wishes(self) -> LoopWishes {
-        self.0
-    }
-
-    /// `#[prefetch("PLAN")]`.
-    #[must_use]
-    pub fn plan(mut self, plan: &str) -> Wishes {
-        self.0.plan = Some(plan.to_owned());
-        self
-    }
-}

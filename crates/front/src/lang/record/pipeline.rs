@@ -4,36 +4,13 @@
 //! group0 = current; wait group1`. The tokens are variables like all others, declared before the kernel's first step so that loops
 //! carry them; those that no wait asks for are taken out at the end.
 
-use std::collections::BTreeSet;
-
+use super::groups::{CURRENT, MOST, group};
 use super::memory::{Memory, element};
 use super::state::recorder;
-use super::tree::{Body, Node, VariableData, VariableId};
 use super::{At, Recorded};
 use crate::Error;
 use crate::ir::{Space, Type};
 use crate::lang::scalar::Number;
-
-/// Most groups that a wait may leave on their way.
-const MOST: u32 = 63;
-
-/// The token of the latest copy.
-const CURRENT: VariableId = 0;
-
-/// The token of the group that was closed this many groups ago.
-fn group(ago: u32) -> VariableId {
-    1 + ago as usize
-}
-
-/// The variables of a kernel's copies: its first ones.
-pub(super) fn variables() -> Vec<VariableData> {
-    (0..=group(MOST))
-        .map(|_| VariableData {
-            ty: Type::Token,
-            name: None,
-        })
-        .collect()
-}
 
 /// `pipeline_memcpy_async(to, from)`.
 pub fn copy<T: Number>(at: At, to: Memory<Recorded<T>>, from: Memory<Recorded<T>>) {
@@ -88,27 +65,4 @@ pub(crate) fn wait_prior(at: At, groups: Recorded<u32>) {
         let token = recorder.read(group(left));
         recorder.build(at, |b| b.wait(token));
     });
-}
-
-/// Takes out the groups that no wait asks for.
-pub(super) fn prune(body: &mut Body, most: Option<u32>) {
-    let first = most.map_or(group(0), |most| group(most) + 1);
-    let unasked: BTreeSet<VariableId> = (first..=group(MOST)).collect();
-    prune_body(body, &unasked);
-}
-
-fn prune_body(body: &mut Body, unasked: &BTreeSet<VariableId>) {
-    body.nodes
-        .retain(|node| !matches!(node, Node::Write { variable, .. } | Node::Read { variable, .. } if unasked.contains(variable)));
-    body.assigned.retain(|variable| !unasked.contains(variable));
-    for node in &mut body.nodes {
-        match node {
-            Node::If { then, otherwise, .. } => {
-                prune_body(then, unasked);
-                prune_body(otherwise, unasked);
-            }
-            Node::Block { body, .. } | Node::Loop { body, .. } => prune_body(body, unasked),
-            _ => {}
-        }
-    }
 }

@@ -1,21 +1,12 @@
 //! Pointers: made from an element, moved, read.
 
 use super::state::recorder;
+use super::values::Register;
 use super::{Array, AsMemory, At, Memory, Recorded};
 use crate::Error;
 use crate::ir::{CacheUse, ConvertOp, OpKind, Space, Type, Value};
 use crate::lang::pointer::{AddressSpace, Generic, Ptr};
 use crate::lang::scalar::Scalar;
-
-/// The type of a value in a register.
-pub trait Register {
-    /// Its type in the IR.
-    const TYPE: Type;
-}
-
-impl<T: Scalar> Register for T {
-    const TYPE: Type = T::TYPE;
-}
 
 impl<T, S: AddressSpace> Register for Ptr<'_, T, S> {
     const TYPE: Type = Type::Ptr(S::SPACE);

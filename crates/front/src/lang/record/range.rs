@@ -13,7 +13,7 @@ use super::arithmetic::wrap;
 use super::control::{ScopeHandle, go_on_if};
 use super::convert::widen;
 use super::state::recorder;
-use super::tree::VariableId;
+use super::tree::Latch;
 use super::{At, Recorded, Wishes};
 use crate::Error;
 use crate::ir::{BinaryOp, Builder, CompareOp, ConvertOp, Element, Id, NoWrapOp, Type, Value, Wrap, eval};
@@ -28,17 +28,6 @@ pub struct Range<T> {
     inclusive: bool,
     reversed: bool,
     step: Option<Recorded<usize>>,
-}
-
-/// How the next iteration of a counting loop starts: the counter plus the step.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Latch {
-    /// The counter.
-    pub counter: VariableId,
-    /// The summand.
-    pub step: Value,
-    /// In which reading that cannot wrap.
-    pub wrap: Wrap,
 }
 
 /// `start..end`, or `start..=end`.

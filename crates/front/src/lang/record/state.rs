@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use super::At;
-use super::tree::{Body, Node, TargetId, VariableData, VariableId};
+use super::asked::At;
+use super::groups;
+use super::tree::{Body, Latch, Node, TargetId, VariableData, VariableId};
 use crate::Error;
 use crate::ir::{
     BinaryOp, Builder, ConvertOp, Kernel, LoadData, LoadId, LoopWishes, Op, OpKind, Place, PlaceData, Type,
@@ -38,7 +39,7 @@ pub(crate) struct Recorder {
     /// The first thing that went wrong.
     pub error: Option<Error>,
     /// For loops that count, how to start their next iteration.
-    pub latches: HashMap<TargetId, super::range::Latch>,
+    pub latches: HashMap<TargetId, Latch>,
     /// The first sides of `if`s whose second side is being recorded.
     pub sides: HashMap<usize, Body>,
     /// Names of the slices and arrays, as plans name the loads from them.
@@ -81,7 +82,7 @@ impl Recorder {
     pub(crate) fn new(name: &'static str, file: &'static str) -> Recorder {
         Recorder {
             kernel: Kernel::new(name),
-            variables: super::pipeline::variables(),
+            variables: groups::variables(),
             frames: vec![Frame {
                 definition: (file, 0),
                 call: None,
@@ -219,7 +220,7 @@ impl Recorder {
             self.nodes.extend(body.nodes);
         }
         let mut body = Body::new(self.nodes, 0);
-        super::pipeline::prune(&mut body, self.groups_left);
+        groups::prune(&mut body, self.groups_left);
         (self.kernel, self.variables, body)
     }
 

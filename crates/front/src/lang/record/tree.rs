@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::ir::{LoopWishes, Op, Place, Type, Value};
+use crate::ir::{LoopWishes, Op, Place, Type, Value, Wrap};
 
 /// A variable, by number in the order of declaration.
 pub type VariableId = usize;
@@ -17,6 +17,17 @@ pub struct VariableData {
     pub ty: Type,
     /// Its name in the source.
     pub name: Option<String>,
+}
+
+/// How the next iteration of a counting loop starts: the counter plus the step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Latch {
+    /// The counter.
+    pub counter: VariableId,
+    /// The summand.
+    pub step: Value,
+    /// In which reading that cannot wrap.
+    pub wrap: Wrap,
 }
 
 /// One step of a body.

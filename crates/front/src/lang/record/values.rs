@@ -2,12 +2,21 @@
 
 use std::marker::PhantomData;
 
-use super::pointers::Register;
 use super::state::recorder;
 use super::tree::VariableId;
 use crate::ir::{Type, Value};
 use crate::lang::data::{self, Data};
 use crate::lang::scalar::Scalar;
+
+/// The type of a value in a register.
+pub trait Register {
+    /// Its type in the IR.
+    const TYPE: Type;
+}
+
+impl<T: Scalar> Register for T {
+    const TYPE: Type = T::TYPE;
+}
 
 /// A scalar value of the kernel that is being recorded.
 #[derive(Debug)]

@@ -4,8 +4,9 @@
 
 use std::marker::PhantomData;
 
+use super::layout::Layout;
 use super::memory::Memory;
-use super::placed::{Layout, Place, place};
+use super::placed::{Place, place};
 use super::state::recorder;
 use super::{
     AsMemory, At, Of, Recorded, Wishes, add, begin_for, counter, end_loop, literal, mul, parameter, range,

@@ -14,8 +14,9 @@ mod values;
 use std::collections::{BTreeMap, HashMap};
 
 use super::definitions::Definitions;
-use super::loops::{CountedExit, LoopSummary, Relation, Step, summarize};
+use super::loops::summarize;
 use super::roots::{Root, root};
+use super::summary::{CountedExit, LoopSummary, Relation, Step};
 use crate::ir::effects::Memory;
 use crate::ir::{BinaryOp, CompareOp, Kernel, Label, Op, OpKind, Region, UnaryOp, Value};
 

@@ -17,7 +17,7 @@ struct NamedLength {
 
 impl Parser<'_> {
     /// The whole text.
-    pub(super) fn kernel(mut self) -> Result<Kernel> {
+    pub(in crate::ir) fn kernel(mut self) -> Result<Kernel> {
         let accepted = format!("the first line of a kernel's text is `hsir {VERSION}`");
         if !self.at_word("hsir") {
             return Err(self.expected("`hsir`").accepted(accepted));

@@ -82,17 +82,6 @@ pub fn parse(text: &str, file_name: &str) -> Result<Kernel> {
     Parser::new(text, file_name, false)?.kernel()
 }
 
-/// Reads a kernel that someone wrote: [`parse`](parse()) and [`verify`](super::verify()), and operations
-/// and loads without a source place get that of their line in the text, so that later messages can name it.
-///
-/// # Errors
-/// Input errors at `file_name:line:column`.
-pub fn read(text: &str, file_name: &str) -> Result<Kernel> {
-    let kernel = Parser::new(text, file_name, true)?.kernel()?;
-    super::verify(&kernel)?;
-    Ok(kernel)
-}
-
 pub(super) struct Parser<'t> {
     lexer: Lexer<'t>,
     /// The token to look at next, and where it starts.
@@ -115,7 +104,7 @@ pub(super) struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    fn new(text: &'t str, file_name: &'t str, own_places: bool) -> Result<Parser<'t>> {
+    pub(super) fn new(text: &'t str, file_name: &'t str, own_places: bool) -> Result<Parser<'t>> {
         let mut parser = Parser {
             lexer: Lexer::new(text),
             token: Token::End,

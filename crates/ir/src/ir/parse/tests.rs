@@ -1,12 +1,13 @@
 //! Everything that can be written is read back; everything wrong is said where it is.
 
-use super::{parse, read};
+use super::parse;
 use crate::ir::hint::{CacheHint, CacheLevel, CacheUse, HintSource, LscControl, PrefetchScope};
 use crate::ir::kernel::{ArrayData, Kernel, LoadData, Param, PlaceData, Value};
 use crate::ir::op::{
     BinaryOp, CompareOp, ConvertOp, LoopWishes, NoWrapOp, OpKind, UnaryOp, UnrollWish, Wrap,
 };
 use crate::ir::print::{all_ids, print};
+use crate::ir::read;
 use crate::ir::rule::{FloatRule, Rounding};
 use crate::ir::types::{Space, Type};
 use crate::ir::{Builder, first_difference, limits, verify};

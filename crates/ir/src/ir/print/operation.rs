@@ -2,10 +2,10 @@
 
 use super::names::{Exit, exit, id_name, quote};
 use super::{Printer, same_place};
-use crate::ir::field::Spelled;
 use crate::ir::hint::{HintSource, PrefetchScope};
 use crate::ir::kernel::{Label, Region, Value};
 use crate::ir::op::{LoopWishes, Meeting, Op, OpKind, UnrollWish};
+use crate::ir::text::Spelled;
 use crate::ir::together::AtomicOp;
 
 impl<'k> Printer<'k> {

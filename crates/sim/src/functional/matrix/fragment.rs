@@ -12,6 +12,10 @@ use crate::ir::product_sizes;
 /// Lanes of a sub-group that multiplies matrices.
 pub(crate) const FRAGMENT_LANES: usize = 32;
 
+/// Rows and columns of a matrix of 16-bit elements that is moved, and the bytes of a row.
+pub(super) const SIDE: usize = 8;
+pub(super) const ROW: u32 = 16;
+
 /// The matrices of one multiplication: A is rows × inner, B inner × columns, C and D rows × columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MatrixShape {

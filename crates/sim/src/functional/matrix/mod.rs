@@ -4,13 +4,11 @@
 
 mod fragment;
 pub(super) mod group;
-mod instruction;
-mod moved;
-mod number;
+pub(super) mod instruction;
+pub(super) mod moved;
+pub(super) mod number;
 
-pub(crate) use instruction::Matrix;
-use instruction::{Address, Stride};
-pub(crate) use moved::Piece;
+use instruction::{Address, Matrix, Stride};
 
 use super::access::Location;
 use super::address::from_generic;
@@ -20,13 +18,8 @@ use super::work_group::{Runners, WorkGroup};
 use crate::error::Result;
 use crate::ir::{Space, Type};
 use crate::violation::Violation;
-use fragment::{FRAGMENT_LANES, Fragment};
+use fragment::{FRAGMENT_LANES, Fragment, ROW, SIDE};
 use number::Kinds;
-pub(super) use number::half_of_e4m3;
-
-/// Rows and columns of a matrix of 16-bit elements that is moved, and the bytes of a row.
-const SIDE: usize = 8;
-const ROW: u32 = 16;
 
 /// An instruction's operands and who runs it.
 pub(in crate::functional) struct Run<'a> {

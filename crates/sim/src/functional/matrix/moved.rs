@@ -6,9 +6,8 @@
 //! | factors of 16 bits in shared memory (`wmma.load`) | the same: 16 bytes by each of 32 lanes |
 //! | other operands of `wmma` | one for each register, or for several that lie side by side |
 
-use super::fragment::{FRAGMENT_LANES, Part};
+use super::fragment::{FRAGMENT_LANES, Part, ROW, SIDE};
 use super::instruction::{Matrix, Stride};
-use super::{ROW, SIDE};
 use crate::functional::lanes::{LANES, Lanes, Mask, Registers, Slot};
 use crate::ir::{Space, Type};
 

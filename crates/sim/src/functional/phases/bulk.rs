@@ -2,31 +2,18 @@
 //!
 //! The parent's documentation says when that is.
 
-use super::instruction::{At, Operand, PhaseOperation, PhaseStep};
+use super::instruction::{At, BARRIER_BYTES, Operand, PhaseOperation, PhaseStep};
 use super::state::State;
-use super::{BARRIER_BYTES, PIECE, Runs};
+use super::{PIECE, Runs};
 use crate::Result;
 use crate::functional::access::Location;
-use crate::functional::copies::CopyInFlight;
 use crate::functional::fault;
+use crate::functional::in_flight::{BulkCopy, CopyInFlight};
 use crate::functional::order::Strong;
 use crate::functional::shadow::Strength;
 use crate::functional::work_group::WorkGroup;
 use crate::ir::{MemoryOrder, MemoryScope, Space};
 use crate::violation::Violation;
-
-/// A bulk copy in flight.
-#[derive(Clone, Debug)]
-pub(in crate::functional) struct BulkCopy {
-    /// The barrier's offset in shared memory.
-    barrier: u64,
-    /// The number of the first question about the barrier since the copy started.
-    asked: Option<u64>,
-    item: u32,
-    bytes: u64,
-    scope: MemoryScope,
-    pieces: Vec<CopyInFlight>,
-}
 
 impl WorkGroup<'_> {
     /// Starts a copy of `bytes` bytes from `from` to `to` that completes on the barrier at `at`.

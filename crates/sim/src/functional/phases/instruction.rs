@@ -2,8 +2,10 @@
 //!
 //! [`PhaseStep::read`] gives none for the text of any other instruction.
 
-use super::BARRIER_BYTES;
 use crate::ir::{MemoryOrder, MemoryScope, Space};
+
+/// Bytes of a barrier.
+pub(in crate::functional) const BARRIER_BYTES: u32 = 8;
 
 /// An operand: one of the instruction's values, or a number in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

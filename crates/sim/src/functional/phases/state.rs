@@ -1,6 +1,7 @@
 //! A barrier's state as the 8 bytes that hold it.
 
-use super::MOST;
+/// The most arrivals of a phase, and the most bytes that it may expect (PTX ISA, "mbarrier object").
+pub(super) const MOST: u64 = (1 << 20) - 1;
 
 /// A barrier's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The sizes of the cells in which accesses are recorded.
 
-use crate::functional::opaque;
+use crate::functional::carried;
 use crate::ir::{Kernel, OpKind, Space, Value};
 
 /// The cell size of each memory, as a power of two.
@@ -38,7 +38,7 @@ impl CellSizes {
                     use_of(kernel.ty(*ptr).space(), element, 1);
                 }
                 // The driver's functions read byte by byte.
-                OpKind::Opaque(what, _) => match opaque::smallest_access(what) {
+                OpKind::Opaque(what, _) => match carried::smallest_access(what) {
                     None => use_of(None, 1, 1),
                     Some(Some(bytes)) => use_of(Some(Space::Shared), bytes, 1),
                     Some(None) => {}

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use super::LaunchState;
 use crate::functional::address;
 use crate::functional::fault::{self, Region};
-use crate::functional::prefetch::CutOff;
+use crate::functional::prefetched::CutOff;
 use crate::functional::shadow::did;
 use crate::functional::written::SameBits;
 use crate::ir::{Array, Races, Space};

@@ -12,6 +12,9 @@ use super::super::number::{Element, Kinds, Unit};
 use super::descriptor::Order;
 use crate::ir::Array;
 
+/// Sub-groups of a warp group.
+pub(crate) const SUB_GROUPS: u32 = 4;
+
 /// An instruction of a warp group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum WgmmaInstruction {

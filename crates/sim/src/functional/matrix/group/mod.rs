@@ -4,12 +4,11 @@
 //! itself, when it starts the product: they depend on its own registers and on shared memory, which no lane may change before the
 //! product has ended. What may not be used meanwhile is in [`flights`](crate::functional::flights).
 
-mod arrays;
+pub(in crate::functional) mod arrays;
 mod descriptor;
-mod instruction;
+pub(in crate::functional) mod instruction;
 
-pub(crate) use arrays::array_of;
-pub(crate) use instruction::{Product, WgmmaInstruction};
+use instruction::{Product, WgmmaInstruction};
 
 use super::super::access::Location;
 use super::super::address::array_address;
@@ -23,10 +22,8 @@ use crate::error::Result;
 use crate::ir::Space;
 use crate::violation::Violation;
 use descriptor::{Descriptor, Order, PIECE};
-use instruction::{Adds, Factor, Source};
+use instruction::{Adds, Factor, SUB_GROUPS, Source};
 
-/// Sub-groups of a warp group.
-pub(crate) const SUB_GROUPS: u32 = 4;
 /// Rows of a product that are one sub-group's.
 const ROWS: u32 = 16;
 

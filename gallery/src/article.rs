@@ -42,7 +42,7 @@ pub fn article(
 
 static PARAMETERS: [Parameter; 4] = [
     Parameter::number("groups", "work-groups", 132, 1..=1 << 20),
-    Parameter::number("group", "work-items of a work-group", 128, 1..=1 << 16),
+    Parameter::number("group", "work-items of a work-group", 128, 1..=4096),
     Parameter::number(
         "elements",
         "elements of a work-group's part",

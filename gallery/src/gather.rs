@@ -178,7 +178,7 @@ const fn parameters([groups, group, items, table, work]: [u64; 5]) -> [Parameter
             "group",
             "work-items of a work-group, a multiple of 32",
             group,
-            32..=1 << 16,
+            32..=4096,
         ),
         Parameter::number("items", "indices that each work-item follows", items, 1..=1 << 20),
         Parameter::number("table", "values that the indices choose from", table, 1..=1 << 31),

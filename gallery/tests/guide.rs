@@ -354,7 +354,8 @@ fn beside(subject: &dyn Subject, plans: &[&str]) -> Report {
     let plans: Vec<Plan> = plans.iter().map(|plan| plan.parse().expect("a plan")).collect();
     let bench = SimulatedBench::new(model::find("pvc-1550", &[]).expect("a model"));
     let report = tune::tune(subject, &bench, Some(&plans), &Quiet).expect("tuned");
-    let report = tune::beside_the_plan(subject, &bench, report, perturb::Settings::default()).expect("legal");
+    let report =
+        tune::beside_the_plan(subject, &bench, report, perturb::Settings::default(), &Quiet).expect("legal");
     println!("{}", table::text(&report, Columns::UNLIMITED));
     report
 }

@@ -55,6 +55,9 @@ pub fn compiled(file: &str) -> Result<Compiled> {
     if let Some(compiled) = known.get(file) {
         return Ok(compiled.clone());
     }
+    if let Err(error) = std::fs::metadata(file) {
+        return Err(Error::usage(format!("the kernel cannot be read: {error}")).at(quoted(file)));
+    }
     let compiled = Compiler::found()?.compiled(file)?;
     known.insert(file.to_owned(), compiled.clone());
     Ok(compiled)

@@ -14,7 +14,7 @@ use headstart::report::Report;
 use headstart::suggest::quoted;
 use headstart::tune::perturb::Settings;
 use headstart::tune::{self, FileSubject, LaunchFile, Subject};
-use headstart::{Error, Result};
+use headstart::{Error, Fault, Result};
 use headstart_gallery::kernels;
 use headstart_gallery::spatter::{Access, Entry, Trace};
 use similar::{Algorithm, TextDiff};
@@ -22,6 +22,7 @@ use similar::{Algorithm, TextDiff};
 use crate::arguments::{DataOptions, KernelOptions};
 use crate::compiled::{self, is_cuda};
 use crate::spirv_module::{SpirvModule, is_spirv};
+use headstart_cli::output::{Destination, tell};
 
 /// How a kernel in a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +128,44 @@ pub fn captured(options: &KernelOptions) -> Result<Option<Captured>> {
     Captured::read(folder).map(Some)
 }
 
+/// Checks that no file that is written is one that the kernel is read from. Each is named by its option.
+///
+/// # Errors
+/// One is: which.
+pub fn spare(options: &KernelOptions, written: &[(&str, Option<&Destination>)]) -> Result<()> {
+    let file = Path::new(file_and_entry(&options.kernel).0);
+    for read in std::iter::once(file).chain(options.data.launch.as_deref()) {
+        let overwrites = |(_, destination): &&(&str, Option<&Destination>)| {
+            destination.is_some_and(|destination| destination.replaces(read))
+        };
+        if let Some((option, _)) = written.iter().find(overwrites) {
+            let read = quoted(&read.to_string_lossy());
+            return Err(
+                Error::usage(format!("`{option}` would replace {read}, which is read"))
+                    .accepted("another file"),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Says on standard error that arguments are made up, where no report does.
+pub fn tell_made_up(subject: &dyn Subject) {
+    if let Some(sentence) = subject.made_up() {
+        tell(&format!("headstart: {sentence}"));
+    }
+}
+
+/// An error of the kernel's own on a launch of which some is made up says so.
+pub fn on_made_up(subject: &dyn Subject, error: Error) -> Error {
+    match (error.fault(), subject.made_up()) {
+        (Fault::Input, Some(_)) => {
+            error.or_accepted("`--launch FILE` with arguments that suit the kernel: some are made up")
+        }
+        _ => error,
+    }
+}
+
 /// A kernel without a launch file: its arguments are those of a template.
 fn made_up(subject: FileSubject) -> Result<FileSubject> {
     Ok(subject.with_made_up_arguments(Simulator::new("h200")?.description()))
@@ -196,10 +235,7 @@ impl Module {
         let compiled = compiled::compiled(file)?;
         let mut module = Module {
             text: Arc::clone(&compiled.text),
-            file: Path::new(file)
-                .with_extension("ptx")
-                .to_string_lossy()
-                .into_owned(),
+            file: file.to_owned(),
             entry,
             launch,
         };

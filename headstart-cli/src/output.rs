@@ -211,6 +211,14 @@ impl Destination {
         }
     }
 
+    /// Whether this file would be replaced.
+    pub fn replaces(&self, file: &Path) -> bool {
+        match self {
+            Destination::File(path) => fs::canonicalize(file).is_ok_and(|file| file == *path),
+            Destination::Standard | Destination::Special(_) => false,
+        }
+    }
+
     /// Whether two destinations are the same, so that one would overwrite the other.
     fn is_same(&self, other: &Destination) -> bool {
         match (self, other) {

@@ -268,7 +268,9 @@ impl Bar {
             .chain(self.left())
             .min();
         let shown = never_more(said.left.map(|left| (left, said.at.elapsed())), shown);
-        let text = shown.map_or(String::new(), |left| format!(", about {} s left", left.as_secs()));
+        // What was shown may have been too little: then no time is shown, rather than none being left.
+        let some_left = shown.filter(|left| left.as_secs() > 0);
+        let text = some_left.map_or(String::new(), |left| format!(", about {} s left", left.as_secs()));
         if !self.bar.is_hidden() {
             self.bar.set_prefix(text);
         } else if said.at.elapsed() >= SAY {

@@ -27,6 +27,13 @@ pub fn run(options: &Advise) -> Result<()> {
     // All possible errors are found before the long work starts.
     check_share(options.share)?;
     let [json, html] = Destination::apart([("--json", &options.json), ("--html", &options.html)])?;
+    if let Some(kernel) = &options.kernel {
+        let kernel = KernelOptions {
+            kernel: kernel.clone(),
+            data: options.data.clone(),
+        };
+        kernel::spare(&kernel, &[("--json", json.as_ref()), ("--html", html.as_ref())])?;
+    }
     let mut clock = Clock::start();
     let mut advice = advice(options, &clock)?;
     clock.over("advice found");

@@ -28,6 +28,7 @@ pub fn run(options: &Emit) -> Result<()> {
     };
     let device = device::find(name, &options.model)?;
     let destination = Destination::check("--output", options.output.as_deref().unwrap_or(Path::new("-")))?;
+    kernel::spare(kernel_options, &[("--output", Some(&destination))])?;
     let workload = subject.workload()?;
     let bench = device::open(&*device, CacheState::default(), None)?;
     let bench = bench.as_ref();

@@ -59,6 +59,7 @@ pub fn run(options: &Run) -> Result<()> {
         .as_deref()
         .map(|path| Destination::check("--json", path))
         .transpose()?;
+    kernel::spare(&options.kernel, &[("--json", json.as_ref())])?;
 
     let cache: CacheState = options.on.cache.l2.into();
     let bench = device::open(&*device, cache, options.on.watchdog.max_steps)?;
@@ -89,12 +90,14 @@ pub fn run(options: &Run) -> Result<()> {
     clock.over("checked on derived launches");
     let bound = workload.bind(bench.device())?;
     // Everything is computed and checked first: a kernel that goes wrong has no time.
-    let (outcome, outputs, queue) = bound.run_unread(bench.device(), &derived.kernel)?;
+    let ran = bound.run_unread(bench.device(), &derived.kernel);
+    let (outcome, outputs, queue) = ran.map_err(|error| kernel::on_made_up(subject.as_ref(), error))?;
     let checksums = outputs
         .iter()
         .map(|output| Ok((output.name.clone(), output.checksum(queue.as_ref())?)))
         .collect::<Result<Vec<_>>>()?;
     clock.over("computed under checks");
+    kernel::tell_made_up(subject.as_ref());
     let prefetches = bench.platform().prefetches(&derived.kernel);
     let timed = bench.time(&bound, &derived.kernel)?;
     clock.over("timed");

@@ -5,6 +5,7 @@ use headstart::prefetch::Plan;
 use headstart::report::sweep;
 
 use crate::arguments::Sweep;
+use crate::kernel;
 use crate::sweep::axis::Over;
 use crate::sweep::points::{self, SweepRequest};
 use headstart_cli::output::{Destination, json_line, print};
@@ -24,6 +25,12 @@ pub fn run(options: &Sweep) -> Result<()> {
         ("--html", &options.html),
     ];
     let destinations = Destination::apart(named)?;
+    let written: Vec<_> = named
+        .iter()
+        .zip(&destinations)
+        .map(|((option, _), one)| (*option, one.as_ref()))
+        .collect();
+    kernel::spare(&options.kernel, &written)?;
     let swept = points::run(&SweepRequest {
         kernel: &options.kernel,
         device: options.on.device.as_deref(),

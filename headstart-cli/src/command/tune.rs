@@ -117,17 +117,20 @@ fn tune_kernel(options: &Tune, which: &KernelOptions) -> Result<()> {
         ..asked.settings(plans.as_deref())
     };
     let bar = Bar::new(&clock, asked.budget);
-    let mut report = tune::search(subject.as_ref(), bench.as_ref(), &settings, &bar)?.report;
-    drop(bar);
+    let found = tune::search(subject.as_ref(), bench.as_ref(), &settings, &bar);
+    let mut report = found
+        .map_err(|error| kernel::on_made_up(subject.as_ref(), error))?
+        .report;
     clock.over("search");
     // An answer that is shipped is a plan: the settings beside it are not the program's to choose.
     if let (Some(path), None) = (&options.ship, &report.partial) {
         Answers::in_file(path).remember(subject.as_ref(), bench.as_ref(), &report)?;
     }
     if shard.is_none() {
-        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, settings.perturbed)?;
+        report = tune::beside_the_plan(subject.as_ref(), bench.as_ref(), report, settings.perturbed, &bar)?;
         clock.over("launch settings tried");
     }
+    drop(bar);
 
     // No time is left to look into the kernels where the search was cut.
     let in_detail = match outputs.has_page() && report.partial.is_none() {

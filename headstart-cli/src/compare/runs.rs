@@ -48,6 +48,7 @@ pub fn plans(kernel: &KernelOptions, names: [&str; 2], on: &On<'_>) -> Result<Co
     }
     let subject = kernel::find(kernel, Places::Filled)?;
     let workload = subject.workload()?;
+    kernel::tell_made_up(subject.as_ref());
     let plain = tune::plain(bench, &workload)?;
     let bound = workload.bind(bench.device())?;
     let mut derived = Vec::new();
@@ -115,6 +116,7 @@ pub fn versions(
     let mut sides = Vec::new();
     for (options, subject) in options.iter().zip(&subjects) {
         let ran = ran(subject.as_ref(), on)?;
+        kernel::tell_made_up(subject.as_ref());
         sides.push((side(&options.kernel, subject.as_ref(), &ran, Plan::none()), ran));
     }
     let [(a, ran_a), (b, ran_b)] =

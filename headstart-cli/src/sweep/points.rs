@@ -126,6 +126,7 @@ pub fn run(request: &SweepRequest<'_>) -> Result<Sweep> {
         Run::of(bench.as_ref(), &bound[place], Arc::clone(plain))
     });
     let plain: Vec<Run> = plain.into_iter().collect::<Result<_>>()?;
+    kernel::tell_made_up(first.subject.as_ref());
     // Those of microbenchmarks.
     let numbers = map(at_once, &places, |&place| number_of(&settings[place]));
     let numbers: Vec<Option<f64>> = numbers.into_iter().collect::<Result<_>>()?;

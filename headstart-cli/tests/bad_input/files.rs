@@ -102,6 +102,58 @@ fn an_output_that_cannot_be_written_is_said_before_the_work() {
     );
 }
 
+/// A file that the command reads is not replaced by what it writes.
+#[test]
+fn what_is_read_is_not_written() {
+    let folder = folder();
+    let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
+    let launch = write(folder.path(), "launch.toml", "groups = 1");
+    for command in [
+        &["tune", &kernel, "--launch", &launch, "--html", &launch][..],
+        &["run", &kernel, "--launch", &launch, "--json", &kernel],
+        &["emit", &kernel, "--output", &kernel],
+        &[
+            "sweep",
+            &kernel,
+            "--over",
+            "dram.latency=300,400",
+            "--csv",
+            &kernel,
+        ],
+        &["advise", &kernel, "--json", &kernel],
+    ] {
+        refused(command, 2, &["would replace", "which is read"]);
+    }
+    assert_eq!(fs::read_to_string(&kernel).expect("it is there"), PREFIX_SUM);
+    assert_eq!(fs::read_to_string(&launch).expect("it is there"), "groups = 1");
+}
+
+/// What a launch file leaves open is made up, and that is said.
+#[test]
+fn what_is_made_up_is_said() {
+    let folder = folder();
+    let kernel = write(
+        folder.path(),
+        "k.hsir",
+        "hsir 1\nkernel @store(%out: ptr.global i32[] align 4 unaliased, %n: i32) {\n  %i = id.local.x\n  \
+         %j = extend.u %i to i64\n  %p = address %out + %j * 4\n  store %p, %n\n  return\n}\n",
+    );
+    let out = "[parameters.out]\nlength = 128\noutput = \"any\"\n";
+    let said = |text: &str| {
+        let launch = write(folder.path(), "launch.toml", text);
+        let ran = headstart(&["run", &kernel, "--launch", &launch]);
+        assert!(ran.status.success(), "{ran:?}");
+        String::from_utf8_lossy(&ran.stderr).into_owned()
+    };
+    let open = said(out);
+    assert!(
+        open.contains("The launch file says nothing of `groups` (4), `n`: that is made up."),
+        "{open}"
+    );
+    let whole = said(&format!("groups = 4\n{out}[parameters.n]\nvalue = 3\n"));
+    assert!(!whole.contains("made up"), "{whole}");
+}
+
 #[test]
 fn what_fails_leaves_no_file_and_keeps_an_old_one() {
     let folder = folder();

@@ -73,6 +73,12 @@ fn a_launch_file_that_does_not_fit() {
     let kernel = write(folder.path(), "k.hsir", PREFIX_SUM);
     for (text, status, expected) in [
         ("groups = 4\nblock = 3", 1, "line 2"),
+        ("groups = -4", 1, "expected a number from 0 on, or three of them"),
+        (
+            "[parameters.data]\nlength = 8\noutput = \"close\"",
+            1,
+            "expected `\"bits\"`, `\"multiset\"`, `\"any\"` or the largest relative error",
+        ),
         ("[parameters.date]\nlength = 4", 2, "did you mean `data`?"),
         ("groups = 0", 2, "empty"),
         ("group = 64", 2, "requires"),

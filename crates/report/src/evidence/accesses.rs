@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::LoadTime;
 use crate::analysis::definitions::{Definition, Definitions};
 use crate::analysis::neighbours::Neighbours;
 use crate::ir::{BinaryOp, ConvertOp, Kernel, LoadId, NoWrapOp, Op, OpKind, Region, Space, Value, eval};
@@ -29,6 +30,15 @@ pub struct Access {
     pub is_indexed: bool,
     /// Bytes side by side that this load and others of the same statements read, as one load could.
     pub row: u32,
+}
+
+impl Access {
+    /// The access of a load in a profile, by its place; where several loads have that place, as in `table[indices[i]]`, by its name.
+    pub fn of<'a>(all: &'a [Access], load: &LoadTime) -> Option<&'a Access> {
+        let mut there = all.iter().filter(|access| access.place == load.place);
+        let first = there.clone().next();
+        there.find(|access| access.name == load.name).or(first)
+    }
 }
 
 /// The loads of global memory of a kernel in work-groups of these sizes.

@@ -37,7 +37,7 @@ pub fn first(evidence: &Evidence, profile: Option<&Profile>, accesses: &[Access]
         return Vec::new();
     };
     let loads = || profile.loads.iter();
-    let own = |load: &LoadTime| accesses.iter().find(|access| access.place == load.place);
+    let own = |load: &LoadTime| Access::of(accesses, load);
     let mut remedies: Vec<Remedy> = idle_lanes(evidence, profile).into_iter().collect();
     remedies.extend(balance::remedy(evidence, profile.balance.as_ref()));
     remedies.extend(by_rule(profile));

@@ -160,7 +160,10 @@ impl Report {
     pub(crate) fn tried(&self) -> Option<String> {
         let plans = self.trials.iter().filter(|trial| !trial.plan.is_none());
         let count = |accept: fn(&Trial) -> bool| plans.clone().filter(|trial| accept(trial)).count();
-        let all = count(|_| true);
+        let all = self
+            .partial
+            .as_ref()
+            .map_or_else(|| count(|_| true), |partial| partial.of);
         let parts = [
             (count(|trial| trial.measured().is_some()), "ran"),
             (
@@ -168,6 +171,7 @@ impl Report {
                 "dropped as certainly slower than the best",
             ),
             (count(|trial| trial.reason().is_some()), "refused"),
+            (all.saturating_sub(count(|_| true)), "were left"),
         ];
         let parts = parts.iter().filter(|(count, _)| *count > 0);
         let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();

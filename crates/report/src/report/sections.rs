@@ -6,7 +6,7 @@
 use std::fmt::Write;
 
 use super::columns::Columns;
-use super::{Report, table, taken};
+use super::{Partial, Report, table, taken};
 
 /// Lines of a report at 100 characters a line; a narrower terminal shows the same in more.
 pub(crate) const LINES: usize = 40;
@@ -39,7 +39,10 @@ impl Sections {
         // The basis of all times is known before how the plan was checked on them.
         let (basis, others) = report.notes.split_at(report.notes.len().min(1));
         let mut sure: Vec<(usize, String)> = basis.iter().map(|basis| (1, basis.clone())).collect();
-        sure.extend(ranked(1, report.checks().chain(others.iter().cloned()).collect()));
+        let partial = report.partial.as_ref().map(Partial::to_string);
+        let others = others.iter().filter(|note| Some(*note) != partial.as_ref());
+        sure.extend(ranked(1, report.checks().chain(others.cloned()).collect()));
+        sure.extend(partial.iter().map(|partial| (ALWAYS, partial.clone())));
         let left_out = report.ways.iter().flat_map(|ways| &ways.left_out);
         sure.extend(left_out.map(|reason| (9, format!("Not tried: {reason}."))));
         sure.extend(report.granted().map(|sentence| (ALWAYS, sentence)));

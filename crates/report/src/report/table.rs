@@ -14,7 +14,7 @@ use crate::evidence::Remedy;
 use crate::names;
 use crate::prefetch::Plan;
 
-/// How many of the fastest plans are listed.
+/// How many of the fastest plans are listed, besides the advised one and the kernel as it is.
 const FASTEST: usize = 3;
 /// How many reasons for rejection are listed.
 const REASONS: usize = 6;
@@ -223,7 +223,7 @@ fn fastest(report: &Report, columns: Columns) -> String {
     let shown = ran
         .iter()
         .enumerate()
-        .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none());
+        .filter(|(rank, trial)| *rank < FASTEST || trial.plan.is_none() || trial.plan == report.best.plan);
     let shown: Vec<&Trial> = shown.map(|(_, trial)| *trial).collect();
     // Time and speedup stand beside the plan.
     const OTHERS: usize = LEFT + 2 * BETWEEN + "1,000 µs".len() + "speedup".len();

@@ -128,7 +128,7 @@ fn advise_with(
         ..SearchSettings::default()
     };
     let mut found = tune::search(subject, bench, &settings, progress)?;
-    found.report = tune::beside_the_plan(subject, bench, found.report, settings.perturbed)?;
+    found.report = tune::beside_the_plan(subject, bench, found.report, settings.perturbed, progress)?;
     if let Some(profiled) = profiled {
         let takes = found.baseline.takes;
         let counted = takes.filter(|takes| takes.by == TakenBy::Compiler);
@@ -152,7 +152,7 @@ fn advise_with(
         .is_some_and(|simulator| simulator.model().vendor == Vendor::Intel)
         && !bench.platform().levels().is_empty()
     {
-        advice.hints_alone = hints::best_alone(subject, bench, &kernel, &found.report)?;
+        advice.hints_alone = hints::best_alone(subject, bench, &kernel, &found.report, progress)?;
     }
     if let Some(profiled) = profiled {
         advice.time_ns = profiled.evidence.time_ns;

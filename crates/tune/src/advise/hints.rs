@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use std::time::Duration;
+
 use crate::back::spirv;
 use crate::error::{Fault, Result};
 use crate::ir::{CacheHint, CacheLevel, Kernel, LscControl};
@@ -67,8 +69,11 @@ pub(super) fn best_alone(
     bench: &dyn Bench,
     kernel: &Kernel,
     report: &Report,
+    progress: &dyn Progress,
 ) -> Result<Option<HintsAlone>> {
-    let tried = tried(subject, bench, &plans(kernel, &bench.platform().levels())?, false)?;
+    let progress = &Quiet(progress);
+    let plans = plans(kernel, &bench.platform().levels())?;
+    let tried = tried(subject, bench, &plans, false, progress)?;
     let reports = [Some(report), tried.as_ref()].into_iter().flatten();
     let trials = reports.flat_map(|report| &report.trials);
     let trials: Vec<&Trial> = trials.filter(|trial| is_alone(&trial.plan)).collect();
@@ -81,7 +86,7 @@ pub(super) fn best_alone(
     };
     let other = to_another_level(plan, &bench.platform().levels())?;
     // A plan that is surely behind is dropped otherwise, and has no time.
-    let compared = self::tried(subject, bench, other.as_slice(), true)?;
+    let compared = self::tried(subject, bench, other.as_slice(), true, progress)?;
     let trials = compared.iter().flat_map(|report| &report.trials);
     let mut others = trials.filter(|trial| Some(&trial.plan) == other.as_ref());
     let other_level = others.find_map(|trial| {
@@ -100,8 +105,14 @@ pub(super) fn best_alone(
 }
 
 /// The report of these plans; none where there are none, or none is legal. `every` plan is simulated to its end, or those that may win.
-fn tried(subject: &dyn Subject, bench: &dyn Bench, plans: &[Plan], every: bool) -> Result<Option<Report>> {
-    if plans.is_empty() {
+fn tried(
+    subject: &dyn Subject,
+    bench: &dyn Bench,
+    plans: &[Plan],
+    every: bool,
+    progress: &Quiet<'_>,
+) -> Result<Option<Report>> {
+    if plans.is_empty() || progress.is_stopped() {
         return Ok(None);
     }
     let settings = SearchSettings {
@@ -110,7 +121,7 @@ fn tried(subject: &dyn Subject, bench: &dyn Bench, plans: &[Plan], every: bool) 
         unexplained: true,
         ..SearchSettings::default()
     };
-    match tune::search(subject, bench, &settings, &Quiet) {
+    match tune::search(subject, bench, &settings, progress) {
         Ok(found) => Ok(Some(found.report)),
         Err(error) if error.fault() == Fault::Bug => Err(error),
         Err(_) => Ok(None),
@@ -145,12 +156,25 @@ fn as_intel_says(level: CacheLevel) -> CacheLevel {
     }
 }
 
-/// Says nothing: what it would count is no part of the search.
-struct Quiet;
+/// Says nothing, since what it would count is no part of the search, and ends with it.
+struct Quiet<'p>(&'p dyn Progress);
 
-impl Progress for Quiet {
+impl Progress for Quiet<'_> {
     fn begin(&self, _: usize) {}
+
     fn done(&self, _: &Trial) {}
+
+    fn is_stopped(&self) -> bool {
+        self.0.is_stopped()
+    }
+
+    fn trying(&self, is_trying: bool) {
+        self.0.trying(is_trying);
+    }
+
+    fn left(&self) -> Option<Duration> {
+        self.0.left()
+    }
 }
 
 /// Hints of each work-item for itself, at several distances, to each cache that hints reach: for each load with those that lead to

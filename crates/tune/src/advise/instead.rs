@@ -3,7 +3,7 @@
 
 use super::steps::Case;
 use crate::device::sim::timer::StallReason;
-use crate::evidence::{LoadTime, Remedy};
+use crate::evidence::{Access, LoadTime, Remedy};
 use crate::report::number::{figures, percent};
 
 /// A reason is worth a remedy from this share of the time on.
@@ -55,10 +55,7 @@ fn idle_cores(case: &Case<'_>) -> Option<String> {
 
 /// A load whose accesses are scattered because their indices are: the caches fetch more than is asked for.
 fn scattered(case: &Case<'_>, load: &LoadTime) -> Option<Remedy> {
-    let is_indexed = case
-        .accesses
-        .iter()
-        .any(|access| access.place == load.place && access.is_indexed);
+    let is_indexed = Access::of(case.accesses, load).is_some_and(|access| access.is_indexed);
     if !is_indexed || load.lines < SCATTERED_LINES || load.waiting < 0.05 && load.fetched < 2.0 {
         return None;
     }

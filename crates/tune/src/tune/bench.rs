@@ -11,7 +11,11 @@
 //! A bench of each kind of device is in a folder of [`kinds`]; [`several`] are benches of one kind side by side.
 
 pub mod kinds;
+mod resources;
 pub(super) mod several;
+
+pub(in crate::tune) use resources::REGISTERS_AT_A_TIME;
+pub use resources::{Choices, Held, Pressure};
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -28,8 +32,6 @@ use crate::model::DeviceModel;
 use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken};
-use crate::tune::check::residency::Held;
-use crate::tune::launch_settings::{Choices, Pressure};
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// A device on which plans are timed. What it can do besides has a trait of its own.
@@ -122,6 +124,16 @@ pub trait Platform: Sync {
     /// # Errors
     /// The kernel cannot be compiled, or does not fit a core.
     fn held(&self, workload: &Workload, kernel: &Kernel) -> Result<Option<Vec<Held>>>;
+}
+
+impl dyn Platform + '_ {
+    /// The properties that the passes need, for a workload.
+    pub(crate) fn target_for(&self, workload: &Workload) -> prefetch::PlanTarget {
+        prefetch::PlanTarget {
+            group_size: Some(workload.group),
+            ..self.target()
+        }
+    }
 }
 
 /// A bench whose times are those of a model.

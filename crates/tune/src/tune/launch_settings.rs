@@ -23,15 +23,16 @@ use crate::ir::Kernel;
 use crate::ir::effects::Access;
 use crate::prefetch::Plan;
 use crate::report::{LaunchSettings, Perturbed, Report, SettingsTrial, THRESHOLD, Ways};
-use crate::tune::bench::Bench;
+use crate::tune::bench::{Bench, Choices, Pressure};
 use crate::tune::check::compare;
 use crate::tune::check::perturb::{self, Engine, Settings};
+use crate::tune::progress::Progress;
 use crate::tune::search::proposals::fastest_of_kinds;
-use crate::tune::search::trying::shielded;
 use crate::tune::search::{derive, plain};
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::Workload;
 use crate::tune::threads;
+use crate::tune::threads::shielded;
 
 /// How many kernels are timed, at most.
 pub const MOST: usize = 40;
@@ -39,28 +40,6 @@ pub const MOST: usize = 40;
 const OTHERS: usize = 4;
 /// Ways in which they are.
 const TRIED_FURTHER: usize = 2;
-
-/// The settings that can be chosen beside the plan on a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Choices {
-    /// Sub-group sizes that a kernel can be compiled for.
-    pub sub_group_sizes: Vec<u32>,
-    /// The one of a kernel that asks for none.
-    pub sub_group_size: u32,
-    /// Threads that a core holds, if that is known.
-    pub threads: Option<u32>,
-    /// Cores.
-    pub cores: u32,
-}
-
-/// The registers of a work-item that a kernel's code takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pressure {
-    /// 32-bit registers.
-    pub registers: u32,
-    /// Bytes of values that do not fit.
-    pub spilled_bytes: u32,
-}
 
 /// The report of a search that has ended, with what else a launch decides.
 ///
@@ -71,11 +50,12 @@ pub fn beside_the_plan(
     bench: &dyn Bench,
     report: Report,
     settings: Settings,
+    progress: &dyn Progress,
 ) -> Result<Report> {
-    if report.partial.is_some() {
+    if report.partial.is_some() || progress.is_stopped() {
         return Ok(report);
     }
-    let Some(ways) = ways(subject, bench, &report, settings)? else {
+    let Some(ways) = ways(subject, bench, &report, settings, progress)? else {
         return Ok(report);
     };
     let (ways, perturbed) = ways;
@@ -91,6 +71,7 @@ fn ways(
     bench: &dyn Bench,
     report: &Report,
     settings: Settings,
+    progress: &dyn Progress,
 ) -> Result<Option<(Ways, Option<Perturbed>)>> {
     let Some(adjustable) = bench.adjustable() else {
         return Ok(None);
@@ -100,6 +81,7 @@ fn ways(
     let kernel = plain(bench, &workload)?;
     let mut timing = Timing {
         bench,
+        progress,
         large: adjustable.with_large_registers(),
         shapes: BTreeMap::new(),
         workload,
@@ -120,6 +102,9 @@ fn ways(
     .axes(&mut timing)?;
     timing.time(LaunchSettings::default(), &plans)?;
     let Some(usual) = timing.found.trials.first() else {
+        if progress.is_stopped() {
+            return Ok(None);
+        }
         return Err(Error::bug("the plain kernel was not timed"));
     };
     // The following kernels are compared with the plain kernel of this batch: on a device the clock may have drifted since the
@@ -329,6 +314,7 @@ fn needs_one_core(kernel: &Kernel) -> bool {
 /// A timed kernel, and its settings.
 struct Timing<'a> {
     bench: &'a dyn Bench,
+    progress: &'a dyn Progress,
     /// The same device with the large register file, or why there is none.
     large: Result<Box<dyn Bench>>,
     /// The work in work-groups of other sizes.
@@ -373,6 +359,10 @@ impl Timing<'_> {
         if plans.is_empty() {
             return Ok(());
         }
+        if self.progress.is_stopped() {
+            self.found.left_out.push(format!("{way}: the time was over"));
+            return Ok(());
+        }
         let (bench, workload) = (self.bench(way), self.workload(way));
         let kernel = plain(bench, &workload)?;
         let derived: Vec<(&Plan, Arc<Kernel>)> = plans
@@ -383,6 +373,7 @@ impl Timing<'_> {
             })
             .collect();
         let bound = workload.bind(bench.device())?;
+        self.progress.trying(true);
         let times: Vec<Result<f64>> = match bench.simulator() {
             Some(_) => threads::map(&derived, |(_, kernel)| {
                 shielded(|| Ok(bench.time(&bound, kernel)?.time_ns))
@@ -401,6 +392,8 @@ impl Timing<'_> {
                 }
             }
         };
+        self.progress.trying(false);
+        let is_over = self.progress.is_stopped();
         let mut refused = None;
         let mut trials = Vec::new();
         for ((plan, _), time) in derived.iter().zip(times) {
@@ -411,12 +404,15 @@ impl Timing<'_> {
                     time_ns,
                     speedup: self.baseline_ns / time_ns,
                 }),
-                Err(error) if way.is_usual() => return Err(error),
+                Err(error) if way.is_usual() && !is_over => return Err(error),
                 Err(error) => refused = Some(error),
             }
         }
         if let (Some(error), true) = (refused, trials.is_empty()) {
-            self.found.left_out.push(format!("{way}: {error}"));
+            self.found.left_out.push(match is_over {
+                true => format!("{way}: the time was over"),
+                false => format!("{way}: {error}"),
+            });
         }
         self.found.trials.extend(trials);
         Ok(())

@@ -38,7 +38,6 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::bench::Bench;
-use super::search::Progress;
 use super::tuned::{Answers, Tuned, tuned_telling};
 use super::{ArgumentSpec, Workload};
 use crate::device::{Argument, Command, Device, Fill, Queue};
@@ -48,6 +47,7 @@ use crate::report::{Trial, number};
 use crate::runtime::kept;
 use crate::runtime::launch::{Arguments, Compiled, Geometry};
 use crate::tune::bench::kinds::bench_for;
+use crate::tune::progress::Progress;
 
 /// The best form of a kernel with the signature `S`, ready to launch.
 #[derive(Debug)]

@@ -14,12 +14,15 @@
 
 mod bench;
 pub mod check;
+mod derived;
 mod detail;
+mod hash;
 mod launch;
 pub mod launch_settings;
 mod launched;
 mod listing;
 mod modules;
+mod progress;
 pub mod search;
 pub(crate) mod subject;
 pub mod threads;
@@ -38,19 +41,19 @@ pub use bench::kinds::opencl::own_entry;
 pub use bench::kinds::simulated::bench::SimulatedBench;
 pub use bench::several::SeveralBench;
 pub use bench::{
-    Adjustable, Bench, Explanation, Judge, Judged, Looked, Platform, Raced, Simulates, Spread, Timed,
+    Adjustable, Bench, Choices, Explanation, Held, Judge, Judged, Looked, Platform, Pressure, Raced,
+    Simulates, Spread, Timed,
 };
 #[doc(hidden)]
 pub use check::compare;
 pub use check::compare::Compare;
 pub use check::perturb;
-pub use check::residency::Held;
 pub use check::sample;
 pub use detail::detail;
 pub use launch::file::LaunchFile;
 pub use launch::fitted_template::fitted_launch_template;
 pub use launch::template::launch_template;
-pub use launch_settings::{Choices, Pressure, beside_the_plan};
+pub use launch_settings::beside_the_plan;
 pub use launched::tuned_launch_with;
 pub use launched::{Best, tuned_launch};
 pub use modules::drop_in;
@@ -60,6 +63,7 @@ pub use modules::granted::Granted;
 pub use modules::spirv::{PlannedSpirv, best_spirv, planned_spirv};
 pub use modules::{PlannedModule, best_module, best_planned, derived_module, planned_module};
 pub use modules::{TunedModule, tuned_module};
+pub use progress::Progress;
 pub use search::choose;
 pub use search::doubt;
 #[doc(hidden)]
@@ -68,7 +72,7 @@ pub use search::log;
 pub use search::log::{Log, Shard};
 pub use search::proposals::{BATCH, MEASURED, Proposals};
 pub use search::space;
-pub use search::{Progress, SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
+pub use search::{SearchOutcome, SearchSettings, derive, likely, plain, search, tune};
 pub use subject::accuracy::with_accuracy;
 pub use subject::captured::{Exchange, Replay, captured_subject, exchange, replay};
 pub use subject::contraction::{MOST_ITEMS, contraction};

@@ -31,15 +31,17 @@ use std::sync::Arc;
 use self::drop_in::{DropIn, Note};
 use self::granted::{Granted, granted};
 use super::bench::Bench;
-use super::search::{Progress, tune};
+use super::search::tune;
 use crate::error::{Error, Result};
 use crate::front::ptx::import;
 use crate::ir::Kernel;
 use crate::prefetch::{self, Applied, Plan};
-use crate::report::{Perturbed, Report, Trial};
+use crate::report::{Perturbed, Report, Trial, number};
 use crate::tune::check::perturb::{self, Engine, Settings};
 use crate::tune::check::residency;
 use crate::tune::launch::file::LaunchFile;
+use crate::tune::progress::Progress;
+use crate::tune::subject::Subject;
 use crate::tune::subject::file::FileSubject;
 use crate::tune::subject::workload::Workload;
 
@@ -107,7 +109,11 @@ pub(crate) fn planned_module_with(
         .iter()
         .any(|granted| matches!(granted, Granted::Residency { .. }))
     {
-        residency::takes_no_more(&subject, &module)?;
+        let original = subject
+            .original()
+            .ok_or_else(|| Error::bug("a rewritten module came from none"))?;
+        let planned = (module.text.as_str(), module.drop_in.added_shared_bytes);
+        residency::takes_no_more(original, &Subject::workload(&subject)?.kernel, planned)?;
     }
     Ok(module)
 }
@@ -280,7 +286,7 @@ pub fn best_module(
 ) -> Result<String> {
     if report.best.plan.is_none() {
         let mut noted = String::new();
-        let device: String = report.device.chars().filter(|c| !c.is_control()).collect();
+        let device = drop_in::commented(&report.device);
         let _ = writeln!(
             noted,
             "// Headstart {}: entry `{}` is as it was; no plan makes it faster on {device}.",
@@ -300,10 +306,10 @@ pub fn best_module(
 /// As for [`planned_module`].
 pub fn best_planned(subject: &FileSubject, report: &Report) -> Result<PlannedModule> {
     let measured = format!(
-        "{}: {:.3} ms instead of {:.3} ms, {:.2} times as fast.",
+        "{}: {} instead of {}, {:.2} times as fast.",
         report.device,
-        report.best.time_ns * 1e-6,
-        report.baseline_ns * 1e-6,
+        number::duration(report.best.time_ns),
+        number::duration(report.baseline_ns),
         report.best.speedup
     );
     // A report may be of another module or launch, or of an earlier version: its checks hold for the same kernel.

@@ -29,58 +29,28 @@ use std::time::{Duration, Instant};
 
 use self::derivation::Derivation;
 use self::deriving::alone;
-pub use self::deriving::{Derived, derive, likely, main_loads, plain};
-pub(super) use self::deriving::{derive_one, likely_for, likely_of_remainders, registers_left, target_for};
+pub use self::deriving::{derive, likely, main_loads, plain};
+pub(super) use self::deriving::{derive_one, likely_for, likely_of_remainders, registers_left};
 use self::ended::Ended;
 use self::judged::first;
 use self::log::{Log, Shard};
 use self::race::Race;
 use self::remainder::Alone;
 use self::space::Space;
-use self::trying::{Memory, Pair, Trials, Trying, shielded};
+use self::trying::{Memory, Pair, Trials, Trying};
 use super::bench::{Bench, Timed};
 use super::subject::{Reshaped, Subject};
-use super::threads;
+use super::threads::{self, shielded};
 use crate::error::Result;
 use crate::evidence::overview;
 use crate::ir::Kernel;
 use crate::prefetch::{Loads, Plan};
 use crate::report::waiting::{self, Waiting};
-use crate::report::{PlainBest, Report, Trial, number};
+use crate::report::{PlainBest, Report, number};
 use crate::tune::check::perturb::{self, Engine, Perturbed, Settings};
+use crate::tune::derived::Derived;
+use crate::tune::progress::Progress;
 use crate::tune::subject::workload::{Bound, Workload};
-
-/// Follows a search. Called from several threads.
-pub trait Progress: Sync {
-    /// Something is understood: told as soon as it is, long before the first plan is done.
-    fn understood(&self, sentence: &str) {
-        let _ = sentence;
-    }
-    /// This many plans will be tried.
-    fn begin(&self, plans: usize);
-    /// One plan is done.
-    fn done(&self, trial: &Trial);
-    /// One plan was done before: its trial is in the log.
-    fn known(&self, trial: &Trial) {
-        self.done(trial);
-    }
-    /// Whether to begin nothing more: the report then covers the trials so far.
-    fn is_stopped(&self) -> bool {
-        false
-    }
-    /// Whether plans are being tried from here on: what runs may then be ended, and counts as not tried.
-    fn trying(&self, is_trying: bool) {
-        let _ = is_trying;
-    }
-    /// A plan is refused, and costs no time to speak of.
-    fn refused(&self, trial: &Trial) {
-        let _ = trial;
-    }
-    /// The time that is left of the search; none where it may take as long as it takes.
-    fn left(&self) -> Option<Duration> {
-        None
-    }
-}
 
 /// Tries plans for a kernel and chooses one. `plans` are those to try; none asks for the default space.
 ///

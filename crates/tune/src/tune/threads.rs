@@ -8,6 +8,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
+use crate::error::{Error, Result};
+
+/// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
+pub(crate) fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let said = payload.downcast_ref::<String>().map(String::as_str);
+        let said = said
+            .or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it stopped without a word");
+        Err(Error::bug(said.replace('\n', " ")))
+    })
+}
+
 /// Threads for this many items.
 pub(crate) fn for_items(items: usize) -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).min(items)

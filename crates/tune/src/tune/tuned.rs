@@ -46,7 +46,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
-use super::search::{Progress, SearchSettings, derive, likely_for, plain, search};
+use super::search::{SearchSettings, derive, likely_for, plain, search};
 use super::subject::Subject;
 use crate::error::{Error, Result};
 use crate::files;
@@ -55,10 +55,11 @@ use crate::prefetch::Plan;
 use crate::report::{Perturbed, Report, Trial, Verdict};
 use crate::suggest::quoted;
 use crate::tune::check::perturb::{Engine, check_unless_known};
-use crate::tune::search::log::hash;
+use crate::tune::hash::hash;
+use crate::tune::progress::Progress;
 use crate::tune::search::proposals::MEASURED;
-use crate::tune::search::trying::shielded;
 use crate::tune::subject::workload::{ArgumentSpec, Workload};
+use crate::tune::threads::shielded;
 
 /// The largest file of answers that is read, in bytes.
 const MAX_BYTES: u64 = 64 << 20;

@@ -38,6 +38,13 @@ impl Outputs {
             ("--diff", &options.diff),
         ];
         let [json, html, output, diff] = Destination::apart(named)?;
+        let written = [
+            ("--json", json.as_ref()),
+            ("--html", html.as_ref()),
+            ("--output", output.as_ref()),
+            ("--diff", diff.as_ref()),
+        ];
+        kernel::spare(which, &written)?;
         if let Some(ship) = &options.ship {
             Destination::check("--ship", ship)?;
         }
@@ -129,13 +136,26 @@ impl Outputs {
 /// What the written module is, and which launches it serves.
 fn serves(report: &Report, granted: &[String]) -> String {
     let entry = names::shown(&report.kernel);
+    let elsewhere = report
+        .best_elsewhere
+        .as_ref()
+        .filter(|_| report.verdict.is_of_geometry());
     let what = match (
         report.best.plan.is_none(),
         report.granted().is_some() || !granted.is_empty(),
     ) {
-        (true, _) => "as it came: no plan is worth it",
+        (true, _) => match elsewhere {
+            Some(other) => {
+                return format!(
+                    "the module of `{entry}` as it came: in this geometry no plan is worth it. For `{}`, tune it with a launch \
+                     file of {}",
+                    other.plan, other.geometry
+                );
+            }
+            None => "as it came: no plan is worth it",
+        },
         (false, true) => "with the plan, for launches that are as the plan takes for granted",
-        (false, false) => "with the plan, for every launch",
+        (false, false) => "with the plan, for every launch that has the registers for it",
     };
     format!("the module of `{entry}` {what}")
 }
@@ -169,7 +189,18 @@ impl Rewritten {
 
 /// The module that the options ask to be written.
 fn rewritten(which: &KernelOptions, options: &Tune) -> Result<Rewritten> {
-    match (kernel::spirv_module(which)?, &options.diff) {
+    let spirv = kernel::spirv_module(which)?;
+    let named = options.output.as_ref().and_then(|path| path.extension());
+    let other = match spirv.is_some() {
+        true => ("ptx", "SPIR-V"),
+        false => ("spv", "PTX"),
+    };
+    if named.is_some_and(|named| named == other.0) {
+        return Err(Error::usage(format!("the module is one of {}", other.1))
+            .at("`--output`")
+            .accepted(format!("a file that does not end in `.{}`", other.0)));
+    }
+    match (spirv, &options.diff) {
         (Some(_), Some(_)) => Err(Error::usage("`--diff` shows what changes in a module of PTX")
             .accepted("`-o` for a module of SPIR-V")),
         (Some(module), None) => Ok(Rewritten::Spirv(module, spirv_target(options)?)),

@@ -13,43 +13,15 @@
 //! assembler (`HEADSTART_PTXAS`) for a simulated one, and from its model; where there is no answer, the plan is refused.
 
 use crate::error::{Error, Result};
+use crate::front::ptx::Original;
 use crate::ir::Kernel;
 use crate::ir::limits::REGISTERS;
 use crate::prefetch::Plan;
 use crate::report::waiting::{self, Waiting, WaitsFor};
-use crate::tune::bench::Bench;
-use crate::tune::modules::PlannedModule;
+use crate::tune::bench::{Bench, Held, REGISTERS_AT_A_TIME};
+use crate::tune::derived::Derived;
 use crate::tune::modules::granted::Granted;
-use crate::tune::search::Derived;
-use crate::tune::subject::Subject;
-use crate::tune::subject::file::FileSubject;
 use crate::tune::subject::workload::Workload;
-
-/// Registers are given to work-items in multiples of this.
-const REGISTERS_AT_A_TIME: u32 = 8;
-
-/// What a kernel takes of a core in a launch, by one account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Work-groups that a core holds at once.
-    pub groups_per_core: u32,
-    /// Registers of a work-item.
-    pub registers: u32,
-    /// Bytes of a work-item that did not fit into registers.
-    pub spilled_bytes: u32,
-    /// Bytes of shared memory of a work-group, with what the launch asks for.
-    pub shared_bytes: u64,
-}
-
-impl Held {
-    /// Whether a planned kernel leaves as much room as this one; `alone` says that others than its own work-groups need it.
-    fn is_kept_by(&self, planned: &Held, alone: bool) -> bool {
-        let given = |registers: u32| registers.next_multiple_of(REGISTERS_AT_A_TIME);
-        let takes_no_more =
-            given(planned.registers) <= given(self.registers) && planned.shared_bytes <= self.shared_bytes;
-        planned.groups_per_core >= self.groups_per_core && (takes_no_more || !alone)
-    }
-}
 
 /// Whether others than the launch's own work-groups may need the room.
 fn concerns_others(waits: &[Waiting]) -> bool {
@@ -117,14 +89,15 @@ pub(in crate::tune) fn granted(kernel: &Kernel) -> Option<Granted> {
     })
 }
 
-/// Whether a rewritten module takes no more registers and shared memory than it did as it was, by NVIDIA's assembler alone.
+/// Whether a module with this text takes no more registers and shared memory than it did as it was, by NVIDIA's assembler alone.
 ///
 /// # Errors
 /// It takes more, or no assembler is named.
-pub(in crate::tune) fn takes_no_more(subject: &FileSubject, module: &PlannedModule) -> Result<()> {
-    let original = subject
-        .original()
-        .ok_or_else(|| Error::bug("a rewritten module came from none"))?;
+pub(in crate::tune) fn takes_no_more(
+    original: &Original,
+    kernel: &Kernel,
+    (text, added_shared_bytes): (&str, u64),
+) -> Result<()> {
     let held = |text: &str, shared_bytes| -> Result<Option<Held>> {
         let taken = assembled(&original.target, text, &original.entry)?;
         Ok(taken.map(|(registers, spilled_bytes)| Held {
@@ -134,12 +107,8 @@ pub(in crate::tune) fn takes_no_more(subject: &FileSubject, module: &PlannedModu
             shared_bytes,
         }))
     };
-    let waits = Waiting::of(&Subject::workload(subject)?.kernel);
-    let waits = waiting::sentence(&waits).unwrap_or_default();
-    let both = (
-        held(&original.text, 0)?,
-        held(&module.text, module.drop_in.added_shared_bytes)?,
-    );
+    let waits = waiting::sentence(&Waiting::of(kernel)).unwrap_or_default();
+    let both = (held(&original.text, 0)?, held(text, added_shared_bytes)?);
     match both {
         (Some(own), Some(planned)) if own.is_kept_by(&planned, true) => Ok(()),
         (Some(own), Some(planned)) => Err(refusal(&[own], &[planned], true, &waits)),

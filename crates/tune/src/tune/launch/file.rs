@@ -157,7 +157,7 @@ use crate::files::{self, FileError};
 use crate::front::ptx::{Assembler, Facts, ParameterFacts};
 use crate::ir::{Fused, Races, Type};
 use crate::suggest::quoted;
-use crate::tune::subject::captured::CapturedData;
+use crate::tune::subject::captured::data::CapturedData;
 
 /// The longest launch file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -236,7 +236,10 @@ struct Elsewhere {
 
 /// A number of work-groups or work-items, in up to three dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number from 0 on, or three of them in brackets"
+)]
 #[doc(hidden)]
 pub(crate) enum Extent {
     One(u32),
@@ -276,7 +279,10 @@ pub(in crate::tune) struct Parameter {
 
 /// How long a buffer is.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a number of elements, or what it follows from"
+)]
 enum Length {
     Elements(u64),
     /// `edges of g`: by the part of a graph or a hash table.
@@ -285,7 +291,7 @@ enum Length {
 
 /// Which races a program means, beyond writes of the same bits.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected `true`, `false` or a list of parameters")]
 enum MeantRaces {
     /// Intended reads of others' concurrent writes, anywhere, or none.
     Reads(bool),
@@ -294,7 +300,10 @@ enum MeantRaces {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected `\"bits\"`, `\"multiset\"`, `\"any\"` or the largest relative error"
+)]
 enum Output {
     Named(OutputName),
     Relative(f64),

@@ -12,7 +12,7 @@ pub(in crate::tune) const DEFAULT_VALUE: u64 = 1024;
 
 /// A number or a truth.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a number, `true` or `false`")]
 pub(in crate::tune) enum Number {
     Integer(i64),
     Float(f64),

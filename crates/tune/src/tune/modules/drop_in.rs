@@ -285,13 +285,17 @@ impl DropIn {
         }
         let mut text = String::new();
         for line in lines {
-            // Names come from outside: a note must not end where it likes.
-            let line: String = line.chars().filter(|c| !c.is_control()).collect();
-            let _ = writeln!(text, "// {line}");
+            let _ = writeln!(text, "// {}", commented(&line));
         }
         text.push_str(&self.text);
         text
     }
+}
+
+/// A line as a comment of PTX can have it: names come from outside, and may not end it. And ptxas refuses what is not ASCII.
+pub(super) fn commented(line: &str) -> String {
+    let line = line.replace('µ', "u");
+    line.chars().filter(|c| c.is_ascii() && !c.is_control()).collect()
 }
 
 /// Whether a plan keeps more values at once than the entry did.

@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::drop_in::{DropIn, Needs, OLDEST_VERSION, raised, said_of_registers, unused};
+use super::drop_in::{DropIn, Needs, OLDEST_VERSION, commented, raised, said_of_registers, unused};
 use super::edits::{BEGINS, ENDS, Edits};
 use super::loop_copies::{CopyPlace, LoopCopies};
 use super::piece::Around;
@@ -216,8 +216,7 @@ impl Editor<'_> {
         self.edited.added_shared_bytes += block.static_shared_bytes;
         self.edited.hints.extend(block.hints);
 
-        // Names come from outside: a comment must not end where they like.
-        let plan: String = plan.chars().filter(|c| !c.is_control()).collect();
+        let plan = commented(&plan);
         let choice = choice(&self.edited.needs.tests(), &stem, &own.label);
         // What belongs to the loop in front of its label goes round, and does not enter.
         let around = match own.falls_in {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::trying::Pair;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
-use crate::tune::search::Derived;
+use crate::tune::derived::Derived;
 use crate::tune::threads;
 
 /// Plans, and what became of them.

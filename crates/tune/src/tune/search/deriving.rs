@@ -8,29 +8,12 @@ use crate::prefetch::plan::LoadName;
 use crate::prefetch::{self, Loads, Plan};
 use crate::tune::bench::Bench;
 use crate::tune::check::residency;
+use crate::tune::derived::Derived;
 use crate::tune::modules::drop_in::{placed, said_of_registers};
 use crate::tune::search::remainder::{self, Alone, main_loads_beside};
 use crate::tune::search::space::{likely_plans_for, with_registers, without_shared_copies};
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::Workload;
-
-/// A kernel with a plan carried out, and the plan as completed.
-#[derive(Clone, Debug)]
-pub struct Derived {
-    /// The kernel.
-    pub kernel: Arc<Kernel>,
-    /// The plan with the parents that it carries.
-    pub plan: Plan,
-}
-
-impl Derived {
-    /// Operations of its kernel.
-    pub(crate) fn operations(&self) -> usize {
-        let mut count = 0;
-        self.kernel.body.walk(&mut |_| count += 1);
-        count
-    }
-}
 
 /// The kernel with its author's wishes carried out: what every plan starts from, and what is compared with.
 ///
@@ -39,7 +22,7 @@ impl Derived {
 pub fn plain(bench: &dyn Bench, workload: &Workload) -> Result<Arc<Kernel>> {
     Ok(Arc::new(prefetch::carry_out_wishes(
         &workload.kernel,
-        &target_for(bench, workload),
+        &bench.platform().target_for(workload),
     )?))
 }
 
@@ -65,7 +48,7 @@ pub(in crate::tune) fn derive_one(
 }
 
 fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Loads<'_>, plan: &Plan) -> Result<Derived> {
-    let applied = plain.apply(plan, &target_for(bench, workload))?;
+    let applied = plain.apply(plan, &bench.platform().target_for(workload))?;
     if let Some(original) = workload.original.as_ref().filter(|_| !plan.is_none()) {
         // A plan that cannot be written into its module is useless.
         placed(original, &workload.kernel, &applied.kernel)?;
@@ -74,13 +57,6 @@ fn derive_alone(bench: &dyn Bench, workload: &Workload, plain: &Loads<'_>, plan:
         kernel: Arc::new(applied.kernel),
         plan: applied.plan,
     })
-}
-
-pub(in crate::tune) fn target_for(bench: &dyn Bench, workload: &Workload) -> prefetch::PlanTarget {
-    prefetch::PlanTarget {
-        group_size: Some(workload.group),
-        ..bench.platform().target()
-    }
 }
 
 /// The few plans that are likely to help a kernel on a device: those to measure where nothing predicts, or time is short.

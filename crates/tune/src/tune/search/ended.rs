@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Derived, PlainElsewhere, Tried, Understood};
+use super::{PlainElsewhere, Tried, Understood};
 use crate::error::{Error, Result};
 use crate::evidence::{Bounds, LoopLoad, loop_loads};
 use crate::prefetch::Plan;
 use crate::report::{Checked, Partial, Trial};
 use crate::tune::bench::Timed;
 use crate::tune::check::perturb::Perturbed;
+use crate::tune::derived::Derived;
 use crate::tune::search::choose::Seen;
 use crate::tune::search::race;
 use crate::tune::search::space::Space;

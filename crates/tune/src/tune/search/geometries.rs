@@ -10,7 +10,7 @@ use super::interval::{self, Kind};
 use super::proposals::fastest_of_kinds;
 use super::race::Race;
 use super::space::likely_plans_for;
-use super::trying::{Memory, Pair, Trying, shielded};
+use super::trying::{Memory, Pair, Trying};
 use crate::error::{Error, Result};
 use crate::ir::{Kernel, print};
 use crate::prefetch::Plan;
@@ -18,10 +18,12 @@ use crate::report::{Elsewhere, Outcome, PlainBest, THRESHOLD, Trial};
 use crate::tune::Log;
 use crate::tune::bench::Bench;
 use crate::tune::check::perturb::{Engine, Perturbed, Settings, Thoroughness};
-use crate::tune::search::{Progress, derive, main_loads, plain, registers_left};
+use crate::tune::progress::Progress;
+use crate::tune::search::{derive, main_loads, plain, registers_left};
 use crate::tune::subject::workload::Workload;
 use crate::tune::subject::{Reshaped, Subject};
 use crate::tune::threads;
+use crate::tune::threads::shielded;
 
 /// How many kinds of plans are tried in another geometry, unrolling not counted.
 const KINDS: usize = 2;

@@ -13,7 +13,8 @@ use crate::report::{Best, Checked, OnDevice, number};
 use crate::tune::bench::{Bench, Judge, Timed};
 use crate::tune::check::perturb::Perturbed;
 use crate::tune::check::{AtFullSize, Checks};
-use crate::tune::search::{Derived, Progress};
+use crate::tune::derived::Derived;
+use crate::tune::progress::Progress;
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 

@@ -110,7 +110,10 @@ impl Search<'_> {
             notes: std::iter::once(baseline.note.clone())
                 .chain(note)
                 .chain(partial.as_ref().map(Partial::to_string))
-                .chain(has_none.then(|| "There is no plan: no loop loads from global memory.".to_owned()))
+                .chain(has_none.then(|| {
+                    "There is no plan: no loop has a load from global memory that may be started early."
+                        .to_owned()
+                }))
                 .chain(launch.only_rests.iter().cloned())
                 .chain(remarks)
                 .chain(subject.unlocking(&|| settings.unexplained || progress.is_stopped()))

@@ -1,14 +1,16 @@
 //! What follows the trials: the plain kernel in other geometries, the choice, and the checks of the chosen plan.
 
 use super::ended::Ended;
-use super::{Derived, Search, Understood};
+use super::{Search, Understood};
 use crate::error::{Error, Fault, Result};
 use crate::prefetch::Plan;
 use crate::report::{Best, Elsewhere, Outcome, Perturbed as Agreed, PlainBest, Trial, Verdict};
+use crate::tune::derived::Derived;
 use crate::tune::search::choose::choose;
 use crate::tune::search::geometries::{self, Here};
 use crate::tune::search::judged::{PATIENCE, on_device, small_launches};
-use crate::tune::search::trying::{self, shielded};
+use crate::tune::search::trying;
+use crate::tune::threads::shielded;
 
 /// What other geometries have to offer.
 pub(super) struct Others {

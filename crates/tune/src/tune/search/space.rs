@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::remainder::{Alone, main_loads_beside};
-use super::trying::shielded;
 use crate::analysis::uniform::Divergence;
 use crate::error::Result;
 use crate::ir::{Kernel, OpKind};
@@ -16,6 +15,7 @@ use crate::tune::bench::Bench;
 use crate::tune::search::{SearchSettings, derive_one, likely_of_remainders, main_loads, registers_left};
 use crate::tune::subject::workload::Workload;
 use crate::tune::threads;
+use crate::tune::threads::shielded;
 
 /// Distances of single-step plans.
 pub(crate) const DISTANCES: [u32; 7] = [1, 2, 4, 6, 8, 12, 16];

@@ -9,7 +9,6 @@ mod memory;
 mod racing;
 mod turns;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,8 @@ use crate::report::{Checked, Outcome, Outputs, Trial, Violation};
 use crate::tune::bench::{Bench, Judge, Timed};
 use crate::tune::check::Checks;
 use crate::tune::check::perturb::{Perturbed, Thoroughness};
-use crate::tune::search::{Derived, Progress};
+use crate::tune::derived::Derived;
+use crate::tune::progress::Progress;
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::{Bound, Workload};
 
@@ -161,17 +161,6 @@ fn wrong_output(error: Error) -> Error {
         Fault::Input => Error::bug(error.unblamed()).caused_by(&error),
         _ => error,
     }
-}
-
-/// Runs one trial's work. A panic in it is a bug of ours, and costs this trial only.
-pub(crate) fn shielded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-        let said = payload.downcast_ref::<String>().map(String::as_str);
-        let said = said
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("it stopped without a word");
-        Err(Error::bug(said.replace('\n', " ")))
-    })
 }
 
 fn trial(plan: Plan, baseline_ns: f64, result: Result<(Timed, Outputs)>) -> Tried {

@@ -7,11 +7,13 @@
 //! A kernel that follows pointers which it loads, or is given among other numbers, may reach everything: nothing is said of it,
 //! and it runs where the memory was. One whose pointers share an allocation, or lead nowhere, runs there, too.
 
+pub(in crate::tune) mod data;
 mod exchanges;
 mod replays;
 #[cfg(test)]
 pub(in crate::tune) mod tests;
 
+use self::data::{CapturedData, Value, WORKSPACE, follows_numbers};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,99 +23,17 @@ pub use replays::{Replay, replay};
 
 use super::file::FileSubject;
 use super::reach::Reached;
-use super::workload::{ArgumentSpec, Placed, PlacedMemory};
-use crate::analysis::definitions::Definitions;
-use crate::analysis::{messages, roots};
+use super::workload::{Placed, PlacedMemory};
+use crate::analysis::messages;
 use crate::capture::{Allocation, Captured, Contraction};
-use crate::device::Fill;
 use crate::error::{Error, Result};
 use crate::front::ptx::{Facts, Imported, Origin, ParameterFacts, WORKSPACE_BYTES, import};
-use crate::ir::{Kernel, Param, Space};
+use crate::ir::{Kernel, Param};
 use crate::suggest::quoted;
 use crate::tune::launch::file::LaunchFile;
 
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 const CLUSTER: u32 = 4;
-
-/// The arguments of a captured launch.
-#[derive(Debug)]
-pub(crate) struct CapturedData {
-    captured: Arc<Captured>,
-    /// By the kernel's name of the parameter.
-    values: BTreeMap<String, Value>,
-    /// Where the launch means something only in its own address space.
-    placed: Option<Arc<Placed>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Value {
-    /// A scalar's bits.
-    Scalar(u64),
-    /// This many bytes inside the allocation of this number.
-    Inside(usize, u64),
-    /// A pointer that leads into no allocation.
-    Nowhere(u64),
-    /// The variable of this number.
-    Variable(usize),
-    /// Memory that is no allocation of the program's, and holds these bytes: a variable that was not captured, as the module
-    /// says, or a structure as the launch passes it.
-    Constant(Arc<[u8]>),
-    /// A cooperative launch's workspace, which is the driver's.
-    Workspace,
-}
-
-/// The address of a cooperative launch's workspace if the launch runs in its own address space. No allocation of a program is
-/// there.
-const WORKSPACE: u64 = 0x0f_0000_0000;
-
-impl PartialEq for CapturedData {
-    fn eq(&self, other: &CapturedData) -> bool {
-        std::ptr::eq(self, other)
-    }
-}
-
-impl CapturedData {
-    /// A parameter's argument.
-    pub(in crate::tune) fn given(&self, kernel: &Kernel, param: &Param) -> Result<ArgumentSpec> {
-        let value = self.values.get(&param.name);
-        let value = value.ok_or_else(|| Error::bug("a parameter of a captured launch is lost"))?;
-        let ty = kernel.ty(param.value);
-        let Some(facts) = param.facts else {
-            return match value {
-                Value::Scalar(bits) => Ok(ArgumentSpec::Scalar(ty, *bits & ty.mask())),
-                _ => Err(Error::bug("a scalar of a captured launch is a pointer")),
-            };
-        };
-        let size = u64::from(facts.element.bytes()).max(1);
-        let workspace: Arc<[u8]> = vec![0; WORKSPACE_BYTES as usize].into();
-        let (bytes, offset) = match value {
-            Value::Workspace => (&workspace, 0),
-            Value::Inside(number, offset) => (&self.captured.memory[*number].before, *offset),
-            Value::Variable(number) => (&self.captured.variables[*number].memory.before, 0),
-            Value::Constant(bytes) => (bytes, 0),
-            Value::Nowhere(_) | Value::Scalar(_) => {
-                let nothing = ArgumentSpec::Input {
-                    element: facts.element,
-                    length: 0,
-                    fill: Fill::Bytes(Arc::from([])),
-                };
-                return Ok(nothing);
-            }
-        };
-        let length = (bytes.len() as u64 - offset) / size;
-        let whole = offset == 0 && length * size == bytes.len() as u64;
-        let fill = Fill::Bytes(match whole {
-            true => Arc::clone(bytes),
-            false => bytes[offset as usize..][..(length * size) as usize].into(),
-        });
-        Ok(ArgumentSpec::buffer(&facts, length, fill))
-    }
-
-    /// The address space, where the launch needs it.
-    pub(in crate::tune) fn placed(&self) -> Option<Arc<Placed>> {
-        self.placed.clone()
-    }
-}
 
 /// A captured launch as a subject.
 ///
@@ -295,19 +215,6 @@ fn too_few(captured: &Captured, wanted: u64) -> Error {
         "the captured parameters have {} bytes, and the kernel reads byte {wanted}",
         captured.parameters.len()
     ))
-}
-
-/// Whether a kernel follows numbers as addresses: those that it loads, or is given among others.
-pub(in crate::tune) fn follows_numbers(kernel: &Kernel) -> bool {
-    let definitions = Definitions::of(kernel);
-    let mut found = false;
-    kernel.body.walk(&mut |op| {
-        for pointer in op.kind.effects().pointers() {
-            let is_global = !matches!(kernel.ty(pointer).space(), Some(Space::Shared | Space::Private));
-            found |= is_global && roots::root(kernel, &definitions, pointer).is_none();
-        }
-    });
-    found
 }
 
 fn place(captured: &Captured, kernel: &Kernel, values: &BTreeMap<String, Value>) -> Placed {

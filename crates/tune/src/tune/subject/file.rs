@@ -120,7 +120,19 @@ impl FileSubject {
 
 impl Subject for FileSubject {
     fn made_up(&self) -> Option<String> {
-        self.launch.made_up().map(str::to_owned)
+        let said = self.launch.made_up().map(str::to_owned);
+        let of_ptx = |number: usize| {
+            let origin = self.original.as_ref().and_then(|own| own.parameters.get(number));
+            origin.is_some_and(|origin| !matches!(origin, Origin::Parameter { .. }))
+        };
+        let of_spirv = |number: usize| {
+            let origin = self.spirv.as_ref().and_then(|own| own.parameters.get(number));
+            matches!(origin, Some(spirv::Origin::Variable { .. }))
+        };
+        said.or_else(|| {
+            self.launch
+                .left_open(&self.kernel, |number| of_ptx(number) || of_spirv(number))
+        })
     }
 
     fn is_in_module(&self) -> bool {
@@ -199,6 +211,12 @@ impl Subject for FileSubject {
         facts.dynamic_shared_bytes = bytes.or(facts.dynamic_shared_bytes);
         // What is known of the module's own counters is not known of those in a plan's copies.
         facts.no_overflow = false;
+        // A ring's slots may hold elements of several parameters: the copies into them do not tell whose are of which type.
+        for param in &self.kernel.params {
+            if let Some(known) = param.facts {
+                facts.parameters.entry(param.name.clone()).or_default().element = Some(known.element);
+            }
+        }
         let module = ptx::Module::new(text, &original.file)?;
         let imported = module.import_alone(&original.entry, &facts)?;
         Ok(Some(Arc::new(imported.kernel)))

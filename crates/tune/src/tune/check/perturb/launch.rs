@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ir::line::PrintLimits;
 use crate::ir::{Kernel, Type};
 use crate::tune::check::compare::Compare;
-use crate::tune::subject::captured::follows_numbers;
+use crate::tune::subject::captured::data::follows_numbers;
 use crate::tune::subject::workload::{ArgumentSpec, PlacedMemory, Workload};
 
 /// A launch of a kernel.

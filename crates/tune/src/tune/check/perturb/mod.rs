@@ -43,6 +43,7 @@ mod plain;
 mod pointers;
 pub(crate) mod reproducer;
 mod search;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -65,12 +66,12 @@ use crate::ir::{Kernel, print};
 use crate::prefetch::{self, Plan};
 use crate::report;
 use crate::tune::bench::Bench;
-use crate::tune::search::log::hash;
-use crate::tune::search::target_for;
+use crate::tune::hash::hash;
 use crate::tune::subject::Subject;
 use crate::tune::subject::workload::Workload;
 
 pub use plain::Engine;
+pub use settings::Settings;
 
 /// Work-groups of a launch to start from, along its first dimension.
 const GROUPS: u32 = 2;
@@ -80,43 +81,6 @@ const SMALL: [u64; 2] = [9, 2];
 const SMALL_SCALARS: [u64; 2] = [40, 5];
 /// Other amounts of dynamic shared memory, in bytes more or less.
 const SHARED: [i64; 3] = [-16, 16, 256];
-
-/// How much is tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Another seed, other launches. The same seed gives the same kernel with the same plans the same launches.
-    pub seed: u64,
-    /// Launches that the plain kernel is tried on, at most.
-    pub launches: u64,
-    /// Operations of sub-groups that the plain kernel may take for all of them.
-    pub search_operations: u64,
-    /// The same for a plan that is tried among others, which runs on the launches that say most.
-    pub quick_operations: u64,
-}
-
-impl Settings {
-    /// The seed, where none is chosen.
-    pub const SEED: u64 = 1;
-
-    /// The default ones with another seed.
-    pub fn seeded(seed: u64) -> Settings {
-        Settings {
-            seed,
-            ..Settings::default()
-        }
-    }
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            seed: Settings::SEED,
-            launches: 640,
-            search_operations: 1_000_000,
-            quick_operations: 8_000,
-        }
-    }
-}
 
 /// On how many launches a plan is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +121,7 @@ impl Engine {
         Engine {
             options: bench.platform().engine_options(),
             description: bench.device().description().clone(),
-            target: target_for(bench, workload),
+            target: bench.platform().target_for(workload),
         }
     }
 

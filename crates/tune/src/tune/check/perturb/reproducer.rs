@@ -26,7 +26,7 @@ use crate::ir::eval::signed;
 use crate::ir::{self, Kernel, Type};
 use crate::prefetch::Plan;
 use crate::tune::check::compare::Compare;
-use crate::tune::search::log::hash;
+use crate::tune::hash::hash;
 
 #[cfg(test)]
 pub(super) mod repeat;

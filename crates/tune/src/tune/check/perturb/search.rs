@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::data::Change;
 use super::derive::{Deriving, Touched};
+use super::goals;
 use super::launch::{Role, Variant};
 use super::plain::{Compiled, Engine, Kept, Unfit};
-use super::{Settings, goals};
+use super::settings::Settings;
 use crate::device::sim::functional::Covered;
 use crate::error::Error;
 use crate::ir::Kernel;

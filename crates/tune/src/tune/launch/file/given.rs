@@ -321,6 +321,38 @@ impl LaunchFile {
     }
 
     /// The length of the buffer whose length this parameter is.
+    /// What the file leaves open of a launch of a kernel, in a sentence; none if that is nothing. `is_variable` says which
+    /// parameters the module itself gives.
+    pub(in crate::tune) fn left_open(
+        &self,
+        kernel: &Kernel,
+        is_variable: impl Fn(usize) -> bool,
+    ) -> Option<String> {
+        if self.captured.is_some() {
+            return None;
+        }
+        let is_known = |param: &Param| {
+            let length = param.facts.and_then(|facts| facts.length);
+            self.parameters.contains_key(&param.name)
+                || length.is_some_and(|length| kernel.as_constant(length).is_some())
+                || self.length_for(kernel, param).is_some()
+        };
+        let open = kernel.params.iter().enumerate();
+        let open = open.filter(|(number, param)| !is_variable(*number) && !is_known(param));
+        let open = open.map(|(_, param)| quoted(&param.name));
+        let geometry = self
+            .groups
+            .is_none()
+            .then(|| format!("`groups` ({DEFAULT_GROUPS})"));
+        let open: Vec<String> = geometry.into_iter().chain(open).collect();
+        (!open.is_empty()).then(|| {
+            format!(
+                "The launch file says nothing of {}: that is made up.",
+                open.join(", ")
+            )
+        })
+    }
+
     fn length_for(&self, kernel: &Kernel, param: &Param) -> Option<u64> {
         let buffer = kernel.params.iter().find(|buffer| {
             buffer

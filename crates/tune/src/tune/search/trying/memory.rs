@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ir::Kernel;
 use crate::report::Outcome;
 use crate::tune::bench::{Bench, Timed};
-use crate::tune::search::Derived;
+use crate::tune::derived::Derived;
 use crate::tune::search::log::{self, Entry, Log};
 use crate::tune::subject::workload::Workload;
 

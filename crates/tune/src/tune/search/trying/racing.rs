@@ -2,17 +2,18 @@
 
 use std::time::Instant;
 
-use super::{Pair, Trials, Tried, Trying, check_small, each, shielded};
+use super::{Pair, Trials, Tried, Trying, check_small, each};
 use crate::device::sim::timer::Course;
 use crate::error::{Error, Result};
 use crate::prefetch::Plan;
 use crate::report::{Outputs, Trial, number};
 use crate::tune::bench::{Raced, Simulates, Timed};
 use crate::tune::check::{Checks, compare};
-use crate::tune::search::Derived;
+use crate::tune::derived::Derived;
 use crate::tune::search::proposals::Proposals;
 use crate::tune::search::race::{self, Race};
 use crate::tune::threads;
+use crate::tune::threads::shielded;
 
 /// How many plans get a first time, and how many of them at a time.
 const SOON: usize = 16;

@@ -6,16 +6,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Trials, Tried, Trying, check, each, not_derived, shielded, wrong_output};
+use super::{Trials, Tried, Trying, check, each, not_derived, wrong_output};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
 use crate::report::Outputs;
 use crate::tune::bench::Timed;
 use crate::tune::check::Checks;
-use crate::tune::search::Derived;
+use crate::tune::derived::Derived;
 use crate::tune::search::derivation::Derivation;
 use crate::tune::search::proposals::{BATCH, FIRST, Proposals};
 use crate::tune::threads;
+use crate::tune::threads::shielded;
 
 /// How many plans are timed in turns with the plain kernel where all are measured: enough that its launches cost little, few
 /// enough that a first result comes soon.

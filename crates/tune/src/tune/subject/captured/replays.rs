@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::{WORKSPACE, read};
+use super::data::WORKSPACE;
+use super::read;
 use crate::capture::{Captured, Difference};
 use crate::device::Device;
 use crate::error::{Error, Result};

@@ -28,7 +28,7 @@ use crate::front::{
 use crate::ir::limits::BUFFER_ALIGNMENT;
 use crate::ir::{Kernel, Param, Type};
 use crate::report::Outputs;
-use crate::tune::check::residency::Held;
+use crate::tune::bench::Held;
 use crate::tune::check::{approximates, compare, compare_across};
 use crate::tune::modules::drop_in::placed;
 use crate::tune::subject::workload::{ArgumentSpec, Workload};

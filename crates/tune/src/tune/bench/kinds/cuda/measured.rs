@@ -27,8 +27,8 @@ use crate::model::occupancy::Footprint;
 use crate::model::{self, DeviceModel};
 use crate::prefetch;
 use crate::report::{AtFullSize, Outputs, Taken, TakenBy};
+use crate::tune::bench::Held;
 use crate::tune::bench::{Bench, Explanation, Judge, Judged, Looked, Platform, Spread, Timed};
-use crate::tune::check::residency::Held;
 use crate::tune::subject::workload::{Bound, Workload};
 
 /// The instrument that measures kernels: a GPU in a process of its own; in tests, a table of their times.

@@ -16,10 +16,10 @@ use crate::ir::{CacheLevel, Kernel, Type};
 use crate::model::hint::HintReached;
 use crate::prefetch;
 use crate::report::Outputs;
+use crate::tune::bench::Held;
 use crate::tune::bench::{Adjustable, Bench, Last, Looked, Platform, Spread, Timed};
+use crate::tune::bench::{Choices, Pressure};
 use crate::tune::check;
-use crate::tune::check::residency::Held;
-use crate::tune::launch_settings::{Choices, Pressure};
 use crate::tune::subject::workload::{Bound, Prepared, Workload};
 
 /// Launches of each kernel that are counted, after one that is not.

@@ -15,10 +15,10 @@ use crate::model::hint::HintReached;
 use crate::model::{DeviceModel, Reached, Registers};
 use crate::prefetch;
 use crate::report::{Geometry, Outputs, Taken, TakenBy, number};
+use crate::tune::bench::Held;
 use crate::tune::bench::kinds::KnownDevice;
 use crate::tune::bench::{Adjustable, Bench, Last, Looked, Platform, Raced, Simulates, Spread, Timed};
-use crate::tune::check::residency::Held;
-use crate::tune::launch_settings::{Choices, Pressure};
+use crate::tune::bench::{Choices, Pressure};
 #[cfg(feature = "cuda")]
 use crate::tune::modules::drop_in::placed;
 use crate::tune::subject::workload::{Bound, Workload};

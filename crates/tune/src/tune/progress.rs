@@ -1,0 +1,37 @@
+//! What a search tells while it runs, and what it asks.
+
+use std::time::Duration;
+
+use crate::report::Trial;
+
+/// Follows a search. Called from several threads.
+pub trait Progress: Sync {
+    /// Something is understood: told as soon as it is, long before the first plan is done.
+    fn understood(&self, sentence: &str) {
+        let _ = sentence;
+    }
+    /// This many plans will be tried.
+    fn begin(&self, plans: usize);
+    /// One plan is done.
+    fn done(&self, trial: &Trial);
+    /// One plan was done before: its trial is in the log.
+    fn known(&self, trial: &Trial) {
+        self.done(trial);
+    }
+    /// Whether to begin nothing more: the report then covers the trials so far.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+    /// Whether plans are being tried from here on: what runs may then be ended, and counts as not tried.
+    fn trying(&self, is_trying: bool) {
+        let _ = is_trying;
+    }
+    /// A plan is refused, and costs no time to speak of.
+    fn refused(&self, trial: &Trial) {
+        let _ = trial;
+    }
+    /// The time that is left of the search; none where it may take as long as it takes.
+    fn left(&self) -> Option<Duration> {
+        None
+    }
+}

@@ -10,7 +10,7 @@ use super::quad::Quad;
 use super::short_float::ShortFloat;
 use crate::ir::{Kernel, Opaque, Space, Touches, Type, Value};
 
-/// An instruction that is told by its name.
+/// An instruction that its name alone identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Known {
     /// Changes nothing that a program computes with; results are 0.

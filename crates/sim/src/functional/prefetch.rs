@@ -9,7 +9,7 @@
 use super::address::from_generic;
 use super::fault::{self, Access};
 use super::lane_op::{LaneOp, LaneOpKind};
-use super::lanes::{Mask, Registers, Slot};
+use super::lanes::{Mask, Registers};
 use super::options::PrefetchBounds;
 use super::prefetched::{Call, Calls, CutOff};
 use super::work_group::{SubGroup, WorkGroup};
@@ -26,16 +26,6 @@ const MOST_CALLS: usize = 1 << 20;
 /// The most lines that are followed of one prefetch, and in all.
 const MOST_LINES: u64 = 1 << 10;
 const MOST_FOLLOWED: usize = 1 << 20;
-
-/// A prefetch: the fields of the operation.
-struct Prefetch {
-    ptr: Slot,
-    bytes: u32,
-    count: Option<Slot>,
-    space: Space,
-    level: CacheLevel,
-    scope: PrefetchScope,
-}
 
 impl WorkGroup<'_> {
     /// Checks a prefetch of the lanes of `mask`, and records the prefetched lines.
@@ -65,32 +55,24 @@ impl WorkGroup<'_> {
         else {
             return Err(Error::bug("an operation that is no prefetch"));
         };
-        let prefetch = &Prefetch {
-            ptr,
-            bytes,
-            count,
-            space,
-            level,
-            scope,
-        };
-        let addresses = registers.get(prefetch.ptr);
-        let counts = prefetch.count.map(|count| registers.get(count));
+        let addresses = registers.get(ptr);
+        let counts = count.map(|count| registers.get(count));
         let count = |lane: usize| counts.map_or(1, |counts| counts[lane]);
         if self.checks.is_some() {
-            if prefetch.space == Space::Generic {
+            if space == Space::Generic {
                 self.check_space(addresses, sub_group, mask, place)?;
             }
-            if prefetch.scope.is_joint() {
-                self.check_joint(prefetch, addresses, &count, sub_group, mask, place)?;
+            if scope.is_joint() {
+                self.check_joint(scope, addresses, &count, sub_group, mask, place)?;
             }
         }
         let bounded = match self.state.options.prefetch_bounds {
             PrefetchBounds::Free => false,
-            PrefetchBounds::L1 => prefetch.level == CacheLevel::L1,
+            PrefetchBounds::L1 => level == CacheLevel::L1,
             PrefetchBounds::All => true,
         };
         for lane in mask.lanes() {
-            let bytes = count(lane).saturating_mul(u64::from(prefetch.bytes));
+            let bytes = count(lane).saturating_mul(u64::from(bytes));
             if bytes == 0 {
                 continue;
             }
@@ -98,10 +80,10 @@ impl WorkGroup<'_> {
                 let item = sub_group.work_item(lane);
                 self.check_bounds(addresses[lane], bytes, item, place)?;
             }
-            if self.state.follows_prefetches && prefetch.level == CacheLevel::L1 {
+            if self.state.follows_prefetches && level == CacheLevel::L1 {
                 self.follow(addresses[lane], bytes, sub_group, place);
             }
-            if prefetch.scope.is_joint() {
+            if scope.is_joint() {
                 break;
             }
         }
@@ -147,14 +129,14 @@ impl WorkGroup<'_> {
     /// A prefetch of a sub-group or work-group: all are here, and want the same.
     fn check_joint(
         &mut self,
-        prefetch: &Prefetch,
+        scope: PrefetchScope,
         addresses: &[u64],
         count: &impl Fn(usize) -> u64,
         sub_group: &SubGroup,
         mask: Mask,
         place: Place,
     ) -> Result<()> {
-        let whole = prefetch.scope == PrefetchScope::WorkGroup;
+        let whole = scope == PrefetchScope::WorkGroup;
         if let Some(missing) = sub_group.mask().without(mask).lanes().next() {
             let lane = mask.lanes().next().unwrap_or(0);
             let what = format!(

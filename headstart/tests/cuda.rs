@@ -95,6 +95,7 @@ fn what_kernels_print_is_no_reply_of_the_worker() {
             group: [32, 1, 1],
             dynamic_shared_bytes: 0,
         },
+        code: None,
     };
     let loaded = worker.load(vec![module]).expect("it answers");
     assert!(loaded.iter().all(Result::is_ok), "{loaded:?}");

@@ -14,7 +14,7 @@
 //!
 //! The loop is in the form that [`summarize`](crate::analysis::loops::summarize) describes, and verified.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::growth::{Growths, MAX_SLICE_DEPTH};
@@ -53,6 +53,10 @@ pub(super) struct Early<'s> {
     certain: u32,
     /// Growths already found, by value and reading.
     growths: Rc<Growths<'s>>,
+    /// Where loads lie, by their first result: found once for all iterations ahead.
+    bounds: HashMap<Value, Bounds>,
+    /// Loads that may be read for nothing, in the same way.
+    readable: HashSet<Value>,
 }
 
 impl<'s> Early<'s> {
@@ -74,6 +78,8 @@ impl<'s> Early<'s> {
             left: None,
             certain,
             growths: Rc::new(Growths::new(summary)),
+            bounds: HashMap::new(),
+            readable: HashSet::new(),
         }
     }
 
@@ -359,7 +365,9 @@ impl<'s> Early<'s> {
             (false, _) => self.test(b, limits, ahead - 1)?,
         };
         let mut guards: Vec<Value> = counted.into_iter().collect();
-        let bounds = legality::bounds(b.kernel, self.definitions, self.summary, site);
+        let (definitions, summary, load) = (self.definitions, self.summary, site.results[0]);
+        let bounds = self.bounds.entry(load);
+        let bounds = *bounds.or_insert_with(|| legality::bounds(b.kernel, definitions, summary, site));
         let mut repeated = !site.skippable;
         for &(cond, side) in &site.conditions {
             match self.value(b, limits, cond, ahead) {
@@ -381,8 +389,9 @@ impl<'s> Early<'s> {
         if !by_counting {
             guards.push(self.within_length(b, limits, &bounds, ahead)?);
             // A hint for an iteration that never executes is none that reads.
-            if is_read {
+            if is_read && !self.readable.contains(&load) {
                 legality::may_read_for_nothing(b.kernel, self.definitions, site)?;
+                self.readable.insert(load);
             }
         }
         Ok(guards.into_iter().reduce(|all, guard| b.and(all, guard)))

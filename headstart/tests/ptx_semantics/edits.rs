@@ -242,6 +242,9 @@ fn loops_inside_each_other_are_planned_together() {
     let inserted = inserted(&planned(&text, plan));
     // The inner one stands in each copy of the outer one.
     assert!(inserted.matches("// Loop INNER").count() >= 3, "{inserted}");
+    let long = "param_1@OUTER=rolling-registers:48,param_1@INNER=rolling-registers:48";
+    let error = refused(&text, long);
+    assert!(error.contains("48 copies of it would be "), "{error}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The parent's side: starts workers, replaces lost ones, and waits with limits.
 
 mod checks;
+mod compilers;
 mod sent;
 
 use std::ffi::OsString;
@@ -10,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use checks::{Referred, Verified};
+use compilers::Compilers;
 use sent::Sent;
 
 use super::output::{Line, separate};
@@ -51,6 +53,7 @@ pub struct Worker {
     /// The files in which contents of buffers travel.
     sent: Sent,
     outputs: usize,
+    compilers: Compilers,
 }
 
 /// The outcome of one launch.
@@ -106,6 +109,7 @@ impl Worker {
             sent: Sent::in_folder(folder.path()),
             folder,
             outputs: 0,
+            compilers: Compilers::default(),
         };
         worker.ensure()?;
         Ok(worker)
@@ -267,27 +271,40 @@ impl Worker {
     ///
     /// # Errors
     /// The worker was lost.
-    pub fn load(&mut self, modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
+    pub fn load(&mut self, mut modules: Vec<Module>) -> Result<Vec<Result<Loaded, Failure>>, Failure> {
+        let late = self.compile_beside(&mut modules);
+        let in_time = modules.into_iter().zip(&late).filter(|(_, late)| late.is_none());
+        let modules: Vec<Module> = in_time.map(|(module, _)| module).collect();
         let request = Request::Load {
             modules: modules.clone(),
         };
         // At worst each is late, one after the other.
         let limit = PATIENCE.saturating_add(ptxas::limit().saturating_mul(modules.len() as u32));
-        let reply = self.request(&request, limit)?;
+        self.ensure()?;
+        let began = Instant::now();
+        let reply = self.exchange(&request, limit)?;
+        self.compilers.learn(&modules, began.elapsed());
         let is_busy = matches!(reply, Reply::LoadedInPart(_));
         let (Reply::Loaded(loaded) | Reply::LoadedInPart(loaded)) = reply else {
             return Err(unexpected(&reply));
         };
-        let kept = modules
-            .into_iter()
-            .zip(&loaded)
-            .filter(|(_, loaded)| loaded.is_ok());
-        self.modules.extend(kept.map(|(module, _)| module));
+        for (module, loaded) in modules.into_iter().zip(&loaded) {
+            match loaded {
+                Ok(_) => self.modules.push(module),
+                Err(_) => module.forget(),
+            }
+        }
         // The compiler can be stopped only with its process. The driver's cache keeps its finished work.
         if is_busy && let Some(process) = self.process.take() {
             process.end();
         }
-        Ok(loaded)
+        let mut loaded = loaded.into_iter();
+        let lost = || Err(Failure::new(FailureKind::Worker, "a module was not loaded"));
+        let of = |late: Option<Failure>| match late {
+            Some(late) => Err(late),
+            None => loaded.next().unwrap_or_else(lost),
+        };
+        Ok(late.into_iter().map(of).collect())
     }
 
     /// Compiles a module this many times, one after the other: how long each took, from PTX to a loaded module.
@@ -306,7 +323,12 @@ impl Worker {
     /// # Errors
     /// The worker was lost.
     pub fn unload(&mut self, names: &[String]) -> Result<(), Failure> {
-        self.modules.retain(|module| !names.contains(&module.name));
+        let (gone, kept) = self
+            .modules
+            .drain(..)
+            .partition(|module| names.contains(&module.name));
+        self.modules = kept;
+        Vec::<Module>::into_iter(gone).for_each(|module| module.forget());
         // Its outputs are kept as long as this worker lives; a new one cannot launch it again.
         self.referred = self.referred.take().filter(|(name, _)| !names.contains(name));
         self.request(
@@ -470,6 +492,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.compilers.end();
         if let Some(process) = self.process.take() {
             process.end();
         }

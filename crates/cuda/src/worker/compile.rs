@@ -84,7 +84,8 @@ pub(super) fn all<T: Send + 'static>(
     Compiled { results, is_busy }
 }
 
-fn late(limit: Duration) -> Failure {
+/// The failure of a text that is not compiled within a limit.
+pub(super) fn late(limit: Duration) -> Failure {
     let seconds = limit.as_secs_f64();
     Failure::new(
         FailureKind::Resources,

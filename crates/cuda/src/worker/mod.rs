@@ -18,6 +18,7 @@
 //! ```text
 //! {"open":{"device":0}}                                  {"opened":{"name":"NVIDIA H200",…}}
 //! {"bind":{"arguments":[{"scalar":[4,0,0,0]},…]}}        "bound"
+//! {"assemble":{"ptx":"…","code":"/tmp/…"}}               "assembled"               to processes that compile beside it
 //! {"load":{"modules":[{"name":"none","ptx":"…",…}]}}     {"loaded":[{"Ok":{"registers":18,…}},…]}
 //! {"check":{"module":"none",…}}                          {"checked":{"elapsed_ns":1273000.0}}
 //! {"time":{"candidates":["none",…],"options":{…}}}       {"timed":[{"median_ns":1273000.0,…},…]}
@@ -83,6 +84,13 @@ pub enum Request {
         module: Module,
         /// How often.
         times: u32,
+    },
+    /// Compile a text to machine code, and do not load it.
+    Assemble {
+        /// PTX.
+        ptx: String,
+        /// The file for the machine code.
+        code: PathBuf,
     },
     /// Keep the expected outputs, replacing those kept before.
     Expect {
@@ -166,6 +174,8 @@ pub enum Reply {
     LoadedInPart(Vec<Result<Loaded, Failure>>),
     /// To [`Request::Compile`]: from PTX to a loaded module, each time.
     Compiled(Vec<Duration>),
+    /// To [`Request::Assemble`].
+    Assembled,
     /// To [`Request::Check`].
     Checked {
         /// The launch's time on the GPU from event to event, in nanoseconds.
@@ -227,6 +237,18 @@ pub struct Module {
     pub entry: String,
     /// How it is launched.
     pub geometry: Geometry,
+    /// A file with its machine code, if it was compiled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<PathBuf>,
+}
+
+impl Module {
+    /// Removes the file of one that is not loaded any more.
+    fn forget(self) {
+        if let Some(file) = self.code {
+            let _ = std::fs::remove_file(file);
+        }
+    }
 }
 
 /// A module that was compiled.

@@ -146,6 +146,12 @@ fn answer(state: &mut Option<State>, request: Request) -> Result<Reply, Failure>
             .map(|_| Ok(state.gpu.load(&module.ptx, &module.entry)?.compiled().load_time))
             .collect::<Result<_, Failure>>()
             .map(Reply::Compiled),
+        Request::Assemble { ptx, code } => {
+            let bytes = state.gpu.assemble(&ptx)?;
+            let failed = |error| format!("{} cannot be written: {error}", code.display());
+            std::fs::write(&code, bytes).map_err(|error| Failure::new(FailureKind::Driver, failed(error)))?;
+            Ok(Reply::Assembled)
+        }
         Request::Check {
             module,
             limit,
@@ -461,7 +467,10 @@ impl State {
         let limit = ptxas::limit() + SLACK;
         let compiled = compile::all(modules.len(), threads, limit, move |index| {
             let module: &Module = &given[index];
-            let function = gpu.load(&module.ptx, &module.entry)?;
+            let function = match &module.code {
+                Some(file) => gpu.load_image(&bytes_of(file)?, &module.entry)?,
+                None => gpu.load(&module.ptx, &module.entry)?,
+            };
             let Geometry {
                 group,
                 dynamic_shared_bytes,

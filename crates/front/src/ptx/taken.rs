@@ -22,19 +22,29 @@ pub(super) fn name_places<'t>(body: &mut Body<'t>, function: &Function<'t>) {
     }
     let definitions = body.definitions();
     let mut leads: HashMap<Register, (&'t str, i64)> = HashMap::new();
-    // Definitions come before uses but in loops, where an address that grows is no place of its own.
+    // Definitions come before uses but in loops, where an address that grows is no place of its own. One register may have several
+    // of one place: a plan's copies of a loop define what the loop defines.
     let mut changed = true;
     while changed {
         changed = false;
-        for instruction in body.instructions() {
-            let Some(&Operand::Register(to)) = instruction.operands.first() else {
-                continue;
-            };
-            if instruction.guard.is_some() || definitions.get(&to) != Some(&1) || leads.contains_key(&to) {
-                continue;
+        let mut found: HashMap<Register, Vec<(&'t str, i64)>> = HashMap::new();
+        for instruction in body
+            .instructions()
+            .filter(|instruction| instruction.guard.is_none())
+        {
+            if let Some(&Operand::Register(to)) = instruction.operands.first()
+                && !leads.contains_key(&to)
+                && let Some(place) = place(instruction, &structures, &leads)
+            {
+                found.entry(to).or_default().push(place);
             }
-            if let Some(place) = place(instruction, &structures, &leads) {
-                leads.insert(to, place);
+        }
+        for (to, places) in found {
+            let is_all = definitions
+                .get(&to)
+                .is_some_and(|&count| count as usize == places.len());
+            if is_all && places.iter().all(|place| *place == places[0]) {
+                leads.insert(to, places[0]);
                 changed = true;
             }
         }
@@ -113,5 +123,42 @@ fn place<'t>(
             Some((name, start.wrapping_add(*bytes as i64)))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Facts, import};
+
+    /// The parameters of an entry that takes a structure's address in `%rd2`.
+    fn parameters(statements: &str) -> Vec<String> {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 out, .param .align 8 .b8 all[32])\n{{\n\
+             .reg .b32 %r<9>;\n.reg .b64 %rd<9>;\nld.param.u64 %rd1, [out];\n{statements}\nld.param.u32 %r1, [%rd2+4];\n\
+             st.global.u32 [%rd1], %r1;\nret;\n}}\n"
+        );
+        let imported =
+            import(&text, "k.ptx", None, &Facts::default()).unwrap_or_else(|error| panic!("{error}"));
+        imported
+            .kernel
+            .params
+            .iter()
+            .map(|param| param.name.clone())
+            .collect()
+    }
+
+    #[test]
+    fn a_place_that_all_definitions_lead_to_is_a_member() {
+        let once = "mov.b64 %rd3, all;\nadd.s64 %rd2, %rd3, 16;\n";
+        assert_eq!(parameters(once), ["out", "all_20"]);
+        // As in the copies of a loop.
+        assert_eq!(parameters(&once.repeat(3)), ["out", "all_20"]);
+        // Then only the run tells.
+        for other in ["add.s64 %rd2, %rd3, 8;\n", "add.s64 %rd2, %rd2, 4;\n"] {
+            assert!(
+                parameters(&format!("{once}{other}")).contains(&"all".to_owned()),
+                "{other}"
+            );
+        }
     }
 }

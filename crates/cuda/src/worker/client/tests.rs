@@ -144,6 +144,7 @@ fn a_worker_whose_compiler_is_busy_is_replaced() {
             group: [32, 1, 1],
             dynamic_shared_bytes: 0,
         },
+        code: None,
     };
     let found = worker
         .load(vec![module("quick"), module("slow")])
@@ -155,6 +156,82 @@ fn a_worker_whose_compiler_is_busy_is_replaced() {
         .expect("it answers");
     assert_eq!(checked.elapsed_ns, 5.0);
     assert_eq!(worker.started(), 2);
+}
+
+#[test]
+fn what_takes_long_is_compiled_by_several_processes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = folder.path().join("asked");
+    let compiled = Compiled {
+        registers: 32,
+        local_bytes: 0,
+        static_shared_bytes: 0,
+        max_group: 1024,
+        load_time: Duration::ZERO,
+        log: String::new(),
+    };
+    let loaded = Loaded {
+        compiled,
+        groups_per_core: 8,
+    };
+    let answer = |count| {
+        reply(&serde_json::to_string(&Reply::Loaded(vec![Ok(loaded.clone()); count])).expect("plain"))
+    };
+    // Loading the first text takes long; the processes refuse one, and the worker loads that itself.
+    let script = [
+        "while read a; do case $a in *'\"open\"'*)".to_owned(),
+        reply(&opened()),
+        ";; *assemble*wrong*)".to_owned(),
+        reply(r#"{"failed":{"kind":"compilation","what":"no"}}"#),
+        ";; *assemble*)".to_owned(),
+        r#"code=${a##*\"code\":\"}; echo code > ${code%%\"*}"#.to_owned(),
+        reply("\"assembled\""),
+        format!(";; *unload*) echo unload >> {}", asked.display()),
+        reply("\"unloaded\""),
+        format!(
+            ";; *first*) sleep 0.3; printf '%s\n' \"$a\" >> {}",
+            asked.display()
+        ),
+        answer(1),
+        format!(";; *) printf '%s\n' \"$a\" >> {}", asked.display()),
+        answer(4),
+        ";; esac; done".to_owned(),
+    ];
+    let mut worker = scripted(&script.join("\n")).expect("it opens");
+    let module = |name: &str, ptx: &str| Module {
+        name: name.into(),
+        ptx: ptx.into(),
+        entry: name.into(),
+        geometry: Geometry {
+            groups: [1; 3],
+            group: [32, 1, 1],
+            dynamic_shared_bytes: 0,
+        },
+        code: None,
+    };
+    worker.load(vec![module("first", "kernel")]).expect("it answers");
+    let texts = [
+        ("a", "kernel a"),
+        ("b", "kernel b"),
+        ("c", "wrong"),
+        ("d", "kernel d"),
+    ];
+    let modules = texts.map(|(name, ptx)| module(name, ptx));
+    let found = worker.load(modules.into()).expect("it answers");
+    assert!(found.len() == 4 && found.iter().all(Result::is_ok), "{found:?}");
+    let lines = std::fs::read_to_string(&asked).expect("it was asked");
+    let last = lines.lines().last().expect("a request");
+    let several = thread::available_parallelism().is_ok_and(|threads| threads.get() > 1);
+    assert_eq!(
+        last.matches("/code-").count(),
+        if several { 3 } else { 0 },
+        "{last}"
+    );
+    // Their files go with them.
+    let files = |worker: &Worker| std::fs::read_dir(worker.folder.path()).expect("a folder").count();
+    assert_eq!(files(&worker), if several { 3 } else { 0 });
+    worker.unload(&["a".into(), "b".into()]).expect("it answers");
+    assert_eq!(files(&worker), usize::from(several));
 }
 
 #[test]
@@ -221,6 +298,7 @@ fn requests_are_one_line_each() {
                 group: [32, 1, 1],
                 dynamic_shared_bytes: 0,
             },
+            code: None,
         }],
     };
     let text = serde_json::to_string(&request).expect("plain data");

@@ -67,7 +67,7 @@ impl Weaver<'_> {
         let mask = format!("ull k0 = {c} ? ~0ull : 0ull;");
         let made = |text, words, aligned| Made { text, words, aligned };
         let whole = |text: String| made(text, ROW, true);
-        let (name, pointer) = match self.random.below(18) {
+        let (name, pointer) = match self.random.below(20) {
             0 | 1 => ("one row", whole(format!("unsigned* q = {a};"))),
             2 | 3 => ("?:", whole(format!("unsigned* q = {c} ? {a} : {b};"))),
             4 => ("if", whole(format!("unsigned* q = {a}; if ({c}) q = {b};"))),
@@ -136,6 +136,19 @@ impl Weaver<'_> {
                 let text =
                     format!("unsigned* q; asm(\"mov.b64 %0, %1;\" : \"=l\"(q) : \"l\"({c} ? {a} : {b}));");
                 ("asm", whole(text))
+            }
+            // One register with two definitions: the form of its address follows from both.
+            17 => {
+                let text = format!(
+                    "unsigned* table[2] = {{{b}, {a}}}; unsigned* q = {a}; if ({c}) q = table[({i}) & 1u];"
+                );
+                ("if table", whole(text))
+            }
+            18 => {
+                let text = format!(
+                    "unsigned* q = {a}; if ({c}) q = (unsigned*)((ull)({b}) | ((({i}) & 1u) * 32u));"
+                );
+                ("if or", made(text, ROW / 2, true))
             }
             _ => {
                 let text = format!("unsigned* q = {a}; if ({c}) {{ q = {b}; e0 += 1u; }}");

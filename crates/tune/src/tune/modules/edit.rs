@@ -176,6 +176,7 @@ impl Editor<'_> {
             return Ok(());
         }
         let mut piece = cut(&planned, EDGE)?;
+        copies.fit(&piece, &self.text)?;
         cleanup::tidy(&mut piece);
         let stem = unused(&self.original.text, &format!("headstart{number}_"));
         for data in piece.arrays.values_mut() {

@@ -23,6 +23,9 @@ use crate::front::ptx::LoopInText;
 use crate::ir::{Kernel, OpKind, Place, Type};
 use crate::prefetch::LoopText;
 
+/// The most that copies of one loop may be together, in bytes: some 10,000 instructions, far beyond a core's cache of them.
+const MOST_BYTES: usize = 512 << 10;
+
 /// The copies that a plan makes of a loop.
 pub(in crate::tune) struct LoopCopies<'l> {
     own: &'l LoopInText,
@@ -92,6 +95,26 @@ impl<'l> LoopCopies<'l> {
     /// Whether the plan makes none.
     pub(crate) fn is_empty(&self) -> bool {
         self.copies.is_empty()
+    }
+
+    /// Refuses a piece whose copies are too much code: each contains what the plan makes of loops inside the loop.
+    pub(crate) fn fit(&self, piece: &Kernel, edits: &Edits) -> Result<()> {
+        let inside = edits.insertions.range(self.own.span.clone());
+        let one = self.own.span.len() + inside.map(|(_, text)| text.len()).sum::<usize>();
+        let mut copies = 0;
+        piece.body.walk(&mut |op| {
+            let is_copy = matches!(&op.kind, OpKind::Opaque(what, _) if what.as_copy().is_some());
+            copies += usize::from(is_copy);
+        });
+        let bytes = copies * one;
+        if copies <= 1 || bytes <= MOST_BYTES {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "the loop cannot be edited: {copies} copies of it would be {} KiB of text",
+            bytes >> 10
+        ))
+        .accepted(format!("at most {} KiB", MOST_BYTES >> 10)))
     }
 
     /// Their texts, by number.

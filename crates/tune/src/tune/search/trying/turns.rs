@@ -140,7 +140,7 @@ impl Turns<'_> {
                 }
             };
             if batch.is_empty() && proposals.is_some() {
-                break;
+                return Ok(self.trying.progress.is_stopped());
             }
             self.measured += batch.len();
             self.batch(&batch)?;
@@ -166,16 +166,20 @@ impl Turns<'_> {
 
     /// The next plans to measure, at most this many; those that turn out to be illegal are tried, too.
     fn proposed(&mut self, proposals: &mut Proposals, count: usize) -> Vec<usize> {
+        let mut ahead = count;
         loop {
             let batch = proposals.next(count);
-            self.derivation.derive(&batch);
+            self.derivation.derive(&proposals.next(ahead));
+            // Where one is refused more will be: each thread derives one.
+            ahead = count.max(threads::for_items(usize::MAX));
             let (legal, refused): (Vec<usize>, Vec<usize>) =
                 batch.into_iter().partition(|&index| self.is_legal(index));
-            if refused.is_empty() {
-                return legal;
-            }
+            let is_done = refused.is_empty() || self.trying.progress.is_stopped();
             for index in refused {
                 proposals.refuse(index);
+            }
+            if is_done {
+                return legal;
             }
         }
     }

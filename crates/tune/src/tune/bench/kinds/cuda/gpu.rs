@@ -513,6 +513,7 @@ fn module(name: &str, ptx: &Ptx, workload: &Workload) -> Module {
             group: workload.group,
             dynamic_shared_bytes: ptx.dynamic_shared_bytes,
         },
+        code: None,
     }
 }
 

@@ -248,6 +248,35 @@ fn loops_inside_each_other_are_planned_together() {
 }
 
 #[test]
+fn a_loop_inside_does_not_leave_copies_in_flight() {
+    let nest = |leaving: &str| {
+        entry(&format!(
+            "OUTER:\n\tld.global.u32 %r5, [%rd1];\n\tadd.u32 %r2, %r2, %r5;\n\tmov.u64 %rd4, %rd1;\n\tmov.u32 %r6, 0;\nINNER:\n\
+             \tld.global.u32 %r7, [%rd4];\n\txor.b32 %r2, %r2, %r7;\n\tsetp.eq.u32 %q, %r7, 77;\n\t@%q {leaving};\n\
+             \tadd.u64 %rd4, %rd4, 128;\n\tadd.u32 %r6, %r6, 1;\n\tsetp.lt.u32 %q, %r6, %r3;\n\t@%q bra INNER;\n{COUNT}\
+             \t@%p bra OUTER;\nDONE:\n"
+        ))
+    };
+    for leaving in ["ret", "bra DONE"] {
+        let text = nest(leaving);
+        let error = refused(
+            &text,
+            "param_1@OUTER=rolling-async:2,param_1@INNER=rolling-registers:2",
+        );
+        assert!(
+            error.contains("a planned loop inside it leaves it where copies are in flight"),
+            "{error}"
+        );
+        for plan in [
+            "param_1@OUTER=rolling-registers:2,param_1@INNER=rolling-registers:2",
+            "param_1@OUTER=rolling-async:2",
+        ] {
+            planned(&text, plan);
+        }
+    }
+}
+
+#[test]
 fn groups_of_copies_that_the_loop_counts_are_its_own() {
     let copy = ".shared .align 4 .b8 own[128];\n\tmov.u32 %r10, own;\n\tmad.lo.u32 %r10, %r1, 4, %r10;\n";
     let text = entry(&format!(

@@ -29,6 +29,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::drop_in::{DropIn, Needs, OLDEST_VERSION, commented, raised, said_of_registers, unused};
@@ -39,7 +40,7 @@ use super::redirect::redirected;
 use crate::cleanup;
 use crate::cut::cut;
 use crate::error::{Error, Result};
-use crate::front::ptx::{Cut, Original, Target, Undecided};
+use crate::front::ptx::{Cut, LoopInText, Original, Target, Undecided};
 use crate::ir::{CacheLevel, Kernel, Label, OpKind};
 use crate::prefetch::{self, Plan, PlanTarget, planned_loops};
 
@@ -102,6 +103,7 @@ pub(in crate::tune) fn edited(
             cuts: &cuts,
             kept,
             labels: HashMap::new(),
+            copied: Vec::new(),
             text,
             edited,
         };
@@ -161,6 +163,8 @@ struct Editor<'a> {
     kept: &'a HashMap<String, String>,
     /// The labels of statements that had none.
     labels: HashMap<usize, String>,
+    /// The planned loops so far that are copied.
+    copied: Vec<Range<usize>>,
     text: Edits,
     edited: DropIn,
 }
@@ -194,6 +198,14 @@ impl Editor<'_> {
             )
             .accepted("plans without `rolling-async`"));
         }
+        let drains = flights.counted || flights.uncounted;
+        if drains && self.is_left_from_inside(own) {
+            return Err(Error::input(
+                "the loop cannot be edited: a planned loop inside it leaves it where copies are in flight",
+            )
+            .accepted("plans without asynchronous copies and hints for L1, or for one of the two loops"));
+        }
+        self.copied.push(own.span.clone());
         let entry = self.entry_label(number);
         for jump in own.jumps.clone() {
             self.text.exchange(jump, entry.clone());
@@ -204,7 +216,7 @@ impl Editor<'_> {
             edits: &self.text,
             stem: &stem,
             end: end.as_deref(),
-            drains: flights.counted || flights.uncounted,
+            drains,
         })?;
         let around = Around {
             original: self.original,
@@ -235,6 +247,15 @@ impl Editor<'_> {
         );
         self.insert(own.header.start, &text);
         Ok(())
+    }
+
+    /// Whether copies of a planned loop inside this one leave both: they do not wait for what this one has in flight.
+    fn is_left_from_inside(&self, own: &LoopInText) -> bool {
+        let mut leaves = own.leaves.iter();
+        leaves.any(|leaves| {
+            let mut inside = self.copied.iter();
+            inside.any(|span| span.contains(&leaves.span.start))
+        })
     }
 
     /// The label of a planned loop. Labels of the text end otherwise, or it is another number.

@@ -13,7 +13,7 @@ use super::complete::complete;
 use super::fences::{Hinted, reissue};
 use super::fetch::{Fetch, Rewrite};
 use super::layout::is_unseen;
-use super::loads::{candidates, find_loop, gathered, replace_loop, resolve};
+use super::loads::{candidates, find_loop, gathered, may_change, replace_loop, resolve};
 use super::parts::planned_rests;
 use super::pipeline::rewrite;
 use super::plan::{LoadName, Plan, Strategy, StrategyKind, Unroll};
@@ -288,6 +288,7 @@ fn strategies_by_loop(kernel: &Kernel, plan: &Plan, all: &[Candidate]) -> Result
     let mut by_loop: Vec<Planning> = Vec::new();
     for (name, strategy) in plan.loads() {
         for candidate in resolve(kernel, all, name)? {
+            may_change(kernel, candidate.looped, name.param())?;
             let position = by_loop.iter().position(|(label, _)| *label == candidate.looped);
             let position = position.unwrap_or_else(|| {
                 by_loop.push((candidate.looped, HashMap::new()));
@@ -353,7 +354,8 @@ pub(super) fn apply_wish(
 
 /// The innermost loops that load from global memory.
 fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
-    let mut loops: Vec<Label> = all.iter().map(|candidate| candidate.looped).collect();
+    let own = all.iter().filter(|load| !kernel.labels[load.looped].is_called);
+    let mut loops: Vec<Label> = own.map(|load| load.looped).collect();
     loops.sort();
     loops.dedup();
     let outer = |label: Label| {
@@ -385,9 +387,10 @@ fn loops_to_unroll(kernel: &Kernel, all: &[Candidate]) -> Result<Vec<Label>> {
         let largest = loops.iter().copied().max_by_key(size);
         loops = largest.into_iter().collect();
     }
-    match loops.is_empty() {
-        false => Ok(loops),
-        true => Err(Error::usage(format!(
+    match (loops.is_empty(), all.first()) {
+        (false, _) => Ok(loops),
+        (true, Some(load)) => may_change(kernel, load.looped, load.name.param()).map(|()| loops),
+        (true, None) => Err(Error::usage(format!(
             "kernel `{}` has no loop that loads from global memory",
             kernel.shown()
         ))),

@@ -30,6 +30,15 @@ pub fn candidates(kernel: &Kernel) -> Vec<Candidate> {
     found
 }
 
+/// Whether plans may change the loop of a load.
+pub(super) fn may_change(kernel: &Kernel, looped: Label, load: &str) -> Result<()> {
+    if !kernel.labels[looped].is_called {
+        return Ok(());
+    }
+    let why = format!("`{load}` cannot be fetched early: its loop lies in a function that is called");
+    Err(Error::usage(why).accepted("loads in loops of the entry itself"))
+}
+
 fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &mut Vec<Candidate>) {
     for op in &region.ops {
         if let OpKind::Loop { label, .. } = &op.kind {
@@ -47,7 +56,8 @@ fn collect(kernel: &Kernel, definitions: &Definitions, region: &Region, found: &
                 let Ok(name) = LoadName::of_param(data.name.clone()) else {
                     continue;
                 };
-                let refusal = super::legality::may_move_if(kernel, definitions, &summary, site, 1)
+                let refusal = may_change(kernel, *label, &data.name)
+                    .and_then(|()| super::legality::may_move_if(kernel, definitions, &summary, site, 1))
                     .and_then(|_| super::legality::not_constant(kernel, definitions, site))
                     .err();
                 found.push(Candidate {

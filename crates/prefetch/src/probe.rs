@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::apply::{Loads, name_the_load};
 use super::early::Early;
 use super::limits::Limits;
-use super::loads::find_loop;
+use super::loads::{find_loop, may_change};
 use super::plan::{Distance, Plan, Strategy, StrategyKind};
 use super::planned::PlanTarget;
 use super::shape::StepShape;
@@ -30,7 +30,9 @@ impl Loads<'_> {
         }
         let mut found = vec![Ok(()); self.all().len()];
         for (label, own) in by_loop {
-            if let Err(error) = self.probe(label, &own, &mut found) {
+            let name = self.all()[own[0]].name.param();
+            let may_change = may_change(self.kernel(), label, name);
+            if let Err(error) = may_change.and_then(|()| self.probe(label, &own, &mut found)) {
                 own.iter().for_each(|&number| found[number] = Err(error.clone()));
             }
         }

@@ -219,15 +219,16 @@ fn loops_are_laid_out_as_compilers_like() {
 }
 
 #[test]
-fn a_way_out_without_a_jump_has_no_place_to_wait_at() {
+fn a_way_out_without_a_jump_waits_in_the_middle_of_the_text() {
     let text = entry(&format!(
         "LOOP:\n\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n{COUNT}\t@%p bra MORE;\n\txor.b32 %r2, %r2, 77;\n\
          \tbra DONE;\nMORE:\n\tadd.u32 %r2, %r2, 3;\n\tbra LOOP;\nDONE:\n"
     ));
     planned(&text, "param_1=rolling-registers:3");
+    let inserted = inserted(&planned(&text, "param_1=rolling-async:3"));
     assert!(
-        refused(&text, "param_1=rolling-async:3")
-            .contains("it is left without a jump where copies are in flight")
+        inserted.contains("bra MORE;\n\tcp.async.wait_all;\n\txor.b32"),
+        "{inserted}"
     );
 }
 
@@ -274,6 +275,34 @@ fn a_loop_inside_does_not_leave_copies_in_flight() {
             planned(&text, plan);
         }
     }
+}
+
+#[test]
+fn loops_in_called_functions_stay_and_the_others_are_planned() {
+    let function = format!(
+        ".func (.param .b32 out) called(.param .b64 from, .param .b32 count)\n{{\n\t.reg .pred %p;\n\t.reg .b32 %r<5>;\n\
+         \t.reg .b64 %rd<2>;\n\tld.param.u64 %rd1, [from];\n\tld.param.u32 %r0, [count];\n\tmov.u32 %r2, 0;\n\tmov.u32 %r3, 0;\n\
+         CALLED:\n\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n{COUNT}\t@%p bra CALLED;\n\
+         \tst.param.b32 [out], %r2;\n\tret;\n}}\n"
+    );
+    let call = "{\n\t.param .b64 a;\n\t.param .b32 b;\n\t.param .b32 c;\n\tst.param.b64 [a], %rd1;\n\tst.param.b32 [b], %r0;\n\
+                \tcall.uni (c), called, (a, b);\n\tld.param.b32 %r5, [c];\n\tadd.u32 %r2, %r2, %r5;\n}\n";
+    let loops = "LOOP:\n\tld.global.u32 %r4, [%rd1];\n\tadd.u32 %r2, %r2, %r4;\n";
+    let beside = |loops: &str| entry(loops).replace(".visible .entry", &format!("{function}.visible .entry"));
+    let text = beside(&format!("{call}{loops}{COUNT}\t@%p bra LOOP;\n"));
+    let inserted = inserted(&planned(&text, "unroll:4"));
+    assert_eq!(inserted.matches("// Loop ").count(), 1, "{inserted}");
+    planned(&text, "param_1@LOOP=rolling-async:4");
+    let error = refused(&text, "param_1@CALLED=rolling-async:4");
+    assert!(
+        error.contains("its loop lies in a function that is called"),
+        "{error}"
+    );
+    let error = refused(&beside(call), "unroll:4");
+    assert!(
+        error.contains("its loop lies in a function that is called"),
+        "{error}"
+    );
 }
 
 #[test]

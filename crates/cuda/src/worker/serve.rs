@@ -299,14 +299,14 @@ impl State {
         given: &BindArgument,
         placed: &mut impl Iterator<Item = Buffer>,
     ) -> Result<Bound, Failure> {
-        let (element, length, initial, output, align) = match given {
+        let (element, length, mut initial, output, align) = match given {
             BindArgument::Scalar(bytes) => return Ok(Bound::Scalar(bytes.clone())),
             BindArgument::Placed { length, fill, .. } => {
                 let lost = || Failure::new(FailureKind::Request, "memory at an address is lost");
                 let mut memory = placed.next().ok_or_else(lost)?;
-                let initial = Initial::of(fill);
+                let mut initial = Initial::of(fill);
                 initial.check(Type::I8, *length)?;
-                self.put(&initial, &mut memory, (Type::I8, *length))?;
+                self.put(&mut initial, &mut memory, (Type::I8, *length))?;
                 return Ok(Bound::Buffer {
                     memory,
                     element: Type::I8,
@@ -340,7 +340,7 @@ impl State {
         };
         // Guarded buffers are filled before each launch, at their new address.
         if !self.guarded {
-            self.put(&initial, &mut memory, (element, length))?;
+            self.put(&mut initial, &mut memory, (element, length))?;
         }
         Ok(Bound::Buffer {
             memory,
@@ -354,7 +354,12 @@ impl State {
     }
 
     /// Puts its initial contents into memory.
-    fn put(&mut self, initial: &Initial, memory: &mut Buffer, elements: (Type, u64)) -> Result<(), Failure> {
+    fn put(
+        &mut self,
+        initial: &mut Initial,
+        memory: &mut Buffer,
+        elements: (Type, u64),
+    ) -> Result<(), Failure> {
         initial.put((&self.gpu, self.target), memory, elements, &mut self.fills)
     }
 

@@ -31,6 +31,11 @@ pub(crate) trait Front<I> {
     /// Where a block starts.
     fn block_place(&mut self, b: &mut Builder<'_>, block: &Block<'_, I>) -> Place;
 
+    /// Whether a loop that starts with this block is no loop of the kernel's own text, which plans change.
+    fn is_called(&self, _: &Block<'_, I>) -> bool {
+        false
+    }
+
     /// Goes to where a block ends, if that is known.
     fn at_end(&mut self, _: &mut Builder<'_>, _: &Block<'_, I>) {}
 
@@ -152,6 +157,7 @@ impl<I> Regions<'_, '_, I> {
         let name = self.flow.blocks[header].label.as_deref();
         let name = name.map(|name| name.trim_start_matches('$').to_owned());
         let label = b.kernel.label(name, results.clone());
+        b.kernel.labels[label].is_called = front.is_called(&self.flow.blocks[header]);
         self.loop_of[header] = Some(label);
         if let Some(&first) = followers.first() {
             self.label_of[first] = Some(label);

@@ -51,10 +51,10 @@ pub struct LoopInText {
     pub rounded: Vec<Range<usize>>,
     /// Its jumps under a predicate that either stay in the loop or leave it, by their places.
     pub tests: HashMap<Place, TestStatement>,
-    /// The other statements that leave it, and whether one is left for the next statement in the middle of its text.
+    /// The other statements that leave it.
     pub leaves: Vec<LeavingStatement>,
-    /// It is left for a statement that follows in the middle of it.
-    pub falls_out: bool,
+    /// Behind which bytes it is left for the next statement, in the middle of its text.
+    pub falls_out: Vec<usize>,
 }
 
 /// A statement of an entry that follows a loop.
@@ -193,7 +193,7 @@ pub(super) fn in_text(
         rounded: Vec::new(),
         tests: HashMap::new(),
         leaves: Vec::new(),
-        falls_out: false,
+        falls_out: Vec::new(),
     };
     let mut sorted: Vec<u32> = numbers().collect();
     sorted.sort_unstable();
@@ -292,7 +292,9 @@ impl<'t> Reader<'_, 't> {
         let is_inside = |number: u32| self.cut.statements.contains(&number);
         let span = self.span(number);
         let falls_out = self.goes_on(number) && !is_inside(self.next(number));
-        found.falls_out |= falls_out && span.end < found.span.end;
+        if falls_out && span.end < found.span.end {
+            found.falls_out.push(span.end);
+        }
         let Some(instruction) = self.instruction(number) else {
             return Ok(());
         };

@@ -104,6 +104,10 @@ impl<'t> Front<&Instruction<'t>> for Translator<'_, 't> {
         }
     }
 
+    fn is_called(&self, block: &Block<'_, &Instruction<'t>>) -> bool {
+        block.start.is_none()
+    }
+
     fn at_end(&mut self, b: &mut Builder<'_>, block: &Block<'_, &Instruction<'t>>) {
         let own = self.source.own;
         let last = block.last.and_then(|last| own.statements.get(last as usize));

@@ -2,10 +2,12 @@
 
 use std::cell::LazyCell;
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntityRef, SecondaryMap};
 
 use super::effects::{self, Effect};
+use super::roots::Root;
 use crate::ir::{ConvertOp, Kernel, Label, OpKind, Place, Value};
 
 /// How a value comes about.
@@ -45,6 +47,8 @@ pub struct Definitions {
     over_edges: HashMap<Value, Value>,
     bit_casts: bool,
     effects: Vec<Effect>,
+    /// The roots of pointers that were asked for, by value: a plan asks for those of a loop's accesses once for each copy of it.
+    roots: Vec<OnceLock<Option<Root>>>,
 }
 
 impl Definitions {
@@ -132,6 +136,15 @@ impl Definitions {
             over_edges,
             bit_casts,
             effects,
+            roots: vec![OnceLock::new(); kernel.values.len()],
+        }
+    }
+
+    /// The root of a pointer, which `search` finds the first time.
+    pub(super) fn root(&self, pointer: Value, search: impl FnOnce() -> Option<Root>) -> Option<Root> {
+        match self.roots.get(pointer.index()) {
+            Some(root) => *root.get_or_init(search),
+            None => search(),
         }
     }
 

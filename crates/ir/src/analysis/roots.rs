@@ -35,12 +35,14 @@ pub enum Root {
 
 /// The root of a pointer, if address arithmetic, loops and regions alone lead to it.
 pub fn root(kernel: &Kernel, definitions: &Definitions, pointer: Value) -> Option<Root> {
-    let search = Search {
-        kernel,
-        definitions,
-        visits: Cell::new(VISITS),
-    };
-    search.root(pointer, 0)
+    definitions.root(pointer, || {
+        let search = Search {
+            kernel,
+            definitions,
+            visits: Cell::new(VISITS),
+        };
+        search.root(pointer, 0)
+    })
 }
 
 /// Whether an integer may be made of the bits of an address, so that an offset by it may lead anywhere. The distance of

@@ -179,6 +179,9 @@ pub struct LabelData {
     /// Of a loop: loads that a test in front lets cross its stores into the same memory, as far as strides decide, up to this many
     /// iterations early. It lasts as long as a plan is carried out, and is no part of the text form.
     pub apart: Vec<(LoadId, u32)>,
+    /// Of a loop: the entry's own text does not have it, as in a function that it calls, and no plan changes it. No part of the
+    /// text form.
+    pub is_called: bool,
 }
 
 /// An edge of a loop that is to be [cut out](crate::cut).
@@ -351,6 +354,7 @@ impl Kernel {
             results,
             edge,
             apart: Vec::new(),
+            is_called: false,
         })
     }
 

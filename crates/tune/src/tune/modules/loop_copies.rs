@@ -120,14 +120,8 @@ impl<'l> LoopCopies<'l> {
     /// Their texts, by number.
     ///
     /// # Errors
-    /// A way out has no statement to wait at, or a copy cannot have all that is inserted.
+    /// A copy cannot have all that is inserted.
     pub(crate) fn texts(&self, at: &CopyPlace<'_>) -> Result<Vec<String>> {
-        if at.drains && self.own.falls_out {
-            return Err(Error::input(
-                "the loop cannot be edited: it is left without a jump where copies are in flight",
-            )
-            .accepted("plans without asynchronous copies and hints for L1"));
-        }
         let mut inside = at.edits.insertions.range(self.own.span.clone());
         if inside.any(|(_, text)| text.contains("\t.shared ")) {
             return Err(Error::input(
@@ -178,6 +172,9 @@ impl<'l> LoopCopies<'l> {
             edits.exchange(test.span.clone(), staying);
         }
         let wait = if at.drains { "cp.async.wait_all;" } else { "" };
+        for &behind in own.falls_out.iter().filter(|_| at.drains) {
+            edits.insert(behind, &format!("\n\t{wait}"));
+        }
         match at.end {
             Some(end) if !is_last => behind.push_str(&format!("\t{wait}\n\tbra {end};\n")),
             _ if is_last && at.drains => behind.push_str(&format!("\tbra {back};\n")),

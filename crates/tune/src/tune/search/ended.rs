@@ -1,6 +1,6 @@
 //! A search whose trials have ended: what was tried, and what is open.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::{PlainElsewhere, Tried, Understood};
 use crate::error::{Error, Result};
@@ -94,8 +94,8 @@ impl<'e> Ended<'e> {
         };
         let has_run = |trial: &&Trial| trial.measured().or(trial.dropped()).is_some();
         let tried_kinds = kinds(ended.trials.iter().filter(has_run).map(|trial| &trial.plan));
-        let left = ended.pairs().filter(|pair| ended.is_left(pair));
-        let open_kinds = &kinds(left.map(|(asked, _)| asked)) - &tried_kinds;
+        let left = ended.left().into_iter().map(|index| &ended.plans[index]);
+        let open_kinds = &kinds(left) - &tried_kinds;
         ended.partial = (lost.is_some() || is_cut).then(|| Partial {
             tried: ended.trials.len() - 1,
             of: ended.plans.len(),
@@ -114,25 +114,27 @@ impl<'e> Ended<'e> {
         self.plans.iter().zip(&self.derived)
     }
 
-    /// Whether a plan was not tried.
-    fn is_left(&self, (asked, derived): &Pair<'_>) -> bool {
-        let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
-        !self.trials.iter().any(|trial| trial.plan == *plan)
+    /// The plans that were not tried.
+    fn left(&self) -> Vec<usize> {
+        let tried: HashSet<&Plan> = self.trials.iter().map(|trial| &trial.plan).collect();
+        let is_left = |(_, (asked, derived)): &(usize, Pair<'_>)| {
+            let plan = derived.as_ref().map_or(*asked, |derived| &derived.plan);
+            !tried.contains(plan)
+        };
+        let left = self.pairs().enumerate().filter(is_left);
+        left.map(|(index, _)| index).collect()
     }
 
     fn telling_left(&self) -> usize {
-        let telling = self
-            .telling
-            .iter()
-            .map(|&index| (&self.plans[index], &self.derived[index]));
-        telling.filter(|pair| self.is_left(pair)).count()
+        let left = self.left();
+        left.iter().filter(|index| self.telling.contains(index)).count()
     }
 
     /// How much of the plans was tried. Where few are measured, one of each kind tells of the others.
     pub(crate) fn seen(&self, one_tells: bool) -> Seen {
         Seen {
             is_empty: self.plans.is_empty(),
-            left: self.pairs().filter(|pair| self.is_left(pair)).count(),
+            left: self.left().len(),
             has_telling: one_tells || self.plans.iter().any(|asked| self.likely.contains(asked)),
             telling_left: match one_tells {
                 true => self.open_kinds.len(),

@@ -19,9 +19,11 @@
 //! assert_eq!(proposals.next(2), [1]);
 //! ```
 
+use std::collections::HashSet;
+
 use super::race;
 use crate::prefetch::Plan;
-use crate::prefetch::plan::{CacheLevel, Layout, Strategy, Unroll};
+use crate::prefetch::plan::{CacheLevel, Layout, LoadName, Strategy, Unroll};
 
 /// The default number of measured plans.
 pub const MEASURED: usize = 20;
@@ -52,6 +54,8 @@ pub struct Proposals {
 #[derive(Clone, Debug)]
 struct Proposal {
     features: PlanFeatures,
+    /// The loads that it names.
+    loads: Vec<LoadName>,
     /// The first guess at its speedup.
     guess: f64,
     fate: Fate,
@@ -61,6 +65,8 @@ struct Proposal {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Open,
+    /// It is not asked for, and says nothing of others.
+    LeftOut,
     Refused,
     /// It was measured: the logarithm of its speedup over the guess, if it can be run.
     Measured(Option<f64>),
@@ -163,9 +169,26 @@ pub(in crate::tune) fn fastest_of_kinds(plans: &[(Plan, f64)], count: usize) -> 
     chosen.into_iter().map(|(_, plan)| plan).collect()
 }
 
+impl Proposal {
+    /// Whether it does the same to the same loads in other numbers.
+    fn does_same(&self, other: &Proposal) -> bool {
+        let (one, two) = (&self.features, &other.features);
+        one.is_kind_of(two)
+            && (one.registers, one.layout) == (two.registers, two.layout)
+            && self.loads == other.loads
+    }
+
+    /// Whether it does the same in smaller numbers.
+    fn is_smaller(&self, other: &Proposal) -> bool {
+        let size = |plan: &Proposal| (plan.features.group, plan.features.distance);
+        size(self) < size(other) && self.does_same(other)
+    }
+}
+
 impl Proposals {
     /// Plans, of which some are likely to help.
     pub fn new(plans: &[Plan], likely: &[Plan]) -> Proposals {
+        let likely: HashSet<&Plan> = likely.iter().collect();
         let guess = |plan: &Plan| match likely.contains(plan) || PlanFeatures::of(plan).is_short_ring() {
             true => LIKELY + A_DOUBLING * f64::from(race::ahead(plan)).log2(),
             false => 1.0,
@@ -177,6 +200,7 @@ impl Proposals {
     pub(in crate::tune) fn guessed(plans: impl IntoIterator<Item = (Plan, f64)>) -> Proposals {
         let proposal = |(plan, guess): (Plan, f64)| Proposal {
             features: PlanFeatures::of(&plan),
+            loads: plan.loads().iter().map(|(name, _)| name.clone()).collect(),
             guess,
             fate: Fate::Open,
         };
@@ -191,7 +215,7 @@ impl Proposals {
             .plans
             .iter()
             .enumerate()
-            .filter(|(_, plan)| plan.fate == Fate::Open)
+            .filter(|(_, plan)| plan.fate == Fate::Open && !self.awaits_smaller(plan))
             .map(|(index, plan)| (index, self.expected(plan)))
             .collect();
         // A stable order: of equal ones the first.
@@ -230,11 +254,39 @@ impl Proposals {
         }
     }
 
-    /// A plan is illegal: the next of its family has its place.
-    pub(crate) fn refuse(&mut self, index: usize) {
+    /// A plan is not asked for.
+    pub(crate) fn leave_out(&mut self, index: usize) {
         if let Some(plan) = self.plans.get_mut(index) {
-            plan.fate = Fate::Refused;
+            plan.fate = Fate::LeftOut;
         }
+    }
+
+    /// A plan is illegal: the next of its family has its place. Of those that do the same in other numbers the smallest is next; if
+    /// that is illegal, the larger ones are refused with it, which are the result.
+    pub(crate) fn refuse(&mut self, index: usize) -> Vec<usize> {
+        let Some(plan) = self.plans.get_mut(index) else {
+            return Vec::new();
+        };
+        plan.fate = Fate::Refused;
+        let refused = plan.clone();
+        let mut smaller = self.plans.iter().filter(|plan| plan.is_smaller(&refused));
+        if smaller.any(|plan| plan.fate != Fate::Refused) {
+            return Vec::new();
+        }
+        let is_larger = |plan: &Proposal| plan.fate == Fate::Open && refused.is_smaller(plan);
+        let larger = (0..self.plans.len()).filter(|&index| is_larger(&self.plans[index]));
+        let larger: Vec<usize> = larger.collect();
+        larger
+            .iter()
+            .for_each(|&index| self.plans[index].fate = Fate::Refused);
+        larger
+    }
+
+    /// Whether one that does the same in other numbers was illegal, and a smaller one than this is not known yet.
+    fn awaits_smaller(&self, plan: &Proposal) -> bool {
+        let mut alike = self.plans.iter().filter(|other| other.does_same(plan));
+        let is_doubtful = alike.clone().any(|other| other.fate == Fate::Refused);
+        is_doubtful && alike.any(|other| other.fate == Fate::Open && other.is_smaller(plan))
     }
 
     /// The speedup that is expected after all that is known.
@@ -329,5 +381,29 @@ mod tests {
         assert_eq!(proposals.next(2), [5, 1], "another of the family has its place");
         proposals.learn(5, Some(1.0));
         assert_eq!(proposals.next(2), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_illegal_in_the_smallest_numbers_is_not_asked_for_in_larger_ones() {
+        let all = [
+            ("v=rolling-async:16", 3.0),
+            ("v=rolling-async:8", 2.9),
+            ("v=rolling-async:2", 1.0),
+            ("v=rolling-async:2/plain", 0.9),
+            ("w=rolling-async:16", 0.8),
+            ("v=cache:L2:2", 0.7),
+        ];
+        let mut proposals = plans(&all);
+        assert_eq!(proposals.next(1), [0]);
+        assert!(proposals.refuse(0).is_empty());
+        assert_eq!(proposals.next(2), [2, 5], "the smallest, and another family");
+        assert_eq!(proposals.refuse(2), [1]);
+        // Another layout, or another load, may be legal.
+        assert_eq!(proposals.next(9), [3, 5, 4]);
+
+        let mut proposals = plans(&all);
+        proposals.refuse(0);
+        proposals.learn(2, Some(1.0));
+        assert!(proposals.next(9).contains(&1), "the smallest is legal");
     }
 }

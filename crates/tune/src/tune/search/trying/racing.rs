@@ -266,7 +266,7 @@ impl Trying<'_> {
         let is_open = |index: usize| pairs[index].1.is_ok() && !self.memory.has(pairs[index].1);
         (0..pairs.len())
             .filter(|&index| !is_open(index))
-            .for_each(|index| proposals.refuse(index));
+            .for_each(|index| proposals.leave_out(index));
         let mut fastest = 1.0;
         self.progress.trying(true);
         while soon.plans.len() < SOON && !self.progress.is_stopped() {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::{Trials, Tried, Trying, check, each, not_derived, wrong_output};
 use crate::error::{Error, Fault, Result};
 use crate::ir::Kernel;
-use crate::report::Outputs;
+use crate::report::{Outcome, Outputs, Trial};
 use crate::tune::bench::Timed;
 use crate::tune::check::Checks;
 use crate::tune::derived::Derived;
@@ -145,9 +145,13 @@ impl Turns<'_> {
             self.measured += batch.len();
             self.batch(&batch)?;
             for index in batch {
-                let speedup = self.tried[index].as_ref().and_then(|(trial, _)| trial.measured());
-                if let Some((_, proposals)) = &mut proposals {
-                    proposals.learn(index, speedup.map(|(_, speedup)| speedup));
+                let trial = self.tried[index].as_ref().map(|(trial, _)| trial);
+                let speedup = trial.and_then(Trial::measured).map(|(_, speedup)| speedup);
+                let is_refused = trial.is_some_and(|trial| matches!(trial.outcome, Outcome::Rejected { .. }));
+                match &mut proposals {
+                    Some((_, proposals)) if is_refused => self.refuse_with(proposals, index),
+                    Some((_, proposals)) => proposals.learn(index, speedup),
+                    None => {}
                 }
             }
         }
@@ -176,7 +180,7 @@ impl Turns<'_> {
                 batch.into_iter().partition(|&index| self.is_legal(index));
             let is_done = refused.is_empty() || self.trying.progress.is_stopped();
             for index in refused {
-                proposals.refuse(index);
+                self.refuse_with(proposals, index);
             }
             if is_done {
                 return legal;
@@ -186,14 +190,37 @@ impl Turns<'_> {
 
     /// Whether a plan is legal; one that is not has been tried then.
     fn is_legal(&mut self, index: usize) -> bool {
-        let pair = self.derivation.pair(index);
-        if let Err(error) = pair.1 {
-            let refused = not_derived(pair.0.clone(), error);
-            self.trying.progress.refused(&refused.0);
-            self.trying.memory.keep(&refused);
-            self.tried[index] = Some(refused);
+        let (plan, derived) = self.derivation.pair(index);
+        if let Err(error) = derived {
+            self.refuse(index, not_derived(plan.clone(), error));
         }
-        pair.1.is_ok()
+        derived.is_ok()
+    }
+
+    fn refuse(&mut self, index: usize, refused: Tried) {
+        self.trying.progress.refused(&refused.0);
+        self.trying.memory.keep(&refused);
+        self.tried[index] = Some(refused);
+    }
+
+    /// A plan was refused, and with it those that do the same in larger numbers, if it is the smallest.
+    fn refuse_with(&mut self, proposals: &mut Proposals, index: usize) {
+        let Some((refused, _)) = self.tried[index].clone() else {
+            return;
+        };
+        for larger in proposals.refuse(index) {
+            let plan = self.derivation.plans()[larger].clone();
+            self.refuse(
+                larger,
+                (
+                    Trial {
+                        plan,
+                        ..refused.clone()
+                    },
+                    None,
+                ),
+            );
+        }
     }
 
     /// Tries some of the plans; plans in the log are not tried again.

@@ -28,6 +28,8 @@ pub enum FailureKind {
     OutOfMemory,
     /// The launch asks for more registers, shared memory or work-items than a core has.
     Resources,
+    /// Memory cannot lie at an address where something of this process does. Another process has other things in the way.
+    AddressTaken,
     /// The kernel did something illegal. The context is lost.
     Fault,
     /// The kernel ran longer than it was allowed to. The context is lost.
@@ -46,7 +48,7 @@ impl FailureKind {
     pub fn poisons(self) -> bool {
         matches!(
             self,
-            FailureKind::Fault | FailureKind::TimeLimit | FailureKind::Worker
+            FailureKind::AddressTaken | FailureKind::Fault | FailureKind::TimeLimit | FailureKind::Worker
         )
     }
 }

@@ -155,7 +155,7 @@ fn reserve(start: u64, bytes: usize) -> Result<Arc<Window>, Failure> {
 
 fn taken(start: u64) -> Failure {
     Failure::new(
-        FailureKind::Request,
+        FailureKind::AddressTaken,
         format!("the addresses from {start:#x} on are taken in this process"),
     )
     .accepted("another try, or a simulated device, such as `--device sim:h200`")

@@ -33,6 +33,10 @@ const LAST_WORDS: usize = 4096;
 /// How long anything but a launch may take: opening a GPU, filling gigabytes, compiling.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// How many processes are tried where addresses are taken. The system places each one's memory anew: of 66 programs one had
+/// addresses that a worker's own memory lay at.
+const PROCESSES: u32 = 4;
+
 /// Tries kernels in another process.
 pub struct Worker {
     program: PathBuf,
@@ -85,6 +89,18 @@ struct Process {
     printed: String,
     /// The last line of its standard error, once that ends.
     last_words: mpsc::Receiver<String>,
+}
+
+/// Tries again, in another process each time, where addresses are taken.
+fn where_addresses_are_free<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T, Failure> {
+    let is_taken = |failure: &Failure| failure.kind == FailureKind::AddressTaken;
+    let mut result = attempt();
+    for _ in 1..PROCESSES {
+        if result.as_ref().is_err_and(is_taken) {
+            result = attempt();
+        }
+    }
+    result
 }
 
 impl Worker {
@@ -162,7 +178,7 @@ impl Worker {
         let request = Request::Bind { arguments, guarded };
         self.bind = None;
         self.referred = None;
-        match self.request(&request, PATIENCE)? {
+        match where_addresses_are_free(|| self.request(&request, PATIENCE))? {
             Reply::Bound => {
                 self.bind = Some(request);
                 Ok(())
@@ -445,9 +461,13 @@ impl Worker {
 
     /// Starts a worker if there is none, and passes it the last one's state.
     fn ensure(&mut self) -> Result<(), Failure> {
-        if self.process.is_some() {
-            return Ok(());
+        match self.process {
+            Some(_) => Ok(()),
+            None => where_addresses_are_free(|| self.begin()),
         }
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
         self.process = Some(Process::start(&self.program, &self.arguments)?);
         self.started += 1;
         match self.exchange(&self.open.clone(), PATIENCE)? {

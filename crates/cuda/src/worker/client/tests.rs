@@ -71,6 +71,41 @@ fn what_kernels_print_is_no_reply() {
 }
 
 #[test]
+fn where_addresses_are_taken_another_process_is_tried() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // As many processes find them taken as the file has lines to give.
+    let script = |file: &Path| {
+        [
+            "read a".to_owned(),
+            reply(&opened()),
+            "read b".to_owned(),
+            format!("if [ -s '{0}' ]; then sed -i 1d '{0}'", file.display()),
+            reply(r#"{"failed":{"kind":"address-taken","what":"taken"}}"#),
+            "else".to_owned(),
+            reply("\"bound\""),
+            "fi; read c".to_owned(),
+            reply(r#"{"checked":{"elapsed_ns":5.0}}"#),
+        ]
+        .join("\n")
+    };
+    let bound_after = |taken: usize| {
+        let file = folder.path().join(taken.to_string());
+        std::fs::write(&file, "taken\n".repeat(taken)).expect("written");
+        let mut worker = scripted(&script(&file)).expect("it opens");
+        let bound = worker.bind(&[Argument::Scalar(Type::I32, 4)]);
+        bound.map(|()| {
+            (
+                worker.started(),
+                worker.launch("none", Duration::from_secs(1)).is_ok(),
+            )
+        })
+    };
+    assert_eq!(bound_after(2), Ok((3, true)));
+    let failure = bound_after(9).expect_err("they are taken everywhere");
+    assert_eq!(failure.kind, FailureKind::AddressTaken);
+}
+
+#[test]
 fn what_is_as_expected_is_not_fetched_and_a_new_worker_is_told_too() {
     // Each process is bound, told what to expect, and dies at the second launch.
     let script = [

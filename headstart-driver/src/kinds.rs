@@ -27,21 +27,21 @@ impl Kinds {
         Kinds(Lock::new(Vec::new()))
     }
 
-    /// The counts of the launches that are like this one.
+    /// The counts of the launches that are like this one, and the hash of their kind.
     ///
     /// # Safety
     /// It is a launch that the driver takes.
-    pub unsafe fn of(&self, function: &Function, launch: &Launch) -> &'static Counts {
+    pub unsafe fn of(&self, function: &Function, launch: &Launch) -> (u64, &'static Counts) {
         let mut signs = Signs::default();
         // SAFETY: the caller's.
         unsafe { signs.look_at(function, launch) };
         let hash = signs.hash(launch);
         let mut all = self.0.take();
-        if let Some((_, counts)) = all.iter().find(|(own, _)| *own == hash) {
-            return counts;
+        if let Some(known) = all.iter().find(|(own, _)| *own == hash) {
+            return *known;
         }
-        if let (true, Some((_, last))) = (all.len() >= MOST || record::is_nearly_full(), all.last()) {
-            return last;
+        if let (true, Some(last)) = (all.len() >= MOST || record::is_nearly_full(), all.last()) {
+            return *last;
         }
         let like = match all.len() + 1 < MOST {
             true => signs.to_string(),
@@ -49,7 +49,7 @@ impl Kinds {
         };
         let counts = record::kind(function.image, &function.name, hash, &like);
         all.push((hash, counts));
-        counts
+        (hash, counts)
     }
 }
 

@@ -152,7 +152,7 @@ unsafe fn listed(
         return run(launch.handle);
     }
     // SAFETY: the caller's.
-    let counts = unsafe { function.kinds.of(function, launch) };
+    let (_, counts) = unsafe { function.kinds.of(function, launch) };
     let number = counts.launches.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the program's stream, which is not captured.
     let running = unsafe { events::begin(launch.stream, launch.per_thread) };

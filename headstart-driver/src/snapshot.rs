@@ -128,7 +128,7 @@ pub unsafe fn chosen(function: &'static Function, number: u64, launch: &Launch) 
         });
     }
     // SAFETY: the caller's.
-    let (hash, counts) = unsafe { (kinds::hash(function, launch), function.kinds.of(function, launch)) };
+    let (hash, counts) = unsafe { function.kinds.of(function, launch) };
     let of_kind = counts.launches.fetch_add(1, Ordering::Relaxed);
     let is_it = |chosen: &&Chosen| match chosen.which {
         Which::Launch(wanted) => wanted == number,
@@ -164,8 +164,12 @@ pub unsafe fn take(
             return run(launch.handle);
         }
     };
-    // SAFETY: the caller's.
-    let kind = format!("{:016x}", unsafe { kinds::hash(function, launch) });
+    let kind = match chosen.which {
+        Which::OfKind(kind, _) => kind,
+        // SAFETY: the caller's.
+        Which::Launch(_) => unsafe { kinds::hash(function, launch) },
+    };
+    let kind = format!("{kind:016x}");
     let result = run(launch.handle);
     let captured = match result {
         SUCCESS => snapshot

@@ -59,6 +59,23 @@ fn launches_that_are_unlike_are_counted_and_copied_by_themselves() {
     assert!(said.contains("Next: headstart tune cap\n"), "{said}");
 }
 
+/// Beyond some kinds launches are counted together, and one of those is copied that take about as long as most.
+#[test]
+fn launches_of_too_many_kinds_are_copied_too() {
+    let ptx = ptx("gather");
+    let place = Place::new("kinds", 1);
+    place.done(&["capture", "-o", "cap", "--", "./kinds", &ptx, "1", "90"]);
+    let program = CapturedProgram::read(&place.at("cap")).expect("a captured program");
+    let kinds = &program.kernels[0].kinds;
+    assert_eq!(kinds.len(), 32, "{kinds:?}");
+    let several = kinds.iter().find(|kind| kind.parameters == "several");
+    let several = several.expect("the others");
+    assert!(several.launches > 50 && several.typical > 0, "{several:?}");
+    let folder = several.folder.as_ref();
+    let folder = folder.unwrap_or_else(|| panic!("{several:?}"));
+    Captured::read(&place.at("cap").join(folder)).expect("a captured launch");
+}
+
 /// The largest kind has all the room, the lesser ones share as much.
 #[test]
 fn lesser_kinds_share_their_room() {

@@ -1,5 +1,5 @@
-/* kinds PTX ROUNDS: launches one kernel in four ways by turns: work-groups of 128; of 64; of 128, with arrays in one allocation;
- * of 128, for far fewer sums. */
+/* kinds PTX ROUNDS [MORE]: launches one kernel in four ways by turns: work-groups of 128; of 64; of 128, with arrays in one
+ * allocation; of 128, for far fewer sums. Then one work-group of each size from 1 to MORE. */
 #include "driver.h"
 
 enum { COUNT = 1024, STEPS = 48, TABLE = 4096, FEW = 16 };
@@ -28,6 +28,10 @@ int main(int argc, char **argv) {
         OK(cuLaunchKernel(gather, COUNT / 64, 1, 1, 64, 1, 1, 0, NULL, usual, NULL));
         OK(cuLaunchKernel(gather, COUNT / 128, 1, 1, 128, 1, 1, 0, NULL, joined, NULL));
         OK(cuLaunchKernel(gather, 1, 1, 1, 128, 1, 1, 0, NULL, fewer, NULL));
+    }
+    for (int own = 1; argc > 3 && own <= atoi(argv[3]); ++own) {
+        void *some[] = {&on_indices, &on_values, &on_out, &own, &steps};
+        OK(cuLaunchKernel(gather, 1, 1, 1, own, 1, 1, 0, NULL, some, NULL));
     }
     OK(cuCtxSynchronize());
     double sum = 0;

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
 use std::fmt::Write;
 use std::fs;
-use std::path::PathBuf;
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -190,6 +189,7 @@ struct Snapshot {
     layout: Vec<(usize, usize)>,
     memory: Vec<Kept>,
     variables: Vec<(String, Kept)>,
+    copier: Copier,
     started: Instant,
 }
 
@@ -215,6 +215,7 @@ impl Snapshot {
             layout,
             memory: Vec::new(),
             variables: Vec::new(),
+            copier: Copier::default(),
             started,
         };
         let known: BTreeMap<u64, Allocation> =
@@ -259,22 +260,17 @@ impl Snapshot {
         for name in &chosen.variables {
             let own = variable(launch.handle, name)
                 .ok_or_else(|| format!("the driver has no variable `{name}`"))?;
-            let bytes = read(own)?;
-            for word in words(&bytes) {
-                reach(word, &mut open)?;
+            let (before, found) = snapshot.copier.keep(own, &known)?;
+            for address in found {
+                reach(address, &mut open)?;
             }
-            let before = keep(&bytes)?;
             snapshot.variables.push((name.clone(), Kept::new(own, before)));
         }
         while let Some(allocation) = open.pop() {
-            let bytes = read(allocation)?;
-            if let (Some(lowest), Some(highest)) = (known.keys().next(), known.values().next_back()) {
-                let range = *lowest..highest.end();
-                for word in words(&bytes).filter(|word| range.contains(word)) {
-                    reach(word, &mut open)?;
-                }
+            let (before, found) = snapshot.copier.keep(allocation, &known)?;
+            for address in found {
+                reach(address, &mut open)?;
             }
-            let before = keep(&bytes)?;
             snapshot.memory.push(Kept::new(allocation, before));
         }
         snapshot.memory.sort_by_key(|kept| kept.allocation.start);
@@ -288,7 +284,7 @@ impl Snapshot {
         wait_for_all(patience).map_err(|why| format!("after the launch {why}"))?;
         let variables = self.variables.iter_mut().map(|(_, kept)| kept);
         for kept in self.memory.iter_mut().chain(variables) {
-            kept.after = keep(&read(kept.allocation)?)?;
+            (kept.after, _) = self.copier.keep(kept.allocation, &BTreeMap::new())?;
         }
         Ok(())
     }
@@ -393,16 +389,63 @@ fn quoted(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-fn buffers() -> PathBuf {
-    settings::get().folder.join("buffers")
-}
+/// The host's memory that a piece of an allocation is copied to: the same for all of them, since gigabytes of new memory take longer
+/// than the copies.
+#[derive(Default)]
+struct Copier(Vec<u8>);
 
-fn keep(bytes: &[u8]) -> Result<String, String> {
-    let room = stored::room(&settings::get().folder);
-    if room < bytes.len() as u64 + SPARE {
-        return Err(format!("the disk has {room} bytes left"));
+impl Copier {
+    /// Stores an allocation: its name, and the allocations that words in it lead to.
+    fn keep(
+        &mut self,
+        allocation: Allocation,
+        known: &BTreeMap<u64, Allocation>,
+    ) -> Result<(String, BTreeSet<u64>), String> {
+        let folder = &settings::get().folder;
+        let room = stored::room(folder);
+        if room < allocation.bytes + SPARE {
+            return Err(format!("the disk has {room} bytes left"));
+        }
+        let range = match (known.keys().next(), known.values().next_back()) {
+            (Some(lowest), Some(highest)) => *lowest..highest.end(),
+            _ => 0..0,
+        };
+        let mut found = BTreeSet::new();
+        let mut pieces = |pass: &mut dyn FnMut(&[u8]) -> Result<(), String>| {
+            let mut at = 0;
+            while at < allocation.bytes {
+                let piece = self.read(allocation, at)?;
+                let addresses = words(piece).filter(|word| range.contains(word));
+                found.extend(addresses.filter_map(|word| Some(containing(known, word)?.start)));
+                pass(piece)?;
+                at += piece.len() as u64;
+            }
+            Ok(())
+        };
+        let name = stored::keep(&folder.join("buffers"), allocation.bytes, &mut pieces)?;
+        Ok((name, found))
     }
-    stored::keep(&buffers(), bytes).map_err(|error| format!("memory could not be written: {error}"))
+
+    /// The piece of an allocation that begins at this byte.
+    fn read(&mut self, allocation: Allocation, at: u64) -> Result<&[u8], String> {
+        let length = (allocation.bytes - at).min(stored::PIECE as u64) as usize;
+        if self.0.len() < length {
+            self.0
+                .try_reserve_exact(length - self.0.len())
+                .map_err(|_| format!("the host has no {length} bytes for a copy"))?;
+            self.0.resize(length, 0);
+        }
+        let piece = &mut self.0[..length];
+        let from = allocation.start + at;
+        // SAFETY: a part of the program's allocation of this size, and room for it.
+        let result = events::relaxed(|| unsafe {
+            real::cuMemcpyDtoH_v2(piece.as_mut_ptr().cast::<c_void>(), from, length)
+        });
+        match result {
+            SUCCESS => Ok(piece),
+            other => Err(format!("memory at {from:#x} could not be copied: error {other}")),
+        }
+    }
 }
 
 /// Words that may be addresses, at every multiple of 8.
@@ -437,27 +480,6 @@ fn variable(handle: Handle, name: &str) -> Option<Allocation> {
         bytes: bytes as u64,
         kind: MemoryKind::Device,
     })
-}
-
-/// A copy of an allocation.
-fn read(allocation: Allocation) -> Result<Vec<u8>, String> {
-    let length = usize::try_from(allocation.bytes).map_err(|_| "an allocation is too large".to_owned())?;
-    let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(length)
-        .map_err(|_| format!("the host has no {length} bytes for a copy"))?;
-    bytes.resize(length, 0);
-    // SAFETY: the program's allocation of this size, and room for it.
-    let result = events::relaxed(|| unsafe {
-        real::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast::<c_void>(), allocation.start, length)
-    });
-    match result {
-        SUCCESS => Ok(bytes),
-        other => Err(format!(
-            "memory at {:#x} could not be copied: error {other}",
-            allocation.start
-        )),
-    }
 }
 
 /// The bytes of all parameters, and where each lies.

@@ -13,6 +13,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::thread;
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::record;
 
 /// The beginning of a file.
@@ -24,52 +26,89 @@ const PLAIN: u32 = 1 << 31;
 /// Threads that compress.
 const THREADS: usize = 8;
 
-/// Stores some memory in a folder; its name there. Existing files are not written again.
+/// Bytes of a piece of memory: a block for each thread.
+pub const PIECE: usize = THREADS * BLOCK;
+
+/// Passes some memory on in its order: in pieces of this size, the last one shorter.
+pub type Pieces<'p> = dyn FnMut(&mut dyn FnMut(&[u8]) -> Result<(), String>) -> Result<(), String> + 'p;
+
+/// Stores some memory of this length in a folder; its name there. Memory that is stored already is read once, and not written
+/// again; other memory is read twice.
 ///
 /// # Errors
-/// The system's.
-pub fn keep(folder: &Path, bytes: &[u8]) -> io::Result<String> {
-    let name = format!("{:032x}", xxhash_rust::xxh3::xxh3_128(bytes));
-    let path = folder.join(&name);
+/// Those of reading it, and the system's.
+pub fn keep(folder: &Path, length: u64, pieces: &mut Pieces<'_>) -> Result<String, String> {
+    let mut hash = Xxh3::new();
+    pieces(&mut |piece| {
+        hash.update(piece);
+        Ok(())
+    })?;
+    let path = folder.join(name(&hash));
     if path.exists() {
-        return Ok(name);
+        return Ok(name(&hash));
     }
-    fs::create_dir_all(folder)?;
     let partial = record::beside(&path);
-    let written = write(&partial, bytes).and_then(|()| fs::rename(&partial, &path));
+    let written = fs::create_dir_all(folder).map_err(unwritten);
+    let written = written
+        .and_then(|()| write(&partial, length, pieces))
+        .and_then(|name| {
+            fs::rename(&partial, folder.join(&name))
+                .map(|()| name)
+                .map_err(unwritten)
+        });
     if written.is_err() {
         let _ = fs::remove_file(&partial);
     }
-    written.map(|()| name)
+    written
 }
 
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
-    file.write_all(MAGIC)?;
-    file.write_all(&(bytes.len() as u64).to_le_bytes())?;
-    let blocks: Vec<&[u8]> = bytes.chunks(BLOCK).collect();
-    for some in blocks.chunks(THREADS) {
-        let compressed = thread::scope(|scope| {
-            let running: Vec<_> = some.iter().map(|block| scope.spawn(|| compress(block))).collect();
-            running
-                .into_iter()
-                .map(|thread| thread.join().ok())
-                .collect::<Vec<_>>()
-        });
-        for (block, compressed) in some.iter().zip(compressed) {
-            match compressed {
-                Some(bytes) if bytes.len() < block.len() => {
-                    file.write_all(&(bytes.len() as u32).to_le_bytes())?;
-                    file.write_all(&bytes)?;
-                }
-                _ => {
-                    file.write_all(&(block.len() as u32 | PLAIN).to_le_bytes())?;
-                    file.write_all(block)?;
-                }
+fn name(hash: &Xxh3) -> String {
+    format!("{:032x}", hash.digest128())
+}
+
+fn unwritten(error: io::Error) -> String {
+    format!("memory could not be written: {error}")
+}
+
+/// Writes the memory to a file; the name of what was written, since a program's threads may change memory of the host meanwhile.
+fn write(path: &Path, length: u64, pieces: &mut Pieces<'_>) -> Result<String, String> {
+    let mut file = BufWriter::new(File::create(path).map_err(unwritten)?);
+    let mut hash = Xxh3::new();
+    file.write_all(MAGIC)
+        .and_then(|()| file.write_all(&length.to_le_bytes()))
+        .map_err(unwritten)?;
+    pieces(&mut |piece| {
+        hash.update(piece);
+        write_piece(&mut file, piece).map_err(unwritten)
+    })?;
+    file.into_inner().map_err(|error| unwritten(error.into_error()))?;
+    Ok(name(&hash))
+}
+
+fn write_piece(file: &mut impl Write, piece: &[u8]) -> io::Result<()> {
+    let blocks: Vec<&[u8]> = piece.chunks(BLOCK).collect();
+    let compressed = thread::scope(|scope| {
+        let running: Vec<_> = blocks
+            .iter()
+            .map(|block| scope.spawn(|| compress(block)))
+            .collect();
+        running
+            .into_iter()
+            .map(|thread| thread.join().ok())
+            .collect::<Vec<_>>()
+    });
+    for (block, compressed) in blocks.into_iter().zip(compressed) {
+        match compressed {
+            Some(bytes) if bytes.len() < block.len() => {
+                file.write_all(&(bytes.len() as u32).to_le_bytes())?;
+                file.write_all(&bytes)?;
+            }
+            _ => {
+                file.write_all(&(block.len() as u32 | PLAIN).to_le_bytes())?;
+                file.write_all(block)?;
             }
         }
     }
-    file.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(())
 }
 

@@ -27,7 +27,7 @@ use headstart_device::{
 /// Bytes that the host computes at a time for a pattern without a closed form.
 const CHUNK_BYTES: u64 = 16 << 20;
 
-/// How long a launch may take, unless [`CudaDevice::set_limit`] says otherwise.
+/// How long a launch may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// An NVIDIA GPU.
@@ -37,7 +37,6 @@ pub struct CudaDevice {
     options: Options,
     /// The clock of all queues.
     clock: Arc<GpuClock>,
-    limit: Duration,
 }
 
 /// A kernel that was compiled for a GPU.
@@ -75,7 +74,6 @@ impl CudaDevice {
         Ok(CudaDevice {
             description: describe(facts),
             options: Options::new(target),
-            limit: LIMIT,
             clock: Arc::new(GpuClock::start(&gpu, LIMIT)?),
             gpu,
         })
@@ -97,12 +95,6 @@ impl CudaDevice {
     fn architecture(&self) -> String {
         let (major, minor) = self.gpu.facts().capability;
         format!("cuda sm_{major}{minor}")
-    }
-
-    /// Gives a launch up after this long.
-    #[doc(hidden)]
-    pub fn set_limit(&mut self, limit: Duration) {
-        self.limit = limit;
     }
 }
 
@@ -235,7 +227,7 @@ impl Device for CudaDevice {
     fn allocate(&self, element: Type, length: u64, fill: Fill) -> Result<Buffer> {
         let memory = allocate_filled(&self.gpu, self.options.target, element, length, &fill)?;
         // Queues have lanes of their own, which do not wait for the fill.
-        self.gpu.wait(self.limit)?;
+        self.gpu.wait(LIMIT)?;
         Ok(Buffer::new(element, length, Arc::new(Memory(memory))))
     }
 
@@ -254,7 +246,7 @@ impl Device for CudaDevice {
             length,
             &fill,
         )?;
-        self.gpu.wait(self.limit)?;
+        self.gpu.wait(LIMIT)?;
         let memory = Arc::new(Memory(memory));
         let buffer = Buffer::new(element, length, Arc::clone(&memory) as Arc<dyn Any + Send + Sync>);
         Ok(buffer.seen_by_host(allocation, memory))
@@ -289,7 +281,7 @@ impl Device for CudaDevice {
         let serving = Serving {
             gpu: self.gpu.clone(),
             lane: self.gpu.lane()?,
-            limit: self.limit,
+            limit: LIMIT,
             description: self.description.clone(),
             clock: Arc::clone(&self.clock),
         };

@@ -250,7 +250,7 @@ impl Event {
     }
 
     /// Waits until the GPU reaches the event, at most this long.
-    pub fn wait(&self, limit: Duration) -> Result<(), Failure> {
+    pub(crate) fn wait(&self, limit: Duration) -> Result<(), Failure> {
         self.gpu.enter()?;
         let start = Instant::now();
         loop {

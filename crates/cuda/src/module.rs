@@ -242,7 +242,7 @@ fn assemble(text: &CString) -> Result<Vec<u8>, Failure> {
 
 impl Function {
     /// The entry's name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.0.name
     }
 

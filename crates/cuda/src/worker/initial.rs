@@ -127,8 +127,8 @@ impl FileContents {
             memory.write_at(at, chunk)?;
             at += part;
         }
-        let has_room = || Ok(gpu.free_bytes()? / PARTS > bytes as u64);
-        if std::mem::replace(&mut self.was_put, true) && has_room()? {
+        let is_again = std::mem::replace(&mut self.was_put, true);
+        if is_again && gpu.free_bytes()? / PARTS > bytes as u64 {
             let mut copy = gpu.allocate(bytes)?;
             copy.copy_from(memory)?;
             self.copy = Some(copy);

@@ -32,7 +32,7 @@ pub(super) struct FileContents {
 /// Bytes that are copied to the GPU at a time.
 const CHUNK: usize = 16 << 20;
 
-/// The part of the GPU's free memory that a copy may take is one of so many. By choice: a check keeps a kernel's outputs as well.
+/// A copy takes at most one part in this many of the GPU's free memory. By choice: checks keep a kernel's outputs there as well.
 const PARTS: u64 = 4;
 
 impl Initial {

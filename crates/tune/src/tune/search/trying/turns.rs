@@ -210,16 +210,11 @@ impl Turns<'_> {
         };
         for larger in proposals.refuse(index) {
             let plan = self.derivation.plans()[larger].clone();
-            self.refuse(
-                larger,
-                (
-                    Trial {
-                        plan,
-                        ..refused.clone()
-                    },
-                    None,
-                ),
-            );
+            let trial = Trial {
+                plan,
+                ..refused.clone()
+            };
+            self.refuse(larger, (trial, None));
         }
     }
 
